@@ -337,13 +337,13 @@ static const struct key signature_keys[SIGNATURE_KEYS] = {
                          .help = "What must occur in the program's output." },
     [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of it as well; at most 4." },
     [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts none of which may occur within 2 KiB of it; at most 4." },
-    [SIGNATURE_LAYER] = { "layer", KEY_WORD, .words = &layer_names, .required = true, .help = "Who owns the failure." },
+    [SIGNATURE_OWNER] = { "layer", KEY_WORD, .words = &owner_names, .required = true, .help = "Who owns the failure." },
     [SIGNATURE_PEER] = { "peer", KEY_BOOL, .fallback = "false",
                          .help = "Says that somebody else failed: never a cause while another host has one." },
     [SIGNATURE_NOISE] = { "noise", KEY_BOOL, .fallback = "false",
                           .help = "Printed in runs that then work, too: owns a failure only when nothing else looks "
                                   "like an error, and never "
-                                  "with layer `unknown`." },
+                                  "with owner `unknown`." },
     [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false",
                               .help = "Known to pass by itself: the rung is tried again, when nothing else that was "
                                       "printed speaks against it." },

@@ -20,8 +20,11 @@ static const char *size_print (uint64_t bytes, char out[DURATION_TEXT_BYTES])
 
 static void words (const struct names *names, struct buf *out)
 {
-    for (uint32_t i = 1; i < names->n; i++)
-        buf_printf (out, "%s%s", i == 1 ? "one of " : ", ", names->of[i]);
+    const char *before = "one of ";
+    for (uint32_t i = 1; i < names->n; i++) {
+        buf_printf (out, "%s%s", names->of[i][0] ? before : "", names->of[i]);
+        before = names->of[i][0] ? ", " : before;
+    }
 }
 
 void key_expectation (const struct key *key, struct buf *out)

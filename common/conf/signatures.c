@@ -83,7 +83,7 @@ static void add (struct signature_draft *list, const struct value of[], const st
     struct signature item = {
         .id = of[SIGNATURE_ID].text,
         .text = of[SIGNATURE_TEXT].text,
-        .layer = (enum layer) of[SIGNATURE_LAYER].number,
+        .owner = (enum owner) of[SIGNATURE_OWNER].number,
         .peer = of[SIGNATURE_PEER].number,
         .noise = of[SIGNATURE_NOISE].number,
         .transient = of[SIGNATURE_TRANSIENT].number,

@@ -130,7 +130,7 @@ static const struct record metric_judged_record = RECORD ("metric-judged", struc
 static const struct field verdict_fields[] = {
     F_U32 (1, struct verdict, host, HOSTS_MAX - 1),
     F_ENUM (2, struct verdict, outcome, &outcome_names),
-    F_ENUM (3, struct verdict, layer, &layer_names),
+    F_ENUM (3, struct verdict, owner, &owner_names),
     F_TEXT (4, struct verdict, signature, ID_MAX_BYTES),
     F_TEXT (5, struct verdict, cause, TEXT_MAX_BYTES),
     F_TEXT (6, struct verdict, next, TEXT_MAX_BYTES),
@@ -164,7 +164,7 @@ static const struct record conflict_seen_record = RECORD ("conflict-seen", struc
 static const struct field pass_stopped_fields[] = {
     F_RECORD (1, struct fact_pass_stopped, key, &attempt_key_record),
     F_U32S (2, struct fact_pass_stopped, culprits, HOSTS_MAX, HOSTS_MAX - 1),
-    F_ENUM (3, struct fact_pass_stopped, layer, &layer_names),
+    F_ENUM (3, struct fact_pass_stopped, owner, &owner_names),
     F_TEXT (4, struct fact_pass_stopped, cause, TEXT_MAX_BYTES),
     F_TEXT (5, struct fact_pass_stopped, next, TEXT_MAX_BYTES),
 };

@@ -13,7 +13,7 @@ enum fact_kind {
     FACT_EPOCH_BEGAN,    /* a coordinator process took over; the first thing each one records */
     FACT_HOST_KEYED,     /* a worker's public key is bound to a host */
     FACT_HOST_JOINED,
-    FACT_HOST_LOST,          /* gone, with the reason; its attempts end as no-report */
+    FACT_HOST_LOST,          /* gone, with the reason; its attempts end as lost */
     FACT_GENERATION_ADOPTED, /* a generation published by an earlier run fits this bundle */
     FACT_WRITER_GRANTED,     /* one host may write generation `token` */
     FACT_PASS_BEGAN,         /* all hosts of the pass are to run this attempt */
@@ -153,7 +153,7 @@ struct fact_metric_judged {
 struct verdict {
     uint32_t host;
     enum outcome outcome;
-    enum layer layer;
+    enum owner owner;
     struct text signature; /* id, when one was recognised */
     struct text cause;     /* what happened, no host name in it: equal causes fold together */
     struct text next;      /* what to look at */
@@ -210,7 +210,7 @@ struct fact_loss_told {
 struct fact_pass_stopped {
     struct attempt_key key;
     LIST_OF (uint32_t) culprits;
-    enum layer layer;
+    enum owner owner;
     struct text cause, next;
 };
 /* `why`: a sentence that names what to do next. */

@@ -120,12 +120,12 @@ static int evaluate (struct hostset *set, struct text expression, uint32_t depth
 
 static int read_names (struct hostset *set, const struct scan *scan, uint32_t at, struct name_list *names)
 {
-    uint64_t count = item_count (&set->item);
+    uint64_t count = hostset_item_count (&set->item);
     if (count > set->rules.max)
         return refuse_size (set, scan, at);
     if (charge (set, scan, at, count) < 0)
         return -1;
-    return item_expand (&set->item, scan, &set->arena, names);
+    return hostset_item_expand (&set->item, scan, &set->arena, names);
 }
 
 static int find_group (const struct hostset *set, const struct scan *scan, uint32_t at, struct text name,

@@ -229,7 +229,7 @@ static uint64_t bracket_count (const struct item *item, const struct bracket *br
     return count;
 }
 
-uint64_t item_count (const struct item *item)
+uint64_t hostset_item_count (const struct item *item)
 {
     uint64_t count = 1;
     for (uint32_t i = 0; i < item->brackets_n; i++)
@@ -318,10 +318,10 @@ static void move_turns (const struct item *item, struct turn *turns)
             return;
 }
 
-int item_expand (const struct item *item, const struct scan *scan, struct arena *arena, struct name_list *names)
+int hostset_item_expand (const struct item *item, const struct scan *scan, struct arena *arena, struct name_list *names)
 {
     struct turn turns[ITEM_BRACKETS_MAX];
-    uint64_t count = item_count (item);
+    uint64_t count = hostset_item_count (item);
     assert (count <= UINT32_MAX);
     *names = (struct name_list){ arena_array (arena, count, sizeof *names->items), 0 };
     for (uint32_t i = 0; i < item->brackets_n; i++)

@@ -32,8 +32,9 @@ void item_release (struct item *item);
 /* Reads the operand at which `scan` stands. `item` is {0} or one that was read before. */
 int item_read (struct item *item, struct scan *scan);
 /* How many names, or UINT64_MAX where that does not fit. */
-uint64_t item_count (const struct item *item);
-/* The names in their order, the last bracket running fastest; only after item_count was found bearable. */
-int item_expand (const struct item *item, const struct scan *scan, struct arena *arena, struct name_list *names);
+uint64_t hostset_item_count (const struct item *item);
+/* The names in their order, the last bracket running fastest; only after hostset_item_count was found bearable. */
+int hostset_item_expand (const struct item *item, const struct scan *scan, struct arena *arena,
+                         struct name_list *names);
 
 #endif

@@ -1,37 +1,31 @@
 #include "common/model/outcome.h"
 
 static const char *const outcome_words[] = {
-    [OUTCOME_NONE] = "none",
-    [OUTCOME_PASSED] = "passed",
-    [OUTCOME_NOT_REACHED] = "not-reached",
-    [OUTCOME_CASCADE] = "cascade",
-    [OUTCOME_COULD_NOT_RUN] = "could-not-run",
-    [OUTCOME_NO_REPORT] = "no-report",
-    [OUTCOME_FAILED] = "failed",
+    [OUTCOME_NONE] = "none",       [OUTCOME_PASSED] = "passed",       [OUTCOME_NOT_REACHED] = "not-reached",
+    [OUTCOME_CASCADE] = "cascade", [OUTCOME_BLOCKED] = "blocked",     [OUTCOME_LOST] = "lost",
+    [OUTCOME_FAILED] = "failed",   [OUTCOME_TIMED_OUT] = "timed-out", [OUTCOME_CANCELLED] = "cancelled",
 };
 _Static_assert(sizeof outcome_words / sizeof outcome_words[0] == OUTCOME_N, "a word for each outcome");
 const struct names outcome_names = { outcome_words, OUTCOME_N };
 
-static const char *const layer_words[] = {
-    [LAYER_NONE] = "none",
-    [LAYER_FRONTEND] = "frontend",
-    [LAYER_DEVICE] = "device",
-    [LAYER_POLICY] = "launch-policy",
-    [LAYER_BACKEND] = "backend",
-    [LAYER_BUNDLE] = "bundle",
-    [LAYER_CACHE] = "cache",
-    [LAYER_COMPILER] = "compiler",
-    [LAYER_COLLECTIVE] = "collective",
-    [LAYER_PROGRAM] = "program",
-    [LAYER_HOST] = "host",
-    [LAYER_PLATFORM] = "platform",
-    [LAYER_SLICEUP] = "sliceup",
-    [LAYER_UNKNOWN] = "unknown",
+static const char *const owner_words[] = {
+    [OWNER_NONE] = "none",       [OWNER_FORMER_FRONTEND] = "", [OWNER_DEVICE] = "device", [OWNER_LAUNCH] = "launch",
+    [OWNER_FORMER_BACKEND] = "", [OWNER_BUNDLE] = "bundle",    [OWNER_CACHE] = "cache",   [OWNER_COMPILER] = "compiler",
+    [OWNER_PEER] = "peer",       [OWNER_PROGRAM] = "program",  [OWNER_HOST] = "host",     [OWNER_PLATFORM] = "platform",
+    [OWNER_SLICEUP] = "sliceup", [OWNER_UNKNOWN] = "unknown",
 };
-_Static_assert(sizeof layer_words / sizeof layer_words[0] == LAYER_N, "a word for each layer");
-const struct names layer_names = { layer_words, LAYER_N };
+_Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each layer");
+const struct names owner_names = { owner_words, OWNER_N };
+
+const enum outcome outcome_order[OUTCOME_N - 1] = {
+    OUTCOME_FAILED,    OUTCOME_LOST,    OUTCOME_TIMED_OUT,   OUTCOME_BLOCKED,
+    OUTCOME_CANCELLED, OUTCOME_CASCADE, OUTCOME_NOT_REACHED, OUTCOME_PASSED,
+};
 
 enum outcome outcome_worst (enum outcome a, enum outcome b)
 {
-    return a > b ? a : b;
+    for (uint32_t i = 0; i < OUTCOME_N - 1; i++)
+        if (outcome_order[i] == a || outcome_order[i] == b)
+            return outcome_order[i];
+    return OUTCOME_NONE;
 }

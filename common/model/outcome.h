@@ -5,40 +5,46 @@
 #include "common/model/record.h"
 #include <stdint.h>
 
+/* The numbers are bytes of journals and messages. In journals of format 1, 5 was six things: journal_former.h. */
 enum outcome {
     OUTCOME_NONE = 0, /* not ended yet */
     OUTCOME_PASSED,
-    OUTCOME_NOT_REACHED,   /* the ladder stopped below this rung */
-    OUTCOME_CASCADE,       /* fell because another host did */
-    OUTCOME_COULD_NOT_RUN, /* a precondition was missing: nothing was tested */
-    OUTCOME_NO_REPORT,     /* lost, hung or killed: nobody knows; never rounded up or down */
-    OUTCOME_FAILED,        /* ran, and broke the contract */
+    OUTCOME_NOT_REACHED, /* the ladder stopped below this rung */
+    OUTCOME_CASCADE,     /* fell because another host did */
+    OUTCOME_BLOCKED,     /* a precondition was missing: nothing was tested */
+    OUTCOME_LOST,        /* nobody heard of it any more: the host, its worker or its lease was gone */
+    OUTCOME_FAILED,      /* ran, and broke the contract or was killed */
+    OUTCOME_TIMED_OUT,   /* still running at its limit */
+    OUTCOME_CANCELLED,   /* told to stop */
     OUTCOME_N
 };
-extern const struct names outcome_names; /* none passed not-reached cascade could-not-run no-report failed */
+extern const struct names outcome_names; /* none passed not-reached cascade blocked lost failed timed-out cancelled */
 
-/* The one that matters more when a slice is summed up: failed > no-report > could-not-run > cascade > not-reached >
- * passed > none. The enum is in that order. */
+/* All outcomes but none, the worst first: failed > lost > timed-out > blocked > cancelled > cascade > not-reached >
+ * passed. */
+extern const enum outcome outcome_order[OUTCOME_N - 1];
+/* The one that matters more when a slice is summed up. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
-/* The owner of a failure, in the order in which one debugs (domain.md, 10). */
-enum layer {
-    LAYER_NONE = 0,
-    LAYER_FRONTEND,
-    LAYER_DEVICE,  /* device ownership: held by another process, not openable */
-    LAYER_POLICY,  /* launch policy: what was set before import */
-    LAYER_BACKEND, /* requested and observed backend differ */
-    LAYER_BUNDLE,  /* packages, ABI */
-    LAYER_CACHE,
-    LAYER_COMPILER,
-    LAYER_COLLECTIVE, /* collective, peer */
-    LAYER_PROGRAM,    /* the canary or the user's program */
-    LAYER_HOST,       /* machine, disk, memory, limits */
-    LAYER_PLATFORM,   /* cloud, network, maintenance */
-    LAYER_SLICEUP,    /* ourselves: worker, launcher, cancelled by the user */
-    LAYER_UNKNOWN,
-    LAYER_N
+/* Who owns a failure. The numbers are bytes of journals and messages: 1 and 4 are of owners that are no longer told
+ * apart, and have no word. */
+enum owner {
+    OWNER_NONE = 0,
+    OWNER_FORMER_FRONTEND = 1, /* in journals of format 1; is bundle now */
+    OWNER_DEVICE,              /* held by another process, not openable */
+    OWNER_LAUNCH,              /* what was set before the program began: variables, flags, backend, mesh */
+    OWNER_FORMER_BACKEND,      /* in journals of format 1; is launch now */
+    OWNER_BUNDLE,              /* packages, ABI */
+    OWNER_CACHE,
+    OWNER_COMPILER,
+    OWNER_PEER,     /* another host of the slice */
+    OWNER_PROGRAM,  /* the canary or the user's program */
+    OWNER_HOST,     /* machine, disk, memory, limits */
+    OWNER_PLATFORM, /* cloud, network, maintenance */
+    OWNER_SLICEUP,  /* ourselves: worker, launcher, cancelled by the user */
+    OWNER_UNKNOWN,
+    OWNER_N
 };
-extern const struct names layer_names; /* none frontend device launch-policy backend bundle cache compiler collective
-                                          program host platform sliceup unknown */
+extern const struct names owner_names; /* none device launch bundle cache compiler peer program host platform sliceup
+                                          unknown */
 #endif

@@ -128,7 +128,7 @@ const struct record limits_record = RECORD ("limits", struct limits, limits_fiel
 static const struct field signature_fields[] = {
     F_TEXT (1, struct signature, id, ID_MAX_BYTES),
     F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
-    F_ENUM (3, struct signature, layer, &layer_names),
+    F_ENUM (3, struct signature, owner, &owner_names),
     F_BOOL (4, struct signature, peer),
     F_BOOL (5, struct signature, transient),
     F_TEXT (6, struct signature, next, SENTENCE_MAX_BYTES),

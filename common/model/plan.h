@@ -229,7 +229,7 @@ extern const struct record limits_record;
 struct signature {
     struct text id;
     struct text text; /* must occur in the evidence */
-    enum layer layer;
+    enum owner owner;
     bool peer; /* says "somebody else failed": never a cause while anybody else confesses */
     bool transient;
     struct text next;             /* what to look at */

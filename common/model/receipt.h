@@ -13,7 +13,7 @@
 enum { RECEIPT_RUNGS_MAX = 32 * RUNGS_MAX, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX, RECEIPT_LISTED_MAX = 65536 };
 
 struct cause {
-    enum layer layer;
+    enum owner owner;
     struct text signature, text, evidence, next;
 };
 struct memory {

@@ -142,8 +142,9 @@ bool record_check (const struct record *record, const void *value, struct buf *w
  * Numbers, and whether texts are UTF-8, are the caller's. */
 uint64_t record_fit (const struct record *record, void *value);
 
-/* "none" for 0; "?" past the end. */
+/* "none" for 0; "?" past the end, and for a number whose word is empty: one that is no longer in use. */
 const char *names_of (const struct names *names, uint32_t value);
-bool names_find (const struct names *names, struct text name, uint32_t *value); /* does not find value 0 */
+/* Does not find value 0. Words of before are found, too. */
+bool names_find (const struct names *names, struct text name, uint32_t *value);
 
 #endif

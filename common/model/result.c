@@ -146,7 +146,7 @@ static const struct field result_fields[] = {
     F_BOOL (6, struct result, done),
     F_BOOL (7, struct result, spoke),
     F_U64 (8, struct result, duration_ms, COUNT_MAX),
-    F_ENUM (9, struct result, layer, &layer_names),
+    F_ENUM (9, struct result, owner, &owner_names),
     F_TEXT (10, struct result, failure, SENTENCE_MAX_BYTES),
     F_TEXT (11, struct result, tail, RESULT_TAIL_MAX_BYTES),
     F_RECORD (12, struct result, backend, &backend_record),

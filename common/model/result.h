@@ -176,7 +176,7 @@ struct result {
     bool done;           /* the canary said done with the attempt's nonce */
     bool spoke;          /* the program used the descriptor at all */
     uint64_t duration_ms;
-    enum layer layer;    /* the canary's own reading, if it gave one */
+    enum owner owner;    /* the canary's own reading, if it gave one */
     struct text failure; /* its sentence */
     struct text tail;    /* end of its output, at most 2 KiB */
     struct backend backend;

@@ -26,7 +26,7 @@ static bool holds (struct text name, const char *word)
     return false;
 }
 
-bool secret_by_name (struct text name)
+bool name_is_of_secret (struct text name)
 {
     for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
         if (holds (name, secrets[i]))
@@ -100,7 +100,7 @@ static struct text proxy_cut (struct arena *arena, struct text value)
 
 struct text secret_hidden (struct arena *arena, const struct var *var)
 {
-    if (secret_by_name (var->name) && !is_choice (var->value))
+    if (name_is_of_secret (var->name) && !is_choice (var->value))
         return TEXT_LIT ("present");
     return is_proxy (var->name) ? proxy_cut (arena, var->value) : secret_cut (arena, var->value);
 }

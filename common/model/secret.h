@@ -8,7 +8,7 @@
 
 #include "common/model/plan.h"
 
-bool secret_by_name (struct text name);
+bool name_is_of_secret (struct text name);
 /* `value` without the user and password of addresses in it ("http://user:password@host"). */
 struct text secret_cut (struct arena *arena, struct text value);
 /* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value

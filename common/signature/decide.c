@@ -58,7 +58,7 @@ static bool gives_way (const struct signature *signature, const struct signature
         final |= looks_final (seen->shown[i]);
     }
     switch (weight_of (signature)) {
-    case SIGNATURE_NOISE: return final || signature->layer == LAYER_UNKNOWN;
+    case SIGNATURE_NOISE: return final || signature->owner == OWNER_UNKNOWN;
     case SIGNATURE_PEER: return fatal;
     default: return false;
     }

@@ -42,7 +42,7 @@ int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct pl
 /* For people: a host's name where the journal of the run that wrote is at hand, else its rank. */
 struct text cache_writer (const char *home, const struct catalogue_entry *entry, struct arena *arena);
 /* The rungs that a generation covers, each once, in its order: "tiny, dense". */
-struct text cache_rungs (const struct fact_generation *generation, struct arena *arena);
+struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena);
 
 json_t *cache_json_text (struct text text); /* of any bytes */
 /* Prints and releases it: the exit status of that. */

@@ -266,7 +266,7 @@ static void add_numbers (struct listing *list, struct line *line, const struct r
     const struct catalogue_entry *entry = row->entry;
     bool sealed = entry->published.token != 0;
     uint64_t age_ms = list->now_ms > entry->wall_ms ? list->now_ms - entry->wall_ms : 0;
-    struct text rungs = sealed ? cache_rungs (&entry->published, &list->arena) : TEXT_LIT ("-");
+    struct text rungs = sealed ? cache_covered_rungs (&entry->published, &list->arena) : TEXT_LIT ("-");
     struct text writer = sealed ? cache_writer (list->cli->home, entry, &list->arena) : TEXT_LIT ("-");
     add_cell (line, text_of (size_print (row->bytes, size)), SIZE_COLUMNS);
     add_cell (line, text_format (&list->arena, "%u", row->entries), ENTRIES_COLUMNS);

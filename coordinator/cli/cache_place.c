@@ -179,7 +179,7 @@ static struct text rung_of (struct text cover)
     return cover;
 }
 
-struct text cache_rungs (const struct fact_generation *generation, struct arena *arena)
+struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena)
 {
     struct buf out;
     buf_init (&out, 1 << 20);

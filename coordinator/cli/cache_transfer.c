@@ -148,7 +148,7 @@ static struct text uncovered (const struct fact_generation *newest, const struct
         if (!both)
             rest.covers.items[rest.covers.n++] = newest->covers.items[i];
     }
-    return cache_rungs (&rest, arena);
+    return cache_covered_rungs (&rest, arena);
 }
 
 /* Runs are sent to the newest generation alone: what that means here is said, since nothing else would show it. */

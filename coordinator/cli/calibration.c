@@ -130,7 +130,7 @@ static json_t *json_launch (const struct measure_list *all, uint32_t at)
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", text_json (measure->signature), "shape",
         text_json (measure->shape), "rung", text_json (measure->rung), "slice", text_json (measure->slice), "run",
         text_json (measure->run), "pins", text_json (measure->pins), "pass", names_of (&pass_names, measure->pass),
-        "outcome", names_of (&outcome_names, measure->outcome), "layer", names_of (&layer_names, measure->layer));
+        "outcome", names_of (&outcome_names, measure->outcome), "owner", names_of (&owner_names, measure->owner));
     json_t *rest = json_pack (
         "{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", text_json (measure->failure), "cause",
         text_json (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",
@@ -149,7 +149,7 @@ static void show_json (const struct question *question, const struct measure_lis
     for (uint32_t i = 0; i < all->n; i++)
         if (asked_for (question, &all->items[i]) && (question->history || is_latest (all, i)))
             json_array_append_new (list, json_launch (all, i));
-    json_t *answer = json_pack ("{s:s, s:o}", "schema", "sliceup.calibration/1", "launches", list);
+    json_t *answer = json_pack ("{s:s, s:o}", "schema", "sliceup.calibration/2", "launches", list);
     json_dumpf (answer, stdout, JSON_INDENT (2));
     putchar ('\n');
     json_decref (answer);

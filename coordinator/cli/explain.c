@@ -72,9 +72,9 @@ const struct cli_command explain_command = {
     .name = "explain",
     .usage = "explain [RUN] [--json]",
     .summary = "whose fault it was, and the five questions one asks, answered with this run's evidence",
-    .help = "Names the hosts that failed for a reason of their own, whose affair that is (host, device, launch-policy, "
+    .help = "Names the hosts that failed for a reason of their own, whose affair that is (host, device, launch, "
             "bundle,\n"
-            "frontend, cache, compiler, collective, program, platform), the line that decided it and what to look at "
+            "cache, compiler, peer, program, platform), the line that decided it and what to look at "
             "next; who fell\n"
             "with them is a cascade. Then the questions in the order in which one debugs: which frontend owned the "
             "path; is the\n"

@@ -151,7 +151,7 @@ const struct cli_command status_command = {
     .help =
         "Works for running, finished and interrupted runs. Of a running one it also listens for a second, to tell in\n"
         "which phase every host is.\n\n"
-        "  --json       for scripts: schema sliceup.status/1; members may be added, none changes its meaning\n"
+        "  --json       for scripts: schema sliceup.status/2; members may be added, none changes its meaning\n"
         "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
         "Examples:\n  sliceup status\n  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/bundle.h"
+#include "coordinator/core/cache_family.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/violation.h"
@@ -29,8 +29,8 @@ static void find (struct coord *coord, enum acquisition_event event, uint64_t no
     move (coord, event);
     coord->soft.answer_by_ms = now_ms + ANSWER_MS;
     struct effect *effect = outbox_effect (out, FX_CACHE_FIND);
-    effect->text = bundle_name (coord, &out->arena);
-    effect->covers = bundle_covers (coord, &out->arena);
+    effect->text = cache_family_name (coord, &out->arena);
+    effect->covers = cache_family_covers (coord, &out->arena);
 }
 
 static void audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -97,7 +97,7 @@ void acquire_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
 void acquire_give_up (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out)
 {
     move (coord, ACQUISITION_FAIL);
-    stop_climb (coord, OUTCOME_COULD_NOT_RUN,
+    stop_climb (coord, OUTCOME_BLOCKED,
                 text_format (&out->arena, "could not use the compile cache: %.*s", TEXT_ARG (problem)), now_ms, out);
 }
 
@@ -108,7 +108,7 @@ static void adopt (struct coord *coord, const struct fact_generation *found, uin
     struct fact *fact = outbox_fact (out, FACT_GENERATION_ADOPTED);
     if (found)
         fact->of.generation = *found;
-    fact->of.generation.bundle = bundle_name (coord, &out->arena);
+    fact->of.generation.bundle = cache_family_name (coord, &out->arena);
     coord_commit (coord, fact, now_ms);
 }
 

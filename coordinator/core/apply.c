@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coordinator/core/bundle.h"
+#include "coordinator/core/cache_family.h"
 #include "coordinator/core/sentence.h"
 #include "coordinator/verdict/deal.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: beyond it is no accident */
 
-static void apply_run_opened (struct owner *to, const struct fact_run_opened *opened)
+static void apply_run_opened (struct engine *to, const struct fact_run_opened *opened)
 {
     record_copy (&plan_record, &to->state.plan, &opened->plan, &to->arena);
     uint32_t hosts_n = to->state.plan.hosts.n, rungs_n = to->state.plan.rungs.n;
@@ -24,7 +24,7 @@ static void apply_run_opened (struct owner *to, const struct fact_run_opened *op
     to->coord.soft.part_of_host = arena_array (&to->arena, hosts_n, sizeof (uint32_t));
 }
 
-static void apply_epoch_began (struct owner *to, const struct fact *fact)
+static void apply_epoch_began (struct engine *to, const struct fact *fact)
 {
     for (uint32_t i = 0; i < to->state.plan.hosts.n; i++) {
         struct host *host = &to->state.hosts.items[i];
@@ -36,7 +36,7 @@ static void apply_epoch_began (struct owner *to, const struct fact *fact)
     to->state.began_ms = fact->at_ms;
 }
 
-static void apply_host_keyed (struct owner *to, const struct fact_host_keyed *keyed)
+static void apply_host_keyed (struct engine *to, const struct fact_host_keyed *keyed)
 {
     struct host *host = &to->state.hosts.items[keyed->host];
     host->key = text_copy (&to->arena, keyed->public_key);
@@ -45,7 +45,7 @@ static void apply_host_keyed (struct owner *to, const struct fact_host_keyed *ke
         host->life = HOST_KEYED;
 }
 
-static void apply_host_joined (struct owner *to, const struct fact *fact)
+static void apply_host_joined (struct engine *to, const struct fact *fact)
 {
     const struct fact_host_joined *joined = &fact->of.host_joined;
     struct host *host = &to->state.hosts.items[joined->host];
@@ -66,7 +66,7 @@ static void apply_host_joined (struct owner *to, const struct fact *fact)
     link->suspected = false;
 }
 
-static void apply_host_lost (struct owner *to, const struct fact_host_lost *lost)
+static void apply_host_lost (struct engine *to, const struct fact_host_lost *lost)
 {
     struct host *host = &to->state.hosts.items[lost->host];
     if (host->life == HOST_JOINED)
@@ -85,7 +85,7 @@ static void turn_arenas (struct arena *now, struct arena *before)
 }
 
 /* Facts still in the outbox point into the pass that ended: its memory lives until the next one begins. */
-static void pass_reset (struct owner *to)
+static void pass_reset (struct engine *to)
 {
     struct soft *soft = &to->coord.soft;
     turn_arenas (&to->pass_arena, &to->pass_before);
@@ -97,7 +97,7 @@ static void pass_reset (struct owner *to)
 }
 
 /* What the fact holds beside the hosts and their numbers. */
-static void take_purpose (struct owner *to, const struct fact *fact)
+static void take_purpose (struct engine *to, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
     struct pass_state *pass = &to->state.pass;
@@ -115,7 +115,7 @@ static void take_purpose (struct owner *to, const struct fact *fact)
                                            to->state.isolation.trials.n);
 }
 
-static void make_parts (struct owner *to, const struct fact_pass_began *began)
+static void make_parts (struct engine *to, const struct fact_pass_began *began)
 {
     struct pass_state *pass = &to->state.pass;
     struct soft *soft = &to->coord.soft;
@@ -131,7 +131,7 @@ static void make_parts (struct owner *to, const struct fact_pass_began *began)
     }
 }
 
-static void deal (struct owner *to)
+static void deal (struct engine *to)
 {
     struct pass_state *pass = &to->state.pass;
     uint64_t *secrets = arena_array (&to->pass_arena, pass->parts.n, sizeof (*secrets));
@@ -140,7 +140,7 @@ static void deal (struct owner *to)
         pass->parts.items[i].secret = secrets[i];
 }
 
-static void apply_pass_began (struct owner *to, const struct fact *fact)
+static void apply_pass_began (struct engine *to, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
     struct pass_state *pass = &to->state.pass;
@@ -156,10 +156,10 @@ static void apply_pass_began (struct owner *to, const struct fact *fact)
         deal (to);
     to->state.rungs.items[pass->key.rung].attempts[pass->key.pass] = pass->key.attempt;
     if (pass->key.pass != PASS_ONCE && to->state.bundle.len == 0)
-        to->state.bundle = text_copy (&to->arena, bundle_name (&to->coord, &to->arena));
+        to->state.bundle = text_copy (&to->arena, cache_family_name (&to->coord, &to->arena));
 }
 
-static void apply_pass_skipped (struct owner *to, const struct fact_pass_skipped *skipped)
+static void apply_pass_skipped (struct engine *to, const struct fact_pass_skipped *skipped)
 {
     struct rung_state *rung = &to->state.rungs.items[skipped->key.rung];
     if (skipped->key.pass == PASS_RESTORED) { /* mode warm-only: this rung is done */
@@ -171,7 +171,7 @@ static void apply_pass_skipped (struct owner *to, const struct fact_pass_skipped
     rung->cold_skipped = true;
 }
 
-static void apply_gate_opened (struct owner *to, const struct fact_gate_opened *opened)
+static void apply_gate_opened (struct engine *to, const struct fact_gate_opened *opened)
 {
     struct pass_state *pass = &to->state.pass;
     if (gate_opened (pass, opened->gate) || pass->gates.n == GATES_MAX || opened->gate.len > WORD_MAX_BYTES)
@@ -182,14 +182,14 @@ static void apply_gate_opened (struct owner *to, const struct fact_gate_opened *
                                                         .value = text_copy (&to->pass_arena, opened->value) };
 }
 
-static void learn_environment (struct owner *to, const struct result *result)
+static void learn_environment (struct engine *to, const struct result *result)
 {
     for (uint32_t i = 0; i < result->bundle.n && !to->state.env_fingerprint.len; i++)
         if (text_is (result->bundle.items[i].name, "fingerprint"))
             to->state.env_fingerprint = text_copy (&to->arena, result->bundle.items[i].value);
 }
 
-static void add_hardware (struct owner *to, struct text kind)
+static void add_hardware (struct engine *to, struct text kind)
 {
     uint32_t at = 0;
     while (at < to->state.hardware.n && text_compare (to->state.hardware.items[at], kind) < 0)
@@ -205,7 +205,7 @@ static void add_hardware (struct owner *to, struct text kind)
 }
 
 /* Told by the survey. The processor counts where the programs run on it. */
-static void learn_hardware (struct owner *to, const struct result *result)
+static void learn_hardware (struct engine *to, const struct result *result)
 {
     bool on_cpu = text_is (to->state.plan.profile.backend, "cpu");
     for (uint32_t i = 0; i < result->facts.n; i++) {
@@ -215,7 +215,7 @@ static void learn_hardware (struct owner *to, const struct result *result)
     }
 }
 
-static void apply_attempt_ended (struct owner *to, const struct fact *fact)
+static void apply_attempt_ended (struct engine *to, const struct fact *fact)
 {
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
     struct pass_state *pass = &to->state.pass;
@@ -239,14 +239,21 @@ static void apply_attempt_ended (struct owner *to, const struct fact *fact)
     learn_hardware (to, &ended->result);
 }
 
-static void apply_conflict_seen (struct owner *to, const struct fact_conflict_seen *seen)
+static void apply_conflict_seen (struct engine *to, const struct fact_conflict_seen *seen)
 {
     uint32_t at = to->state.pass.active ? to->coord.soft.part_of_host[seen->host] : NONE;
     if (at != NONE)
         to->state.pass.parts.items[at].conflict = true;
 }
 
-static void apply_pass_stopped (struct owner *to, const struct fact_pass_stopped *stopped)
+static void apply_cancel_asked (struct engine *to, const struct fact_cancel_asked *asked)
+{
+    struct pass_state *pass = &to->state.pass;
+    to->state.cancel_level = asked->level;
+    pass->cancelled = pass->cancelled || (pass->active && !pass->failing && !pass->stopped);
+}
+
+static void apply_pass_stopped (struct engine *to, const struct fact_pass_stopped *stopped)
 {
     to->state.pass.stopped = true;
     record_copy (fact_body (FACT_PASS_STOPPED), &to->state.pass.why, stopped, &to->pass_arena);
@@ -259,7 +266,7 @@ static bool may_refit (const struct rung_state *rung, const struct fact_pass_end
         return false;
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
         const struct verdict *verdict = &ended->verdicts.items[i];
-        if (verdict->layer != LAYER_CACHE && verdict->outcome != OUTCOME_CASCADE)
+        if (verdict->owner != OWNER_CACHE && verdict->outcome != OUTCOME_CASCADE)
             return false;
     }
     return true;
@@ -273,13 +280,13 @@ static bool may_regrant (const struct rung_state *rung, const struct fact_pass_e
 }
 
 /* A violation was found in what the pass used, and that was dropped. */
-static bool may_rewarm (const struct owner *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
+static bool may_rewarm (const struct engine *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     return ended->key.pass != PASS_ONCE && to->state.pass.dropped && !rung->rewarmed &&
            cache_mode_writes (to->state.plan.cache.mode);
 }
 
-static void stop_climb (struct owner *to, const struct fact_pass_ended *ended)
+static void stop_climb (struct engine *to, const struct fact_pass_ended *ended)
 {
     to->state.rungs.items[ended->key.rung].outcome = ended->outcome;
     to->state.stop = sentence_of_fall (&to->coord, ended, &to->arena);
@@ -287,7 +294,7 @@ static void stop_climb (struct owner *to, const struct fact_pass_ended *ended)
     apply_isolation_called (to, ended);
 }
 
-static void apply_pass_ended (struct owner *to, const struct fact *fact)
+static void apply_pass_ended (struct engine *to, const struct fact *fact)
 {
     const struct fact_pass_ended *ended = &fact->of.pass_ended;
     struct rung_state *rung = &to->state.rungs.items[ended->key.rung];
@@ -330,7 +337,7 @@ static bool waits_at_gate (const struct holding *held)
     return held->state == ATTEMPT_AT_GATE || (held->state == ATTEMPT_STOPPING && held->gate.len > 0);
 }
 
-static void apply_host_reported (struct owner *to, const struct fact *fact)
+static void apply_host_reported (struct engine *to, const struct fact *fact)
 {
     const struct fact_host_reported *received = &fact->of.host_reported;
     struct host_link *link = &to->coord.soft.hosts[received->host];
@@ -343,17 +350,17 @@ static void apply_host_reported (struct owner *to, const struct fact *fact)
 }
 
 /* Replay must not trust the disk more than the wire: a fact whose indices are out of range is not followed. */
-static bool in_range (const struct owner *to, uint32_t host)
+static bool in_range (const struct engine *to, uint32_t host)
 {
     return host < to->state.plan.hosts.n;
 }
 
-static bool key_in_range (const struct owner *to, const struct attempt_key *key)
+static bool key_in_range (const struct engine *to, const struct attempt_key *key)
 {
     return key->rung < to->state.plan.rungs.n && key->pass <= PASS_RESTORED;
 }
 
-static bool pass_in_range (const struct owner *to, const struct fact_pass_began *began)
+static bool pass_in_range (const struct engine *to, const struct fact_pass_began *began)
 {
     for (uint32_t i = 0; i < began->hosts.n; i++)
         if (!in_range (to, began->hosts.items[i]))
@@ -364,7 +371,7 @@ static bool pass_in_range (const struct owner *to, const struct fact_pass_began 
     return key_in_range (to, &began->key);
 }
 
-static bool verdicts_in_range (const struct owner *to, const struct fact_pass_ended *ended)
+static bool verdicts_in_range (const struct engine *to, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         if (!in_range (to, ended->verdicts.items[i].host))
@@ -372,7 +379,7 @@ static bool verdicts_in_range (const struct owner *to, const struct fact_pass_en
     return key_in_range (to, &ended->key);
 }
 
-static void apply_of_kind (struct owner *to, const struct fact *fact)
+static void apply_of_kind (struct engine *to, const struct fact *fact)
 {
     switch (fact->kind) {
     case FACT_NONE: break;
@@ -414,7 +421,7 @@ static void apply_of_kind (struct owner *to, const struct fact *fact)
         if (verdicts_in_range (to, &fact->of.pass_ended))
             apply_pass_ended (to, fact);
         break;
-    case FACT_CANCEL_ASKED: to->state.cancel_level = fact->of.cancel_asked.level; break;
+    case FACT_CANCEL_ASKED: apply_cancel_asked (to, &fact->of.cancel_asked); break;
     case FACT_CONFLICT_SEEN:
         if (in_range (to, fact->of.conflict_seen.host))
             apply_conflict_seen (to, &fact->of.conflict_seen);
@@ -449,7 +456,7 @@ static void apply_of_kind (struct owner *to, const struct fact *fact)
 
 void coord_apply (struct coord *coord, const struct fact *fact)
 {
-    struct owner *to = owner_of (coord);
+    struct engine *to = engine_of (coord);
     apply_of_kind (to, fact);
     if (!fact_is_soft (fact->kind))
         to->state.next_index = fact->index + 1;

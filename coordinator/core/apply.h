@@ -5,7 +5,7 @@
 #include "coordinator/core/state.h"
 
 /* The whole of a coordinator's mind, for coord.c, which makes it, and for apply*.c: the only way to write `state`. */
-struct owner {
+struct engine {
     struct coord coord; /* first: coord_create returns it. Its `state` is the one below */
     struct state state;
     struct arena arena;      /* lives as long as the run */
@@ -13,19 +13,19 @@ struct owner {
     struct arena pass_before;
 };
 
-static inline struct owner *owner_of (struct coord *coord)
+static inline struct engine *engine_of (struct coord *coord)
 {
-    return (struct owner *) coord;
+    return (struct engine *) coord;
 }
 
 /* apply_cache.c, apply_retry.c and apply_isolation.c, for apply.c alone. */
-void apply_cache_fact (struct owner *to, const struct fact *fact);
-void apply_writer_ended (struct owner *to, const struct fact_attempt_ended *ended, uint64_t index);
+void apply_cache_fact (struct engine *to, const struct fact *fact);
+void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *ended, uint64_t index);
 /* False: the pass that failed is not run again. */
-bool apply_retry_called (struct owner *to, const struct fact_pass_ended *ended);
-void apply_retry_planned (struct owner *to, const struct fact_retry_planned *planned);
-void apply_isolation_called (struct owner *to, const struct fact_pass_ended *ended);
-void apply_trial_ended (struct owner *to, const struct fact_pass_ended *ended);
-void apply_suspects_named (struct owner *to, const struct fact_suspects_named *named);
+bool apply_retry_called (struct engine *to, const struct fact_pass_ended *ended);
+void apply_retry_planned (struct engine *to, const struct fact_retry_planned *planned);
+void apply_isolation_called (struct engine *to, const struct fact_pass_ended *ended);
+void apply_trial_ended (struct engine *to, const struct fact_pass_ended *ended);
+void apply_suspects_named (struct engine *to, const struct fact_suspects_named *named);
 
 #endif

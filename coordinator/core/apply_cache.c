@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void apply_generation (struct owner *to, const struct fact *fact)
+static void apply_generation (struct engine *to, const struct fact *fact)
 {
     const struct fact_generation *generation = &fact->of.generation;
     const struct record *record = fact_body (FACT_GENERATION_PUBLISHED);
@@ -15,14 +15,14 @@ static void apply_generation (struct owner *to, const struct fact *fact)
     to->state.right_at = fact->kind == FACT_GENERATION_PUBLISHED ? to->state.pass.began_at : 0;
 }
 
-static void apply_writer_granted (struct owner *to, const struct fact_writer_granted *granted)
+static void apply_writer_granted (struct engine *to, const struct fact_writer_granted *granted)
 {
     to->state.grant = *granted;
     to->state.granted = to->state.unreleased = true;
     to->coord.soft.wants_token = false;
 }
 
-static void note_write_lease_over (struct owner *to, uint64_t index)
+static void note_write_lease_over (struct engine *to, uint64_t index)
 {
     struct past_writing *items = to->state.writings.items;
     if (!items)
@@ -33,7 +33,7 @@ static void note_write_lease_over (struct owner *to, uint64_t index)
 }
 
 /* While its host was only lost, nobody knows whether the writer is dead. */
-void apply_writer_ended (struct owner *to, const struct fact_attempt_ended *ended, uint64_t index)
+void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *ended, uint64_t index)
 {
     const struct fact_writer_granted *grant = &to->state.grant;
     if (!grant->token || ended->host != grant->host || !attempt_key_equal (&grant->key, &ended->result.key))
@@ -50,14 +50,14 @@ void apply_writer_ended (struct owner *to, const struct fact_attempt_ended *ende
     to->state.rungs.items[grant->key.rung].lease_lost_attempt = grant->key.attempt;
 }
 
-static void apply_lease_lost (struct owner *to, uint64_t index)
+static void apply_lease_lost (struct engine *to, uint64_t index)
 {
     if (to->state.granted)
         note_write_lease_over (to, index);
     to->state.granted = false;
 }
 
-static void apply_violated (struct owner *to, const struct fact_cache_violated *violated)
+static void apply_violated (struct engine *to, const struct fact_cache_violated *violated)
 {
     if (to->state.violations.n == VIOLATIONS_MAX)
         return;
@@ -72,7 +72,7 @@ static void apply_violated (struct owner *to, const struct fact_cache_violated *
 }
 
 /* What it held has to be compiled again: nothing is built upon it, and the rung that met it begins anew, once. */
-static void apply_dropped (struct owner *to, const struct fact_generation_dropped *dropped)
+static void apply_dropped (struct engine *to, const struct fact_generation_dropped *dropped)
 {
     for (uint32_t i = 0; i < to->state.violations.n; i++)
         to->state.violations.items[i].dropped |= to->state.violations.items[i].token == dropped->token;
@@ -86,7 +86,7 @@ static void apply_dropped (struct owner *to, const struct fact_generation_droppe
     rung->cold_done = rung->cold_skipped = false;
 }
 
-void apply_cache_fact (struct owner *to, const struct fact *fact)
+void apply_cache_fact (struct engine *to, const struct fact *fact)
 {
     switch (fact->kind) {
     case FACT_GENERATION_ADOPTED:

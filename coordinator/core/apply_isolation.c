@@ -12,7 +12,7 @@ static const struct verdict *verdict_of (const struct fact_pass_ended *ended, ui
     return NULL;
 }
 
-static bool without_cause (struct owner *to, const struct fact_pass_ended *ended)
+static bool without_cause (struct engine *to, const struct fact_pass_ended *ended)
 {
     struct pass_state *pass = &to->state.pass;
     struct isolate_host *hosts = arena_array (&to->pass_arena, pass->parts.n, sizeof (*hosts));
@@ -26,7 +26,7 @@ static bool without_cause (struct owner *to, const struct fact_pass_ended *ended
     return isolate_without_cause (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
 }
 
-void apply_isolation_called (struct owner *to, const struct fact_pass_ended *ended)
+void apply_isolation_called (struct engine *to, const struct fact_pass_ended *ended)
 {
     struct pass_state *pass = &to->state.pass;
     struct isolate_case of = isolation_case (&to->coord);
@@ -43,7 +43,7 @@ void apply_isolation_called (struct owner *to, const struct fact_pass_ended *end
 }
 
 /* Also one whose worker was started again since; a worker that could not end its program is still there. */
-static bool lost_one (struct owner *to)
+static bool lost_one (struct engine *to)
 {
     for (uint32_t i = 0; i < to->state.pass.parts.n; i++) {
         struct host *host = &to->state.hosts.items[to->state.pass.parts.items[i].host];
@@ -56,7 +56,7 @@ static bool lost_one (struct owner *to)
 
 /* Peers that are late pass by themselves, too; a part that falls for that, after the slice did, has one that never
  * comes. */
-static bool is_transient (struct owner *to, const struct fact_pass_ended *ended)
+static bool is_transient (struct engine *to, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         if (isolate_complains_only (&to->state.plan, &ended->verdicts.items[i]))
@@ -65,15 +65,15 @@ static bool is_transient (struct owner *to, const struct fact_pass_ended *ended)
 }
 
 /* What hindered it, or passes by itself, or that a worker went away, says nothing of who makes the program fail. */
-static enum isolate_answer answer_of (struct owner *to, const struct fact_pass_ended *ended)
+static enum isolate_answer answer_of (struct engine *to, const struct fact_pass_ended *ended)
 {
     if (ended->outcome == OUTCOME_PASSED)
         return ISOLATE_WORKS;
-    bool hindered = ended->outcome == OUTCOME_COULD_NOT_RUN || lost_one (to);
+    bool hindered = ended->outcome == OUTCOME_BLOCKED || lost_one (to);
     return hindered || is_transient (to, ended) ? ISOLATE_VOID : ISOLATE_FAILED;
 }
 
-void apply_trial_ended (struct owner *to, const struct fact_pass_ended *ended)
+void apply_trial_ended (struct engine *to, const struct fact_pass_ended *ended)
 {
     struct isolation *isolation = &to->state.isolation;
     struct pass_state *pass = &to->state.pass;
@@ -88,7 +88,7 @@ void apply_trial_ended (struct owner *to, const struct fact_pass_ended *ended)
         trial->hosts.items[trial->hosts.n] = pass->parts.items[trial->hosts.n].host;
 }
 
-void apply_suspects_named (struct owner *to, const struct fact_suspects_named *named)
+void apply_suspects_named (struct engine *to, const struct fact_suspects_named *named)
 {
     struct fact_pass_ended *failed = &to->state.isolation.failed;
     if (!to->state.isolation.called_for || to->state.isolation.over)

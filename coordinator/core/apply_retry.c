@@ -4,14 +4,14 @@
 #include "coordinator/verdict/retry.h"
 
 /* Never what the coordinator stopped itself, nor what the user did; and everybody has to be there still. */
-static bool may_retry (struct owner *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
+static bool may_retry (struct engine *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     return retry_all_transient (ended->verdicts.items, ended->verdicts.n) && to->state.cancel_level == 0 &&
            !to->state.pass.stopped && !to->state.pass.dropped && to->state.joined_n == to->state.plan.hosts.n &&
            rung->retries[ended->key.pass] < to->state.plan.limits.retries;
 }
 
-bool apply_retry_called (struct owner *to, const struct fact_pass_ended *ended)
+bool apply_retry_called (struct engine *to, const struct fact_pass_ended *ended)
 {
     if (!may_retry (to, &to->state.rungs.items[ended->key.rung], ended))
         return false;
@@ -26,7 +26,7 @@ bool apply_retry_called (struct owner *to, const struct fact_pass_ended *ended)
     return true;
 }
 
-void apply_retry_planned (struct owner *to, const struct fact_retry_planned *planned)
+void apply_retry_planned (struct engine *to, const struct fact_retry_planned *planned)
 {
     struct rung_state *rung = &to->state.rungs.items[planned->key.rung];
     rung->retries[planned->key.pass]++;

@@ -7,7 +7,7 @@
 #include "common/base/duration.h"
 #include "common/base/rng.h"
 #include "coordinator/core/acquire.h"
-#include "coordinator/core/bundle.h"
+#include "coordinator/core/cache_family.h"
 #include "coordinator/core/close.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/commit.h"
@@ -23,7 +23,7 @@
 
 static bool covered (const struct coord *coord, const struct rung *rung, struct arena *arena)
 {
-    return covers_have (&coord->state->generation.covers, bundle_cover (&coord->state->plan, rung, arena));
+    return covers_have (&coord->state->generation.covers, cache_family_cover (&coord->state->plan, rung, arena));
 }
 
 static struct attempt_key next_key (const struct coord *coord, enum pass pass)
@@ -112,7 +112,7 @@ static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out
 static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
-    stop_climb (coord, OUTCOME_COULD_NOT_RUN,
+    stop_climb (coord, OUTCOME_BLOCKED,
                 text_format (&out->arena,
                              "rung %.*s was not started: %.*s; next: change what failed there, or try it all the same "
                              "with --again",
@@ -158,7 +158,7 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
         return 4;
     if (outcome == OUTCOME_PASSED)
         return 0;
-    return outcome == OUTCOME_COULD_NOT_RUN ? 3 : 1;
+    return outcome == OUTCOME_BLOCKED ? 3 : 1;
 }
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
@@ -191,13 +191,13 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
         if (coord->state->hosts.items[i].life == HOST_LOST)
             verdicts[gone.verdicts.n++] = (struct verdict){
                 .host = i,
-                .outcome = joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN,
-                .layer = LAYER_HOST,
+                .outcome = joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED,
+                .owner = OWNER_HOST,
                 .cause = coord->state->hosts.items[i].lost_why,
                 .next = blame_next_of_lost (coord->state->plan.launcher),
             };
     gone.verdicts.items = verdicts;
-    stop_climb (coord, joined_once ? OUTCOME_NO_REPORT : OUTCOME_COULD_NOT_RUN,
+    stop_climb (coord, joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED,
                 sentence_of_verdicts (&coord->state->plan, &gone, &out->arena), now_ms, out);
     end_run (coord, coord->state->stop_outcome, now_ms, out);
 }
@@ -279,8 +279,7 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
     if (coord->state->rung == coord->state->plan.rungs.n)
         end_run (coord, OUTCOME_PASSED, now_ms, out);
     else if (coord->state->cancel_level > 0)
-        end_run (coord, coord->state->isolation.called_for ? coord->state->stop_outcome : OUTCOME_COULD_NOT_RUN, now_ms,
-                 out);
+        end_run (coord, OUTCOME_CANCELLED, now_ms, out);
     else if (isolation_goes_on (coord))
         advance_isolation (coord, now_ms, out);
     else if (coord->state->stop.len)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/core/bundle.h"
+#include "coordinator/core/cache_family.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/prove.h"
@@ -16,7 +16,9 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/difference.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_evidence.h"
+#include "coordinator/verdict/isolate.h"
 #include "coordinator/verdict/judge.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
@@ -116,7 +118,7 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
             verdicts[i] = (struct verdict){
                 .host = verdicts[i].host,
                 .outcome = OUTCOME_FAILED,
-                .layer = why->layer,
+                .owner = why->owner,
                 .cause = culprits_cause (coord, &coord->state->pass.parts.items[i].result, innocent, arena),
                 .next = why->next,
                 .phase = verdicts[i].phase,
@@ -127,7 +129,7 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
 
 static bool complains (const struct part *part, const struct verdict *verdict)
 {
-    return result_ended_badly (&part->result) && verdict->layer == LAYER_COLLECTIVE && verdict->signature.len == 0;
+    return result_ended_badly (&part->result) && verdict->owner == OWNER_PEER && verdict->signature.len == 0;
 }
 
 /* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped
@@ -155,6 +157,23 @@ static struct text peers_of (const struct coord *coord, const struct verdict *ve
     return reading.peers;
 }
 
+/* The user ended it: nobody is to blame, and what a host says of its peers is that they were stopped, too. */
+static void abort_with_cancelled (const struct coord *coord, struct verdict *verdicts)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (complains (&coord->state->pass.parts.items[i], &verdicts[i]) ||
+            isolate_complains_only (&coord->state->plan, &verdicts[i]))
+            verdicts[i] = (struct verdict){
+                .host = verdicts[i].host,
+                .outcome = OUTCOME_CASCADE,
+                .owner = OWNER_PEER,
+                .signature = verdicts[i].signature,
+                .cause = TEXT_LIT ("aborted because the others were stopped"),
+                .phase = verdicts[i].phase,
+                .evidence = verdicts[i].evidence,
+            };
+}
+
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                          const struct signature_set *signatures, struct arena *arena)
 {
@@ -166,6 +185,8 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
             .at_gate = coord->state->pass.parts.items[i].at_gate,
             .ending = culprits[i] || stopped_by_itself (coord, i) ? ENDING_NONE
                                                                   : coord->state->pass.parts.items[i].result.ending,
+            .killed = failure_is_a_kill (coord->state->pass.parts.items[i].result.ending,
+                                         coord->state->pass.parts.items[i].result.code),
             .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
             .peers = peers_of (coord, &verdicts[i], &coord->state->pass.parts.items[i].result, signatures, arena),
         };
@@ -247,7 +268,7 @@ static void publish (struct coord *coord, const struct result *writer, struct at
 {
     const struct seal *seal = &writer->seal;
     const struct fact_generation *base = write_lease_base (coord);
-    text_list ladder = bundle_covers (coord, &out->arena);
+    text_list ladder = cache_family_covers (coord, &out->arena);
     if (coord->state->generation.token == seal->token)
         return; /* by the process before this one */
     struct fact *fact = outbox_fact (out, FACT_GENERATION_PUBLISHED);
@@ -264,7 +285,8 @@ static void publish (struct coord *coord, const struct result *writer, struct at
         .compile_ms = compiled_ms (base, writer),
         .covers = covers_next (
             &base->covers, &ladder,
-            bundle_cover (&coord->state->plan, &coord->state->plan.rungs.items[key.rung], &out->arena), &out->arena),
+            cache_family_cover (&coord->state->plan, &coord->state->plan.rungs.items[key.rung], &out->arena),
+            &out->arena),
     };
     add_keys (base, writer, generation, &out->arena);
     coord_commit (coord, fact, now_ms);
@@ -310,7 +332,9 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     compare_parts (coord, verdicts, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
                          key.pass == PASS_COLD; /* nothing ran that could be reduced */
-    if (!part_is_alone (coord))
+    if (!part_is_alone (coord) && pass->cancelled)
+        abort_with_cancelled (coord, verdicts);
+    else if (!part_is_alone (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
     if (!part_is_alone (coord) && !compiled_only) /* last: what is not proved has made no program fall */
         prove_metrics (coord, verdicts, now_ms, out);

@@ -20,26 +20,26 @@ enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s *
 
 struct coord *coord_create (void)
 {
-    struct owner *owner = mem_alloc (sizeof (*owner));
-    owner->coord.state = &owner->state;
-    owner->state.next_index = 1;
-    owner->coord.soft.launch_late_ms = UINT64_MAX;
-    return &owner->coord;
+    struct engine *engine = mem_alloc (sizeof (*engine));
+    engine->coord.state = &engine->state;
+    engine->state.next_index = 1;
+    engine->coord.soft.launch_late_ms = UINT64_MAX;
+    return &engine->coord;
 }
 
 void coord_destroy (struct coord *coord)
 {
     if (coord == NULL)
         return;
-    struct owner *owner = owner_of (coord);
+    struct engine *engine = engine_of (coord);
     arena_release (&coord->soft.lease_owner_arena);
     arena_release (&coord->soft.reported_arena);
     arena_release (&coord->soft.gates_arena);
     arena_release (&coord->soft.gates_before);
-    arena_release (&owner->pass_arena);
-    arena_release (&owner->pass_before);
-    arena_release (&owner->arena);
-    mem_free (owner);
+    arena_release (&engine->pass_arena);
+    arena_release (&engine->pass_before);
+    arena_release (&engine->arena);
+    mem_free (engine);
 }
 
 static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)

@@ -46,7 +46,7 @@ static void refuse_gate (struct coord *coord, const struct gate_queue *gate, uin
     stopped->key = coord->state->pass.key;
     stopped->culprits.items = culprits;
     stopped->culprits.n = n;
-    stopped->layer = LAYER_PROGRAM;
+    stopped->owner = OWNER_PROGRAM;
     stopped->cause = text_format (
         &out->arena, "at gate %.*s it would run another program than %u of %u hosts; stopped before the devices wait",
         TEXT_ARG (gate->name), coord->state->pass.parts.n - n, coord->state->pass.parts.n);
@@ -102,7 +102,7 @@ static void refuse_absence (struct coord *coord, const struct gate_queue *gate, 
     stopped->key = coord->state->pass.key;
     stopped->culprits.items = culprits;
     stopped->culprits.n = n;
-    stopped->layer = LAYER_PROGRAM;
+    stopped->owner = OWNER_PROGRAM;
     stopped->cause = text_format (&out->arena, "ended without coming to gate %.*s, where the others waited",
                                   TEXT_ARG (gate->name));
     stopped->next = TEXT_LIT ("compare its program and arguments with the others'");

@@ -18,7 +18,7 @@ struct proving {
     struct verdict *verdicts;
     struct text *unproved; /* names of required metrics */
     uint32_t unproved_n;
-    struct reduce_verdict *found; /* of the metric that is being judged */
+    struct reduction_verdict *found; /* of the metric that is being judged */
     uint64_t now_ms;
     struct outbox *out;
 };
@@ -70,7 +70,8 @@ static struct text axes_text (const struct metric *metric, struct arena *arena)
     return all;
 }
 
-static struct text missing_text (const struct coord *coord, const struct reduce_verdict *verdict, struct arena *arena)
+static struct text missing_text (const struct coord *coord, const struct reduction_verdict *verdict,
+                                 struct arena *arena)
 {
     if (verdict->missing_n == 0)
         return (struct text){ 0 };
@@ -114,7 +115,7 @@ static bool failed_with_another (const struct proving *proving, uint32_t part)
     return proving->verdicts[part].outcome == OUTCOME_CASCADE;
 }
 
-static void record_hosts (const struct proving *proving, const struct reduce_verdict *verdict,
+static void record_hosts (const struct proving *proving, const struct reduction_verdict *verdict,
                           struct fact_metric_judged *judged)
 {
     struct arena *arena = &proving->out->arena;
@@ -136,7 +137,7 @@ static void record_hosts (const struct proving *proving, const struct reduce_ver
 }
 
 static void record_metric (const struct proving *proving, struct text name, const struct metric *first,
-                           const struct reduce_verdict *verdict)
+                           const struct reduction_verdict *verdict)
 {
     struct fact *fact = outbox_fact (proving->out, FACT_METRIC_JUDGED);
     struct fact_metric_judged *judged = &fact->of.metric_judged;
@@ -155,7 +156,7 @@ static void record_metric (const struct proving *proving, struct text name, cons
 
 /* ---- one metric ---- */
 
-static const struct metric *first_of (const struct reduce_input *in)
+static const struct metric *first_of (const struct reduction_input *in)
 {
     for (uint32_t i = 0; i < in->hosts; i++)
         if (in->metrics[i])
@@ -163,12 +164,13 @@ static const struct metric *first_of (const struct reduce_input *in)
     return NULL;
 }
 
-static void judge_metric (const struct proving *proving, const struct reduce_input *in, struct reduce_verdict *verdict)
+static void judge_metric (const struct proving *proving, const struct reduction_input *in,
+                          struct reduction_verdict *verdict)
 {
     reduce_judge (in, verdict);
     if (proving->coord->state->pass.dealt)
         return;
-    *verdict = (struct reduce_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
+    *verdict = (struct reduction_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
     snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
 }
 
@@ -185,13 +187,13 @@ static void fail (const struct proving *proving, uint32_t at, struct text name, 
                                      names_of (&proof_names, proof), axes.len ? " over " : "", TEXT_ARG (axes), why,
                                      TEXT_ARG (missing));
     verdict->outcome = OUTCOME_FAILED;
-    verdict->layer = LAYER_PROGRAM;
+    verdict->owner = OWNER_PROGRAM;
     verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     verdict->next = TEXT_LIT ("the receipt has every host's value, contribution and proof");
 }
 
 static void fail_those_at_fault (const struct proving *proving, struct text name, const struct metric *first,
-                                 const struct reduce_verdict *verdict)
+                                 const struct reduction_verdict *verdict)
 {
     struct text missing = missing_text (proving->coord, verdict, &proving->out->arena);
     for (uint32_t i = 0; i < verdict->culprits_n; i++)
@@ -210,7 +212,7 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
         metrics[i] = metric_named (&pass->parts.items[i].result, name);
         secrets[i] = pass->parts.items[i].secret;
     }
-    struct reduce_input in = {
+    struct reduction_input in = {
         .mesh = &pass->mesh,
         .hosts = pass->parts.n,
         .devices_per_host = proving->coord->state->plan.profile.devices_per_host,
@@ -264,7 +266,7 @@ static void cascade_the_rest (const struct proving *proving)
     for (uint32_t i = 0; i < proving->coord->state->pass.parts.n; i++)
         if (passed (&proving->verdicts[i])) {
             proving->verdicts[i].outcome = OUTCOME_CASCADE;
-            proving->verdicts[i].layer = LAYER_COLLECTIVE;
+            proving->verdicts[i].owner = OWNER_PEER;
             proving->verdicts[i].cause = text_clip (cause, SENTENCE_MAX_BYTES);
         }
 }

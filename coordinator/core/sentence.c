@@ -8,7 +8,7 @@ enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240 };
 
 static bool same_cause (const struct verdict *a, const struct verdict *b)
 {
-    return a->outcome == b->outcome && a->layer == b->layer && text_equal (a->signature, b->signature) &&
+    return a->outcome == b->outcome && a->owner == b->owner && text_equal (a->signature, b->signature) &&
            text_equal (a->cause, b->cause);
 }
 
@@ -40,7 +40,7 @@ static void add_group (const struct plan *plan, const struct fact_pass_ended *en
     const struct verdict *verdict = &ended->verdicts.items[like];
     add_hosts (plan, ended, like, done, arena, line);
     buf_printf (line, " %s: %.*s [%s%s%.*s]", names_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause),
-                names_of (&layer_names, verdict->layer), verdict->signature.len ? ", " : "",
+                names_of (&owner_names, verdict->owner), verdict->signature.len ? ", " : "",
                 TEXT_ARG (verdict->signature));
     if (verdict->next.len)
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));

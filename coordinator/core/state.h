@@ -68,6 +68,7 @@ struct pass_state {
     bool failing;       /* a part ended badly, */
     uint64_t failed_ms; /* the first one then */
     bool stopped;       /* PASS_STOPPED */
+    bool cancelled;     /* by the user, before any part had ended badly */
     bool dropped;       /* what it used was dropped after a violation */
     struct fact_pass_stopped why;
     LIST_OF (struct gate) gates;

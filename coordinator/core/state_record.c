@@ -58,6 +58,7 @@ static const struct field pass_fields[] = {
     F_BOOL (15, struct pass_state, dropped),
     F_RECORD (16, struct pass_state, why, &pass_stopped_record),
     F_LIST (17, struct pass_state, gates, GATES_MAX, &gate_record),
+    F_BOOL (18, struct pass_state, cancelled),
 };
 static const struct record pass_record = RECORD ("pass", struct pass_state, pass_fields);
 

@@ -9,7 +9,7 @@
 
 #include "common/base/duration.h"
 #include "common/model/lease.h"
-#include "coordinator/core/bundle.h"
+#include "coordinator/core/cache_family.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
@@ -228,7 +228,7 @@ void write_lease_publish (const struct coord *coord, struct outbox *out)
 {
     struct effect *effect = outbox_effect (out, FX_CACHE_PUBLISH);
     effect->generation = &coord->state->generation;
-    effect->covers = bundle_covers (coord, &out->arena);
+    effect->covers = cache_family_covers (coord, &out->arena);
 }
 
 /* Nothing was published of the pass of the grant. While the writer may be alive the catalogue keeps the lease: other

@@ -77,7 +77,7 @@ void reporter_through (struct reporter *reporter, const char *jump)
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_worker (struct reporter *reporter, struct text answer)
+void reporter_send_answer (struct reporter *reporter, struct text answer)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over) {

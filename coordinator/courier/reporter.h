@@ -27,8 +27,9 @@ void reporter_step (struct reporter *reporter, enum step step, const char *await
 void reporter_waits (struct reporter *reporter, const char *awaited);  /* something else, in the same step */
 void reporter_through (struct reporter *reporter, const char *jump);   /* until it is set to "" again */
 void reporter_found (struct reporter *reporter, const char *sentence); /* what somebody should know; nothing ends */
-void reporter_worker (struct reporter *reporter, struct text answer);  /* the worker's own line, without its newline */
-void reporter_refused (struct reporter *reporter, const char *why);    /* in the step where it is */
+void reporter_send_answer (struct reporter *reporter,
+                           struct text answer);                     /* the worker's own line, without its newline */
+void reporter_refused (struct reporter *reporter, const char *why); /* in the step where it is */
 void reporter_refused_in (struct reporter *reporter, enum step step, const char *why);
 /* The sentence of a deadline that passed: what was waited for, and what was heard last ("": nothing). */
 void reporter_lateness (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err);

@@ -135,7 +135,7 @@ static void begin_upload (struct session *session)
 
 static void take_answer (struct session *session)
 {
-    reporter_worker (session->reporter, text_of (session->bootstrap_protocol.line));
+    reporter_send_answer (session->reporter, text_of (session->bootstrap_protocol.line));
     reporter_step (session->reporter, STEP_JOIN, "the coordinator");
     session->phase = WAITS_FOR_GO;
     session->until_ms = UINT64_MAX; /* the worker waits for GO within a bound of its own, and ends */

@@ -187,12 +187,25 @@ struct end {
     char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
 };
 
+/* What it holds was decided by other rules: it is read, and nothing is added to it. */
+static bool continuable (const struct journal_reader *reader, const char *path, struct err *err)
+{
+    unsigned long long format = journal_reader_format (reader);
+    if (format == JOURNAL_FORMAT)
+        return true;
+    err_set (err, ERR_STATE,
+             "journal %s has format %llu, which this sliceup reads and does not continue, it writes format %d: end the "
+             "run with the sliceup that began it (sliceup resume there), or begin a new one with sliceup run",
+             path, format, JOURNAL_FORMAT);
+    return false;
+}
+
 static int find_end (const char *path, struct end *end, struct err *err)
 {
     struct journal_reader *reader = journal_reader_open (path, err);
     if (!reader)
         return -1;
-    int rc = journal_reader_next (reader, NULL, NULL, err);
+    int rc = continuable (reader, path, err) ? journal_reader_next (reader, NULL, NULL, err) : -1;
     journal_reader_position (reader, &end->last, &end->chain);
     snprintf (end->run, sizeof end->run, "%s", journal_reader_run (reader));
     journal_reader_close (reader);

@@ -5,6 +5,7 @@
 #include "common/io/plain_file.h"
 #include "common/wire/wire.h"
 #include "coordinator/database/database.h"
+#include "coordinator/journal/journal_former.h"
 #include "coordinator/journal/journal_mark.h"
 #include "coordinator/journal/journal_writer.h"
 #include <assert.h>
@@ -24,11 +25,13 @@ struct journal_reader {
     char run[JOURNAL_RUN_ID_MAX_BYTES + 1];
     sqlite3 *db;
     sqlite3_stmt *facts, *last;
-    uint64_t index;           /* of the last fact verified */
-    struct digest chain;      /* its */
-    struct buf link;          /* previous chain and bytes, side by side */
-    bool marked;              /* it says itself that it has a mark */
-    struct journal_mark mark; /* as it was before the snapshot that is read */
+    uint64_t index;      /* of the last fact verified */
+    struct digest chain; /* its */
+    struct buf link;     /* previous chain and bytes, side by side */
+    uint64_t format;
+    struct journal_former *former; /* of an earlier format */
+    bool marked;                   /* it says itself that it has a mark */
+    struct journal_mark mark;      /* as it was before the snapshot that is read */
 };
 
 struct digest journal_chain_start (const char *run_id_hex)
@@ -43,6 +46,11 @@ void journal_reader_position (const struct journal_reader *reader, uint64_t *ind
 {
     *index = reader->index;
     *chain = reader->chain;
+}
+
+uint64_t journal_reader_format (const struct journal_reader *reader)
+{
+    return reader->format;
 }
 
 const char *journal_reader_run (const struct journal_reader *reader)
@@ -134,6 +142,8 @@ static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact
             return -1;
         struct text bytes = { .ptr = sqlite3_column_blob (reader->facts, 1),
                               .len = (uint32_t) sqlite3_column_bytes (reader->facts, 1) };
+        if (reader->former)
+            bytes = journal_former_fact (reader->former, bytes);
         if (fn && fn (owner, reader->index + 1, bytes, err) != 0)
             return -1;
         reader->index++;
@@ -290,14 +300,15 @@ static int meta_marked (struct journal_reader *reader, sqlite3_stmt *meta, struc
 static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
 {
     char format[24];
-    uint64_t number = 0;
     if (meta_text (reader, meta, "format", format, sizeof format, err) != 0)
         return -1;
-    if (!text_to_u64 (text_of (format), &number) || number != JOURNAL_FORMAT)
+    if (!text_to_u64 (text_of (format), &reader->format) || reader->format < JOURNAL_FORMAT_FIRST ||
+        reader->format > JOURNAL_FORMAT)
         return err_set (err, ERR_DAMAGE,
-                        "journal %s, fact 0: its format version is not %d, the one that this sliceup reads: "
+                        "journal %s, fact 0: its format version is none of %d to %d, those that this sliceup reads: "
                         "use the sliceup that wrote it",
-                        reader->path, JOURNAL_FORMAT);
+                        reader->path, JOURNAL_FORMAT_FIRST, JOURNAL_FORMAT);
+    reader->former = reader->format < JOURNAL_FORMAT ? journal_former_create () : NULL;
     if (meta_text (reader, meta, "run", reader->run, sizeof reader->run, err) != 0)
         return -1;
     reader->chain = journal_chain_start (reader->run);
@@ -414,6 +425,7 @@ void journal_reader_close (struct journal_reader *reader)
     sqlite3_finalize (reader->facts); /* repeats an error that was reported already */
     sqlite3_finalize (reader->last);
     database_close (reader->db);
+    journal_former_destroy (reader->former);
     buf_release (&reader->link);
     mem_free (reader->path);
     mem_free (reader);

@@ -6,7 +6,8 @@
 #include "coordinator/database/database.h"
 #include "coordinator/journal/journal.h"
 
-enum { JOURNAL_FORMAT = 1, JOURNAL_RUN_ID_MAX_BYTES = 64 };
+/* Written is JOURNAL_FORMAT; those since JOURNAL_FORMAT_FIRST are read. */
+enum { JOURNAL_FORMAT_FIRST = 1, JOURNAL_FORMAT = 2, JOURNAL_RUN_ID_MAX_BYTES = 64 };
 
 /* What every sentence about damage ends with. */
 #define JOURNAL_REMEDY                                                                                                 \
@@ -19,6 +20,7 @@ int journal_file_check (const char *path, enum database_use use, struct err *err
 struct digest journal_chain_start (const char *run_id_hex);
 /* The last fact that was verified, and its chain. */
 void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain);
+uint64_t journal_reader_format (const struct journal_reader *reader);
 const char *journal_reader_run (const struct journal_reader *reader); /* lives as long as the reader */
 
 #endif

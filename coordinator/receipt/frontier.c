@@ -1,5 +1,7 @@
 #include "coordinator/receipt/frontier.h"
 
+enum { EXIT_STATUS_CANCELLED = 130 };
+
 const struct rung_receipt *frontier_latest (const struct host_receipt *host, struct text rung, enum pass pass)
 {
     const struct rung_receipt *latest = NULL;
@@ -82,6 +84,8 @@ struct frontier frontier_of_slice (const struct header *header, const struct sli
 
 enum outcome frontier_outcome (const struct header *header, const struct slice_receipt *receipt)
 {
+    if (header->exit_status == EXIT_STATUS_CANCELLED)
+        return OUTCOME_CANCELLED;
     enum outcome worst = OUTCOME_NOT_REACHED;
     for (uint32_t i = 0; i < header->rungs.n; i++)
         worst = worst_reached (worst, rung_over_hosts (receipt, header->rungs.items[i]));

@@ -18,7 +18,7 @@ struct frontier {
 struct frontier frontier_of_host (const struct header *header, const struct host_receipt *host);
 /* Over all hosts of `receipt`: a rung passes when it passed on every host that came to it and on at least one. */
 struct frontier frontier_of_slice (const struct header *header, const struct slice_receipt *receipt);
-/* Worst over the rungs that were reached anywhere. */
+/* CANCELLED when the user ended the run; else the worst over the rungs that were reached anywhere. */
 enum outcome frontier_outcome (const struct header *header, const struct slice_receipt *receipt);
 
 #endif

@@ -9,7 +9,7 @@ struct measure {
     struct text rung, slice, run, pins; /* names; pins: with the beginning of its sha256 */
     enum pass pass;
     enum outcome outcome;
-    enum layer layer;
+    enum owner owner;
     struct text failure; /* id of the failure's signature; empty: none, or not recognised */
     struct text cause;   /* one sentence; empty when it passed */
     bool bad;            /* the same launch would fail in the same way */

@@ -82,15 +82,16 @@ static void add_host (struct measure *now, const struct result *result)
 }
 
 /* What will fail again: recognised, neither of a kind that passes by itself nor printed by working programs too, and
- * owned by what the signature is made of. */
+ * owned by what the signature is made of. A text that gives way to others leaves open what was wrong with the launch:
+ * the host may have been. */
 static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
 {
     const struct signature *known = plan_signature (plan, verdict->signature);
     if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer ||
         known->noise)
         return false;
-    return known->memory || verdict->layer == LAYER_COMPILER || verdict->layer == LAYER_PROGRAM ||
-           verdict->layer == LAYER_BUNDLE || verdict->layer == LAYER_POLICY;
+    return known->memory || verdict->owner == OWNER_COMPILER || verdict->owner == OWNER_PROGRAM ||
+           verdict->owner == OWNER_BUNDLE || (verdict->owner == OWNER_LAUNCH && known->unless.n == 0);
 }
 
 /* "exit status 1" tells nobody what to change: then the line that decided it stands behind it. */
@@ -111,7 +112,7 @@ static void blame (struct measures *measures, struct measure *now, const struct 
         const struct verdict *verdict = &ended->verdicts.items[i];
         if (verdict->outcome == OUTCOME_CASCADE || now->cause.len)
             continue;
-        now->layer = verdict->layer;
+        now->owner = verdict->owner;
         now->failure = text_copy (&measures->arena, verdict->signature);
         now->cause = cause_of (&measures->plan, verdict, &measures->arena);
         now->bad = would_fail_again (&measures->plan, verdict);

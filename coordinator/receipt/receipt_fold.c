@@ -121,7 +121,7 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
         return;
     rung->outcome = verdict->outcome;
     rung->cache = receipt_keep (fold, verdict->cache);
-    rung->cause.layer = verdict->layer;
+    rung->cause.owner = verdict->owner;
     rung->cause.signature = receipt_keep (fold, verdict->signature);
     rung->cause.text = receipt_keep (fold, verdict->cause);
     rung->cause.next = receipt_keep (fold, verdict->next);
@@ -170,14 +170,14 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
 }
 
 /* Hosts that were lost before the rung began, or a launch that is known bad: why the run ends, and nothing ran. */
-static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, bool cancelled)
+static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
 {
-    struct text known_bad = cancelled ? (struct text){ 0 } : fold->plan.rungs.items[fold->next_rung].known_bad;
-    struct cause launch = { .layer = LAYER_PROGRAM,
+    struct text known_bad = fold->plan.rungs.items[fold->next_rung].known_bad;
+    struct cause launch = { .owner = OWNER_PROGRAM,
                             .text = known_bad,
                             .next = TEXT_LIT ("change what failed there, or run with --again") };
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
-        struct cause lost = { .layer = LAYER_HOST,
+        struct cause lost = { .owner = OWNER_HOST,
                               .text = fold->hosts[i].lost_why,
                               .next = blame_next_of_lost (fold->plan.launcher) };
         if (fold->hosts[i].lost)
@@ -187,14 +187,12 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome, b
     }
 }
 
-enum { EXIT_STATUS_CANCELLED = 130 };
-
 static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
 {
     enum outcome outcome = fact->of.run_ended.outcome;
-    bool unheard = outcome == OUTCOME_COULD_NOT_RUN || outcome == OUTCOME_NO_REPORT;
+    bool unheard = outcome == OUTCOME_BLOCKED || outcome == OUTCOME_LOST;
     if (unheard && fold->next_rung < fold->plan.rungs.n)
-        fold_all_untried (fold, outcome, fact->of.run_ended.exit_status == EXIT_STATUS_CANCELLED);
+        fold_all_untried (fold, outcome);
     fold->header.sentence = receipt_keep (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
     fold->header.ended_wall_ms = fact->wall_ms;

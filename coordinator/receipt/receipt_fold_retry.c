@@ -62,14 +62,14 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
     struct verdict after, before = {
         .host = host,
         .outcome = rung->outcome,
-        .layer = rung->cause.layer,
+        .owner = rung->cause.owner,
         .signature = rung->cause.signature,
         .cause = rung->cause.text,
         .next = rung->cause.next,
     };
     isolate_verdict (ruling, &before, &fold->arena, &after);
     rung->outcome = after.outcome;
-    rung->cause.layer = after.layer;
+    rung->cause.owner = after.owner;
     rung->cause.signature = after.signature;
     rung->cause.text = receipt_keep (fold, after.cause);
     rung->cause.next = receipt_keep (fold, after.next);

@@ -98,7 +98,7 @@ static int add_one (sqlite3 *db, sqlite3_stmt *row, const struct measure *measur
         measure->pins,
         text_of (names_of (&pass_names, measure->pass)),
         text_of (names_of (&outcome_names, measure->outcome)),
-        text_of (names_of (&layer_names, measure->layer)),
+        text_of (names_of (&owner_names, measure->owner)),
         measure->failure,
         measure->cause,
     };
@@ -199,7 +199,7 @@ static void read_one (sqlite3_stmt *row, struct arena *arena, struct measure *ou
         .pins = read_text (row, 5, arena),
         .pass = (enum pass) read_word (row, 6, &pass_names, arena),
         .outcome = (enum outcome) read_word (row, 7, &outcome_names, arena),
-        .layer = (enum layer) read_word (row, 8, &layer_names, arena),
+        .owner = (enum owner) read_word (row, 8, &owner_names, arena),
         .failure = read_text (row, 9, arena),
         .cause = read_text (row, 10, arena),
         .bad = read_number (row, 11) != 0,

@@ -106,7 +106,7 @@ static void open_launch (struct driver *driver, const struct run_hub *at)
         .hub_public_key = at->public_key,
         .keyed = driver_worker_keyed,
         .step = driver_worker_stepped,
-        .found = driver_worker_found,
+        .found = driver_worker_remarked,
         .exited = driver_worker_exited,
         .owner = driver,
     };

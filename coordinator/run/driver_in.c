@@ -202,7 +202,7 @@ void driver_worker_stepped (void *owner, uint32_t rank, struct text step)
     driver_step (driver, &in);
 }
 
-void driver_worker_found (void *owner, uint32_t rank, struct text sentence)
+void driver_worker_remarked (void *owner, uint32_t rank, struct text sentence)
 {
     struct driver *driver = owner;
     log_say (driver->options.log, "%.*s: %.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[rank].name),

@@ -90,7 +90,7 @@ bool driver_by_ticket (const struct plan *plan);
 void driver_take_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
 void driver_worker_stepped (void *owner, uint32_t rank, struct text step);
-void driver_worker_found (void *owner, uint32_t rank, struct text sentence);
+void driver_worker_remarked (void *owner, uint32_t rank, struct text sentence);
 void driver_worker_exited (void *owner, uint32_t rank, struct text why);
 void driver_each_pass (void *owner);
 

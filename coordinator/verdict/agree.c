@@ -13,7 +13,7 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
     return (struct text){ 0 };
 }
 
-static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum layer layer,
+static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum owner owner,
                            struct verdict *verdicts, struct arena *arena)
 {
     uint32_t n = of->n, agreed = majority_of (values, n);
@@ -23,7 +23,7 @@ static void fail_minority (const struct agree_case *of, const struct text *value
         if (!differs || verdicts[i].outcome != OUTCOME_PASSED)
             continue;
         verdicts[i].outcome = OUTCOME_FAILED;
-        verdicts[i].layer = layer;
+        verdicts[i].owner = owner;
         struct text mine = text_clip (values[i], 512), theirs = text_clip (values[agreed], 512);
         verdicts[i].cause =
             majority
@@ -40,13 +40,13 @@ void agree_parts (const struct agree_case *of, struct verdict *verdicts, struct 
     struct text *values = arena_array (arena, of->n, sizeof (*values));
     for (uint32_t i = 0; i < of->n; i++)
         values[i] = value_of (of->results[i]->bundle.items, of->results[i]->bundle.n, "fingerprint");
-    fail_minority (of, values, "the environment's fingerprint", LAYER_BUNDLE, verdicts, arena);
+    fail_minority (of, values, "the environment's fingerprint", OWNER_BUNDLE, verdicts, arena);
     for (size_t flag = 0; flag < 2 && !of->alone; flag++) {
         for (uint32_t i = 0; i < of->n; i++) {
             const struct result *result = of->results[i];
             values[i] = flag_set (value_of (result->policy.items, result->policy.n, compared_flags[flag]), arena);
         }
-        fail_minority (of, values, compared_flags[flag], LAYER_POLICY, verdicts, arena);
+        fail_minority (of, values, compared_flags[flag], OWNER_LAUNCH, verdicts, arena);
     }
 }
 
@@ -72,8 +72,8 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
             continue;
         if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
             continue;
-        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
-        verdicts[i].layer = LAYER_CACHE;
+        verdicts[i].outcome = OUTCOME_BLOCKED;
+        verdicts[i].owner = OWNER_CACHE;
         struct text mine = storage_text (of->results[i], arena);
         struct text others = majority ? storage_text (of->results[agreed], arena) : (struct text){ 0 };
         verdicts[i].cause = text_format (
@@ -101,7 +101,7 @@ static void fail_by_topology (const struct agree_case *of, struct verdict *verdi
     for (uint32_t i = 0; i < found.n; i++) {
         struct verdict *verdict = &verdicts[part_of (of, found.items[i].host)];
         verdict->outcome = OUTCOME_FAILED;
-        verdict->layer = found.items[i].layer;
+        verdict->owner = found.items[i].owner;
         verdict->cause = found.items[i].what;
         verdict->next = found.items[i].next;
     }
@@ -115,8 +115,8 @@ void agree_machines (const struct agree_case *of, struct verdict *verdicts, stru
         const struct result *result = of->results[i];
         if (premapped_fits (&of->plan->profile, result->facts.items, result->facts.n, arena, &verdicts[i].cause))
             continue;
-        verdicts[i].outcome = OUTCOME_COULD_NOT_RUN;
-        verdicts[i].layer = LAYER_POLICY;
+        verdicts[i].outcome = OUTCOME_BLOCKED;
+        verdicts[i].owner = OWNER_LAUNCH;
         verdicts[i].next = TEXT_LIT ("lower premapped_buffer_bytes in the profile");
     }
 }

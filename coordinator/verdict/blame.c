@@ -28,7 +28,7 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
 static bool recognised (const struct plan *plan, const struct blame_host *host)
 {
     const struct signature *signature = plan_signature (plan, host->verdict->signature);
-    return host->verdict->layer != LAYER_UNKNOWN && !(signature && signature->noise);
+    return host->killed || (host->verdict->owner != OWNER_UNKNOWN && !(signature && signature->noise));
 }
 
 static bool confesses (const struct plan *plan, const struct blame_host *host)
@@ -145,11 +145,13 @@ static void blame_host_of (const struct plan *plan, struct blame_host *host, con
 {
     struct verdict *verdict = host->verdict;
     if (follows (plan, host) || host->complains || host->awaited)
-        verdict->layer = LAYER_UNKNOWN;
+        verdict->owner = OWNER_UNKNOWN;
     if (blame_is_complaint (plan, verdict->signature)) {
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };
     }
+    if (verdict->outcome == OUTCOME_CANCELLED) /* it was told to stop because it did not come to an end */
+        verdict->outcome = OUTCOME_TIMED_OUT;
     verdict->transient = false;
     verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
     if (!verdict->next.len)
@@ -190,7 +192,7 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
             continue;
         *verdict = (struct verdict){ .host = verdict->host,
                                      .outcome = OUTCOME_CASCADE,
-                                     .layer = LAYER_COLLECTIVE,
+                                     .owner = OWNER_PEER,
                                      .signature = verdict->signature,
                                      .cause = cause,
                                      .phase = verdict->phase,

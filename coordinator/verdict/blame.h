@@ -19,6 +19,7 @@ struct blame_host {
     enum ending ending;
     uint32_t order;    /* in which the results came, from 0 */
     bool at_gate;      /* waited at a gate when it was stopped or timed out */
+    bool killed;       /* by a signal from outside: a reason of its own, whoever sent it */
     bool complains;    /* ended badly and says, in no known text, that the collective failed */
     struct text peers; /* what it printed of other hosts: struct reading */
     bool awaited;      /* found here: the others waited for it at a gate */

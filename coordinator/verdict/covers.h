@@ -1,5 +1,5 @@
-/* covers.h - what a generation is known to hold: a text for each rung and what its program is made of (bundle_cover),
- * the longest unused first.
+/* covers.h - what a generation is known to hold: a text for each rung and what its program is made of
+ * (cache_family_cover), the longest unused first.
  *
  * Whoever builds upon a generation takes its covers over, so they would grow for as long as a cache root lives. Those
  * that no ladder has used for longest are let go, far below what a record holds. Whoever has a use for one of these

@@ -23,7 +23,7 @@ void failure_of_hang (const struct judge_case *of, struct arena *arena, struct v
     if (reading.of.weight < SIGNATURE_PEER)
         return;
     out->signature = reading.of.signature->id;
-    out->layer = reading.of.signature->layer;
+    out->owner = reading.of.signature->owner;
     out->next = reading.of.signature->next;
 }
 
@@ -32,26 +32,26 @@ static bool sent_from_outside (uint32_t signal)
     return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
-bool failure_is_a_kill (const struct result *result)
+bool failure_is_a_kill (enum ending ending, uint32_t code)
 {
-    return result->ending == ENDING_SIGNALLED && sent_from_outside (result->code);
+    return ending == ENDING_SIGNALLED && sent_from_outside (code);
 }
 
 /* Our own programs know what failed, but for the probe, which repeats what somebody else's library said. */
 static bool knows_itself (const struct judge_case *of)
 {
-    enum layer layer = of->result->layer;
-    return of->rung->kind == PROGRAM_BUILTIN && layer && layer != LAYER_UNKNOWN &&
+    enum owner owner = of->result->owner;
+    return of->rung->kind == PROGRAM_BUILTIN && owner && owner != OWNER_UNKNOWN &&
            !text_is (of->rung->builtin, "probe");
 }
 
 /* Who says itself what failed is not overruled by its complaints about others, nor by what working programs print too.
  */
-static bool overrules (const struct reading *reading, enum layer said)
+static bool overrules (const struct reading *reading, enum owner said)
 {
-    if (said == LAYER_NONE || said == LAYER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
+    if (said == OWNER_NONE || said == OWNER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
         return reading->of.signature != NULL;
-    return reading->of.weight == SIGNATURE_PEER && (reading->in_failure || said == LAYER_COLLECTIVE);
+    return reading->of.weight == SIGNATURE_PEER && (reading->in_failure || said == OWNER_PEER);
 }
 
 /* All that is known to pass by itself keeps programs from starting, and they end of it by an exit or an abort. */
@@ -63,7 +63,7 @@ static bool ended_at_start (const struct result *result)
     return !computed && (result->ending == ENDING_EXITED || result->code == SIGABRT);
 }
 
-/* Known text in what a program says or printed knows better than the program; then what it says of the layer; then
+/* Known text in what a program says or printed knows better than the program; then what it says of the owner; then
  * "unknown", with the lines that nobody knows. */
 void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
 {
@@ -71,14 +71,14 @@ void failure_of (const struct judge_case *of, struct arena *arena, struct text h
     struct reading reading = { 0 };
     if (!knows_itself (of))
         failure_evidence_of (of->plan, of->signatures, result, arena, &reading);
-    const struct signature *known = overrules (&reading, result->layer) ? reading.of.signature : NULL;
-    enum layer layer = known ? known->layer : result->layer ? result->layer : LAYER_UNKNOWN;
+    const struct signature *known = overrules (&reading, result->owner) ? reading.of.signature : NULL;
+    enum owner owner = known ? known->owner : result->owner ? result->owner : OWNER_UNKNOWN;
     struct text cause = result->failure.len
                             ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
                             : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how),
                                            TEXT_ARG (failure_phase (result)));
     out->outcome = OUTCOME_FAILED;
-    out->layer = layer;
+    out->owner = owner;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     out->next = look_at_log (of, arena);
     if (known) {

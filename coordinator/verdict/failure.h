@@ -9,8 +9,9 @@
 
 /* Where the program was when it ended. */
 struct text failure_phase (const struct result *result);
-/* Somebody sent it a signal; as opposed to those that a program earns by what it does. */
-bool failure_is_a_kill (const struct result *result);
+/* Somebody sent it a signal; as opposed to those that a program earns by what it does. Who did is not known, but it is
+ * about this host and no other. */
+bool failure_is_a_kill (enum ending ending, uint32_t code);
 /* `how` it ended: "exit status 1". Gives the whole verdict, FAILED. */
 void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out);
 /* Adds to a verdict on a program that hung what is known of what it printed. */

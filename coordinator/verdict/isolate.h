@@ -41,7 +41,7 @@ struct isolate_set {
     uint32_t *items;
     uint32_t n;
 }; /* hosts by rank, ascending */
-/* VOID: it was not about the hosts (could not run there, fell for a transient reason): counted, and no evidence. */
+/* VOID: it was not about the hosts (was blocked there, fell for a transient reason): counted, and no evidence. */
 enum isolate_answer { ISOLATE_WORKS = 0, ISOLATE_FAILED, ISOLATE_VOID };
 struct isolate_trial {
     struct isolate_set hosts;

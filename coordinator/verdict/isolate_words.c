@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/failure.h"
 
 enum { FOLDED_BYTES = 1 << 20, NAMED_BYTES = 512 };
 
@@ -26,13 +27,13 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
     const struct verdict *verdict = host->verdict;
     if (verdict->outcome == OUTCOME_CASCADE)
         return false;
-    if (verdict->outcome == OUTCOME_COULD_NOT_RUN)
+    if (verdict->outcome == OUTCOME_BLOCKED)
         return true;
     if (verdict->signature.len)
         return !blame_is_complaint (plan, verdict->signature);
-    if (verdict->layer == LAYER_COLLECTIVE)
+    if (verdict->owner == OWNER_PEER)
         return !ended_by_itself (host); /* else it complains */
-    return verdict->layer != LAYER_UNKNOWN;
+    return verdict->owner != OWNER_UNKNOWN || failure_is_a_kill (host->ending, host->code);
 }
 
 /* Silent: it did not end before it was made to. */
@@ -45,7 +46,7 @@ static bool was_silent (const struct isolate_host *host)
 static bool failed_for_no_reason (const struct isolate_host *host)
 {
     return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE &&
-           host->verdict->layer == LAYER_UNKNOWN && !host->verdict->signature.len;
+           host->verdict->owner == OWNER_UNKNOWN && !host->verdict->signature.len;
 }
 
 /* It may not have passed for what was not proved: it points at the others none the less. */
@@ -147,7 +148,7 @@ static void blame_host_of (const struct isolate_ruling *ruling, const struct ver
     *after = *before;
     if (before->outcome == OUTCOME_CASCADE) {
         *after = (struct verdict){
-            .host = before->host, .outcome = ruling->outcome, .layer = LAYER_UNKNOWN, .phase = before->phase
+            .host = before->host, .outcome = ruling->outcome, .owner = OWNER_UNKNOWN, .phase = before->phase
         };
         after->next = TEXT_LIT (
             "compare this host with the others: sliceup drift; and see what it printed: sliceup logs");
@@ -179,7 +180,7 @@ void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict 
     *after = (struct verdict){
         .host = before->host,
         .outcome = OUTCOME_CASCADE,
-        .layer = LAYER_COLLECTIVE,
+        .owner = OWNER_PEER,
         .signature = before->signature,
         .cause = text_clip (text_format (arena, "fell because %.*s did", TEXT_ARG (ruling->who)), SENTENCE_MAX_BYTES),
         .phase = before->phase,

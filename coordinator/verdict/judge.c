@@ -12,11 +12,11 @@
 
 enum { SPOILING_MAX = 8 };
 
-static bool verdict_set (struct verdict *out, enum outcome outcome, enum layer layer, struct text cause,
+static bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, struct text cause,
                          const char *next)
 {
     out->outcome = outcome;
-    out->layer = layer;
+    out->owner = owner;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     out->next = text_of (next);
     return false; /* "this step did not let the result through" */
@@ -29,7 +29,7 @@ static bool was_received (const struct judge_case *of, struct arena *arena, stru
     (void) arena;
     if (of->result->ending != ENDING_LOST)
         return true;
-    return verdict_set (out, OUTCOME_NO_REPORT, LAYER_HOST, of->result->problem,
+    return verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem,
                         "see whether the host is up and whether its worker was killed (out of memory?): worker.log");
 }
 
@@ -39,9 +39,8 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
     const struct result *result = of->result;
     if (result->ending != ENDING_NOT_STARTED)
         return true;
-    enum layer layer = result->layer ? result->layer : LAYER_SLICEUP;
-    return verdict_set (out, OUTCOME_COULD_NOT_RUN, layer, result->problem,
-                        "mend what the sentence names, then run again");
+    enum owner owner = result->owner ? result->owner : OWNER_SLICEUP;
+    return verdict_set (out, OUTCOME_BLOCKED, owner, result->problem, "mend what the sentence names, then run again");
 }
 
 static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -51,23 +50,23 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     duration_print (of->rung->timeout_ms, limit);
     if (result->ending == ENDING_TIMEOUT) {
         verdict_set (
-            out, OUTCOME_NO_REPORT, result->layer ? result->layer : LAYER_UNKNOWN,
+            out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
             text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
             "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
         failure_of_hang (of, arena, out);
         return false;
     }
     if (result->ending == ENDING_ORPHANED)
-        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_PLATFORM,
+        return verdict_set (out, OUTCOME_LOST, OWNER_PLATFORM,
                             TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
                             "check the network between the hosts and the coordinator");
     if (result->ending == ENDING_LEASE_LOST)
         return verdict_set (
-            out, OUTCOME_NO_REPORT, LAYER_CACHE,
+            out, OUTCOME_LOST, OWNER_CACHE,
             result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
             "see whether the host was stopped or its network cut; what it wrote later is read by nobody");
     if (result->ending == ENDING_CANCELLED)
-        return verdict_set (out, OUTCOME_NO_REPORT, LAYER_SLICEUP,
+        return verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
                             result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
     return true;
 }
@@ -75,7 +74,7 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
 static bool precondition_missing (const struct judge_case *of)
 {
     return of->rung->kind == PROGRAM_BUILTIN &&
-           (of->result->layer == LAYER_PLATFORM || of->result->layer == LAYER_HOST || of->result->layer == LAYER_CACHE);
+           (of->result->owner == OWNER_PLATFORM || of->result->owner == OWNER_HOST || of->result->owner == OWNER_CACHE);
 }
 
 /* What could be restored; of a pass without a generation, nothing. */
@@ -90,7 +89,7 @@ static bool broke_protocol (const struct judge_case *of, struct arena *arena, st
 {
     const struct result *result = of->result;
     struct text first = result->bad_line.len ? result->bad_line : result->problem;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
                         text_format (arena, "%.*s%sbroke the canary protocol with %u line%s: %.*s", TEXT_ARG (how),
                                      how.len ? "; " : "", result->bad_lines, result->bad_lines == 1 ? "" : "s",
                                      TEXT_ARG (first)),
@@ -106,17 +105,12 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
                                                                         strsignal ((int) result->code))
                                                          : text_format (arena, "exit status %u", result->code);
     failure_of (of, arena, how, out);
-    if (out->layer == LAYER_UNKNOWN && result->bad_lines) /* nobody knows more of it */
+    if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* nobody knows more of it */
         broke_protocol (of, arena, how, out);
     if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
         out->cache = TEXT_LIT ("torn");
-    if (failure_is_a_kill (result)) {
-        out->outcome = OUTCOME_NO_REPORT;
-        if (!out->signature.len)
-            out->layer = LAYER_HOST;
-    }
     if (precondition_missing (of))
-        out->outcome = OUTCOME_COULD_NOT_RUN;
+        out->outcome = OUTCOME_BLOCKED;
     return false;
 }
 
@@ -136,7 +130,7 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
         return true;
     struct text said = result->problem.len ? text_format (arena, ": %.*s", TEXT_ARG (result->problem))
                                            : (struct text){ 0 };
-    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
                         text_format (arena, "ended with status 0 but never said that it was done%.*s", TEXT_ARG (said)),
                         "a canary says done with its attempt's nonce: docs/spec/canary.md");
 }
@@ -162,22 +156,22 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
     const char *next = "see which plugin was loaded, and the launch policy in the receipt";
     if (seen->platform.len == 0)
         return verdict_set (
-            out, OUTCOME_FAILED, LAYER_BACKEND,
+            out, OUTCOME_FAILED, OWNER_LAUNCH,
             text_format (arena, "asked for backend %.*s, and it did not say which one ran", TEXT_ARG (asked)), next);
     if (!text_equal (seen->platform, asked))
-        return verdict_set (out, OUTCOME_FAILED, LAYER_BACKEND,
+        return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
                                          TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
                             next);
     uint32_t per_host = of->plan->profile.devices_per_host;
     if (seen->local_devices != per_host)
         return verdict_set (
-            out, OUTCOME_FAILED, LAYER_DEVICE,
+            out, OUTCOME_FAILED, OWNER_DEVICE,
             text_format (arena, "sees %u devices of its own, the profile says %u", seen->local_devices, per_host),
             "see which devices the process may open, and who else holds them");
     uint32_t world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
     if (seen->process_count != world || seen->devices != world * per_host)
-        return verdict_set (out, OUTCOME_FAILED, LAYER_COLLECTIVE,
+        return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "formed a mesh of %u processes and %u devices, wanted %u and %u",
                                          seen->process_count, seen->devices, world, world * per_host),
                             "a rank that initialised alone computes alone: see its rendezvous");
@@ -202,7 +196,7 @@ static bool probe_showed (const struct judge_case *of, struct arena *arena, stru
     if (of->result->backend.platform.len && of->result->checks.n > 0 &&
         result_counter (of->result, "executions", &executions) && executions > 0)
         return true;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_SLICEUP,
+    return verdict_set (out, OUTCOME_FAILED, OWNER_SLICEUP,
                         TEXT_LIT ("the probe is done, and shows no execution that was checked"),
                         "a probe names its backend, and checks the value of each execution: docs/spec/probe.md");
 }
@@ -214,7 +208,7 @@ static bool values_right (const struct judge_case *of, struct arena *arena, stru
         if (fabs (check->observed - check->expected) <= check->tolerance)
             continue; /* written so that a NaN does not pass */
         return verdict_set (
-            out, OUTCOME_FAILED, LAYER_PROGRAM,
+            out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "%.*s: expected %.9g, got %.9g", TEXT_ARG (check->name), check->expected,
                          check->observed),
             "a wrong value on one host only points at its device; on all, at the program or the bundle");
@@ -247,7 +241,7 @@ static bool only_compiled (const struct judge_case *of, struct arena *arena, str
     struct cache_counts counts = cache_counts (of);
     if (counts.executions == 0 && counts.requests > 0)
         return true;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_PROGRAM,
+    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
                         text_format (arena,
                                      "a pass that only compiles asked for %" PRIu64 " programs and executed %" PRIu64
                                      ", expected some and none",
@@ -257,7 +251,7 @@ static bool only_compiled (const struct judge_case *of, struct arena *arena, str
 
 static bool cache_failed (struct verdict *out, struct text cause)
 {
-    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE, cause,
+    return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE, cause,
                         "compare program, flags and versions with the writer's: the receipt has them per host");
 }
 
@@ -299,7 +293,7 @@ static bool same_storage (const struct judge_case *of, struct arena *arena, stru
     if (!is_generation (of) ||
         of->rung->kind == PROGRAM_BUILTIN) /* a survey is compared with all others: agree_storage */
         return true;
-    return verdict_set (out, OUTCOME_COULD_NOT_RUN, LAYER_CACHE,
+    return verdict_set (out, OUTCOME_BLOCKED, OWNER_CACHE,
                         text_format (arena, "the storage under %.*s is %.*s, that of the other hosts is %.*s",
                                      TEXT_ARG (of->plan->cache.root),
                                      TEXT_ARG (seen.len ? seen : TEXT_LIT ("not to be seen")), TEXT_ARG (of->storage)),
@@ -314,7 +308,7 @@ static bool untouched (const struct judge_case *of, struct arena *arena, struct 
         const struct finding *finding = &result->findings.items[i];
         if (!finding_counts (finding->kind))
             continue; /* what its program tried, and how well it was kept from it, changes nothing that was sealed */
-        verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+        verdict_set (out, OUTCOME_FAILED, OWNER_CACHE,
                      text_format (arena, "generation %" PRIu64 " is not as it was sealed: %s %.*s: %.*s",
                                   finding->token, names_of (&finding_kind_names, finding->kind),
                                   TEXT_ARG (finding->path), TEXT_ARG (finding->detail)),
@@ -330,7 +324,7 @@ static bool protected_enough (const struct judge_case *of, struct arena *arena, 
     enum enforcement level = of->result->cache.level, least = of->plan->cache.least;
     if (of->key.pass == PASS_ONCE || !is_generation (of) || of->rung->kind == PROGRAM_BUILTIN || level >= least)
         return true;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_CACHE,
+    return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE,
                         text_format (arena, "its cache was protected by %s only, the slice asks for %s",
                                      names_of (&enforcement_names, level), names_of (&enforcement_names, least)),
                         "docs/spec/cache.md says what each level needs");
@@ -345,7 +339,7 @@ static bool bundle_serves (const struct judge_case *of, struct arena *arena, str
                                                   (const var_list *) &of->result->bundle, arena);
     if (!problem)
         return true;
-    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE, text_of (problem),
+    return verdict_set (out, OUTCOME_FAILED, OWNER_BUNDLE, text_of (problem),
                         "change the pins; the receipt has the bundle per host");
 }
 
@@ -359,7 +353,7 @@ static bool not_known_bad (const struct judge_case *of, struct arena *arena, str
     if (!bad)
         return true;
     struct text tuple = bundle_rules_tuple (bad, bundle, arena);
-    return verdict_set (out, OUTCOME_FAILED, LAYER_BUNDLE,
+    return verdict_set (out, OUTCOME_FAILED, OWNER_BUNDLE,
                         text_format (arena, "%.*s is known bad: %.*s (%.*s)", TEXT_ARG (tuple), TEXT_ARG (bad->why),
                                      TEXT_ARG (bad->source)),
                         "pin versions that are known to work together: configs/bundles, docs/spec/bundles.md");
@@ -401,7 +395,7 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
     if (of->result->seal.token == of->token && of->result->seal.sha256.len)
         return true;
     return verdict_set (
-        out, OUTCOME_FAILED, LAYER_CACHE,
+        out, OUTCOME_FAILED, OWNER_CACHE,
         text_format (arena, "the cache generation was not sealed: %.*s", TEXT_ARG (of->result->problem)),
         "see free space and permissions under the cache root");
 }

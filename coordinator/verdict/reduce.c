@@ -7,7 +7,7 @@
 
 #include "coordinator/verdict/reduce_device.h"
 
-static void miss (struct reduce_verdict *out, int host)
+static void miss (struct reduction_verdict *out, int host)
 {
     if (host < 0)
         return;
@@ -25,14 +25,14 @@ static bool claims_agree (const struct metric *a, const struct metric *b)
     return same;
 }
 
-static void blame_host_of (struct reduce_verdict *out, uint32_t host, enum proof proof, const char *why)
+static void blame_host_of (struct reduction_verdict *out, uint32_t host, enum proof proof, const char *why)
 {
     out->culprits[out->culprits_n++] = (struct reduce_culprit){ host, proof, why };
 }
 
 /* ---- what must hold before sums can be read; who breaks it alone is named ---- */
 
-static bool all_reported (const struct reduce_input *in, struct reduce_verdict *out)
+static bool all_reported (const struct reduction_input *in, struct reduction_verdict *out)
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host] == NULL) {
@@ -44,7 +44,7 @@ static bool all_reported (const struct reduce_input *in, struct reduce_verdict *
     return out->missing_n == 0;
 }
 
-static bool all_claim_global (const struct reduce_input *in, struct reduce_verdict *out)
+static bool all_claim_global (const struct reduction_input *in, struct reduction_verdict *out)
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (!in->metrics[host]->global)
@@ -54,7 +54,7 @@ static bool all_claim_global (const struct reduce_input *in, struct reduce_verdi
     return out->culprits_n == 0;
 }
 
-static bool all_have_shards (const struct reduce_input *in, struct reduce_verdict *out)
+static bool all_have_shards (const struct reduction_input *in, struct reduction_verdict *out)
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host]->shards.n != in->devices_per_host)
@@ -65,12 +65,12 @@ static bool all_have_shards (const struct reduce_input *in, struct reduce_verdic
     return out->culprits_n == 0;
 }
 
-static bool all_are_sound (const struct reduce_input *in, struct reduce_verdict *out)
+static bool all_are_sound (const struct reduction_input *in, struct reduction_verdict *out)
 {
     for (uint32_t host = 0; host < in->hosts; host++) {
         const char *why = NULL;
         for (uint32_t i = 0; i < in->devices_per_host && !why; i++)
-            why = reduce_unsound (reduce_shard (in, host * in->devices_per_host + i));
+            why = shard_is_unreadable_why (reduce_shard (in, host * in->devices_per_host + i));
         if (why)
             blame_host_of (out, host, PROOF_UNPROVED, why);
     }
@@ -79,7 +79,7 @@ static bool all_are_sound (const struct reduce_input *in, struct reduce_verdict 
     return out->culprits_n == 0;
 }
 
-static bool axes_known (const struct reduce_input *in, const struct metric *first, struct reduce_verdict *out,
+static bool axes_known (const struct reduction_input *in, const struct metric *first, struct reduction_verdict *out,
                         uint32_t *axes)
 {
     *axes = 0;
@@ -103,7 +103,7 @@ static bool axes_known (const struct reduce_input *in, const struct metric *firs
     return true;
 }
 
-static const struct metric *first_reported (const struct reduce_input *in)
+static const struct metric *first_reported (const struct reduction_input *in)
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host])
@@ -112,7 +112,7 @@ static const struct metric *first_reported (const struct reduce_input *in)
 }
 
 /* On success the claimed axes as bits. */
-static bool readable (const struct reduce_input *in, struct reduce_verdict *out, uint32_t *axes)
+static bool readable (const struct reduction_input *in, struct reduction_verdict *out, uint32_t *axes)
 {
     const struct metric *first = first_reported (in);
     if (first)
@@ -139,8 +139,8 @@ struct report {
     bool sums;
 };
 
-static void read_devices (const struct reduce_input *in, const struct groups *groups, uint32_t axes, enum proof *proofs,
-                          struct reduce_verdict *out)
+static void read_devices (const struct reduction_input *in, const struct groups *groups, uint32_t axes,
+                          enum proof *proofs, struct reduction_verdict *out)
 {
     struct explained explained[EXPLAINED_KINDS] = { 0 };
     for (uint32_t device = 0; device < reduce_devices (in); device++) {
@@ -151,7 +151,7 @@ static void read_devices (const struct reduce_input *in, const struct groups *gr
     }
 }
 
-static struct report read_host (const struct reduce_input *in, uint32_t host, const struct groups *groups,
+static struct report read_host (const struct reduction_input *in, uint32_t host, const struct groups *groups,
                                 enum proof *proofs)
 {
     const struct metric *metric = in->metrics[host];
@@ -189,7 +189,7 @@ static bool group_result_lacks (const struct group_result *group_result)
     return !group_result->right && group_result->local && group_result->other && !group_result->unlike;
 }
 
-static struct group_result *read_group_results (const struct reduce_input *in, const struct groups *groups,
+static struct group_result *read_group_results (const struct reduction_input *in, const struct groups *groups,
                                                 const enum proof *proofs, struct arena *arena)
 {
     struct group_result *group_results = arena_array (arena, reduce_devices (in), sizeof (*group_results));
@@ -210,7 +210,7 @@ static struct group_result *read_group_results (const struct reduce_input *in, c
 }
 
 /* Where nothing is right anywhere, and a group does not tell who, it may be all of them. */
-static bool somebody_stands_out (const struct reduce_input *in, const struct groups *groups,
+static bool somebody_stands_out (const struct reduction_input *in, const struct groups *groups,
                                  const struct group_result *group_results)
 {
     bool some_right = false, all_told = true;
@@ -223,8 +223,9 @@ static bool somebody_stands_out (const struct reduce_input *in, const struct gro
 }
 
 /* Its first device that is at fault speaks for it. */
-static void blame_one (const struct reduce_input *in, uint32_t host, const struct groups *groups,
-                       const struct group_result *group_results, const enum proof *proofs, struct reduce_verdict *out)
+static void blame_one (const struct reduction_input *in, uint32_t host, const struct groups *groups,
+                       const struct group_result *group_results, const enum proof *proofs,
+                       struct reduction_verdict *out)
 {
     uint32_t first = host * in->devices_per_host;
     bool accused = false;
@@ -240,8 +241,8 @@ static void blame_one (const struct reduce_input *in, uint32_t host, const struc
     }
 }
 
-static void find_culprits (const struct reduce_input *in, const struct groups *groups, const enum proof *proofs,
-                           struct reduce_verdict *out, struct arena *arena)
+static void find_culprits (const struct reduction_input *in, const struct groups *groups, const enum proof *proofs,
+                           struct reduction_verdict *out, struct arena *arena)
 {
     const struct group_result *group_results = read_group_results (in, groups, proofs, arena);
     if (!somebody_stands_out (in, groups, group_results))
@@ -256,7 +257,7 @@ static const char rounding_cannot_tell[] =
     "rounding cannot tell: what the devices contributed cancels to less than float32 keeps of it";
 
 /* All that is wrong on this host. */
-static bool rounding_hides (const struct reduce_input *in, const struct groups *groups, uint32_t host)
+static bool rounding_hides (const struct reduction_input *in, const struct groups *groups, uint32_t host)
 {
     bool hides = false;
     for (uint32_t device = host * in->devices_per_host; device < (host + 1) * in->devices_per_host; device++) {
@@ -271,8 +272,8 @@ static bool rounding_hides (const struct reduce_input *in, const struct groups *
 }
 
 /* Why hosts disagree with the reduction; of those at fault each for itself, and of all. */
-static const char *name_rounding (const struct reduce_input *in, const struct groups *groups,
-                                  struct reduce_verdict *out)
+static const char *name_rounding (const struct reduction_input *in, const struct groups *groups,
+                                  struct reduction_verdict *out)
 {
     uint32_t hidden = 0, n = 0;
     for (uint32_t i = 0; i < out->culprits_n; i++) {
@@ -289,7 +290,7 @@ static const char *name_rounding (const struct reduce_input *in, const struct gr
 }
 
 /* Where hosts said it a different number of times, their last values may be of different steps. */
-static void add_counts (const struct reduce_input *in, struct reduce_verdict *out)
+static void add_counts (const struct reduction_input *in, struct reduction_verdict *out)
 {
     uint64_t least = UINT64_MAX, most = 0;
     for (uint32_t host = 0; host < in->hosts; host++) {
@@ -304,8 +305,8 @@ static void add_counts (const struct reduce_input *in, struct reduce_verdict *ou
 }
 
 /* The report that most of those at fault share speaks for all. */
-static void settle (const struct reduce_input *in, const struct groups *groups, const struct report *reports,
-                    struct reduce_verdict *out)
+static void settle (const struct reduction_input *in, const struct groups *groups, const struct report *reports,
+                    struct reduction_verdict *out)
 {
     const char *disagree = name_rounding (in, groups, out);
     uint32_t counts[PROOF_UNPROVED + 1] = { 0 }, most = 0;
@@ -324,7 +325,8 @@ static void settle (const struct reduce_input *in, const struct groups *groups, 
     add_counts (in, out);
 }
 
-static void take_right_value (const struct reduce_input *in, const struct report *reports, struct reduce_verdict *out)
+static void take_right_value (const struct reduction_input *in, const struct report *reports,
+                              struct reduction_verdict *out)
 {
     for (uint32_t host = in->hosts; host > 0; host--)
         if (reports[host - 1].proof == PROOF_PROVED)
@@ -332,7 +334,8 @@ static void take_right_value (const struct reduce_input *in, const struct report
 }
 
 /* The right sums are the same each time: earlier ones that were like right ones are right, like wrong ones wrong. */
-static void count_contradicted (const struct reduce_input *in, const struct report *reports, struct reduce_verdict *out)
+static void count_contradicted (const struct reduction_input *in, const struct report *reports,
+                                struct reduction_verdict *out)
 {
     for (uint32_t host = 0; host < in->hosts; host++) {
         const struct earlier *earlier = &in->metrics[host]->earlier;
@@ -342,7 +345,7 @@ static void count_contradicted (const struct reduce_input *in, const struct repo
     }
 }
 
-void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out)
+void reduce_judge (const struct reduction_input *in, struct reduction_verdict *out)
 {
     memset (out, 0, sizeof (*out));
     out->proof = PROOF_UNPROVED;

@@ -11,7 +11,7 @@
 
 #include "common/model/fact.h"
 
-struct reduce_input {
+struct reduction_input {
     const struct mesh *mesh; /* of the hosts that took part */
     uint32_t hosts;
     uint32_t devices_per_host;
@@ -25,7 +25,7 @@ struct reduce_culprit {
     const char *why;  /* one clause, without its name */
 };
 
-struct reduce_verdict {
+struct reduction_verdict {
     enum proof proof;
     double value;                /* as the first host says whose report is right, or else the first that has one */
     uint32_t missing[HOSTS_MAX]; /* hosts whose contribution is not in it */
@@ -38,6 +38,6 @@ struct reduce_verdict {
                                          many */
 };
 
-void reduce_judge (const struct reduce_input *in, struct reduce_verdict *out);
+void reduce_judge (const struct reduction_input *in, struct reduction_verdict *out);
 
 #endif

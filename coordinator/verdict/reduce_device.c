@@ -8,25 +8,25 @@ enum {
     PAIRS_MAX_HOSTS = 32
 }; /* devices whose wrong sum is explained one by one; the rest are counted with them */
 
-double reduce_number (const struct reduce_input *in, uint32_t device)
+double reduce_number (const struct reduction_input *in, uint32_t device)
 {
     uint32_t host = device / in->devices_per_host;
     return (double) (in->secrets[host] + device % in->devices_per_host);
 }
 
-uint32_t reduce_devices (const struct reduce_input *in)
+uint32_t reduce_devices (const struct reduction_input *in)
 {
     return in->hosts * in->devices_per_host;
 }
 
-const struct shard *reduce_shard (const struct reduce_input *in, uint32_t device)
+const struct shard *reduce_shard (const struct reduction_input *in, uint32_t device)
 {
     const struct metric *metric = in->metrics[device / in->devices_per_host];
     return &metric->shards.items[device % in->devices_per_host];
 }
 
 /* Rows are of float32, and so is what a device puts in; compared so that a NaN is out as well. */
-const char *reduce_unsound (const struct shard *shard)
+const char *shard_is_unreadable_why (const struct shard *shard)
 {
     const double numbers[] = { shard->value, shard->local, shard->weight, shard->local * shard->weight };
     for (size_t i = 0; i < sizeof (numbers) / sizeof (numbers[0]); i++)
@@ -60,28 +60,28 @@ static bool close_to (double seen, double wanted, const struct group *group)
     return isfinite (wanted) && fabs (seen - wanted) <= rounding (group) * fabs (wanted);
 }
 
-static bool is_mean (const struct reduce_input *in, uint32_t device)
+static bool is_mean (const struct reduction_input *in, uint32_t device)
 {
     return in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
 }
 
-static double wanted_value (const struct reduce_input *in, uint32_t device, const struct group *group)
+static double wanted_value (const struct reduction_input *in, uint32_t device, const struct group *group)
 {
     return is_mean (in, device) ? group->sum / group->weight : group->sum;
 }
 
-static bool counted_right (const struct reduce_input *in, uint32_t device, const struct group *group)
+static bool counted_right (const struct reduction_input *in, uint32_t device, const struct group *group)
 {
     return reduce_shard (in, device)->proof == group->numbers;
 }
 
-bool reduce_is_right (const struct reduce_input *in, uint32_t device, const struct group *group)
+bool reduce_is_right (const struct reduction_input *in, uint32_t device, const struct group *group)
 {
     return counted_right (in, device, group) &&
            close_to (reduce_shard (in, device)->value, wanted_value (in, device, group), group);
 }
 
-struct groups reduce_groups (const struct reduce_input *in, uint32_t axes, struct arena *arena)
+struct groups reduce_groups (const struct reduction_input *in, uint32_t axes, struct arena *arena)
 {
     struct groups groups = { arena_array (arena, reduce_devices (in), sizeof (uint32_t)),
                              arena_array (arena, reduce_devices (in), sizeof (struct group)) };
@@ -104,7 +104,7 @@ struct groups reduce_groups (const struct reduce_input *in, uint32_t axes, struc
 }
 
 /* What `host` adds to the sum that `device` should hold. */
-static double host_part (const struct reduce_input *in, uint32_t device, uint32_t host, uint32_t axes)
+static double host_part (const struct reduction_input *in, uint32_t device, uint32_t host, uint32_t axes)
 {
     double sum = 0;
     for (uint32_t i = 0; i < in->devices_per_host; i++) {
@@ -115,7 +115,7 @@ static double host_part (const struct reduce_input *in, uint32_t device, uint32_
     return sum;
 }
 
-static double expected_sum (const struct reduce_input *in, uint32_t device, uint32_t axes)
+static double expected_sum (const struct reduction_input *in, uint32_t device, uint32_t axes)
 {
     double sum = 0;
     for (uint32_t other = 0; other < reduce_devices (in); other++)
@@ -124,7 +124,7 @@ static double expected_sum (const struct reduce_input *in, uint32_t device, uint
     return sum;
 }
 
-static bool own_host_only (const struct reduce_input *in, uint32_t device, double proof)
+static bool own_host_only (const struct reduction_input *in, uint32_t device, double proof)
 {
     double own = 0;
     uint32_t host = device / in->devices_per_host;
@@ -133,7 +133,7 @@ static bool own_host_only (const struct reduce_input *in, uint32_t device, doubl
     return proof == reduce_number (in, device) || proof == own;
 }
 
-static bool other_axes (const struct reduce_input *in, uint32_t device, double proof, uint32_t axes)
+static bool other_axes (const struct reduction_input *in, uint32_t device, double proof, uint32_t axes)
 {
     for (uint32_t candidate = 1; candidate < 1u << in->mesh->n; candidate++)
         if (candidate != axes && expected_sum (in, device, candidate) == proof)
@@ -141,7 +141,8 @@ static bool other_axes (const struct reduce_input *in, uint32_t device, double p
     return false;
 }
 
-static bool counted_twice (const struct reduce_input *in, uint32_t device, double proof, double expected, uint32_t axes)
+static bool counted_twice (const struct reduction_input *in, uint32_t device, double proof, double expected,
+                           uint32_t axes)
 {
     if (expected > 0 && proof > expected && fmod (proof, expected) == 0)
         return true;
@@ -154,7 +155,7 @@ static bool counted_twice (const struct reduce_input *in, uint32_t device, doubl
 }
 
 /* One missing host, or a pair of them, whose absence explains the sum. */
-static bool left_out (const struct reduce_input *in, uint32_t device, double proof, double expected, uint32_t axes,
+static bool left_out (const struct reduction_input *in, uint32_t device, double proof, double expected, uint32_t axes,
                       int missing[2])
 {
     double gap = expected - proof;
@@ -176,7 +177,7 @@ static bool left_out (const struct reduce_input *in, uint32_t device, double pro
     return false;
 }
 
-static struct reading explain_proof (const struct reduce_input *in, uint32_t device, double expected, uint32_t axes)
+static struct reading explain_proof (const struct reduction_input *in, uint32_t device, double expected, uint32_t axes)
 {
     struct reading reading = { PROOF_UNPROVED, { -1, -1 } };
     double proof = reduce_shard (in, device)->proof;
@@ -190,7 +191,7 @@ static struct reading explain_proof (const struct reduce_input *in, uint32_t dev
 }
 
 /* The mean over hosts of each host's own weighted mean: the other way to average wrongly. */
-static double mean_of_host_means (const struct reduce_input *in, uint32_t device, uint32_t axes)
+static double mean_of_host_means (const struct reduction_input *in, uint32_t device, uint32_t axes)
 {
     double sum = 0;
     uint32_t hosts = 0;
@@ -212,7 +213,7 @@ static double mean_of_host_means (const struct reduce_input *in, uint32_t device
 }
 
 /* Large parts of both signs: their rounding is small beside them, and not beside what is left of them. */
-bool reduce_rounding_hides (const struct reduce_input *in, uint32_t device, const struct group *group)
+bool reduce_rounding_hides (const struct reduction_input *in, uint32_t device, const struct group *group)
 {
     double wanted = wanted_value (in, device, group);
     double magnitude = is_mean (in, device) ? group->magnitude / fabs (group->weight) : group->magnitude;
@@ -220,7 +221,7 @@ bool reduce_rounding_hides (const struct reduce_input *in, uint32_t device, cons
            fabs (reduce_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
 }
 
-static enum proof explain_value (const struct reduce_input *in, uint32_t device, const struct group *group,
+static enum proof explain_value (const struct reduction_input *in, uint32_t device, const struct group *group,
                                  uint32_t axes)
 {
     const struct shard *shard = reduce_shard (in, device);
@@ -230,7 +231,7 @@ static enum proof explain_value (const struct reduce_input *in, uint32_t device,
     return close_to (shard->value, shard->local, group) ? PROOF_LOCAL : PROOF_DISAGREE;
 }
 
-struct reading reduce_read (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes,
+struct reading reduce_read (const struct reduction_input *in, uint32_t device, const struct group *group, uint32_t axes,
                             struct explained explained[2])
 {
     bool counted = counted_right (in, device, group);

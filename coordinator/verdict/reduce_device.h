@@ -29,19 +29,19 @@ struct explained {
 enum { EXPLAINED_KINDS = 2 }; /* sums, and values under right sums */
 
 /* The number that was dealt to a device. */
-double reduce_number (const struct reduce_input *in, uint32_t device);
-uint32_t reduce_devices (const struct reduce_input *in);
-const struct shard *reduce_shard (const struct reduce_input *in, uint32_t device);
+double reduce_number (const struct reduction_input *in, uint32_t device);
+uint32_t reduce_devices (const struct reduction_input *in);
+const struct shard *reduce_shard (const struct reduction_input *in, uint32_t device);
 /* Why no sum with it can be read: one clause; NULL: it can. */
-const char *reduce_unsound (const struct shard *shard);
+const char *shard_is_unreadable_why (const struct shard *shard);
 /* Of metrics that all hosts reported, with sound numbers and a shard for each device. */
-struct groups reduce_groups (const struct reduce_input *in, uint32_t axes, struct arena *arena);
-struct reading reduce_read (const struct reduce_input *in, uint32_t device, const struct group *group, uint32_t axes,
+struct groups reduce_groups (const struct reduction_input *in, uint32_t axes, struct arena *arena);
+struct reading reduce_read (const struct reduction_input *in, uint32_t device, const struct group *group, uint32_t axes,
                             struct explained explained[EXPLAINED_KINDS]);
 /* Its sums are those of its group, and its value is what they and the locals give. */
-bool reduce_is_right (const struct reduce_input *in, uint32_t device, const struct group *group);
+bool reduce_is_right (const struct reduction_input *in, uint32_t device, const struct group *group);
 /* The sums are right and the value is not, which the rounding of honest sums could explain; and nobody in the group
  * shows that it was not so. */
-bool reduce_rounding_hides (const struct reduce_input *in, uint32_t device, const struct group *group);
+bool reduce_rounding_hides (const struct reduction_input *in, uint32_t device, const struct group *group);
 
 #endif

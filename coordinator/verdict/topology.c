@@ -38,9 +38,9 @@ static struct text said_here (const struct asked *asked, const char *fact)
     return said (&asked->hosts[asked->rank], fact);
 }
 
-static bool find (const struct asked *asked, enum layer layer, const char *fact, struct text what, const char *next)
+static bool find (const struct asked *asked, enum owner owner, const char *fact, struct text what, const char *next)
 {
-    *asked->finding = (struct topology_finding){ asked->rank, layer, text_of (fact),
+    *asked->finding = (struct topology_finding){ asked->rank, owner, text_of (fact),
                                                  text_clip (what, SENTENCE_MAX_BYTES), text_of (next) };
     return true;
 }
@@ -75,7 +75,7 @@ static bool chips_wrong (const struct asked *asked)
     uint32_t chips, wanted = asked->plan->profile.devices_per_host;
     if (!kinds.len || !count_kinds (kinds, &chips) || chips == wanted)
         return false;
-    return find (asked, LAYER_HOST, "pci.google",
+    return find (asked, OWNER_HOST, "pci.google",
                  text_format (asked->arena, "shows %u TPU chips on its PCI bus, the profile says %u", chips, wanted),
                  "a chip that the host does not list is the platform's to repair; a container may hide /sys");
 }
@@ -86,7 +86,7 @@ static bool stated_wrong (const struct asked *asked, const char *fact, struct te
     if (!stated.len || !seen.len || text_equal (seen, stated))
         return false;
     return find (
-        asked, LAYER_PLATFORM, fact,
+        asked, OWNER_PLATFORM, fact,
         text_format (asked->arena, "its %s is %.*s, the profile says %.*s", fact, TEXT_ARG (shown), TEXT_ARG (stated)),
         "this host belongs to another slice, or the profile was written for another one");
 }
@@ -107,7 +107,7 @@ static bool product_wrong (const struct asked *asked)
     uint32_t chips, wanted = asked->plan->hosts.n * asked->plan->profile.devices_per_host;
     if (!grid.len || !grid_product (grid, &chips) || chips == wanted)
         return false;
-    return find (asked, LAYER_PLATFORM, "tpu.topology",
+    return find (asked, OWNER_PLATFORM, "tpu.topology",
                  text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts of %u",
                               TEXT_ARG (grid), chips, asked->plan->hosts.n, asked->plan->profile.devices_per_host),
                  "list every host of the slice, in the order of its workers; see docs/guide/tpu-vm.md");
@@ -119,7 +119,7 @@ static bool chip_bounds_wrong (const struct asked *asked)
     uint32_t chips, wanted = asked->plan->profile.devices_per_host;
     if (!bounds.len || !grid_product (bounds, &chips) || chips == wanted)
         return false;
-    return find (asked, LAYER_POLICY, "tpu.chips_per_host_bounds",
+    return find (asked, OWNER_LAUNCH, "tpu.chips_per_host_bounds",
                  text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u",
                               TEXT_ARG (bounds), chips, wanted),
                  "a variable left over from another job, or another machine type: see TPU_CHIPS_PER_HOST_BOUNDS and "
@@ -132,7 +132,7 @@ static bool host_bounds_wrong (const struct asked *asked)
     uint32_t hosts;
     if (!bounds.len || !grid_product (bounds, &hosts) || hosts == asked->plan->hosts.n)
         return false;
-    return find (asked, LAYER_POLICY, "tpu.host_bounds",
+    return find (asked, OWNER_LAUNCH, "tpu.host_bounds",
                  text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u",
                               TEXT_ARG (bounds), hosts, asked->plan->hosts.n),
                  "a variable left over from another job, or hosts missing in the slice file");
@@ -149,13 +149,13 @@ static bool worker_number_wrong (const struct asked *asked)
     for (uint32_t i = 0; i < asked->plan->hosts.n; i++)
         if (i != asked->rank && text_equal (asked->numbers[i], asked->numbers[asked->rank]))
             return find (
-                asked, LAYER_PLATFORM, "tpu.worker_id",
+                asked, OWNER_PLATFORM, "tpu.worker_id",
                 text_format (asked->arena, "is worker %.*s of its slice, and so is another host", TEXT_ARG (mine)),
                 "ranks must be unique: hosts of two slices, or a TPU_WORKER_ID set by hand");
     if (text_to_u64 (mine, &number) && number == asked->rank)
         return false;
     return find (
-        asked, LAYER_POLICY, "tpu.worker_id",
+        asked, OWNER_LAUNCH, "tpu.worker_id",
         text_format (asked->arena, "is worker %.*s of its slice, but rank %u here", TEXT_ARG (mine), asked->rank),
         "list the hosts in the order of their worker numbers, or take them `from: tpu`");
 }
@@ -175,13 +175,13 @@ static bool worker_list_wrong (const struct asked *asked)
     if (!list.len)
         return false;
     if (n != asked->plan->hosts.n)
-        return find (asked, LAYER_POLICY, "tpu.worker_hostnames",
+        return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
                      text_format (asked->arena, "its list of workers has %u names, the slice file has %u hosts", n,
                                   asked->plan->hosts.n),
                      "a stale TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES, or hosts missing in the slice file");
     if (text_equal (list, asked->usual_list))
         return false;
-    return find (asked, LAYER_POLICY, "tpu.worker_hostnames",
+    return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
                  text_format (asked->arena,
                               "its list of workers is not that of most hosts, or not in their order: %.*s",
                               TEXT_ARG (shown)),

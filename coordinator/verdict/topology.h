@@ -16,7 +16,7 @@ struct topology_host {
 }; /* in rank order, one for each host of the plan */
 struct topology_finding {
     uint32_t host; /* rank; who is at fault, as far as that can be told */
-    enum layer layer;
+    enum owner owner;
     struct text fact;       /* the one that told */
     struct text what, next; /* no host name in it: equal findings fold together */
 };

@@ -38,7 +38,7 @@ struct board_host {
 /* Hosts whose verdicts say the same. */
 struct board_group {
     enum outcome outcome;
-    enum layer layer;
+    enum owner owner;
     struct text signature, cause, next, phase;
     LIST_OF (uint32_t) hosts;
 };

@@ -94,7 +94,7 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
 static bool belongs (const struct board_group *group, const struct verdict *verdict)
 {
     struct text cause = { verdict->cause.ptr, kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
-    return group->outcome == verdict->outcome && group->layer == verdict->layer &&
+    return group->outcome == verdict->outcome && group->owner == verdict->owner &&
            text_equal (group->signature, verdict->signature) && text_equal (group->cause, cause);
 }
 
@@ -113,7 +113,7 @@ struct board_group *board_group_for (struct board_pass *pass, const struct verdi
     struct board_group *group = &pass->groups.items[pass->groups.n++];
     *group = (struct board_group){
         .outcome = verdict->outcome,
-        .layer = verdict->layer,
+        .owner = verdict->owner,
         .signature = keep_in (&pass->arena, verdict->signature),
         .cause = keep_in (&pass->arena, verdict->cause),
         .next = keep_in (&pass->arena, verdict->next),

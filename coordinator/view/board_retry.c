@@ -34,7 +34,7 @@ static void regroup (struct board *board, struct board_pass *pass, const struct 
     for (uint32_t i = 0; i < from->hosts.n; i++) {
         struct verdict before = { .host = from->hosts.items[i],
                                   .outcome = from->outcome,
-                                  .layer = from->layer,
+                                  .owner = from->owner,
                                   .signature = from->signature,
                                   .cause = from->cause,
                                   .next = from->next,

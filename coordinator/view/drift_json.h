@@ -1,5 +1,5 @@
 /* drift_json.h - how hosts differ, for scripts; and the baseline file that later runs are held against.
- * Schemas "sliceup.drift/1" and "sliceup.drift-baseline/1": docs/spec/drift.md. Same input, same bytes. Pure. */
+ * Schemas "sliceup.drift/1" and "sliceup.drift-baseline/2": docs/spec/drift.md. Same input, same bytes. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_JSON_H
 #define SLICEUP_COORDINATOR_VIEW_DRIFT_JSON_H
 

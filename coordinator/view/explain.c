@@ -158,27 +158,27 @@ static const struct {
     const char *id, *question;
     answer_fn *answer;
     bool alike;
-    enum layer layers[2];
+    enum owner owner;
 } questions[EXPLAIN_STEPS] = {
-    { "frontend", "which frontend owned the path?", answer_frontend, true, { LAYER_FRONTEND, LAYER_BUNDLE } },
-    { "device", "is the device held by another process?", answer_device, false, { LAYER_DEVICE } },
-    { "policy", "which launch policy was set before the imports?", answer_policy, true, { LAYER_POLICY } },
-    { "backend", "which backend really ran?", answer_backend, true, { LAYER_BACKEND } },
-    { "end", "where did it end?", answer_end, false, { LAYER_NONE } },
+    { "frontend", "which frontend owned the path?", answer_frontend, true, OWNER_BUNDLE },
+    { "device", "is the device held by another process?", answer_device, false, OWNER_DEVICE },
+    { "policy", "which launch policy was set before the imports?", answer_policy, true, OWNER_LAUNCH },
+    { "backend", "which backend really ran?", answer_backend, true, OWNER_LAUNCH },
+    { "end", "where did it end?", answer_end, false, OWNER_NONE },
 };
 
-/* Facts were taken before the failure: a failure of the layer that the question asks about says more than they do. */
+/* Facts were taken before the failure: a failure of the owner that the question asks about says more than they do. */
 static enum explain_mark answer_with_cause (const struct asked *asked, const struct host_receipt *host, size_t at,
                                             struct text *answer)
 {
     enum explain_mark mark = questions[at].answer (asked, host, answer);
     const struct rung_receipt *last = asked->rung.len ? last_at (asked, host) : NULL;
-    enum layer layer = last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE ? last->cause.layer
-                                                                                                   : LAYER_NONE;
-    if (layer == LAYER_NONE || (layer != questions[at].layers[0] && layer != questions[at].layers[1]))
+    enum owner owner = last && last->outcome != OUTCOME_PASSED && last->outcome != OUTCOME_CASCADE ? last->cause.owner
+                                                                                                   : OWNER_NONE;
+    if (owner == OWNER_NONE || owner != questions[at].owner)
         return mark;
     struct text known = last->cause.signature.len ? last->cause.signature : text_clip (last->cause.text, CLIPPED_BYTES);
-    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s is of this layer: %.*s",
+    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s has its owner here: %.*s",
                            TEXT_ARG (*answer), TEXT_ARG (last->rung), TEXT_ARG (known));
     return EXPLAIN_SUSPECT;
 }
@@ -253,7 +253,7 @@ static void ask (const struct asked *asked, size_t at, struct explain_step *step
 
 static bool same_cause (const struct explain_cause *a, const struct rung_receipt *b)
 {
-    return a->outcome == b->outcome && a->cause.layer == b->cause.layer &&
+    return a->outcome == b->outcome && a->cause.owner == b->cause.owner &&
            text_equal (a->cause.signature, b->cause.signature) && text_equal (a->cause.text, b->cause.text);
 }
 
@@ -267,7 +267,7 @@ static struct explain_cause *cause_for (struct explanation *out, const struct ru
         .pass = rung->pass,
         .cause = rung->cause,
         .recognised = rung->cause.signature.len > 0 ||
-                      (rung->cause.layer != LAYER_UNKNOWN && rung->cause.layer != LAYER_NONE),
+                      (rung->cause.owner != OWNER_UNKNOWN && rung->cause.owner != OWNER_NONE),
     };
     return &out->causes[out->causes_n++];
 }

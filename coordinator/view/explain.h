@@ -34,7 +34,7 @@ struct explain_cause {
     uint32_t printed_n, printed_more; /* hosts whose evidence is none of these */
     enum outcome outcome;
     enum pass pass;
-    struct cause cause;   /* layer, signature, sentence, evidence, next */
+    struct cause cause;   /* owner, signature, sentence, evidence, next */
     struct text bad_line; /* of the first of them that broke the canary protocol besides: the rule and the line */
     bool recognised;      /* its text is known, or it was told by something that knows */
 };

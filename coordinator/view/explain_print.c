@@ -57,7 +57,7 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
     buf_printf (out, "  %s, owner: %s%s%.*s\n", names_of (&outcome_names, cause->outcome),
-                names_of (&layer_names, cause->cause.layer),
+                names_of (&owner_names, cause->cause.owner),
                 cause->cause.signature.len ? ", recognised as "
                 : cause->recognised        ? ""
                                            : " (no known text: nobody is blamed by guessing)",
@@ -175,7 +175,7 @@ static json_t *json_causes (const struct explanation *explanation)
         json_array_append_new (
             list,
             json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
-                       names_of (&outcome_names, cause->outcome), "layer", names_of (&layer_names, cause->cause.layer),
+                       names_of (&outcome_names, cause->outcome), "owner", names_of (&owner_names, cause->cause.owner),
                        "signature", text_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
                        text_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
                        text_json (cause->bad_line), "next", text_json (cause->cause.next)));
@@ -227,7 +227,7 @@ void explain_json (const struct explanation *explanation, struct buf *out)
     static const struct header nobody;
     const struct header *header = explanation->header ? explanation->header : &nobody;
     json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                             "sliceup.explain/1", "run", text_json (header->run), "slice", text_json (header->slice),
+                             "sliceup.explain/2", "run", text_json (header->run), "slice", text_json (header->slice),
                              "sentence", text_json (header->sentence), "rung", text_json (explanation->rung), "causes",
                              json_causes (explanation), "cascades", json_hosts (&explanation->cascades), "passed",
                              json_hosts (&explanation->passed), "metrics", json_metrics (explanation), "steps",

@@ -19,12 +19,13 @@ const char *grid_mark (enum outcome outcome, bool running, bool unicode)
 {
     static const char *const fine[] = {
         [OUTCOME_NONE] = "\xC2\xB7",       [OUTCOME_PASSED] = "\xE2\x9C\x93", [OUTCOME_NOT_REACHED] = "\xC2\xB7",
-        [OUTCOME_CASCADE] = "~",           [OUTCOME_COULD_NOT_RUN] = "!",     [OUTCOME_NO_REPORT] = "?",
-        [OUTCOME_FAILED] = "\xE2\x9C\x97",
+        [OUTCOME_CASCADE] = "~",           [OUTCOME_BLOCKED] = "!",           [OUTCOME_LOST] = "?",
+        [OUTCOME_FAILED] = "\xE2\x9C\x97", [OUTCOME_TIMED_OUT] = "T",         [OUTCOME_CANCELLED] = "-",
     };
     static const char *const ascii[] = {
-        [OUTCOME_NONE] = ".",          [OUTCOME_PASSED] = "+",    [OUTCOME_NOT_REACHED] = ".", [OUTCOME_CASCADE] = "~",
-        [OUTCOME_COULD_NOT_RUN] = "!", [OUTCOME_NO_REPORT] = "?", [OUTCOME_FAILED] = "x",
+        [OUTCOME_NONE] = ".",    [OUTCOME_PASSED] = "+",    [OUTCOME_NOT_REACHED] = ".",
+        [OUTCOME_CASCADE] = "~", [OUTCOME_BLOCKED] = "!",   [OUTCOME_LOST] = "?",
+        [OUTCOME_FAILED] = "x",  [OUTCOME_TIMED_OUT] = "T", [OUTCOME_CANCELLED] = "-",
     };
     if (running)
         return unicode ? "\xE2\x96\xB8" : ">";

@@ -218,10 +218,11 @@ void plain_counts (const struct board_pass *pass, struct buf *out)
         buf_printf (out, "%u passed", pass->counts[OUTCOME_PASSED]);
         any = true;
     }
-    for (uint32_t i = OUTCOME_N - 1; i > OUTCOME_PASSED; i--) { /* the worst next */
-        if (pass->counts[i] == 0)
+    for (uint32_t i = 0; i < OUTCOME_N - 1; i++) { /* the worst next */
+        enum outcome outcome = outcome_order[i];
+        if (outcome == OUTCOME_PASSED || pass->counts[outcome] == 0)
             continue;
-        buf_printf (out, "%s%u %s", any ? ", " : "", pass->counts[i], names_of (&outcome_names, i));
+        buf_printf (out, "%s%u %s", any ? ", " : "", pass->counts[outcome], names_of (&outcome_names, outcome));
         any = true;
     }
     if (!any)
@@ -234,7 +235,7 @@ static void tell_group (struct printer *printer, const struct board_group *group
     board_fold (printer->board, group->hosts.items, group->hosts.n, &printer->words);
     buf_printf (&printer->words, " %s: ", names_of (&outcome_names, group->outcome));
     buf_text (&printer->words, group->cause);
-    buf_printf (&printer->words, " [%s%s", names_of (&layer_names, group->layer), group->signature.len ? ", " : "");
+    buf_printf (&printer->words, " [%s%s", names_of (&owner_names, group->owner), group->signature.len ? ", " : "");
     buf_text (&printer->words, group->signature);
     buf_byte (&printer->words, ']');
     if (group->next.len) {

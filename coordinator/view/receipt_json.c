@@ -2,15 +2,34 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/receipt_cache.h"
+#include "coordinator/view/receipt_unknown.h"
 #include "coordinator/view/record_json.h"
 
+static json_t *text_or_null (struct text text)
+{
+    return text.len ? text_json (text) : json_null ();
+}
+
+/* RFC 3339, in UTC; null: not known. */
+static json_t *time_json (uint64_t wall_ms)
+{
+    struct tm day;
+    char seconds[32], whole[48];
+    time_t at = (time_t) (wall_ms / 1000);
+    if (wall_ms == 0 || !gmtime_r (&at, &day) || !strftime (seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &day))
+        return json_null ();
+    snprintf (whole, sizeof whole, "%s.%03uZ", seconds, (unsigned) (wall_ms % 1000));
+    return json_string (whole);
+}
+
 enum { RECEIPT_JSON_MAX_BYTES = 512 << 20 };
-static const char schema[] = "sliceup.receipt/1";
+static const char schema[] = "sliceup.receipt/2", former_schema[] = "sliceup.receipt/1";
 
 static json_t *rung_name (const struct header *header, int rung)
 {
@@ -130,12 +149,19 @@ static json_t *enforcement_json (const struct slice_receipt *receipt, struct tex
     return object;
 }
 
+static json_t *violation_json (const struct violation_receipt *violation)
+{
+    json_t *json = record_to_json (&violation_receipt_record, violation);
+    receipt_unknown (&violation_receipt_record, json);
+    return json;
+}
+
 static json_t *violations_json (const struct slice_receipt *receipt, struct text run)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < receipt->violations.n; i++)
         if (text_equal (receipt->violations.items[i].run, run))
-            json_array_append_new (array, record_to_json (&violation_receipt_record, &receipt->violations.items[i]));
+            json_array_append_new (array, violation_json (&receipt->violations.items[i]));
     return array;
 }
 
@@ -150,10 +176,10 @@ static json_t *trust_json (const struct header *header)
 static json_t *cache_json (const struct slice_receipt *receipt, const struct header *header)
 {
     const struct generation_receipt *generation = receipt_generation (receipt, header->run);
-    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_json (header->cache_mode), "generation",
-                      generation ? text_json (generation->bundle) : json_null (), "token",
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_or_null (header->cache_mode),
+                      "generation", generation ? text_json (generation->bundle) : json_null (), "token",
                       generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
-                      generation ? text_json (generation->writer.len ? generation->writer : header->cache_writer)
+                      generation ? text_or_null (generation->writer.len ? generation->writer : header->cache_writer)
                                  : json_null (),
                       "digest", generation ? text_json (generation->sha256) : json_null (), "enforcement",
                       enforcement_json (receipt, header->run), "trust", trust_json (header), "violations",
@@ -198,6 +224,7 @@ static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
     const struct host_receipt *host = &receipt->hosts.items[i];
     const struct header *header = header_of (receipt, host->run);
     json_t *json = record_to_json (&host_receipt_record, host);
+    receipt_unknown (&host_receipt_record, json);
     json_object_set_new (json, "outcome", json_string (names_of (&outcome_names, frontier_host (header, host))));
     json_object_set_new (json, "frontier", host_frontier (header, host));
     json_object_set_new (json, "durability", durability_json ());
@@ -211,6 +238,19 @@ static json_t *hosts_json (const struct slice_receipt *receipt)
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         json_array_append_new (array, host_json (receipt, i));
     return array;
+}
+
+/* For people, beside the milliseconds. A run that has not ended has no exit status. */
+static void add_times (json_t *json, const struct slice_receipt *receipt)
+{
+    for (uint32_t i = 0; i < receipt->headers.n; i++) {
+        const struct header *header = &receipt->headers.items[i];
+        json_t *at = json_array_get (json_object_get (json, "headers"), i);
+        json_object_set_new (at, "began", time_json (header->began_wall_ms));
+        json_object_set_new (at, "ended", time_json (header->ended_wall_ms));
+        if (header->ended_wall_ms == 0)
+            json_object_set_new (at, "exit_status", json_null ());
+    }
 }
 
 static void dump (json_t *json, struct buf *out)
@@ -241,12 +281,14 @@ void receipt_json_by (const struct slice_receipt *receipt, const struct drift_ru
     static const struct header none;
     const struct header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
     json_t *json = record_to_json (&slice_receipt_record, receipt);
+    receipt_unknown (&slice_receipt_record, json);
+    add_times (json, receipt);
     json_object_set_new (json, "hosts", hosts_json (receipt));
     json_object_set_new (json, "schema", json_string (schema));
-    json_object_set_new (json, "run", text_json (header->run));
-    json_object_set_new (json, "slice", text_json (header->slice));
+    json_object_set_new (json, "run", text_or_null (header->run));
+    json_object_set_new (json, "slice", text_or_null (header->slice));
     json_object_set_new (json, "outcome", json_string (names_of (&outcome_names, frontier_outcome (header, receipt))));
-    json_object_set_new (json, "sentence", text_json (header->sentence));
+    json_object_set_new (json, "sentence", text_or_null (header->sentence));
     json_object_set_new (json, "frontier", slice_frontier (receipt, header));
     json_object_set_new (json, "mesh", mesh_json (header));
     json_object_set_new (json, "ladder", ladder_json (receipt, header));
@@ -262,7 +304,12 @@ static void drop_derived (json_t *receipt)
 {
     static const char *const derived[] = { "outcome", "frontier", "durability", "conflict" };
     size_t i;
-    json_t *host;
+    json_t *host, *header;
+    json_array_foreach (json_object_get (receipt, "headers"), i, header)
+    {
+        json_object_del (header, "began");
+        json_object_del (header, "ended");
+    }
     json_array_foreach (json_object_get (receipt, "hosts"), i,
                         host) for (size_t k = 0; k < sizeof (derived) / sizeof (derived[0]); k++)
         json_object_del (host, derived[k]);
@@ -279,8 +326,8 @@ int receipt_from_json (struct text text, struct slice_receipt *out, struct arena
     const char *found = json_string_value (json_object_get (json, "schema"));
     json_t *sets = json_object ();
     int rc = -1;
-    if (found == NULL || strcmp (found, schema) != 0) {
-        err_set (err, ERR_PARSE, "not a receipt: expected \"schema\": \"%s\"", schema);
+    if (found == NULL || (strcmp (found, schema) != 0 && strcmp (found, former_schema) != 0)) {
+        err_set (err, ERR_PARSE, "not a receipt: expected \"schema\": \"%s\" or \"%s\"", schema, former_schema);
         goto out;
     }
     drop_derived (json);

@@ -75,7 +75,7 @@ static bool same_line (const struct rung_receipt *a, const struct rung_receipt *
     if (is_part (a) || is_part (b))
         return is_part (a) && is_part (b) && a->attempt == b->attempt;
     return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
-           text_equal (a->cache, b->cache) && a->cause.layer == b->cause.layer &&
+           text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
            text_equal (a->cause.text, b->cause.text);
 }
 
@@ -151,7 +151,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
         return;
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
-    buf_printf (out, "  [%s%s%.*s]", names_of (&layer_names, rung->cause.layer), rung->cause.signature.len ? ", " : "",
+    buf_printf (out, "  [%s%s%.*s]", names_of (&owner_names, rung->cause.owner), rung->cause.signature.len ? ", " : "",
                 TEXT_ARG (rung->cause.signature));
     add_sighting (rung, out);
     add_bad_line (rung, out);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/model/result.h"
+#include "common/model/receipt.h"
 
 static bool is_object_list (const struct field *field)
 {
@@ -134,6 +134,8 @@ static int wrong (struct err *err, const char *expected)
 
 static int take_text (const json_t *json, uint64_t max, struct text *out, struct arena *arena, struct err *err)
 {
+    if (json_is_null (json))
+        return 0;
     if (!json_is_string (json) || json_string_length (json) > max)
         return err_set (err, ERR_PARSE, "expected a string of at most %" PRIu64 " bytes", max);
     *out = text_copy (arena, (struct text){ json_string_value (json), (uint32_t) json_string_length (json) });
@@ -142,6 +144,9 @@ static int take_text (const json_t *json, uint64_t max, struct text *out, struct
 
 static int take_integer (const json_t *json, uint64_t max, uint64_t *out, struct err *err)
 {
+    *out = 0;
+    if (json_is_null (json))
+        return 0;
     if (!json_is_integer (json) || json_integer_value (json) < 0 || (uint64_t) json_integer_value (json) > max)
         return err_set (err, ERR_PARSE, "expected an integer from 0 to %" PRIu64, max);
     *out = (uint64_t) json_integer_value (json);
@@ -161,7 +166,7 @@ static int take_enum (const struct names *names, const json_t *json, uint32_t *o
     *out = 0;
     if (json_is_null (json) || (json_is_string (json) && names_find (names, text_of (json_string_value (json)), out)))
         return 0;
-    return err_set (err, ERR_PARSE, "expected null or one of %s ...", names_of (names, 1));
+    return err_set (err, ERR_PARSE, "expected null or one of %s ...", names_of (names, names->n - 1));
 }
 
 static int take_vars (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena,
@@ -240,8 +245,11 @@ static int take_field (const json_t *json, const struct field *field, void *at, 
     return wrong (err, "nothing: this field is not read from JSON");
 }
 
+/* A receipt of schema 1 calls the owner of a cause its layer. */
 static const struct field *field_named (const struct record *record, const char *name)
 {
+    if (record == &cause_record && strcmp (name, "layer") == 0)
+        name = "owner";
     for (uint32_t i = 0; i < record->fields_n; i++)
         if (strcmp (record->fields[i].name, name) == 0)
             return &record->fields[i];
@@ -253,6 +261,8 @@ int record_from_json (const struct record *record, const json_t *json, void *out
     const char *name;
     json_t *member;
     memset (out, 0, record->bytes);
+    if (json_is_null (json))
+        return 0;
     if (!json_is_object (json))
         return err_set (err, ERR_PARSE, "expected an object (%s)", record->name);
     json_object_foreach ((json_t *) (uintptr_t) json, name, member)

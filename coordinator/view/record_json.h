@@ -11,7 +11,7 @@
 /* Every field is present, also when empty; an enum that is none is null; a double that is not finite is null. */
 json_t *record_to_json (const struct record *record, const void *value);
 /* The reverse: unknown members, wrong types and values out of bounds are errors that name the place. Missing members
- * are empty. Texts are copied into `arena`. */
+ * and null are empty. Texts are copied into `arena`. */
 int record_from_json (const struct record *record, const json_t *json, void *out, struct arena *arena, struct err *err);
 
 json_t *text_json (struct text text); /* of UTF-8, which all that records hold is; else "" */

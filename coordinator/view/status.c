@@ -118,7 +118,7 @@ static json_t *group_value (const struct board *board, const struct board_group 
 {
     json_t *object = json_object ();
     set (object, "outcome", word_or_null (&outcome_names, group->outcome));
-    set (object, "layer", word_or_null (&layer_names, group->layer));
+    set (object, "owner", word_or_null (&owner_names, group->owner));
     set (object, "signature", text_or_null (group->signature));
     set (object, "cause", text_value (group->cause));
     set (object, "next", text_or_null (group->next));
@@ -269,7 +269,7 @@ static json_t *metrics_value (const struct board *board)
 static void set_run (const struct status *status, json_t *object)
 {
     const struct board *board = status->board;
-    set (object, "schema", json_string ("sliceup.status/1"));
+    set (object, "schema", json_string ("sliceup.status/2"));
     set (object, "run", text_value (board->run));
     set (object, "slice", text_value (board->plan.slice));
     set (object, "ladder", text_value (board->plan.ladder));

@@ -1,6 +1,6 @@
 /* status.h - one look at a run: as JSON for scripts, as text for people. A fold like every view; see board.h.
  *
- * JSON, schema "sliceup.status/1" (absent: never; unknown: null; times in ms on the run's clock unless named _wall_ms):
+ * JSON, schema "sliceup.status/2" (absent: never; unknown: null; times in ms on the run's clock unless named _wall_ms):
  *   schema, run, slice, ladder, version
  *   state       "running", "interrupted" (no coordinator holds it), or "ended"
  *   outcome, exit_status, sentence   null before the end
@@ -10,13 +10,13 @@
  *               "silent_ms"}]}
  *   rungs       [{"rung", "outcome", "duration_ms", "passes": [{"pass", "attempt", "state": skipped|running|ended,
  *               "outcome", "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures":
- *               [{"outcome", "layer", "signature", "cause", "next", "phase", "hosts": folded, "count"}],
+ *               [{"outcome", "owner", "signature", "cause", "next", "phase", "hosts": folded, "count"}],
  *               "failures_left_out"}]}]
  *   waiting     [line, ...], as in the live view
  *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
  *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why", "culprits",
  * "contradicted"}] conflicts   how many contradicting results were seen Members may be added; none changes its meaning
- * within version 1. Texts are what hosts said: the JSON is pure printable ASCII; the text form is escaped for
+ * within version 2. Texts are what hosts said: the JSON is pure printable ASCII; the text form is escaped for
  * terminals. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_STATUS_H
 #define SLICEUP_COORDINATOR_VIEW_STATUS_H

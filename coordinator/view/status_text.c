@@ -44,7 +44,7 @@ static void add_group (const struct board *board, const struct board_group *grou
     line_paint (&line, PAINT_NONE);
     line_puts (&line, ": ");
     line_text (&line, group->cause);
-    line_printf (&line, " [%s%s", names_of (&layer_names, group->layer), group->signature.len ? ", " : "");
+    line_printf (&line, " [%s%s", names_of (&owner_names, group->owner), group->signature.len ? ", " : "");
     line_text (&line, group->signature);
     line_puts (&line, "]");
     if (group->next.len) {

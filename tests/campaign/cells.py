@@ -101,9 +101,9 @@ def judge_silence(trial, host, status, left, span_s, program):
     outcome, lost = trial.outcome(host), trial.recovered(host, "was lost")
     sight.seen.append(f"{outcome}{', lost' if lost else ''}{', back' if trial.came_back(host) else ''}")
     right = what_is_right(span_s)
-    sight.must(outcome == ("no-report" if lost else "passed"), f"{outcome}, though {'' if lost else 'not '}lost")
+    sight.must(outcome == ("lost" if lost else "passed"), f"{outcome}, though {'' if lost else 'not '}lost")
     sight.must(right != "passed" or not lost, f"lost after a silence of {span_s} s")
-    sight.must(right != "no-report" or lost, f"not lost after a silence of {span_s} s")
+    sight.must(right != "lost" or lost, f"not lost after a silence of {span_s} s")
     sight.must(trial.outcome("h0") == "passed", f"h0, to which nothing happened, is {trial.outcome('h0')}")
     any_lost = any(trial.recovered(one, "was lost") for one in WAYS)
     sight.must(status == int(any_lost), f"exit status {status} instead of {int(any_lost)}")
@@ -115,7 +115,7 @@ def judge_silence(trial, host, status, left, span_s, program):
 
 
 def what_is_right(span_s):
-    return "passed" if span_s <= BACK_IN_TIME_S else "no-report" if span_s >= SURELY_LOST_S else "either"
+    return "passed" if span_s <= BACK_IN_TIME_S else "lost" if span_s >= SURELY_LOST_S else "either"
 
 
 def judge_stopping(sight, trial, host, span_s, program, lost):
@@ -162,7 +162,7 @@ def in_a_slice(host, span_s, right):
         sight = Sight()
         outcomes = {one: trial.outcome(one, "slow") for one in HOSTS}
         sight.seen.append(" ".join(f"{one} {outcome}" for one, outcome in outcomes.items()))
-        cascade = {one: "no-report" if one == host else "cascade" for one in HOSTS}
+        cascade = {one: "lost" if one == host else "cascade" for one in HOSTS}
         wanted = cascade if right == "cascade" else dict.fromkeys(HOSTS, "passed")
         sight.must(outcomes == wanted, f"{outcomes}")
         sight.must(status == int(right == "cascade"), f"exit status {status}")
@@ -216,27 +216,27 @@ def kills():
 def judge_kill(trial, host, name, status, left):
     sight = Sight()
     sight.seen.append(f"{trial.outcome(host)}: {trial.cause(host)}")
-    sight.must(trial.outcome(host) == "no-report", f"{trial.outcome(host)}")
+    sight.must(trial.outcome(host) in ("lost", "cancelled"), f"{trial.outcome(host)}")
     sight.must(trial.outcome("h0") == "passed", f"h0, to which nothing happened, is {trial.outcome('h0')}")
     sight.must(status == 1, f"exit status {status}")
     sight.must(not [line for line in trial.marked() if "above" in line], "the next rung was begun")
     sight.must(not left, f"left running: {left}")
     ends_by(sight, trial, host, trial.programs_gone, SLACK_S, "program")
     ends_by(sight, trial, host, trial.workers_gone, SLACK_S, "worker")
-    return sight.cell(name, "no-report")
+    return sight.cell(name, trial.outcome(host))
 
 
 # ---- the coordinator is gone for a while ----
 
 def judge_coordinator(trial, name, right, rungs, status, left, more=lambda sight: None):
-    """`right`: passed, no-report (on every host, of the rung that ran), either."""
+    """`right`: passed, lost (on every host, of the rung that ran), either."""
     sight = Sight()
     outcomes = [trial.outcome(host, rung) for rung in rungs for host in HOSTS]
     kinds = set(outcomes) - {"never began"}
     sight.seen.append(", ".join(sorted(kinds)))
     passed = status == 0 and set(outcomes) == {"passed"}
-    stopped = status == 1 and kinds <= {"no-report", "passed"} and "no-report" in kinds
-    sight.must(passed if right == "passed" else stopped if right == "no-report" else passed or stopped,
+    stopped = status == 1 and kinds <= {"lost", "passed"} and "lost" in kinds
+    sight.must(passed if right == "passed" else stopped if right == "lost" else passed or stopped,
                f"exit status {status}, outcomes {outcomes}: {trial.cause('h1', rungs[0])}")
     once = sorted(set(trial.marked())) == sorted(trial.marked())
     sight.must(once, f"programs were started again: {trial.marked()}")
@@ -272,7 +272,7 @@ def absence(limit, factor):
                 if span_s >= SURELY_LEFT_S:
                     ends_by(sight, trial, host, trial.workers_gone, EXIT_S + SLACK_S, "worker", EXIT_S - SAID_EVERY_S)
 
-        right = "passed" if span_s <= BACK_IN_TIME_S else "no-report" if span_s > ORPHAN_S else "either"
+        right = "passed" if span_s <= BACK_IN_TIME_S else "lost" if span_s > ORPHAN_S else "either"
         return [judge_coordinator(trial, "killed, resumed later", right, ["hold"], status, left, stopping)]
 
     return f"coordinator, {limit} x {factor}", span_s, happen
@@ -365,10 +365,10 @@ def coordinators():
         for factor in FACTORS:
             yield absence(limit, factor)
     for span_s, right in ((SUSPECT_S / 2, "passed"), (SUSPECT_S, "passed"), (BACK_IN_TIME_S, "passed"),
-                          (LOST_S + 0.5, "passed"), (2 * ORPHAN_S, "no-report")):
+                          (LOST_S + 0.5, "passed"), (2 * ORPHAN_S, "lost")):
         yield stands_still(span_s, right)
     yield killed_while_cut(1, "passed")
-    yield killed_while_cut(2 * LOST_S, "no-report")
+    yield killed_while_cut(2 * LOST_S, "lost")
 
 
 def all_trials():

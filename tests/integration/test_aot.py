@@ -32,7 +32,7 @@ class Aot(lab.LabTest):
         receipt = self.lab.receipt()
         attempt = self.attempt(receipt, "h0", "collective")
         self.assertEqual(("cold", "failed"), (attempt["pass"], attempt["outcome"]))
-        self.assertEqual("launch-policy", attempt["cause"]["layer"], attempt)
+        self.assertEqual("launch", attempt["cause"]["owner"], attempt)
         self.assertIn("needs the argument topology", attempt["cause"]["text"])
         self.nothing_is_left()
 

@@ -41,14 +41,14 @@ class Blame(lab.LabTest):
         rungs = self.fall(DISK)
         self.only_h5(rungs)
         cause = rungs["h5"]["cause"]
-        self.assertEqual(("host", "disk-full"), (cause["layer"], cause["signature"]))
+        self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
         self.assertIn("Errno 28", cause["evidence"])
 
     def test_an_unknown_failure_stays_unknown_and_shows_its_lines(self):
         rungs = self.fall(NOVEL)
         self.only_h5(rungs)
         cause = rungs["h5"]["cause"]
-        self.assertEqual("unknown", cause["layer"])
+        self.assertEqual("unknown", cause["owner"])
         self.assertFalse(cause.get("signature"))
         self.assertIn("ZeroDivisionError: division by zero", cause["evidence"])
 

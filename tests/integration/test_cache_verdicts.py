@@ -71,7 +71,7 @@ class Verdicts(lab.LabTest):
             outcome, _, cause = self.verdict(receipt, host)
             self.assertEqual("failed", outcome)
             self.assertIn("jit_doubled was found and could not be loaded: error: Error -5 while decompressing", cause)
-            self.assertEqual("cache", self.attempt(receipt, host, "planted")["cause"]["layer"])
+            self.assertEqual("cache", self.attempt(receipt, host, "planted")["cause"]["owner"])
         self.assertEqual("torn", self.verdict(receipt, "h1")[1])
 
 

@@ -33,8 +33,8 @@ class Calibration(lab.LabTest):
         self.assertIn("rung dense was not started: the same launch failed in run ", second.out)
         self.assertIn("--again", second.out)
         receipt = self.lab.receipt()
-        self.assertEqual("could-not-run", receipt["outcome"])
-        self.assertEqual([("host-facts", "once", "passed"), ("dense", "once", "could-not-run")], self.rungs(receipt, "h0"))
+        self.assertEqual("blocked", receipt["outcome"])
+        self.assertEqual([("host-facts", "once", "passed"), ("dense", "once", "blocked")], self.rungs(receipt, "h0"))
         self.assertEqual(1, len(self.launches("--history")), "a launch that was not made was measured")
         self.assertIn("known bad: the same launch failed", self.passes(self.lab.sliceup("check", path)).out)
 

@@ -51,7 +51,12 @@ class Cancel(lab.LabTest):
         ended = self.cancelled(run, 5)
         self.assertIn("cancelled by the user", ended.out)
         self.assertIn("stopping", ended.out)
-        self.assertEqual("no-report", self.attempt(self.lab.receipt(), "h0", "long")["outcome"])
+        receipt, status = self.lab.receipt(), self.lab.status()
+        self.assertEqual({"cancelled"}, {self.attempt(receipt, f"h{i}", "long")["outcome"] for i in range(2)})
+        self.assertEqual(("cancelled", "cancelled"), (receipt["outcome"], status["outcome"]))
+        self.assertEqual("not-reached", receipt["ladder"][1]["outcome"])
+        self.assertRegex(self.lab.sliceup("runs").out, "cancelled")
+        self.assertRegex(self.lab.sliceup("explain").out, "cancelled, owner: sliceup")
         self.nothing_is_left()
 
     def test_once_ends_a_deaf_program_after_its_stop_budget(self):

@@ -135,7 +135,7 @@ class Environments(lab.LabTest, Wheels):
         ended = self.lab.sliceup("env", "restore", self.slice())
         self.assertEqual(1, ended.status, ended)
         self.assertTrue(self.index.asked)
-        self.assertEqual("bundle", self.cause()["layer"])
+        self.assertEqual("bundle", self.cause()["owner"])
 
     def test_a_check_builds_nothing(self):
         self.make(PACKAGES)
@@ -158,7 +158,7 @@ class Environments(lab.LabTest, Wheels):
         for verb in ("check", "restore"):
             ended = self.lab.sliceup("env", verb, slice_file)
             self.assertEqual(1, ended.status, ended)
-            self.assertEqual("bundle", self.cause()["layer"])
+            self.assertEqual("bundle", self.cause()["owner"])
             self.assertIn("sliceup-one 1.0: sliceup_one/libone.so is not what its RECORD says; in "
                           f"{self.site().parents[2]}: remove it to have it built again", self.cause()["text"])
         facts = self.host()["facts"]
@@ -189,7 +189,7 @@ class Environments(lab.LabTest, Wheels):
         self.make(PACKAGES)
         ended = self.lab.sliceup("env", "restore", self.slice(bundles=[str(rules)]), "--wheels", self.wheels)
         self.assertEqual(1, ended.status, ended)
-        self.assertEqual("bundle", self.cause()["layer"])
+        self.assertEqual("bundle", self.cause()["owner"])
         self.assertIn("sliceup-one 1.0 with sliceup-two 2.5 is known bad: it loses bytes (a test)", self.cause()["text"])
         rules.write_text(rules.read_text().replace('"1.0"', '"1.1"'))
         self.passes(self.lab.sliceup("env", "check", self.slice(bundles=[str(rules)])))

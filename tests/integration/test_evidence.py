@@ -26,7 +26,7 @@ class Recognised(lab.LabTest):
         self.assertEqual(["frob"], [s["signature"] for s in attempt["sightings"]], attempt["cause"])
         self.assertIn(KNOWN, attempt["sightings"][0]["text"])
         self.assertEqual("frob", attempt["cause"]["signature"])
-        self.assertEqual("program", attempt["cause"]["layer"])
+        self.assertEqual("program", attempt["cause"]["owner"])
         self.assertIn(NEXT, attempt["cause"]["next"])
 
     def test_a_known_text_1_MB_before_the_end_is_recognised_on_one_of_four_hosts(self):
@@ -53,7 +53,7 @@ class Recognised(lab.LabTest):
         receipt = self.climb(ONLY_H2 + "echo starting; echo 'ZorkError: grue at the door'; " + FILL.format(1 << 20) + "; exit 7")
         attempt = self.attempt(receipt, "h2", "trains")
         self.assertEqual([], attempt["sightings"])
-        self.assertEqual("unknown", attempt["cause"]["layer"])
+        self.assertEqual("unknown", attempt["cause"]["owner"])
         self.assertEqual("", attempt["cause"]["signature"])
         self.assertIn("grue at the door", attempt["cause"]["evidence"])
 
@@ -146,8 +146,8 @@ class Held(lab.LabTest):
         ended = holder.run(self.lab, "run", self.slice_of("1s"), "--plain").end()
         self.assertEqual(3, ended.status, ended)
         attempt = self.attempt(self.lab.receipt(), "h0", "trains")
-        self.assertEqual(("could-not-run", "device", "device"),
-                         (attempt["outcome"], attempt["cause"]["layer"], attempt["phase"]), attempt["cause"])
+        self.assertEqual(("blocked", "device", "device"),
+                         (attempt["outcome"], attempt["cause"]["owner"], attempt["phase"]), attempt["cause"])
         self.assertRegex(attempt["cause"]["text"],
                          rf"/dev/accel0 is still held by pid {holder.pid} \(.*device_lab\.py\) of uid 0, which began .* ago; waited ")
         self.assertTrue(holder.holds())
@@ -158,7 +158,7 @@ class Held(lab.LabTest):
         ended = holder.run(self.lab, "run", self.slice_of("1h", timeout="16s"), "--plain").end()
         self.assertEqual(3, ended.status, ended)
         cause = self.attempt(self.lab.receipt(), "h0", "trains")["cause"]
-        self.assertEqual("device", cause["layer"])
+        self.assertEqual("device", cause["owner"])
         self.assertIn(f"/dev/accel0 is still held by pid {holder.pid} (", cause["text"])
         self.nothing_is_left()
 

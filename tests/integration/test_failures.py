@@ -31,7 +31,7 @@ class Failing(lab.LabTest):
         receipt = self.lab.receipt()
         for host in range(hosts):
             attempt = self.attempt(receipt, f"h{host}", rung["id"])
-            self.assertEqual((outcome, layer), (attempt["outcome"], attempt["cause"]["layer"]), attempt["cause"])
+            self.assertEqual((outcome, layer), (attempt["outcome"], attempt["cause"]["owner"]), attempt["cause"])
         self.assertEqual(outcome, receipt["outcome"])
         self.assertEqual("first", receipt["frontier"]["highest_passing"]["rung"])
         self.assertEqual(rung["id"], receipt["frontier"]["next_failing"]["rung"])
@@ -54,7 +54,7 @@ class Canaries(Failing):
 
     def test_a_hang_is_killed_at_its_limit_though_it_ignores_signals(self):
         rung = self.lab.rung("hangs", "hang.py", timeout="2s", args={"phase": "compile"})
-        self.fails(rung, "no-report", "unknown", "still in phase compile after 2 s", bound_s=20)
+        self.fails(rung, "timed-out", "unknown", "still in phase compile after 2 s", bound_s=20)
 
     def test_a_flood_of_output_is_bounded_and_passes(self):
         rung = self.lab.rung("floods", "flood.py", args={"megabytes": 20, "lines": 20000}, backend="any")
@@ -107,7 +107,7 @@ class Canaries(Failing):
                 rung = {"id": "says", "canary": str(self.lab.files / "says.py"), "timeout": "30s", "backend": "any"}
                 self.assertEqual(1, self.climb([rung], hosts=1).status)
                 cause = self.attempt(self.lab.receipt(), "h0", "says")["cause"]
-                self.assertEqual(layer, cause["layer"])
+                self.assertEqual(layer, cause["owner"])
                 self.assertIn(words, cause["text"])
 
     def test_printing_pass_is_not_a_pass(self):
@@ -126,14 +126,14 @@ class Commands(Failing):
     def test_a_command_that_dies_of_its_own_fault_has_failed(self):
         self.fails(self.command("sh", "-c", "kill -SEGV $$"), "failed", "unknown", "killed by signal 11")
 
-    def test_a_command_that_somebody_killed_gives_no_report(self):
-        self.fails(self.command("sh", "-c", "kill -KILL $$"), "no-report", "host", "killed by signal 9")
+    def test_a_command_that_somebody_killed_failed_and_nobody_knows_who_did(self):
+        self.fails(self.command("sh", "-c", "kill -KILL $$"), "failed", "unknown", "killed by signal 9")
 
-    def test_a_missing_program_could_not_run(self):
-        self.fails(self.command("no-such-program-anywhere"), "could-not-run", "host", "no-such-program-anywhere", status=3)
+    def test_a_missing_program_is_blocked(self):
+        self.fails(self.command("no-such-program-anywhere"), "blocked", "host", "no-such-program-anywhere", status=3)
 
-    def test_a_missing_path_could_not_run(self):
-        self.fails(self.command("/nonexistent/program"), "could-not-run", "host", "/nonexistent/program", status=3)
+    def test_a_missing_path_is_blocked(self):
+        self.fails(self.command("/nonexistent/program"), "blocked", "host", "/nonexistent/program", status=3)
 
     def test_a_good_command_passes(self):
         self.passes(self.climb([self.command("true")]))
@@ -151,7 +151,7 @@ class Workers(Failing):
         self.marks = self.lab.files / "marks"
         return self.lab.rung("slow", "marks.py", args={"file": str(self.marks), "seconds": seconds}, **more)
 
-    def test_a_killed_worker_is_no_report_on_its_host_only(self):
+    def test_a_killed_worker_is_lost_on_its_host_only(self):
         run = self.start([self.slow(3), {"id": "above", "builtin": "facts"}])
         lab.wait_for(lambda: self.marked(3), "the program to run on all hosts")
         pids, programs = self.lab.worker_pids(), self.lab.processes_under()
@@ -160,9 +160,9 @@ class Workers(Failing):
         ended = run.end(40)
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
-        self.assertEqual(["passed", "no-report", "passed"], [self.attempt(receipt, f"h{i}", "slow")["outcome"] for i in range(3)])
-        self.assertEqual("host", self.attempt(receipt, "h1", "slow")["cause"]["layer"])
-        self.sentence(receipt, ended, "stopped at rung slow (1 of 2)", "h1 no-report: ", "signal 9")
+        self.assertEqual(["passed", "lost", "passed"], [self.attempt(receipt, f"h{i}", "slow")["outcome"] for i in range(3)])
+        self.assertEqual("host", self.attempt(receipt, "h1", "slow")["cause"]["owner"])
+        self.sentence(receipt, ended, "stopped at rung slow (1 of 2)", "h1 lost: ", "signal 9")
         self.nothing_is_left()
 
     def test_a_stopped_worker_is_suspect_and_then_lost(self):
@@ -177,8 +177,8 @@ class Workers(Failing):
         self.assertLess(time.monotonic() - began, 25)
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
-        self.assertEqual(["passed", "passed", "no-report"], [self.attempt(receipt, f"h{i}", "slow")["outcome"] for i in range(3)])
-        self.sentence(receipt, ended, "h2 no-report: silent for ")
+        self.assertEqual(["passed", "passed", "lost"], [self.attempt(receipt, f"h{i}", "slow")["outcome"] for i in range(3)])
+        self.sentence(receipt, ended, "h2 lost: silent for ")
         lab.wait_for(lambda: not lab.alive(pid), "the stopped worker to be ended by the coordinator", 5)
         self.nothing_is_left()
 
@@ -231,7 +231,7 @@ class Slices(Failing):
         self.assertEqual({"one": "passed", "two": "passed", "three": "passed", "four": "failed", "five": "not-reached",
                           "six": "not-reached"}, by_rung)
         cause = self.attempt(receipt, "h2", "four")["cause"]
-        self.assertEqual(("host", "disk-full"), (cause["layer"], cause["signature"]))
+        self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
         self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exit status 1 in phase run [host, disk-full]",
                       "Free space")
         self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},
@@ -247,8 +247,8 @@ class Slices(Failing):
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
         outcomes = {host["host"]: host["rungs"][-1]["outcome"] for host in receipt["hosts"]}
-        self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "no-report", "h3": "cascade"}, outcomes, ended)
-        self.assertRegex(ended.out, r"h2 no-report: still in phase init after 6 s; killed; the others waited for it at a gate \[unknown\]")
+        self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "timed-out", "h3": "cascade"}, outcomes, ended)
+        self.assertRegex(ended.out, r"h2 timed-out: still in phase init after 6 s; killed; the others waited for it at a gate \[unknown\]")
 
 
 class Liars(Failing):

@@ -66,7 +66,7 @@ class Plain(OverSsh):
             dead.up()
         self.assertEqual(3, ended.status, ended)
         sentence = self.lab.receipt()["headers"][0]["sentence"]
-        self.assertRegex(sentence, r"\bh5 could-not-run: .*connect")
+        self.assertRegex(sentence, r"\bh5 blocked: .*connect")
         self.assertEqual(7, self.lab.count("host-joined"))
         self.nothing_is_left()
 
@@ -79,7 +79,7 @@ class Plain(OverSsh):
                "known_hosts": str(self.lab.files / "known_hosts")}
         ended = self.lab.sliceup("run", self.lab.slice(hosts=["h0", "h2"], ssh=ssh, limits={"join": "20s"}), bound_s=60)
         self.assertEqual(3, ended.status, ended)
-        self.assertRegex(self.lab.receipt()["headers"][0]["sentence"], r"\bh2 could-not-run: .*host.key")
+        self.assertRegex(self.lab.receipt()["headers"][0]["sentence"], r"\bh2 blocked: .*host.key")
         self.assertEqual(before, self.accepted("h2"), "a user's key was shown to a host that is not the known one")
         self.nothing_is_left()
 

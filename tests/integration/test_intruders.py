@@ -188,7 +188,7 @@ class Impostors(Intruders):
         self.assertGreater(diary.count("claimed h0"), 1)
         self.assertNotIn("answered", diary, "somebody answered what h2 said as h0")
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("h2 could-not-run: its worker did not join", self.lab.receipt()["headers"][0]["sentence"])
+        self.assertIn("h2 blocked: its worker did not join", self.lab.receipt()["headers"][0]["sentence"])
         self.assertEqual(2, self.lab.count("host-joined"), "h2 joined, or h0 twice")
 
 

@@ -58,7 +58,7 @@ class Isolation(lab.LabTest):
 
     def test_a_hang_that_ends_with_its_time_alone_is_found_too(self):
         ended = self.lab.sliceup("run", self.slice(2, ["h1"]))
-        self.isolated(ended, {"h1"}, "fails also without the others (isolated in 2 passes)", "no-report")
+        self.isolated(ended, {"h1"}, "fails also without the others (isolated in 2 passes)", "timed-out")
         self.assertEqual([["h0"], ["h1"]], self.parts()[1:])
 
     def test_two_hosts_that_fail_together_are_told_from_a_bad_host(self):

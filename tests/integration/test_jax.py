@@ -172,9 +172,9 @@ class Environment(lab.LabTest):
         receipt = self.lab.receipt()
         outcomes = [self.attempt(receipt, host, "environment")["outcome"] for host in ("h0", "h1", "h2")]
         self.assertEqual(["passed", "passed"], outcomes[:2])
-        self.assertIn(outcomes[2], ("failed", "could-not-run"))
+        self.assertIn(outcomes[2], ("failed", "blocked"))
         cause = self.attempt(receipt, "h2", "environment")["cause"]
-        self.assertEqual("bundle", cause["layer"], cause)
+        self.assertEqual("bundle", cause["owner"], cause)
         self.assertIn("six", cause["text"])
         self.assertIn("1.15.0", cause["text"])
         self.assertRegex(receipt["headers"][0]["sentence"], rf"stopped at rung environment \(1 of 2\): h2 {outcomes[2]}: .*six")
@@ -184,7 +184,7 @@ class Compiling(Jax):
     def slow(self, scope, layers=60):
         return [self.lab.rung("slow", "jax/slow_compile.py", scope=scope, timeout="2m", args={"layers": layers})]
 
-    def test_a_worker_killed_while_compiling_is_no_report_on_its_host(self):
+    def test_a_worker_killed_while_compiling_is_lost_on_its_host(self):
         for scope, others in (("host", "passed"), ("slice", "cascade")):
             with self.subTest(scope):
                 run = self.lab.start("run", self.slice(self.slow(scope), hosts=3, mesh={"data": 3, "model": 2}))
@@ -196,8 +196,8 @@ class Compiling(Jax):
                 self.assertEqual(1, ended.status, ended)
                 receipt = self.lab.receipt()
                 outcomes = [self.attempt(receipt, host, "slow")["outcome"] for host in ("h0", "h1", "h2")]
-                self.assertEqual([others, "no-report", others], outcomes)
-                self.assertIn("h1 no-report: ", receipt["headers"][0]["sentence"])
+                self.assertEqual([others, "lost", others], outcomes)
+                self.assertIn("h1 lost: ", receipt["headers"][0]["sentence"])
                 self.nothing_is_left()
 
     def test_a_coordinator_killed_while_compiling_is_replaced(self):

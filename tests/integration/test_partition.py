@@ -107,8 +107,8 @@ class CutOff(Hosts):
         run = self.begin([here({"h0": 2}, others=300), {"id": "above", "builtin": "facts"}])
         since = self.cut()
         ended = self.ends(run, 1, LOST_S + SLACK_S)
-        self.assertEqual({"h0": "passed", "h1": "no-report", "h2": "no-report", "h3": "no-report"}, self.outcomes())
-        self.assertRegex(ended.out, r"stopped at rung slow \(1 of 2\): h\[1-3\] no-report: silent for ")
+        self.assertEqual({"h0": "passed", "h1": "lost", "h2": "lost", "h3": "lost"}, self.outcomes())
+        self.assertRegex(ended.out, r"stopped at rung slow \(1 of 2\): h\[1-3\] lost: silent for ")
         self.assertFalse(self.lab["h0"].programs())
         self.stops_itself(sorted(WAYS), since)
         self.nothing_is_left()
@@ -127,7 +127,7 @@ class CutOff(Hosts):
         self.assertTrue(self.lab["h0"].programs(), "h0 had to stop as well")
         patient.let_go(["h0"])
         ended = self.ends(run, 1, 60)
-        wanted = {"h0": "passed", "h1": "passed", "h2": "passed", "h3": "no-report"}
+        wanted = {"h0": "passed", "h1": "passed", "h2": "passed", "h3": "lost"}
         self.assertEqual(wanted, self.outcomes(patient.name))
         self.assertIn("silent for ", self.cause("h3", patient.name))
         self.assertNotIn("two different results", ended.out)
@@ -140,39 +140,39 @@ class CutOff(Hosts):
         run = self.begin([rung, {"id": "above", "builtin": "facts"}])
         since = self.cut(["h2"])
         ended = self.ends(run, 1, LOST_S + SLACK_S)
-        self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "no-report", "h3": "cascade"}, self.outcomes())
-        self.assertRegex(ended.out, r"h2 no-report: silent for ")
+        self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "lost", "h3": "cascade"}, self.outcomes())
+        self.assertRegex(ended.out, r"h2 lost: silent for ")
         for name in ("h0", "h1", "h3"):
             self.assertFalse(self.lab[name].programs(), f"{name} still runs its program")
         self.assertLess(time.monotonic() - since, ORPHAN_S + SLACK_S)
 
 
 class Stopped(Hosts):
-    def test_a_paused_host_is_no_report_and_leaves_when_it_wakes(self):
+    def test_a_paused_host_is_lost_and_leaves_when_it_wakes(self):
         run = self.begin([here({"h3": 300}), {"id": "above", "builtin": "facts"}])
         self.lab["h3"].pause()
         ended = self.ends(run, 1, LOST_S + SLACK_S)
-        self.assertEqual({"h0": "passed", "h1": "passed", "h2": "passed", "h3": "no-report"}, self.outcomes())
-        self.assertIn("h3 no-report: silent for ", ended.out)
+        self.assertEqual({"h0": "passed", "h1": "passed", "h2": "passed", "h3": "lost"}, self.outcomes())
+        self.assertIn("h3 lost: silent for ", ended.out)
         self.assertTrue(self.lab["h3"].programs(), "nobody could have ended it")
         self.lab["h3"].resume()
         self.nothing_is_left(EXIT_S + SLACK_S)
 
-    def test_a_killed_worker_is_no_report_and_its_program_dies_with_it(self):
+    def test_a_killed_worker_is_lost_and_its_program_dies_with_it(self):
         run = self.begin([here({"h1": 300}), {"id": "above", "builtin": "facts"}])
         for pid in self.lab["h1"].workers():
             self.lab["h1"].run("kill", "-KILL", pid, check=False)
         lab.wait_for(lambda: not self.lab["h1"].processes(), "the program to die with its worker", 5)
         self.ends(run, 1, LOST_S + SLACK_S)
-        self.assertEqual({"h0": "passed", "h1": "no-report", "h2": "passed", "h3": "passed"}, self.outcomes())
+        self.assertEqual({"h0": "passed", "h1": "lost", "h2": "passed", "h3": "passed"}, self.outcomes())
         self.nothing_is_left()
 
-    def test_a_rebooted_host_is_no_report_and_can_take_part_again(self):
+    def test_a_rebooted_host_is_lost_and_can_take_part_again(self):
         run = self.begin([{"id": "facts", "builtin": "facts"}, here({"h2": 300})], at=2)
         self.lab["h2"].reboot()
         ended = self.ends(run, 1, LOST_S + SLACK_S)
-        self.assertEqual({"h0": "passed", "h1": "passed", "h2": "no-report", "h3": "passed"}, self.outcomes())
-        self.assertIn("h2 no-report: ", ended.out)
+        self.assertEqual({"h0": "passed", "h1": "passed", "h2": "lost", "h3": "passed"}, self.outcomes())
+        self.assertIn("h2 lost: ", ended.out)
         self.nothing_is_left()
         boots = self.boot_ids()
         self.passes(self.lab.sliceup("run", self.lab.slice()))
@@ -336,7 +336,7 @@ class Volunteers(Hosts):
             run.wait_out(rf"held ended on {name}: lost: ", 2 * SLACK_S)
         patient.let_go(["h0", "h3"])
         self.ends(run, 1, 60)
-        wanted = {"h0": "passed", "h1": "no-report", "h2": "no-report", "h3": "passed"}
+        wanted = {"h0": "passed", "h1": "lost", "h2": "lost", "h3": "passed"}
         self.assertEqual(wanted, self.outcomes(patient.name))
         self.assertEqual("the host was rebooted while it ran", self.cause("h1", patient.name))
         self.assertEqual("its worker was restarted while it ran", self.cause("h2", patient.name))

@@ -69,7 +69,7 @@ WRONG = {
     "devices_more": ("devices", "bundle", "60000"),
     "description_null": ("devices", "bundle", "has no description"),
     "compiled_null": ("compile", "compiler", "gives nothing"),
-    "compiled_elsewhere": ("compile", "launch-policy", "got 0 devices of this host"),
+    "compiled_elsewhere": ("compile", "launch", "got 0 devices of this host"),
     "outputs_two": ("compile", "compiler", "one output has 2"),
     "output_null": ("execute", "bundle", "gives no output"),
     "wrong_value": ("read", "device", "element 4 of x + y is 45; expected 44"),
@@ -147,7 +147,7 @@ class Probe(unittest.TestCase):
         report = self.probe(plugin, *args, **more)
         self.assertFalse(report["works"], plugin)
         failure = report["failure"]
-        self.assertEqual((step, layer), (failure["step"], failure["layer"]), failure)
+        self.assertEqual((step, layer), (failure["step"], failure["owner"]), failure)
         self.assertIn(words, failure["sentence"])
         self.assertTrue(failure["next"])
         self.assertEqual(["ok"] * (len(report["steps"]) - 1) + ["fails"], [s["state"] for s in report["steps"]])
@@ -364,7 +364,7 @@ class Real(Probe):
 
     def test_a_flag_that_a_real_one_does_not_know_is_the_launch_policys(self):
         """It ends the process, and has printed why."""
-        failure = self.fails(self.place / plugins.CPU["xla-cpu-pjrt"], "client", "launch-policy", "Unknown flag in XLA_FLAGS: "
+        failure = self.fails(self.place / plugins.CPU["xla-cpu-pjrt"], "client", "launch", "Unknown flag in XLA_FLAGS: "
                              "--sliceup_knows_no_such_flag", "--timeout", "5m", XLA_FLAGS="--sliceup_knows_no_such_flag=1")
         self.assertIn("ended the process, with exit status 1", failure["sentence"])
 
@@ -423,7 +423,7 @@ class Rung(lab.LabTest):
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
         cause = self.attempt(receipt, "h2", "probe")["cause"]
-        self.assertEqual("device", cause["layer"])
+        self.assertEqual("device", cause["owner"])
         self.assertIn("open(/dev/vfio/0): Device or resource busy", json.dumps(cause))
 
     def test_without_a_client_it_passes_and_claims_nothing(self):

@@ -155,7 +155,7 @@ class Resume(Resuming):
         self.assertEqual(0, first.status, first)
         self.assertEqual(1, self.lab.count("epoch-began"))
 
-    def test_a_worker_that_died_meanwhile_is_no_report(self):
+    def test_a_worker_that_died_meanwhile_is_lost(self):
         run = self.lab.start("run", self.slice([self.rung("low", seconds=3)], hosts=2))
         lab.wait_for(lambda: len(self.marked()) >= 2, "the program on every host", 30)
         run.kill_and_reap()
@@ -163,8 +163,8 @@ class Resume(Resuming):
         ended = self.lab.sliceup("resume")
         self.assertEqual(1, ended.status, ended)
         receipt = self.lab.receipt()
-        self.assertEqual(["passed", "no-report"], [self.attempt(receipt, host, "low")["outcome"] for host in ("h0", "h1")])
-        self.assertRegex(ended.out, r"h1 no-report: (its|the) worker ended")
+        self.assertEqual(["passed", "lost"], [self.attempt(receipt, host, "low")["outcome"] for host in ("h0", "h1")])
+        self.assertRegex(ended.out, r"h1 lost: (its|the) worker ended")
         self.nothing_is_left()
 
 
@@ -232,7 +232,7 @@ class Orphans(Resuming):
         self.assertRegex(self.lab.logs(), r"silent for too long")
         ended = self.lab.sliceup("resume")
         self.assertEqual(1, ended.status, ended)
-        self.assertIn("h[0-1] no-report", ended.out)
+        self.assertIn("h[0-1] lost", ended.out)
         self.assertEqual(2, len(self.marked()), "the program was started again")
 
 

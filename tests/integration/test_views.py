@@ -108,7 +108,7 @@ class Scripts(Views):
         run = self.lab.start("run", self.slice(self.slow(6)))
         lab.wait_for(lambda: self.lab.count("pass-began"), "the first pass", 30)
         status = lab.wait_for(self.running_phase, "status to tell phase compile", 20)
-        self.assertEqual("sliceup.status/1", status["schema"])
+        self.assertEqual("sliceup.status/2", status["schema"])
         self.assertEqual(run.process.pid, status["pid"])
         self.assertEqual(["low", "high"], [rung["rung"] for rung in status["rungs"]])
         self.assertEqual("running", status["rungs"][0]["passes"][-1]["state"])

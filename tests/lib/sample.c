@@ -48,16 +48,16 @@ static void sample_signatures (struct plan *plan, struct arena *arena)
     struct signature *signatures = arena_array (arena, 3, sizeof (*signatures));
     signatures[0] = (struct signature){ .id = TEXT_LIT ("gloo-peer"),
                                         .text = TEXT_LIT ("Connection closed by peer"),
-                                        .layer = LAYER_COLLECTIVE,
+                                        .owner = OWNER_PEER,
                                         .peer = true,
                                         .next = TEXT_LIT ("look at the peer") };
     signatures[1] = (struct signature){ .id = TEXT_LIT ("disk-full"),
                                         .text = TEXT_LIT ("No space left on device"),
-                                        .layer = LAYER_HOST,
+                                        .owner = OWNER_HOST,
                                         .next = TEXT_LIT ("free space") };
     signatures[2] = (struct signature){ .id = TEXT_LIT ("metadata"),
                                         .text = TEXT_LIT ("metadata server: 503"),
-                                        .layer = LAYER_PLATFORM,
+                                        .owner = OWNER_PLATFORM,
                                         .transient = true,
                                         .next = TEXT_LIT ("it passes by itself") };
     plan->signatures.items = signatures;

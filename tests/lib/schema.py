@@ -1,8 +1,10 @@
 """schema.py - as much of JSON Schema (draft 7) as docs/spec/receipt.schema.json uses, for tests."""
 
+import re
+
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 KNOWN = {"$schema", "$ref", "title", "definitions", "type", "properties", "required", "additionalProperties", "items",
-         "enum", "const", "minimum", "oneOf", "propertyNames"}
+         "enum", "const", "minimum", "oneOf", "propertyNames", "description", "pattern"}
 
 
 def is_of(value, name):
@@ -49,6 +51,8 @@ def of_value(value, schema, at):
         found.append(f"{at}: {value!r} is none of {schema['enum']}")
     if "const" in schema and value != schema["const"]:
         found.append(f"{at}: {value!r} is not {schema['const']!r}")
+    if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
+        found.append(f"{at}: {value!r} is not like {schema['pattern']}")
     if "minimum" in schema and is_of(value, "number") and value < schema["minimum"]:
         found.append(f"{at}: {value} is below {schema['minimum']}")
     return found

@@ -36,7 +36,7 @@ class Topology(unittest.TestCase):
     def test_a_slice_without_a_topology_is_refused_with_what_to_say(self):
         with self.assertRaises(sliceup_canary.Failure) as raised:
             aot_topology.named(Told("slice", host_topology="v6e:2x2"))
-        self.assertEqual("launch-policy", raised.exception.layer)
+        self.assertEqual("launch", raised.exception.owner)
         self.assertIn("needs the argument topology, such as v6e:4x4", str(raised.exception))
 
 

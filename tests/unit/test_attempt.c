@@ -448,7 +448,7 @@ static void without_its_environment_a_canary_does_not_start (void **state)
     b->run.pins.env_dir = text_format (&b->arena, "%s/env", b->directory);
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    assert_int_equal (r->layer, LAYER_BUNDLE);
+    assert_int_equal (r->owner, OWNER_BUNDLE);
     has (r->problem, "there is no complete environment at");
     assert_string_equal (b->phases, "environment ");
 }
@@ -547,7 +547,7 @@ static void a_damaged_generation_is_not_run (void **state)
     use_command (b, "echo ran");
     r = run_again (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    assert_int_equal (r->layer, LAYER_CACHE);
+    assert_int_equal (r->owner, OWNER_CACHE);
     assert_true (r->problem.len && text_equal (r->problem, r->cache_state));
     assert_int_equal (r->output_bytes, 0);
 }
@@ -595,7 +595,7 @@ static void a_level_that_is_not_reached_is_not_started (void **state)
     use_command (b, "echo started");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    assert_int_equal (r->layer, LAYER_CACHE);
+    assert_int_equal (r->owner, OWNER_CACHE);
     assert_int_equal (r->output_bytes, 0);
     has (r->problem, "cache.enforcement asks for storage");
     assert_true (r->cache.level != ENFORCEMENT_NONE && r->cache.mount.len > 0);

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 static struct signature signatures[] = {
-    { .id = TEXT_LIT ("hbm-full"), .text = TEXT_LIT ("Ran out of memory in memory space hbm"), .layer = LAYER_PROGRAM },
-    { .id = TEXT_LIT ("peer-gone"), .text = TEXT_LIT ("heartbeat timeout"), .layer = LAYER_COLLECTIVE, .peer = true },
+    { .id = TEXT_LIT ("hbm-full"), .text = TEXT_LIT ("Ran out of memory in memory space hbm"), .owner = OWNER_PROGRAM },
+    { .id = TEXT_LIT ("peer-gone"), .text = TEXT_LIT ("heartbeat timeout"), .owner = OWNER_PEER, .peer = true },
 };
 #define HBM "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17G of 15G hbm."
 
@@ -214,7 +214,7 @@ static void a_table_that_cannot_be_had_changes_nothing_else (void **state)
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_EXITED);
     assert_int_equal (r->code, 3);
-    assert_true (r->layer == LAYER_NONE && !r->problem.len && !r->sightings.n);
+    assert_true (r->owner == OWNER_NONE && !r->problem.len && !r->sightings.n);
     has (r->tail, "memory space");
     assert_non_null (note_from (r, "log"));
     has (note_from (r, "log")->text, "it was changed since the plan was made");
@@ -340,7 +340,7 @@ static void whatever_is_seen_fits_the_result (void **state)
     struct signature many[SIGHTINGS_MAX];
     for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
         many[i] = (struct signature){ .id = text_format (&b->arena, "%060u", i),
-                                      .layer = LAYER_HOST,
+                                      .owner = OWNER_HOST,
                                       .text = text_format (&b->arena, "failure of kind %02u", i) };
     make_table_of (b, many, SIGHTINGS_MAX);
     put_table (b, b->held[0]);
@@ -551,7 +551,7 @@ static void the_worst_result_fits_one_message (void **state)
     add_own_words (b, &msg.of.result);
     add_own_lists (b, &msg.of.result);
     msg.of.result.ending = ENDING_TIMEOUT;
-    msg.of.result.layer = LAYER_SLICEUP;
+    msg.of.result.owner = OWNER_SLICEUP;
     msg.of.result.cache.level = ENFORCEMENT_STORAGE;
     buf_init (&bytes, MSG_MAX_BYTES);
     wire_put_msg (&bytes, &msg);

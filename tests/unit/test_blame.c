@@ -114,7 +114,7 @@ static void one_aborts_and_seven_follow (void **state)
     expect_only (&slice, 3);
     assert_true (text_is (slice.verdicts[3].signature, "disk-full"));
     assert_true (text_find (slice.verdicts[3].evidence, TEXT_LIT ("Errno 28"), NULL));
-    assert_int_equal (slice.verdicts[3].layer, LAYER_HOST);
+    assert_int_equal (slice.verdicts[3].owner, OWNER_HOST);
     slice_close (&slice);
 }
 
@@ -135,7 +135,7 @@ static void an_unknown_failure_that_the_others_name_is_the_cause (void **state)
     slice_open (&slice, HEARTBEAT (6));
     slice.parts[6] = (struct part){ ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED };
     expect_only (&slice, 6);
-    assert_int_equal (slice.verdicts[6].layer, LAYER_UNKNOWN);
+    assert_int_equal (slice.verdicts[6].owner, OWNER_UNKNOWN);
     assert_true (text_find (slice.verdicts[6].evidence, TEXT_LIT ("ZeroDivisionError"), NULL));
     slice_close (&slice);
 }
@@ -147,7 +147,7 @@ static void one_that_was_stopped_and_is_named_by_several_is_the_cause (void **st
     slice_open (&slice, BARRIER ("step_12::0", "0", "2"));
     slice.parts[2] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     expect_only (&slice, 2);
-    assert_int_equal (slice.verdicts[2].layer, LAYER_UNKNOWN);
+    assert_int_equal (slice.verdicts[2].owner, OWNER_UNKNOWN);
     assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the others name it"), NULL));
     assert_true (slice.verdicts[2].next.len > 0);
     slice_close (&slice);
@@ -198,7 +198,7 @@ static void what_working_programs_print_is_no_confession (void **state)
     slice.parts[0].order = 6;
     slice.parts[6] = (struct part){ ENDING_EXITED, 1, 0, "ZeroDivisionError: division by zero\n" };
     expect_only (&slice, 6);
-    assert_int_equal (slice.verdicts[6].layer, LAYER_UNKNOWN);
+    assert_int_equal (slice.verdicts[6].owner, OWNER_UNKNOWN);
     slice_close (&slice);
 }
 
@@ -322,12 +322,12 @@ static void texts_name_tasks_addresses_and_hosts (void **state)
 
 /* ---- what a result says of itself ---- */
 
-static void expect_reading (struct slice *slice, enum layer layer, const char *failure, const char *tail,
-                            const char *id, enum layer owner, bool transient)
+static void expect_reading (struct slice *slice, enum owner said, const char *failure, const char *tail, const char *id,
+                            enum owner owner, bool transient)
 {
     struct result result = { .ending = ENDING_EXITED,
                              .code = 1,
-                             .layer = layer,
+                             .owner = said,
                              .failure = text_of (failure),
                              .tail = text_of (tail),
                              .phase = TEXT_LIT ("run") };
@@ -335,28 +335,28 @@ static void expect_reading (struct slice *slice, enum layer layer, const char *f
     struct verdict verdict;
     of.rung = &(struct rung){ .id = TEXT_LIT ("x"), .kind = PROGRAM_CANARY, .timeout_ms = 1000 };
     judge_result (&of, &slice->arena, &verdict);
-    if (!text_is (verdict.signature, id) || verdict.layer != owner || verdict.transient != transient)
+    if (!text_is (verdict.signature, id) || verdict.owner != owner || verdict.transient != transient)
         fail_msg ("'%s', '%s': %.*s, %s%s", failure, tail, TEXT_ARG (verdict.signature),
-                  names_of (&layer_names, verdict.layer), verdict.transient ? ", passes" : "");
+                  names_of (&owner_names, verdict.owner), verdict.transient ? ", passes" : "");
 }
 
-static void known_text_goes_before_what_the_program_says_of_its_layer (void **state)
+static void known_text_goes_before_what_the_program_says_of_its_owner (void **state)
 {
     struct slice slice;
     const char *busy = "open(/dev/vfio/0): Device or resource busy";
     (void) state;
     slice_open (&slice, "");
-    expect_reading (&slice, LAYER_PROGRAM, busy, "", "vfio-busy", LAYER_DEVICE, true);
-    expect_reading (&slice, LAYER_PROGRAM, "it failed", busy, "vfio-busy", LAYER_DEVICE, true);
-    expect_reading (&slice, LAYER_PROGRAM, "no go", busy, "vfio-busy", LAYER_DEVICE, true);
-    expect_reading (&slice, LAYER_PROGRAM, "ValueError: no go", busy, "vfio-busy", LAYER_DEVICE, false);
-    expect_reading (&slice, LAYER_PROGRAM, busy, DISK, "vfio-busy", LAYER_DEVICE, false);
-    expect_reading (&slice, LAYER_PROGRAM, busy, "ValueError: of a new kind", "vfio-busy", LAYER_DEVICE, false);
-    expect_reading (&slice, LAYER_PROGRAM, DISK, busy, "disk-full", LAYER_HOST, false);
-    expect_reading (&slice, LAYER_DEVICE, "it failed", DIED, "", LAYER_DEVICE, false);
-    expect_reading (&slice, LAYER_NONE, "it failed", DIED, "peer-died", LAYER_COLLECTIVE, false);
-    expect_reading (&slice, LAYER_DEVICE, DIED, "", "peer-died", LAYER_COLLECTIVE, false);
-    expect_reading (&slice, LAYER_NONE, "it failed", "of a new kind", "", LAYER_UNKNOWN, false);
+    expect_reading (&slice, OWNER_PROGRAM, busy, "", "vfio-busy", OWNER_DEVICE, true);
+    expect_reading (&slice, OWNER_PROGRAM, "it failed", busy, "vfio-busy", OWNER_DEVICE, true);
+    expect_reading (&slice, OWNER_PROGRAM, "no go", busy, "vfio-busy", OWNER_DEVICE, true);
+    expect_reading (&slice, OWNER_PROGRAM, "ValueError: no go", busy, "vfio-busy", OWNER_DEVICE, false);
+    expect_reading (&slice, OWNER_PROGRAM, busy, DISK, "vfio-busy", OWNER_DEVICE, false);
+    expect_reading (&slice, OWNER_PROGRAM, busy, "ValueError: of a new kind", "vfio-busy", OWNER_DEVICE, false);
+    expect_reading (&slice, OWNER_PROGRAM, DISK, busy, "disk-full", OWNER_HOST, false);
+    expect_reading (&slice, OWNER_DEVICE, "it failed", DIED, "", OWNER_DEVICE, false);
+    expect_reading (&slice, OWNER_NONE, "it failed", DIED, "peer-died", OWNER_PEER, false);
+    expect_reading (&slice, OWNER_DEVICE, DIED, "", "peer-died", OWNER_PEER, false);
+    expect_reading (&slice, OWNER_NONE, "it failed", "of a new kind", "", OWNER_UNKNOWN, false);
     slice_close (&slice);
 }
 
@@ -444,7 +444,7 @@ static void a_hang_keeps_what_it_printed (void **state)
     slice_open (&slice, DIED);
     slice.parts[4] = (struct part){ ENDING_TIMEOUT, 0, 9, "open(/dev/vfio/0): Device or resource busy\n" };
     expect_only (&slice, 4);
-    assert_int_equal (slice.verdicts[4].outcome, OUTCOME_NO_REPORT);
+    assert_int_equal (slice.verdicts[4].outcome, OUTCOME_TIMED_OUT);
     assert_true (text_is (slice.verdicts[4].signature, "vfio-busy"));
     assert_false (slice.verdicts[4].transient);
     slice_close (&slice);
@@ -452,7 +452,7 @@ static void a_hang_keeps_what_it_printed (void **state)
     slice.parts[4] = (struct part){ ENDING_TIMEOUT, 0, 9, "Failed to get TPU metadata\n" };
     expect_only (&slice, 4);
     assert_int_equal (slice.verdicts[4].signature.len, 0);
-    assert_int_equal (slice.verdicts[4].layer, LAYER_UNKNOWN);
+    assert_int_equal (slice.verdicts[4].owner, OWNER_UNKNOWN);
     slice_close (&slice);
 }
 
@@ -461,7 +461,7 @@ static void our_own_programs_are_believed (void **state)
 {
     struct slice slice;
     struct verdict verdict;
-    struct result result = { .ending = ENDING_EXITED, .code = 1, .layer = LAYER_CACHE, .failure = TEXT_LIT (DISK) };
+    struct result result = { .ending = ENDING_EXITED, .code = 1, .owner = OWNER_CACHE, .failure = TEXT_LIT (DISK) };
     struct rung rung = {
         .id = TEXT_LIT ("x"), .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("cache"), .timeout_ms = 1000
     };
@@ -471,10 +471,10 @@ static void our_own_programs_are_believed (void **state)
         .plan = &slice.plan, .rung = &rung, .result = &result, .world = 1, .signatures = slice.set
     };
     judge_result (&of, &slice.arena, &verdict);
-    assert_true (verdict.layer == LAYER_CACHE && verdict.signature.len == 0);
+    assert_true (verdict.owner == OWNER_CACHE && verdict.signature.len == 0);
     rung.builtin = TEXT_LIT ("probe");
     judge_result (&of, &slice.arena, &verdict);
-    assert_true (verdict.layer == LAYER_HOST && text_is (verdict.signature, "disk-full"));
+    assert_true (verdict.owner == OWNER_HOST && text_is (verdict.signature, "disk-full"));
     slice_close (&slice);
 }
 
@@ -522,7 +522,7 @@ int main (void)
         cmocka_unit_test (who_is_late_for_a_shutdown_is_not_to_blame),
         cmocka_unit_test (many_named_alike_name_nobody),
         cmocka_unit_test (texts_name_tasks_addresses_and_hosts),
-        cmocka_unit_test (known_text_goes_before_what_the_program_says_of_its_layer),
+        cmocka_unit_test (known_text_goes_before_what_the_program_says_of_its_owner),
         cmocka_unit_test (nothing_is_transient_once_a_program_computed),
         cmocka_unit_test (evidence_is_bounded_and_names_are_not_cut_off),
         cmocka_unit_test (a_hang_keeps_what_it_printed),

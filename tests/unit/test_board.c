@@ -28,9 +28,9 @@ static void verdicts_with_the_same_cause_fold (void **state)
     (void) state;
     struct show show;
     struct verdict verdicts[] = {
-        { .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .cause = TEXT_LIT ("no space") },
-        { .host = 2, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell") },
-        { .host = 3, .outcome = OUTCOME_FAILED, .layer = LAYER_HOST, .cause = TEXT_LIT ("no space") },
+        { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
+        { .host = 2, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 3, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
     };
     show_gathered (&show, 4);
     show_began (&show, FACTS, PASS_ONCE, 1, 4);
@@ -95,7 +95,7 @@ static void a_second_attempt_starts_from_nothing (void **state)
     (void) state;
     struct show show;
     struct verdict stale = {
-        .host = 0, .outcome = OUTCOME_FAILED, .layer = LAYER_CACHE, .cause = TEXT_LIT ("compiled again")
+        .host = 0, .outcome = OUTCOME_FAILED, .owner = OWNER_CACHE, .cause = TEXT_LIT ("compiled again")
     };
     show_gathered (&show, 2);
     show_began (&show, TINY, PASS_RESTORED, 1, 2);

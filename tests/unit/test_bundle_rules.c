@@ -159,7 +159,7 @@ static void an_environment_that_is_known_bad_fails_and_says_why (void **state)
     struct verdict verdict = judge (&restore, bad, &arena);
     (void) state;
     assert_int_equal (verdict.outcome, OUTCOME_FAILED);
-    assert_int_equal (verdict.layer, LAYER_BUNDLE);
+    assert_int_equal (verdict.owner, OWNER_BUNDLE);
     assert_string_equal (verdict.cause.ptr,
                          "jax 0.4.32 with libtpu 0.0.2 is known bad: it corrupts data (the change log)");
     assert_int_equal (judge (&facts, bad, &arena).outcome, OUTCOME_PASSED);

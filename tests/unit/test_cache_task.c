@@ -177,7 +177,7 @@ static void a_refused_generation_is_answered_with_all_that_is_wrong (void **stat
     spoil (fixture, 3, "xla/kernel cache.bin");
     struct cache_access access = reader_order (fixture, 3);
     assert_int_equal (prepare_order (&place, &access), -1);
-    assert_int_equal (place.answer.layer, LAYER_CACHE);
+    assert_int_equal (place.answer.owner, OWNER_CACHE);
     assert_true (text_equal (place.answer.problem, place.answer.cache_state));
     assert_int_equal (place.answer.findings.n, 2);
     assert_true (text_is (place.answer.findings.items[0].path, "empty"));
@@ -226,7 +226,7 @@ static void an_audit_answers_with_findings_or_with_why_it_could_not_look (void *
     answer = (struct task_answer){ 0 };
     access.frontend_root = TEXT_LIT ("/no/such/root");
     cache_task_audit (&access, &fixture->arena, &answer);
-    assert_true (!answer.done && answer.layer == LAYER_CACHE && answer.problem.len);
+    assert_true (!answer.done && answer.owner == OWNER_CACHE && answer.problem.len);
 }
 
 static void only_readers_of_something_published_are_audited (void **state)

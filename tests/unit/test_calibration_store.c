@@ -53,7 +53,7 @@ static struct measure sample (uint64_t wall_ms)
         .pins = TEXT_LIT ("jax-tpu 0011"),
         .pass = PASS_COLD,
         .outcome = OUTCOME_FAILED,
-        .layer = LAYER_PROGRAM,
+        .owner = OWNER_PROGRAM,
         .failure = TEXT_LIT ("hbm-compile"),
         .cause = TEXT_LIT ("Ran out of memory"),
         .bad = true,
@@ -105,7 +105,7 @@ static void what_was_added_is_read_as_it_was (void **state)
     assert_true (text_equal (m->failure, wanted.failure) && text_equal (m->cause, wanted.cause) && m->bad);
     assert_int_equal (m->pass, PASS_COLD);
     assert_int_equal (m->outcome, OUTCOME_FAILED);
-    assert_int_equal (m->layer, LAYER_PROGRAM);
+    assert_int_equal (m->owner, OWNER_PROGRAM);
     assert_int_equal (m->hosts, 4);
     assert_int_equal (m->predicted_bytes, UINT64_C (49) << 30);
     assert_true (m->device_peak_bytes == 7 && m->host_peak_bytes == 8 && m->start_ms == 9 && m->duration_ms == 10 &&

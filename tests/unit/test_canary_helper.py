@@ -191,7 +191,7 @@ class Conversation(unittest.TestCase):
         for value in (float("nan"), float("inf")):
             with self.assertRaises(sliceup_canary.Failure) as caught:
                 canary.check("c", 1.0, value)
-            self.assertEqual(caught.exception.layer, "program")
+            self.assertEqual(caught.exception.owner, "program")
 
 
 class Ends(unittest.TestCase):
@@ -200,13 +200,13 @@ class Ends(unittest.TestCase):
         self.assertEqual(process.end(), 0)
         self.assertEqual(process.said[-1], {"type": "done", "nonce": attempt()["nonce"]})
 
-    def test_an_exception_is_a_failure_of_an_unknown_layer(self):
+    def test_an_exception_is_a_failure_of_an_unknown_owner(self):
         process = Process("raise KeyError('lost')")
         self.assertEqual(process.end(), 1)
         self.assertEqual(process.said, [{"type": "failure", "layer": "unknown", "text": "KeyError: 'lost'"}])
         self.assertIn("Traceback", process.err)
 
-    def test_a_failure_names_its_layer(self):
+    def test_a_failure_names_its_owner(self):
         process = Process("raise sliceup_canary.Failure('cache', 'entry unreadable')")
         self.assertEqual(process.end(), 1)
         self.assertEqual(process.said, [{"type": "failure", "layer": "cache", "text": "entry unreadable"}])
@@ -509,7 +509,7 @@ class Shards(unittest.TestCase):
             file.write(b"cD")
         with self.assertRaisesRegex(sliceup_canary.Failure, "1.bin: its sha256") as caught:
             self.read()
-        self.assertEqual("host", caught.exception.layer)
+        self.assertEqual("host", caught.exception.owner)
 
     def test_nothing_but_whole_files_is_left(self):
         self.assertEqual(["0.bin", "1.bin", "2.bin", "manifest.json"], sorted(os.listdir(self.folder)))

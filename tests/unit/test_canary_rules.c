@@ -262,7 +262,7 @@ static void a_line_that_breaks_a_rule_counts_for_nothing (void **state)
     say_bytes (&bench, lines, strlen (lines));
     const struct result *r = &bench.evidence.result;
     assert_int_equal (r->bad_lines, 7);
-    assert_int_equal (r->bundle.n + r->counters.n + r->policy.n + r->facts.n + r->metrics.n + r->phase.len + r->layer,
+    assert_int_equal (r->bundle.n + r->counters.n + r->policy.n + r->facts.n + r->metrics.n + r->phase.len + r->owner,
                       0);
     bench_close (&bench);
 }

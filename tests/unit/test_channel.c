@@ -184,7 +184,7 @@ static void the_later_word_wins_and_the_first_failure (void **state)
     assert_int_equal (r->facts.n, 1);
     assert_true (text_is (r->facts.items[0].value, "new"));
     assert_true (r->peak_bytes == 10 && r->predicted_bytes == 30 && r->device_peak_bytes == 21);
-    assert_true (text_is (r->failure, "first") && r->layer == LAYER_DEVICE);
+    assert_true (text_is (r->failure, "first") && r->owner == OWNER_DEVICE);
 }
 
 static void repeating_itself_costs_nothing (void **state)

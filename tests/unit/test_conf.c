@@ -55,7 +55,7 @@ static void profile_and_limits_follow_the_files_and_defaults (void **state)
     assert_int_equal (share.plan.signatures.n, 2);
     assert_true (text_is (share.plan.signatures.items[0].id, "a"));
     const struct signature *first = &share.plan.signatures.items[0];
-    assert_int_equal (first->layer, LAYER_DEVICE);
+    assert_int_equal (first->owner, OWNER_DEVICE);
     assert_true (first->noise && first->memory && !first->peer && !first->transient);
     assert_int_equal (first->also.n, 2);
     assert_true (text_is (first->also.items[0], "one") && text_is (first->also.items[1], "two"));

@@ -178,7 +178,7 @@ static const struct bad bad_cases[] = {
     { SIGNATURES ("- {id: a, text: abc, layer: device, next: x}\n"),
       "text is 'abc', expected one line of 4 to 255 bytes" },
     { SIGNATURES ("- {id: a, text: abcd, layer: devise, next: x}\n"),
-      "layer is 'devise', expected one of frontend, device" },
+      "layer is 'devise', expected one of device, launch" },
     { SIGNATURES ("- {id: b, text: abcd, layer: device, next: x}\n"),
       "configs/signatures/system.yaml:3:10: the signature 'b' is given twice" },
     { SIGNATURES ("- {id: a, text: abcd, layer: device, next: x, also: [ok, [b]]}\n"), "a list, expected a text" },

@@ -217,7 +217,7 @@ static void an_order_that_cannot_be_said_ends_its_own_attempt_only (void **state
         step (&bench, &unsaid); /* it is over already */
         assert_int_equal (bench.facts_n, facts);
     }
-    assert_int_equal (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_BLOCKED);
     assert_true (coord_ended (bench.coord, NULL));
     bench_close (&bench);
 }
@@ -241,6 +241,39 @@ static void nothing_is_recorded_after_the_end (void **state)
     beat (&bench, 0, NULL);
     assert_int_equal (bench.facts_n, facts);
     bench_close (&bench);
+}
+
+/* h1 ended before the order to stop reached it: its peers had gone. */
+static void a_run_that_the_user_cancelled_has_nobody_to_blame (void **state)
+{
+    (void) state;
+    for (int complains = 0; complains < 2; complains++) {
+        struct bench bench;
+        struct msg complaint = { .kind = MSG_RESULT,
+                                 .of.result = { .key = running,
+                                                .ending = ENDING_EXITED,
+                                                .code = 1,
+                                                .owner = OWNER_PEER,
+                                                .failure = TEXT_LIT ("rank 0 is gone") } };
+        bench_open (&bench, 2);
+        all_join (&bench);
+        cancel (&bench, 1);
+        if (complains)
+            tell (&bench, 1, &complaint);
+        for (uint32_t host = 0; host < HOSTS; host++)
+            if (host != 1 || !complains)
+                end (&bench, host, ENDING_CANCELLED);
+        const struct fact_pass_ended *ended = &last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended;
+        assert_int_equal (ended->verdicts.n, HOSTS);
+        for (uint32_t i = 0; i < HOSTS; i++)
+            assert_int_equal (ended->verdicts.items[i].outcome,
+                              i == 1 && complains ? OUTCOME_CASCADE : OUTCOME_CANCELLED);
+        assert_int_equal (ended->outcome, OUTCOME_CANCELLED);
+        const struct fact_run_ended *over = &last_fact (&bench, FACT_RUN_ENDED)->of.run_ended;
+        assert_int_equal (over->outcome, OUTCOME_CANCELLED);
+        assert_int_equal (over->exit_status, 130);
+        bench_close (&bench);
+    }
 }
 
 static void a_gate_opens_when_all_agree_and_names_who_does_not (void **state)
@@ -321,7 +354,7 @@ static void a_restart_does_not_change_who_is_to_blame (void **state)
         assert_non_null (ended);
         for (uint32_t i = 0; i < ended->of.pass_ended.verdicts.n; i++) {
             const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
-            assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_NO_REPORT : OUTCOME_CASCADE);
+            assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_TIMED_OUT : OUTCOME_CASCADE);
         }
         bench_close (&bench);
     }
@@ -339,7 +372,7 @@ static void a_host_that_was_stopped_on_its_own_is_the_cause (void **state)
     const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
-        assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_NO_REPORT : OUTCOME_CASCADE);
+        assert_int_equal (verdict->outcome, verdict->host == 2 ? OUTCOME_CANCELLED : OUTCOME_CASCADE);
     }
     bench_close (&bench);
 }
@@ -576,6 +609,7 @@ int main (void)
         cmocka_unit_test (an_attempt_that_was_cancelled_before_it_arrived_is_not_ordered_again),
         cmocka_unit_test (an_order_that_cannot_be_said_ends_its_own_attempt_only),
         cmocka_unit_test (nothing_is_recorded_after_the_end),
+        cmocka_unit_test (a_run_that_the_user_cancelled_has_nobody_to_blame),
         cmocka_unit_test (a_gate_opens_when_all_agree_and_names_who_does_not),
         cmocka_unit_test (a_host_that_passes_a_gate_by_is_named),
         cmocka_unit_test (a_restart_does_not_change_who_is_to_blame),

@@ -195,7 +195,7 @@ static void without_time_it_says_so (void **state)
 
 static void is_shown (struct machine *machine, const char *raw, size_t len, const char *shown)
 {
-    struct text said = shown_command (&machine->arena, (struct text){ raw, (uint32_t) len }, 200);
+    struct text said = command_line_for_display (&machine->arena, (struct text){ raw, (uint32_t) len }, 200);
     if (!text_is (said, shown))
         fail_msg ("'%.*s' instead of '%s'", TEXT_ARG (said), shown);
 }

@@ -557,11 +557,11 @@ static void what_the_topology_does_not_allow_comes_first (void **state)
     struct slice slice;
     struct topology_finding found[] = {
         { .host = 6,
-          .layer = LAYER_PLATFORM,
+          .owner = OWNER_PLATFORM,
           .fact = TEXT_LIT ("tpu.worker_id"),
           .what = TEXT_LIT ("its worker number is taken") },
         { .host = 2,
-          .layer = LAYER_PLATFORM,
+          .owner = OWNER_PLATFORM,
           .fact = TEXT_LIT ("tpu.worker_id"),
           .what = TEXT_LIT ("its worker number is taken") },
     };

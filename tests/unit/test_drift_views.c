@@ -265,7 +265,7 @@ static void every_damage_of_a_baseline_is_refused (void **state)
         assert_int_equal (read_back (&damaged, &out, &arena, &err), -1);
     }
     buf_clear (&damaged);
-    buf_puts (&damaged, "{\"schema\": \"sliceup.drift-baseline/2\", \"sha256\": \"\", \"receipt\": {}}");
+    buf_puts (&damaged, "{\"schema\": \"sliceup.drift-baseline/3\", \"sha256\": \"\", \"receipt\": {}}");
     assert_int_equal (read_back (&damaged, &out, &arena, &err), -1);
     assert_non_null (strstr (err.text, "another version"));
     buf_release (&file);

@@ -170,11 +170,11 @@ static void time_has_its_turn_while_much_is_left (void **state)
     stage_key (stage, STAGE_HOSTS - 1);
     struct coord *coord = stage->driver->coord;
     for (uint32_t i = 0; i < TRIES && !stage->driver->more; i++) {
-        owner_of (coord)->state.plan.limits.suspect_ms = stage->plan.limits.suspect_ms;
+        engine_of (coord)->state.plan.limits.suspect_ms = stage->plan.limits.suspect_ms;
         crowd (stage, 300, i);
         assert_int_equal (suspected (coord), 0);
-        owner_of (coord)->state.plan.limits.suspect_ms = 1; /* nobody was heard for longer */
-        coord->soft.stepped_ms = 0;                         /* and not for this process standing still */
+        engine_of (coord)->state.plan.limits.suspect_ms = 1; /* nobody was heard for longer */
+        coord->soft.stepped_ms = 0;                          /* and not for this process standing still */
         driver_each_pass (stage->driver);
         assert_int_equal (suspected (coord), STAGE_HOSTS - 1);
     }

@@ -43,7 +43,7 @@ static void fill_host (struct story *story, uint32_t i)
                                .attempt = 1,
                                .outcome = OUTCOME_CASCADE,
                                .phase = TEXT_LIT ("run"),
-                               .cause = { .layer = LAYER_COLLECTIVE, .text = TEXT_LIT ("fell because v6e-3 did") } };
+                               .cause = { .owner = OWNER_PEER, .text = TEXT_LIT ("fell because v6e-3 did") } };
     *host = (struct host_receipt){ .run = story->header.run, .host = story->names[i], .rank = i };
     host->bundle = (var_list){ story->bundle[i], 2 };
     host->facts = (var_list){ story->facts[i], 2 };
@@ -77,7 +77,7 @@ static int set_up (void **state)
     struct rung_receipt *culprit = &story->attempts[3][1];
     culprit->outcome = OUTCOME_FAILED;
     culprit->phase = TEXT_LIT ("init");
-    culprit->cause = (struct cause){ LAYER_DEVICE, TEXT_LIT ("vfio-busy"), TEXT_LIT ("exit status 1 in phase init"),
+    culprit->cause = (struct cause){ OWNER_DEVICE, TEXT_LIT ("vfio-busy"), TEXT_LIT ("exit status 1 in phase init"),
                                      TEXT_LIT ("open(/dev/vfio/0): Device or resource busy\n\x1b[31msecond line"),
                                      TEXT_LIT ("find the holder") };
     story->receipt.headers.items = &story->header;
@@ -219,7 +219,7 @@ static void metrics_that_are_not_proved_there_are_told (void **state)
 static void equal_answers_fold_and_are_clear (void **state)
 {
     struct story *story = *state;
-    story->attempts[3][1].cause.layer = LAYER_COLLECTIVE;
+    story->attempts[3][1].cause.owner = OWNER_PEER;
     explain (story);
     assert_int_equal (step (story, "frontend")->answers_n, 1);
     assert_int_equal (step (story, "frontend")->answers[0].hosts.n, HOSTS);
@@ -235,7 +235,7 @@ static void a_holder_is_where_to_look (void **state)
 {
     struct story *story = *state;
     story->facts[3][0].value = TEXT_LIT ("/dev/vfio/0 by process 4711 (python)");
-    story->attempts[3][1].cause.layer = LAYER_COLLECTIVE;
+    story->attempts[3][1].cause.owner = OWNER_PEER;
     explain (story);
     const struct explain_step *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
@@ -243,14 +243,14 @@ static void a_holder_is_where_to_look (void **state)
     assert_int_equal (device->answers[0].hosts.n, 1);
 }
 
-static void a_failure_of_its_layer_outweighs_a_fact_from_before (void **state)
+static void a_failure_of_its_owner_outweighs_a_fact_from_before (void **state)
 {
     struct story *story = *state;
     explain (story);
     const struct explain_step *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
     assert_true (
-        text_is (device->answers[0].text, "held by none; but what failed at rung dense is of this layer: vfio-busy"));
+        text_is (device->answers[0].text, "held by none; but what failed at rung dense has its owner here: vfio-busy"));
     assert_int_equal (device->answers[0].hosts.n, 1);
     assert_int_equal (device->answers[1].mark, EXPLAIN_CLEAR);
 }
@@ -268,7 +268,7 @@ static void causes_of_different_signatures_stay_apart (void **state)
 static void what_nobody_said_is_not_clear (void **state)
 {
     struct story *story = *state;
-    story->attempts[3][1].cause.layer = LAYER_COLLECTIVE;
+    story->attempts[3][1].cause.owner = OWNER_PEER;
     for (uint32_t i = 0; i < HOSTS; i++) {
         story->hosts[i].facts.n = 0;
         story->hosts[i].bundle.n = 0;
@@ -419,7 +419,7 @@ static void the_worst_differences_of_the_hosts_come_last (void **state)
 static void an_unknown_failure_blames_nobody (void **state)
 {
     struct story *story = *state;
-    story->attempts[3][1].cause.layer = LAYER_UNKNOWN;
+    story->attempts[3][1].cause.owner = OWNER_UNKNOWN;
     story->attempts[3][1].cause.signature = (struct text){ 0 };
     explain (story);
     expect (printed (story, false), "owner: unknown (no known text: nobody is blamed by guessing)");
@@ -431,7 +431,7 @@ static void json_has_every_host_by_name (void **state)
     struct story *story = *state;
     explain (story);
     struct text text = printed (story, true);
-    expect (text, "\"schema\": \"sliceup.explain/1\"");
+    expect (text, "\"schema\": \"sliceup.explain/2\"");
     expect (text, "\"v6e-7\"");
     expect (text, "\"id\": \"end\"");
 }
@@ -461,7 +461,7 @@ int main (void)
         T (metrics_that_are_not_proved_there_are_told),
         T (equal_answers_fold_and_are_clear),
         T (a_holder_is_where_to_look),
-        T (a_failure_of_its_layer_outweighs_a_fact_from_before),
+        T (a_failure_of_its_owner_outweighs_a_fact_from_before),
         T (words_of_one_host_are_not_given_as_anothers),
         T (causes_of_different_signatures_stay_apart),
         T (what_nobody_said_is_not_clear),

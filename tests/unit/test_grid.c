@@ -152,14 +152,14 @@ static void the_end_shows_how_every_rung_stands (void **state)
 {
     (void) state;
     struct show show = climbing ();
-    struct verdict verdict = { .host = 1, .outcome = OUTCOME_NO_REPORT, .cause = TEXT_LIT ("killed") };
-    show_pass_ended (&show, OUTCOME_NO_REPORT, 12000, &verdict, 1);
-    show_run_ended (&show, OUTCOME_NO_REPORT, 1, TEXT_LIT ("stopped"));
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("killed") };
+    show_pass_ended (&show, OUTCOME_TIMED_OUT, 12000, &verdict, 1);
+    show_run_ended (&show, OUTCOME_TIMED_OUT, 1, TEXT_LIT ("stopped"));
     struct style style = { .columns = 60, .rows = 0 };
     struct buf out = drawn (&show, style, NULL, 0);
     assert_string_equal (buf_c (&out), "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n"
                                        "+ facts once      4 passed                           400 ms\n"
-                                       "? tiny  restored  3 passed, 1 no-report                12 s\n"
+                                       "T tiny  restored  3 passed, 1 timed-out                12 s\n"
                                        ". all\n");
     buf_release (&out);
     show_release (&show);
@@ -175,7 +175,7 @@ static void a_rung_that_was_left_half_done_does_not_run_for_ever (void **state)
     struct buf out = drawn (&show, (struct style){ .columns = 80, .rows = 24 }, NULL, 0);
     assert_has (&out, "\n> tiny  cold      1 passed");
     buf_release (&out);
-    show_run_ended (&show, OUTCOME_COULD_NOT_RUN, 130, TEXT_LIT ("cancelled"));
+    show_run_ended (&show, OUTCOME_BLOCKED, 130, TEXT_LIT ("cancelled"));
     out = drawn (&show, (struct style){ .columns = 80, .rows = 24 }, NULL, 0);
     assert_has (&out, "\n. tiny  cold      1 passed");
     buf_release (&out);

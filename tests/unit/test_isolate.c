@@ -334,8 +334,8 @@ static void hang (struct seen *seen)
     seen->plan.signatures.n = 2;
     for (uint32_t i = 0; i < SEEN; i++) {
         seen->verdicts[i] = (struct verdict){ .host = i,
-                                              .outcome = i ? OUTCOME_CASCADE : OUTCOME_NO_REPORT,
-                                              .layer = i ? LAYER_COLLECTIVE : LAYER_UNKNOWN };
+                                              .outcome = i ? OUTCOME_CASCADE : OUTCOME_TIMED_OUT,
+                                              .owner = i ? OWNER_PEER : OWNER_UNKNOWN };
         seen->hosts[i] = (struct isolate_host){ .verdict = &seen->verdicts[i], .ending = ENDING_TIMEOUT };
     }
 }
@@ -346,12 +346,12 @@ static bool without_cause (const struct seen *seen)
 }
 
 /* Host `at` ended by itself with status 1, and is not called a cascade. */
-static void falls (struct seen *seen, uint32_t at, enum layer layer, const char *signature)
+static void falls (struct seen *seen, uint32_t at, enum owner owner, const char *signature)
 {
     seen->hosts[at].ending = ENDING_EXITED;
     seen->hosts[at].code = 1;
     seen->verdicts[at].outcome = OUTCOME_FAILED;
-    seen->verdicts[at].layer = layer;
+    seen->verdicts[at].owner = owner;
     seen->verdicts[at].signature = text_of (signature);
 }
 
@@ -386,9 +386,9 @@ static void complaints_and_peer_texts_are_no_confession (void **state)
     (void) state;
     struct seen seen;
     hang (&seen);
-    falls (&seen, 0, LAYER_COLLECTIVE, "");
-    falls (&seen, 1, LAYER_COLLECTIVE, "peer");
-    falls (&seen, 2, LAYER_UNKNOWN, "");
+    falls (&seen, 0, OWNER_PEER, "");
+    falls (&seen, 1, OWNER_PEER, "peer");
+    falls (&seen, 2, OWNER_UNKNOWN, "");
     assert_true (without_cause (&seen));
 }
 
@@ -397,13 +397,13 @@ static void a_recognised_cause_is_a_confession (void **state)
     (void) state;
     struct seen seen;
     hang (&seen);
-    falls (&seen, 1, LAYER_HOST, "disk");
+    falls (&seen, 1, OWNER_HOST, "disk");
     assert_false (without_cause (&seen));
-    falls (&seen, 1, LAYER_DEVICE, "");
+    falls (&seen, 1, OWNER_DEVICE, "");
     assert_false (without_cause (&seen));
     hang (&seen);
-    falls (&seen, 2, LAYER_UNKNOWN, "");
-    seen.verdicts[2].outcome = OUTCOME_COULD_NOT_RUN;
+    falls (&seen, 2, OWNER_UNKNOWN, "");
+    seen.verdicts[2].outcome = OUTCOME_BLOCKED;
     assert_false (without_cause (&seen));
 }
 
@@ -421,7 +421,7 @@ static void a_mesh_that_is_too_small_is_a_confession (void **state)
     (void) state;
     struct seen seen;
     hang (&seen);
-    falls (&seen, 1, LAYER_COLLECTIVE, "");
+    falls (&seen, 1, OWNER_PEER, "");
     seen.hosts[1].code = 0; /* it ended well, and says so itself */
     assert_false (without_cause (&seen));
 }
@@ -434,7 +434,7 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
     hang (&seen);
     for (uint32_t i = 1; i < SEEN; i++)
         seen.hosts[i] = (struct isolate_host){ .verdict = &seen.verdicts[i], .ending = ENDING_EXITED, .code = 1 };
-    falls (&seen, 0, LAYER_UNKNOWN, "");
+    falls (&seen, 0, OWNER_UNKNOWN, "");
     assert_false (without_cause (&seen));
     seen.hosts[2].ending = ENDING_CANCELLED; /* but this one did not move: it may be why */
     assert_true (without_cause (&seen));
@@ -469,13 +469,13 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     uint32_t suspects[] = { 2 };
     struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the others"),
                                          .suspects = { suspects, 1 } };
-    struct verdict first = { .host = 0, .outcome = OUTCOME_NO_REPORT, .cause = TEXT_LIT ("still in phase run") };
+    struct verdict first = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("still in phase run") };
     struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("fell because h0 did") }, after;
-    rule (&named, OUTCOME_NO_REPORT, &first, &arena, &after);
+    rule (&named, OUTCOME_TIMED_OUT, &first, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
     assert_true (text_is (after.cause, "fell because h2 did"));
-    rule (&named, OUTCOME_NO_REPORT, &other, &arena, &after);
-    assert_int_equal (after.outcome, OUTCOME_NO_REPORT);
+    rule (&named, OUTCOME_TIMED_OUT, &other, &arena, &after);
+    assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
     assert_true (text_is (after.cause, "fails also without the others"));
     arena_release (&arena);
 }

@@ -88,7 +88,7 @@ static void a_death_at_any_point_of_it_changes_nothing (void **state)
         assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 1);
         assert_int_equal (last (&bench, FACT_SUSPECTS_NAMED)->of.suspects_named.passes, 6);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 7);
-        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_NO_REPORT);
+        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_TIMED_OUT);
         assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
         bench_close (&bench);
     }
@@ -107,7 +107,7 @@ static void a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays (void **
         hang (&bench);
         const struct fact *ended = last (&bench, FACT_RUN_ENDED);
         assert_non_null (ended);
-        assert_int_equal (ended->of.run_ended.outcome, OUTCOME_NO_REPORT);
+        assert_int_equal (ended->of.run_ended.outcome, i ? OUTCOME_CANCELLED : OUTCOME_TIMED_OUT);
         assert_int_equal (ended->of.run_ended.exit_status, i ? 130 : 1);
         assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 0);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 2);
@@ -132,7 +132,7 @@ static void a_part_of_another_size_than_its_mesh_is_not_followed (void **state)
                                             .hosts = { hosts, 2 },
                                             .mesh = { axes, 1 } } };
     coord_apply (bench.coord, &fact);
-    owner_of (bench.coord)->state.next_index = before.next_index; /* it is counted all the same */
+    engine_of (bench.coord)->state.next_index = before.next_index; /* it is counted all the same */
     assert_true (record_equal (&state_record, &before, coord_state (bench.coord)));
     arena_release (&arena);
     bench_close (&bench);
@@ -165,7 +165,7 @@ static void what_cannot_be_split_is_not (void **state)
         hang (&bench);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
         assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 0);
-        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_NO_REPORT);
+        assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_TIMED_OUT);
         bench_close (&bench);
     }
 }
@@ -177,8 +177,8 @@ static void what_is_explained_is_not_looked_into (void **state)
     for (size_t i = 0; i < 2; i++) {
         struct bench bench;
         bench_open (&bench);
-        owner_of (bench.coord)->state.pass.stopped = i == 0; /* before anybody had come to a gate */
-        owner_of (bench.coord)->state.pass.dropped = i == 1;
+        engine_of (bench.coord)->state.pass.stopped = i == 0; /* before anybody had come to a gate */
+        engine_of (bench.coord)->state.pass.dropped = i == 1;
         hang (&bench);
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
         assert_non_null (last (&bench, FACT_RUN_ENDED));
@@ -420,7 +420,7 @@ static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state
     assert_int_equal (named->passes, 4);
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
     assert_true (
-        text_find (sentence, TEXT_LIT ("host3 no-report: fails also without the others (isolated in 4 passes)"), NULL));
+        text_find (sentence, TEXT_LIT ("host3 timed-out: fails also without the others (isolated in 4 passes)"), NULL));
     bench_close (&bench);
 }
 

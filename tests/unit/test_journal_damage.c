@@ -113,7 +113,7 @@ static const struct damage {
     { "UPDATE meta SET value = 'ten' WHERE name = 'last'", 10, 10 },
     { "UPDATE meta SET value = '0123456789abcdef0123456789abcdee' WHERE name = 'run'", 1, 0 },
     { "DELETE FROM meta WHERE name = 'run'", 0, 0 },
-    { "UPDATE meta SET value = 2 WHERE name = 'format'", 0, 0 },
+    { "UPDATE meta SET value = 3 WHERE name = 'format'", 0, 0 },
     { "UPDATE meta SET value = NULL WHERE name = 'format'", 0, 0 },
     { "DROP TABLE meta", 1, 0 },
     { "DROP TABLE fact", 1, 0 },

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/judge.h"
 #include "sample.h"
@@ -94,11 +95,13 @@ static void how_it_ended_decides (void **state)
     } cases[] = {
         { ENDING_EXITED, 3, OUTCOME_FAILED, "exit status 3" },
         { ENDING_SIGNALLED, SIGSEGV, OUTCOME_FAILED, "signal 11" },
-        { ENDING_SIGNALLED, SIGKILL, OUTCOME_NO_REPORT, "signal 9" },
-        { ENDING_TIMEOUT, 0, OUTCOME_NO_REPORT, "still in phase run after 1 min" },
-        { ENDING_ORPHANED, 0, OUTCOME_NO_REPORT, "coordinator" },
-        { ENDING_LOST, 0, OUTCOME_NO_REPORT, "" },
-        { ENDING_NOT_STARTED, 0, OUTCOME_COULD_NOT_RUN, "" },
+        { ENDING_SIGNALLED, SIGKILL, OUTCOME_FAILED, "signal 9" },
+        { ENDING_TIMEOUT, 0, OUTCOME_TIMED_OUT, "still in phase run after 1 min" },
+        { ENDING_ORPHANED, 0, OUTCOME_LOST, "coordinator" },
+        { ENDING_LEASE_LOST, 0, OUTCOME_LOST, "lease" },
+        { ENDING_LOST, 0, OUTCOME_LOST, "" },
+        { ENDING_CANCELLED, 0, OUTCOME_CANCELLED, "told to stop" },
+        { ENDING_NOT_STARTED, 0, OUTCOME_BLOCKED, "" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct bench bench;
@@ -107,6 +110,7 @@ static void how_it_ended_decides (void **state)
         bench.result.code = cases[i].code;
         assert_int_equal (judge (&bench), cases[i].outcome);
         assert_true (cause_has (&bench, cases[i].words));
+        assert_int_equal (cases[i].ending == ENDING_SIGNALLED ? bench.verdict.owner : OWNER_UNKNOWN, OWNER_UNKNOWN);
         arena_release (&bench.arena);
     }
 }
@@ -127,10 +131,10 @@ static void who_says_failure_fails_whatever_else_it_says (void **state)
     (void) state;
     struct bench bench;
     bench_make (&bench, TINY, PASS_ONCE);
-    bench.result.layer = LAYER_DEVICE;
+    bench.result.owner = OWNER_DEVICE;
     bench.result.failure = TEXT_LIT ("the chip is busy");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_DEVICE);
+    assert_int_equal (bench.verdict.owner, OWNER_DEVICE);
     assert_true (cause_has (&bench, "the chip is busy (said failure, and ended with status 0)"));
     arena_release (&bench.arena);
 }
@@ -142,13 +146,13 @@ static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **st
         uint32_t code;
         bool done;
         const char *tail;
-        enum layer layer;
+        enum owner owner;
         const char *words;
     } cases[] = {
-        { 0, true, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines: done: said after failure: {}" },
-        { 0, false, "", LAYER_PROGRAM, "broke the canary protocol with 2 lines" },
-        { 1, false, "", LAYER_PROGRAM, "exit status 1; broke the canary protocol with 2 lines" },
-        { 1, false, "No space left on device", LAYER_HOST, "exit status 1 in phase run" },
+        { 0, true, "", OWNER_PROGRAM, "broke the canary protocol with 2 lines: done: said after failure: {}" },
+        { 0, false, "", OWNER_PROGRAM, "broke the canary protocol with 2 lines" },
+        { 1, false, "", OWNER_PROGRAM, "exit status 1; broke the canary protocol with 2 lines" },
+        { 1, false, "No space left on device", OWNER_HOST, "exit status 1 in phase run" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct bench bench;
@@ -159,7 +163,7 @@ static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **st
         bench.result.done = cases[i].done;
         bench.result.tail = text_of (cases[i].tail);
         assert_int_equal (judge (&bench), OUTCOME_FAILED);
-        assert_int_equal (bench.verdict.layer, cases[i].layer);
+        assert_int_equal (bench.verdict.owner, cases[i].owner);
         if (!cause_has (&bench, cases[i].words))
             fail_msg ("case %zu: %.*s", i, TEXT_ARG (bench.verdict.cause));
         arena_release (&bench.arena);
@@ -173,7 +177,7 @@ static void another_backend_than_asked_fails_whatever_the_exit_status (void **st
     bench_make (&bench, TINY, PASS_ONCE);
     bench.plan.rungs.items[TINY].backend = TEXT_LIT ("tpu");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_BACKEND);
+    assert_int_equal (bench.verdict.owner, OWNER_LAUNCH);
     assert_true (cause_has (&bench, "asked for backend tpu, ran on cpu"));
     bench.result.backend.platform = (struct text){ 0 };
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
@@ -188,7 +192,7 @@ static void a_rank_that_initialised_alone_fails (void **state)
     bench.result.backend.process_count = 1;
     bench.result.backend.devices = 2;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_COLLECTIVE);
+    assert_int_equal (bench.verdict.owner, OWNER_LAUNCH);
     arena_release (&bench.arena);
 }
 
@@ -270,7 +274,7 @@ static void a_writer_that_did_not_seal_fails (void **state)
     bench_make (&bench, TINY, PASS_COLD);
     bench.result.seal.token = 8;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_CACHE);
+    assert_int_equal (bench.verdict.owner, OWNER_CACHE);
     arena_release (&bench.arena);
 }
 
@@ -282,11 +286,11 @@ static void known_text_names_the_owner_and_unknown_stays_unknown (void **state)
     bench.result.code = 1;
     bench.result.tail = TEXT_LIT ("write: No space left on device\nlater: Connection closed by peer");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_int_equal (bench.verdict.layer, LAYER_HOST);
+    assert_int_equal (bench.verdict.owner, OWNER_HOST);
     assert_true (text_is (bench.verdict.signature, "disk-full"));
     bench.result.tail = TEXT_LIT ("something nobody has seen before");
     judge (&bench);
-    assert_int_equal (bench.verdict.layer, LAYER_UNKNOWN);
+    assert_int_equal (bench.verdict.owner, OWNER_UNKNOWN);
     arena_release (&bench.arena);
 }
 
@@ -296,11 +300,11 @@ static void our_own_programs_name_their_failures_themselves (void **state)
     struct bench bench;
     bench_make (&bench, FACTS, PASS_ONCE);
     bench.result.code = 1;
-    bench.result.layer = LAYER_PLATFORM;
+    bench.result.owner = OWNER_PLATFORM;
     bench.result.failure = TEXT_LIT ("the index cannot be reached");
     bench.result.tail = TEXT_LIT ("No space left on device");
-    assert_int_equal (judge (&bench), OUTCOME_COULD_NOT_RUN);
-    assert_int_equal (bench.verdict.layer, LAYER_PLATFORM);
+    assert_int_equal (judge (&bench), OUTCOME_BLOCKED);
+    assert_int_equal (bench.verdict.owner, OWNER_PLATFORM);
     arena_release (&bench.arena);
 }
 
@@ -329,7 +333,7 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
         bench.result.code = fallen[i].code;
         bench.result.tail = text_of (fallen[i].tail);
         bool complains = fallen[i].ending == ENDING_EXITED && fallen[i].code == COMPLAINS;
-        bench.result.layer = complains ? LAYER_COLLECTIVE : LAYER_NONE;
+        bench.result.owner = complains ? OWNER_PEER : OWNER_NONE;
         judge (&bench);
         verdicts[i] = bench.verdict;
         verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text){ 0 };
@@ -338,6 +342,7 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
                                         .ending = fallen[i].ending,
                                         .order = fallen[i].order,
                                         .at_gate = fallen[i].at_gate,
+                                        .killed = failure_is_a_kill (fallen[i].ending, fallen[i].code),
                                         .complains = complains };
         arena_release (&bench.arena);
     }
@@ -358,14 +363,14 @@ static void those_for_whom_the_others_waited_are_the_cause (void **state)
     static const char peers[] = "Gloo: Connection closed by peer";
     const struct fallen out_of_time[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
-        { ENDING_TIMEOUT, 0, peers, 2, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, peers, 2, false, OUTCOME_TIMED_OUT },
         { ENDING_TIMEOUT, 0, peers, 1, true, OUTCOME_CASCADE },
     };
     const struct fallen stopped_in_time[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
-        { ENDING_CANCELLED, 0, peers, 1, false, OUTCOME_NO_REPORT },
+        { ENDING_CANCELLED, 0, peers, 1, false, OUTCOME_TIMED_OUT },
         { ENDING_CANCELLED, 0, "", 2, true, OUTCOME_CASCADE },
-        { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_TIMED_OUT },
     };
     const struct fallen one_confesses[] = {
         { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
@@ -383,8 +388,13 @@ static void the_cause_is_told_from_the_cascade (void **state)
     const struct fallen peers_report_first[] = {
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 0, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 1, false, OUTCOME_CASCADE },
-        { ENDING_LOST, 0, "", 3, false, OUTCOME_NO_REPORT },
+        { ENDING_LOST, 0, "", 3, false, OUTCOME_LOST },
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 2, false, OUTCOME_CASCADE },
+    };
+    const struct fallen killed_after_unknown[] = {
+        { ENDING_EXITED, 1, "something odd", 0, false, OUTCOME_FAILED },
+        { ENDING_SIGNALLED, SIGKILL, "", 1, false, OUTCOME_FAILED },
+        { ENDING_EXITED, 1, "something odd", 2, false, OUTCOME_CASCADE },
     };
     const struct fallen unknown_after_known[] = {
         { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
@@ -395,7 +405,7 @@ static void the_cause_is_told_from_the_cascade (void **state)
     const struct fallen gate_waiters[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
         { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
-        { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_NO_REPORT },
+        { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_TIMED_OUT },
         { ENDING_TIMEOUT, 0, "", 3, true, OUTCOME_CASCADE },
     };
     const struct fallen nobody_confesses[] = {
@@ -420,6 +430,7 @@ static void the_cause_is_told_from_the_cascade (void **state)
     blame_case (complaints, 4);
     blame_case (only_complaints, 2);
     blame_case (unknown_after_known, 4);
+    blame_case (killed_after_unknown, 3);
     blame_case (gate_waiters, 4);
     blame_case (nobody_confesses, 2);
     blame_case (two_causes, 2);

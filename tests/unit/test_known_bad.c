@@ -34,7 +34,7 @@ static void it_is_not_started_and_the_run_says_why (void **state)
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 0);
     assert_int_equal (bench.said[MSG_RUN], 0);
     const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
-    assert_int_equal (ended->outcome, OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (ended->outcome, OUTCOME_BLOCKED);
     assert_int_equal (ended->exit_status, 3);
     assert_true (
         text_find (ended->sentence, TEXT_LIT ("rung all was not started: the same launch failed in run 0123"), NULL));
@@ -55,7 +55,7 @@ static void the_rungs_before_it_are_climbed (void **state)
         assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
         assert_int_equal (count (&bench, FACT_RUN_ENDED), 1);
         const struct fact_run_ended *ended = &last (&bench, FACT_RUN_ENDED)->of.run_ended;
-        assert_int_equal (ended->outcome, OUTCOME_COULD_NOT_RUN);
+        assert_int_equal (ended->outcome, OUTCOME_BLOCKED);
         assert_true (text_find (ended->sentence, TEXT_LIT ("rung larger was not started"), NULL));
         bench_close (&bench);
     }

@@ -137,15 +137,15 @@ static int set_up (void **state)
     (void) sign (&story.launch, NULL, &arena);
     arena_release (&arena);
     story.signatures[0] = (struct signature){
-        .id = TEXT_LIT ("hbm"), .text = TEXT_LIT ("Ran out"), .layer = LAYER_PROGRAM, .memory = true
+        .id = TEXT_LIT ("hbm"), .text = TEXT_LIT ("Ran out"), .owner = OWNER_PROGRAM, .memory = true
     };
     story.signatures[1] = (struct signature){
-        .id = TEXT_LIT ("metadata"), .text = TEXT_LIT ("6 tries"), .layer = LAYER_PLATFORM, .transient = true
+        .id = TEXT_LIT ("metadata"), .text = TEXT_LIT ("6 tries"), .owner = OWNER_PLATFORM, .transient = true
     };
     story.signatures[2] =
-        (struct signature){ .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("peer"), .layer = LAYER_PROGRAM, .peer = true };
+        (struct signature){ .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("peer"), .owner = OWNER_PROGRAM, .peer = true };
     story.signatures[3] = (struct signature){
-        .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("gone"), .layer = LAYER_PROGRAM, .noise = true
+        .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("gone"), .owner = OWNER_PROGRAM, .noise = true
     };
     struct fact fact = { .kind = FACT_RUN_OPENED };
     fact.of.run_opened.run = TEXT_LIT ("11112222");
@@ -228,10 +228,10 @@ static void only_what_would_fail_again_is_bad (void **state)
 {
     struct story *story = *state;
     struct verdict hbm = {
-        .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room")
+        .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room")
     };
     struct verdict lost = hbm, unknown = hbm, metadata = hbm, peer = hbm, noise = hbm, wavering = hbm;
-    lost.outcome = OUTCOME_NO_REPORT;
+    lost.outcome = OUTCOME_LOST;
     unknown.signature = (struct text){ 0 };
     metadata.signature = TEXT_LIT ("metadata");
     peer.signature = TEXT_LIT ("peer");
@@ -250,10 +250,10 @@ static void a_cascade_is_not_the_cause (void **state)
 {
     struct story *story = *state;
     struct verdict verdicts[] = {
-        { .host = 0, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("fell because h1 did") },
+        { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("fell because h1 did") },
         { .host = 1,
           .outcome = OUTCOME_FAILED,
-          .layer = LAYER_PROGRAM,
+          .owner = OWNER_PROGRAM,
           .signature = TEXT_LIT ("hbm"),
           .cause = TEXT_LIT ("no room") },
     };
@@ -267,7 +267,7 @@ static void a_cascade_is_not_the_cause (void **state)
 static struct text cause_after (struct story *story, const char *cause, const char *evidence)
 {
     struct verdict verdict = { .outcome = OUTCOME_FAILED,
-                               .layer = LAYER_PROGRAM,
+                               .owner = OWNER_PROGRAM,
                                .signature = TEXT_LIT ("hbm"),
                                .cause = text_of (cause),
                                .evidence = text_of (evidence) };

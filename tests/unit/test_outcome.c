@@ -11,36 +11,62 @@
 static void the_words_are_those_of_the_receipt (void **state)
 {
     (void) state;
-    static const char *const outcomes[] = { "none",          "passed",    "not-reached", "cascade",
-                                            "could-not-run", "no-report", "failed" };
-    static const char *const layers[] = { "none",   "frontend", "device",   "launch-policy", "backend",
-                                          "bundle", "cache",    "compiler", "collective",    "program",
-                                          "host",   "platform", "sliceup",  "unknown" };
+    static const char *const outcomes[] = { "none", "passed", "not-reached", "cascade",  "blocked",
+                                            "lost", "failed", "timed-out",   "cancelled" };
+    static const char *const owners[] = { "none",     "",     "device",  "launch", "",         "bundle",  "cache",
+                                          "compiler", "peer", "program", "host",   "platform", "sliceup", "unknown" };
     assert_int_equal (outcome_names.n, sizeof outcomes / sizeof outcomes[0]);
-    assert_int_equal (layer_names.n, sizeof layers / sizeof layers[0]);
+    assert_int_equal (owner_names.n, sizeof owners / sizeof owners[0]);
     for (uint32_t i = 0; i < outcome_names.n; i++)
         assert_string_equal (outcome_names.of[i], outcomes[i]);
-    for (uint32_t i = 0; i < layer_names.n; i++)
-        assert_string_equal (layer_names.of[i], layers[i]);
+    for (uint32_t i = 0; i < owner_names.n; i++)
+        assert_string_equal (owner_names.of[i], owners[i]);
+}
+
+static void words_of_before_are_still_read (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *word;
+        enum owner owner;
+    } said[] = { { "frontend", OWNER_BUNDLE },
+                 { "launch-policy", OWNER_LAUNCH },
+                 { "backend", OWNER_LAUNCH },
+                 { "collective", OWNER_PEER } };
+    uint32_t owner = 0, outcome = 0;
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        assert_true (names_find (&owner_names, text_of (said[i].word), &owner));
+        assert_int_equal (owner, said[i].owner);
+        assert_false (names_find (&outcome_names, text_of (said[i].word), &outcome));
+    }
+    assert_true (names_find (&outcome_names, TEXT_LIT ("could-not-run"), &outcome));
+    assert_int_equal (outcome, OUTCOME_BLOCKED);
+    assert_true (names_find (&outcome_names, TEXT_LIT ("no-report"), &outcome));
+    assert_int_equal (outcome, OUTCOME_LOST);
+    assert_false (names_find (&owner_names, (struct text){ 0 }, &owner));
+    assert_string_equal (names_of (&owner_names, OWNER_FORMER_BACKEND), "?");
 }
 
 static void the_worst_is_the_one_that_matters_more (void **state)
 {
     (void) state;
-    static const enum outcome rising[] = { OUTCOME_NONE,    OUTCOME_PASSED,        OUTCOME_NOT_REACHED,
-                                           OUTCOME_CASCADE, OUTCOME_COULD_NOT_RUN, OUTCOME_NO_REPORT,
-                                           OUTCOME_FAILED };
+    static const enum outcome rising[] = { OUTCOME_NONE,      OUTCOME_PASSED,    OUTCOME_NOT_REACHED,
+                                           OUTCOME_CASCADE,   OUTCOME_CANCELLED, OUTCOME_BLOCKED,
+                                           OUTCOME_TIMED_OUT, OUTCOME_LOST,      OUTCOME_FAILED };
     enum { N = sizeof rising / sizeof rising[0] };
     assert_int_equal (N, OUTCOME_N);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             assert_int_equal (outcome_worst (rising[i], rising[j]), rising[i > j ? i : j]);
+    for (int i = 1; i < N; i++)
+        assert_int_equal (outcome_order[N - 1 - i], rising[i]);
 }
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (the_words_are_those_of_the_receipt),
+        cmocka_unit_test (words_of_before_are_still_read),
         cmocka_unit_test (the_worst_is_the_one_that_matters_more),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

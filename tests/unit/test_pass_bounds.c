@@ -57,7 +57,7 @@ static void slice_open (struct slice *slice, uint32_t hosts)
     slice->plan.signatures.n = 1;
     slice->plan.signatures.items[0] = (struct signature){ .id = stretched_text (0, ID_MAX_BYTES),
                                                           .text = TEXT_LIT ("reason "),
-                                                          .layer = LAYER_PROGRAM,
+                                                          .owner = OWNER_PROGRAM,
                                                           .next = stretched_text (2, SENTENCE_MAX_BYTES) };
     for (uint32_t i = 0; i < hosts; i++) /* they do not fold */
         slice->plan.hosts.items[i].name = text_format (

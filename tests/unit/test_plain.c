@@ -84,10 +84,10 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
     struct verdict verdicts[] = {
         { .host = 2,
           .outcome = OUTCOME_FAILED,
-          .layer = LAYER_HOST,
+          .owner = OWNER_HOST,
           .cause = TEXT_LIT ("no space"),
           .next = TEXT_LIT ("free some") },
-        { .host = 3, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
     };
     show_began (&show, ALL, PASS_RESTORED, 2, 4);
     show_ended (&show, 2, ENDING_EXITED, 3);
@@ -98,7 +98,7 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
                          "[     0.2 s] all restored ended on host3: signal 15 in phase run\n"
                          "[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n"
                          "[     0.2 s]   host2 failed: no space [host]; next: free some\n"
-                         "[     0.2 s]   host3 cascade: a peer fell [collective]\n");
+                         "[     0.2 s]   host3 cascade: a peer fell [peer]\n");
     show_release (&show);
 }
 

@@ -58,7 +58,7 @@ static void a_refusal_keeps_the_plugins_words (void **state)
     assert_true (receive (&report, LOADED "|step client|call PJRT_Client_Create|refused 9 open(/dev/vfio/0): Device or "
                                           "resource busy"));
     probe_judge (&report);
-    assert_int_equal (report.layer, LAYER_DEVICE);
+    assert_int_equal (report.owner, OWNER_DEVICE);
     assert_true (text_is (report.sentence,
                           "step client, in PJRT_Client_Create: FAILED_PRECONDITION: open(/dev/vfio/0): "
                           "Device or resource busy"));
@@ -73,7 +73,7 @@ static void what_was_never_seen_has_no_owner (void **state)
     report.client = true;
     assert_true (receive (&report, LOADED "|step client|refused -3 a flux is out of phase"));
     probe_judge (&report);
-    assert_int_equal (report.layer, LAYER_UNKNOWN);
+    assert_int_equal (report.owner, OWNER_UNKNOWN);
     assert_true (report.next.len > 0);
     probe_report_release (&report);
 }

@@ -172,7 +172,7 @@ static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
         { "", "" },
         { "{", "line" },
         { "{}", "not a receipt" },
-        { "{\"schema\":\"sliceup.receipt/2\"}", "not a receipt" },
+        { "{\"schema\":\"sliceup.receipt/3\"}", "not a receipt" },
         { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"host\":7}]}", "hosts: [0]: host: expected a string" },
         { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"hst\":\"x\"}]}", "hst: unknown member" },
         { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"attempt\":-1}]}",
@@ -202,6 +202,8 @@ static void open_run (struct receipt_fold *fold)
     struct fact fact = { .kind = FACT_RUN_OPENED };
     fact.of.run_opened.run = TEXT_LIT ("0123456789abcdef0123456789abcdef");
     fact.of.run_opened.plan.slice = TEXT_LIT ("sample");
+    fact.of.run_opened.plan.ladder = TEXT_LIT ("three");
+    fact.of.run_opened.plan.profile.name = TEXT_LIT ("plain");
     fact.of.run_opened.plan.hosts.items = plan_hosts;
     fact.of.run_opened.plan.hosts.n = 2;
     fact.of.run_opened.plan.rungs.items = plan_rungs;
@@ -234,7 +236,7 @@ static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_rec
     struct receipt_fold *fold = receipt_fold_create ();
     struct attempt_key one = { 0, PASS_ONCE, 1 }, two = { 1, PASS_ONCE, 1 };
     struct verdict verdict = {
-        .host = 1, .outcome = OUTCOME_FAILED, .layer = LAYER_PROGRAM, .cause = TEXT_LIT ("exit status 3")
+        .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .cause = TEXT_LIT ("exit status 3")
     };
     open_run (fold);
     for (uint32_t host = 0; host < 2; host++)
@@ -319,7 +321,7 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     struct attempt_key one = { 0, PASS_ONCE, 1 };
     struct verdict verdict = { .host = 1,
                                .outcome = OUTCOME_FAILED,
-                               .layer = LAYER_PROGRAM,
+                               .owner = OWNER_PROGRAM,
                                .cause = TEXT_LIT ("full"),
                                .signature = TEXT_LIT ("hbm"),
                                .evidence = TEXT_LIT ("out of memory in hbm") };
@@ -369,7 +371,7 @@ static struct receipt_fold *refused_at_launch (struct arena *arena, struct slice
     struct receipt_fold *fold = receipt_fold_create ();
     open_run (fold);
     lose_host (fold, 1, "the worker was not started, in step connect: no connection to port 22");
-    end_run (fold, OUTCOME_COULD_NOT_RUN);
+    end_run (fold, OUTCOME_BLOCKED);
     receipt_fold_take (fold, arena, receipt);
     return fold;
 }
@@ -383,12 +385,12 @@ static void a_host_that_was_refused_could_not_run_and_the_others_were_not_reache
     const struct header *header = &receipt.headers.items[0];
     const struct rung_receipt *first = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_non_null (first);
-    assert_int_equal (first->outcome, OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (first->outcome, OUTCOME_BLOCKED);
     assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
     assert_int_equal (frontier_host (header, &receipt.hosts.items[0]), OUTCOME_NOT_REACHED);
-    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_BLOCKED);
     assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
-    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_COULD_NOT_RUN);
+    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_BLOCKED);
     assert_int_equal (frontier_of_slice (header, &receipt).next_failing, 0);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -406,10 +408,10 @@ static void a_host_lost_between_two_rungs_stands_at_the_next_one (void **state)
     end_attempt (fold, 1, one);
     end_pass (fold, one, NULL, 0);
     lose_host (fold, 0, "silent for 30 s");
-    end_run (fold, OUTCOME_NO_REPORT);
+    end_run (fold, OUTCOME_LOST);
     receipt_fold_take (fold, &arena, &receipt);
     assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("one")), OUTCOME_PASSED);
-    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_NO_REPORT);
+    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_LOST);
     assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -426,7 +428,7 @@ static void a_host_that_came_back_is_not_missing (void **state)
     lose_host (fold, 0, "silent for 30 s");
     receipt_fold_apply (fold, &joined);
     lose_host (fold, 1, "silent for 31 s");
-    end_run (fold, OUTCOME_COULD_NOT_RUN);
+    end_run (fold, OUTCOME_BLOCKED);
     receipt_fold_take (fold, &arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
     assert_int_equal (receipt.hosts.items[1].rungs.n, 1);
@@ -539,6 +541,7 @@ static struct receipt_fold *violated (struct arena *arena, struct slice_receipt 
     drop (fold, 3);
     publish (fold, 8);
     receipt_fold_take (fold, arena, receipt);
+    receipt->headers.items[0].ended_wall_ms = 1795364232992;
     receipt->headers.items[0].exit_status = 4;
     return fold;
 }
@@ -607,12 +610,45 @@ static void enforcement_is_that_of_the_latest_rung_with_a_cache (void **state)
     arena_release (&arena);
 }
 
+static void check_schema (const struct slice_receipt *receipt)
+{
+    struct buf json;
+    char path[] = "/tmp/sliceup-receipt-XXXXXX", command[512];
+    buf_init (&json, 1 << 20);
+    receipt_json (receipt, &json);
+    int fd = mkstemp (path);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, json.ptr, json.len), (ssize_t) json.len);
+    close (fd);
+    snprintf (command, sizeof (command),
+              "ASAN_OPTIONS= LD_PRELOAD= /usr/bin/python3 -c \"import json,jsonschema,sys;"
+              "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))\" %s "
+              "%s/docs/spec/receipt.schema.json",
+              path, SLICEUP_SOURCE_DIR);
+    int status = system (command);
+    unlink (path);
+    assert_int_equal (status, 0);
+    buf_release (&json);
+}
+
 static void the_cache_of_the_json_says_the_same (void **state)
 {
     static const char *const words[] = {
-        "\"namespace+landlock\": \"h0\"", "\"cooperative\": \"h1\"", "\"token\": 8",
-        "\"kind\": \"changed\"",          "\"since\": 12",           "\"state\": \"hit\"",
-        "\"flags\": \"0123abcd\"",        "\"open_ways\": [\n",      "\"dropped\": \"an entry changed\"",
+        "\"namespace+landlock\": \"h0\"",
+        "\"cooperative\": \"h1\"",
+        "\"token\": 8",
+        "\"kind\": \"changed\"",
+        "\"since\": 12",
+        "\"state\": \"hit\"",
+        "\"flags\": \"0123abcd\"",
+        "\"open_ways\": [\n",
+        "\"dropped\": \"an entry changed\"",
+        "\"ended\": \"2026-11-22T16:17:12.992Z\"",
+        "\"began\": null",
+        "\"peak_bytes\": null",
+        "\"since\": null",
+        "\"host\": null",
+        "\"exit_status\": 4",
     };
     (void) state;
     struct arena arena = { 0 };
@@ -631,6 +667,38 @@ static void the_cache_of_the_json_says_the_same (void **state)
     struct slice_receipt back;
     read_back (&json, &back, &arena);
     assert_true (same (&receipt, &back));
+    buf_release (&json);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+/* Of a run that goes on, when it ended and how is not known; a zero that was counted stays one. */
+static void what_is_not_known_is_null (void **state)
+{
+    (void) state;
+    static const char *const members[] = { "ended_wall_ms", "ended", "exit_status", "sentence" };
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct buf json;
+    struct receipt_fold *fold = receipt_fold_create ();
+    open_run (fold);
+    end_attempt (fold, 0, (struct attempt_key){ 0, PASS_ONCE, 1 });
+    receipt_fold_take (fold, &arena, &receipt);
+    buf_init (&json, 1 << 20);
+    receipt_json (&receipt, &json);
+    json_t *object = json_loads (buf_c (&json), 0, NULL);
+    json_t *header = json_array_get (json_object_get (object, "headers"), 0);
+    json_t *host = json_array_get (json_object_get (object, "hosts"), 0);
+    json_t *rung = json_array_get (json_object_get (host, "rungs"), 0);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+        assert_true (json_is_null (json_object_get (header, members[i])));
+    assert_true (json_is_null (json_object_get (json_object_get (host, "backend"), "observed")));
+    assert_true (json_is_null (json_object_get (json_object_get (rung, "cause"), "text")));
+    assert_true (json_is_null (json_object_get (rung, "phase")));
+    assert_int_equal (json_integer_value (json_object_get (rung, "strays")), 0);
+    assert_true (json_is_integer (json_object_get (rung, "strays")));
+    json_decref (object);
+    check_schema (&receipt);
     buf_release (&json);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -735,27 +803,6 @@ static void of_each_pass_the_latest_attempt_proves_or_does_not (void **state)
     arena_release (&arena);
 }
 
-static void check_schema (const struct slice_receipt *receipt)
-{
-    struct buf json;
-    char path[] = "/tmp/sliceup-receipt-XXXXXX", command[512];
-    buf_init (&json, 1 << 20);
-    receipt_json (receipt, &json);
-    int fd = mkstemp (path);
-    assert_true (fd >= 0);
-    assert_int_equal (write (fd, json.ptr, json.len), (ssize_t) json.len);
-    close (fd);
-    snprintf (command, sizeof (command),
-              "ASAN_OPTIONS= LD_PRELOAD= /usr/bin/python3 -c \"import json,jsonschema,sys;"
-              "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))\" %s "
-              "%s/docs/spec/receipt.schema.json",
-              path, SLICEUP_SOURCE_DIR);
-    int status = system (command);
-    unlink (path);
-    assert_int_equal (status, 0);
-    buf_release (&json);
-}
-
 static void json_follows_the_schema (void **state)
 {
     (void) state;
@@ -798,6 +845,7 @@ int main (void)
         cmocka_unit_test (what_the_plan_does_not_have_is_left_empty),
         cmocka_unit_test (who_is_at_fault_and_what_is_contradicted_is_told),
         cmocka_unit_test (of_each_pass_the_latest_attempt_proves_or_does_not),
+        cmocka_unit_test (what_is_not_known_is_null),
         cmocka_unit_test (json_follows_the_schema),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -28,7 +28,7 @@ struct scene {
     struct shard shards[DEVICES];
     struct metric metrics[HOSTS];
     const struct metric *pointers[HOSTS];
-    struct reduce_verdict verdict;
+    struct reduction_verdict verdict;
 };
 
 static double local (uint32_t device)
@@ -76,7 +76,7 @@ static void scene_make (struct scene *scene, enum reduction reduction, uint32_t 
 
 static enum proof scene_judge (struct scene *scene)
 {
-    struct reduce_input in = { &mesh, HOSTS, PER_HOST, scene->secrets, scene->pointers };
+    struct reduction_input in = { &mesh, HOSTS, PER_HOST, scene->secrets, scene->pointers };
     reduce_judge (&in, &scene->verdict);
     return scene->verdict.proof;
 }
@@ -415,7 +415,7 @@ static void six_make (struct shard shards[SIX], struct metric metrics[SIX], cons
 
 static void six_blames (uint32_t absent, uint32_t hosts)
 {
-    static struct reduce_verdict verdict;
+    static struct reduction_verdict verdict;
     struct axis sizes[2] = { { TEXT_LIT ("data"), ROWS }, { TEXT_LIT ("model"), SIX / ROWS } };
     const struct mesh rows = { sizes, 2 };
     struct shard shards[SIX];
@@ -427,7 +427,7 @@ static void six_blames (uint32_t absent, uint32_t hosts)
     six_make (shards, metrics, secrets, absent);
     for (uint32_t host = 0; host < SIX; host++)
         pointers[host] = &metrics[host];
-    struct reduce_input in = { &rows, SIX, 1, secrets, pointers };
+    struct reduction_input in = { &rows, SIX, 1, secrets, pointers };
     reduce_judge (&in, &verdict);
     for (uint32_t i = 0; i < verdict.culprits_n; i++) {
         named |= 1u << verdict.culprits[i].host;
@@ -487,7 +487,7 @@ static void many_hosts_and_many_liars_are_told_apart (void **state)
     static struct shard shards[MANY];
     static struct metric metrics[MANY];
     static const struct metric *pointers[MANY];
-    static struct reduce_verdict verdict;
+    static struct reduction_verdict verdict;
     uint64_t secrets[MANY];
     double proof = 0;
     assert_true (deal_secrets (7, MANY, 1, secrets));
@@ -504,7 +504,7 @@ static void many_hosts_and_many_liars_are_told_apart (void **state)
         metrics[host].axes.n = metrics[host].shards.n = 1;
         pointers[host] = &metrics[host];
     }
-    struct reduce_input in = { &line, MANY, 1, secrets, pointers };
+    struct reduction_input in = { &line, MANY, 1, secrets, pointers };
     reduce_judge (&in, &verdict);
     assert_int_equal (verdict.culprits_n, (MANY - 4) / LIAR + 1);
     for (uint32_t i = 0; i < verdict.culprits_n; i++)
@@ -618,7 +618,7 @@ static void what_rounding_cannot_tell_is_not_proved_and_named (void **state)
 
 /* Each host has one device; they are added up one after the other, in float32, as the worst of collectives does. */
 static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng *rng, double least,
-                           struct reduce_verdict *verdict)
+                           struct reduction_verdict *verdict)
 {
     struct axis data = { TEXT_LIT ("data"), hosts };
     const struct mesh line = { &data, 1 };
@@ -649,7 +649,7 @@ static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng 
         metrics[host].axes.n = metrics[host].shards.n = 1;
         pointers[host] = &metrics[host];
     }
-    struct reduce_input in = { &line, hosts, 1, secrets, pointers };
+    struct reduction_input in = { &line, hosts, 1, secrets, pointers };
     reduce_judge (&in, verdict);
     arena_release (&arena);
 }
@@ -659,7 +659,7 @@ static void honest_float32_sums_of_any_number_of_devices_are_proved (void **stat
     (void) state;
     static const uint32_t sizes[] = { 1, 2, 8, 64, 512, 2048, 4096 };
     static const double leasts[] = { 1, 0.5, 1e-3, -0.25 }; /* all alike; near; far apart; some below zero */
-    static struct reduce_verdict verdict;
+    static struct reduction_verdict verdict;
     struct rng rng = rng_seed (11);
     for (size_t n = 0; n < sizeof (sizes) / sizeof (sizes[0]); n++)
         for (size_t kind = 0; kind < sizeof (leasts) / sizeof (leasts[0]); kind++)

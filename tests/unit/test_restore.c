@@ -124,10 +124,10 @@ static void received (struct talk *talk, const char *wanted)
         fail_msg ("did not hear %s in\n%s", wanted, buf_c (&talk->received));
 }
 
-static void failed (struct talk *talk, const char *layer, const char *sentence)
+static void failed (struct talk *talk, const char *owner, const char *sentence)
 {
     char wanted[1024];
-    snprintf (wanted, sizeof wanted, "{\"type\":\"failure\",\"layer\":\"%s\",\"text\":\"", layer);
+    snprintf (wanted, sizeof wanted, "{\"type\":\"failure\",\"layer\":\"%s\",\"text\":\"", owner);
     received (talk, wanted);
     received (talk, sentence);
     assert_null (strstr (buf_c (&talk->received), "\"type\":\"done\""));

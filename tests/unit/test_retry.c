@@ -13,14 +13,14 @@ static struct verdict failed (uint32_t host, bool transient)
 {
     return (struct verdict){ .host = host,
                              .outcome = OUTCOME_FAILED,
-                             .layer = LAYER_PLATFORM,
+                             .owner = OWNER_PLATFORM,
                              .signature = TEXT_LIT ("metadata"),
                              .transient = transient };
 }
 
 static struct verdict cascaded (uint32_t host)
 {
-    return (struct verdict){ .host = host, .outcome = OUTCOME_CASCADE, .layer = LAYER_COLLECTIVE };
+    return (struct verdict){ .host = host, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER };
 }
 
 static void a_transient_cause_with_seven_that_failed_with_it_is_run_again (void **state)

@@ -89,7 +89,7 @@ static void a_host_that_is_lost_while_it_waits_ends_the_run (void **state)
     bench_open (&bench);
     fall_for_a_while (&bench);
     lose (&bench, 2);
-    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_NO_REPORT);
+    assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_LOST);
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
     bench_close (&bench);
 }
@@ -151,7 +151,7 @@ static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state
         const struct verdict *verdict = &ended->verdicts.items[2];
         assert_int_equal (verdict->host, 2);
         assert_int_equal (verdict->outcome, OUTCOME_FAILED);
-        assert_int_equal (verdict->layer, LAYER_PROGRAM);
+        assert_int_equal (verdict->owner, OWNER_PROGRAM);
         assert_true (text_starts (verdict->cause, "at gate program it would run another program"));
         assert_int_equal (verdict->signature.len, 0);
         assert_false (verdict->transient);
@@ -189,7 +189,7 @@ static void what_was_dropped_from_the_cache_is_not_run_again (void **state)
     (void) state;
     struct bench bench;
     bench_open (&bench);
-    owner_of (bench.coord)->state.pass.dropped = true;
+    engine_of (bench.coord)->state.pass.dropped = true;
     fall_for_a_while (&bench);
     assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 0);
     assert_non_null (last (&bench, FACT_RUN_ENDED));

@@ -78,7 +78,7 @@ static void judge (struct both *both, struct attempt_key key, uint32_t first, ui
         verdicts[i] = (struct verdict){
             .host = from + i,
             .outcome = from + i == first ? outcome : OUTCOME_CASCADE,
-            .layer = LAYER_UNKNOWN,
+            .owner = OWNER_UNKNOWN,
             .cause = from + i == first ? TEXT_LIT ("the cause") : TEXT_LIT ("fell with it"),
         };
     struct fact fact = { .kind = FACT_PASS_ENDED,
@@ -168,13 +168,13 @@ static void isolate (struct both *both)
     uint32_t suspects[] = { 3 };
     begin (both, whole, PURPOSE_CLIMB, 0, HOSTS);
     end (both, whole, 0, HOSTS, ENDING_TIMEOUT, 0);
-    judge (both, whole, 0, 0, HOSTS, OUTCOME_NO_REPORT);
+    judge (both, whole, 0, 0, HOSTS, OUTCOME_TIMED_OUT);
     begin (both, left, PURPOSE_ISOLATION, 0, 2);
     end (both, left, 0, 2, ENDING_EXITED, 0);
     judge (both, left, 0, 0, 0, OUTCOME_PASSED);
     begin (both, right, PURPOSE_ISOLATION, 2, 2);
     end (both, right, 2, 2, ENDING_TIMEOUT, 0);
-    judge (both, right, 2, 2, 2, OUTCOME_NO_REPORT);
+    judge (both, right, 2, 2, 2, OUTCOME_TIMED_OUT);
     tell (both, (struct fact){ .kind = FACT_SUSPECTS_NAMED,
                                .of.suspects_named = { .key = whole,
                                                       .passes = 2,
@@ -190,14 +190,14 @@ static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
     isolate (&both);
     const struct board *board = both.show.board;
     const struct board_pass *pass = &board->rungs[ALL].passes[PASS_ONCE];
-    assert_int_equal (board_rung_outcome (board, ALL), OUTCOME_NO_REPORT);
+    assert_int_equal (board_rung_outcome (board, ALL), OUTCOME_TIMED_OUT);
     assert_int_equal (pass->attempt, 1);
-    assert_int_equal (pass->counts[OUTCOME_NO_REPORT], 1);
+    assert_int_equal (pass->counts[OUTCOME_TIMED_OUT], 1);
     assert_int_equal (pass->counts[OUTCOME_CASCADE], 3);
     assert_int_equal (board_rung_ms (board, ALL, both.show.at_ms), 3000);
     for (uint32_t i = 0; i < HOSTS; i++) {
         assert_int_equal (board->hosts[i].rungs_passed, 0);
-        assert_int_equal (board->hosts[i].outcome, i == 3 ? OUTCOME_NO_REPORT : OUTCOME_CASCADE);
+        assert_int_equal (board->hosts[i].outcome, i == 3 ? OUTCOME_TIMED_OUT : OUTCOME_CASCADE);
     }
     for (uint32_t i = 0; i < pass->groups.n; i++) {
         bool suspect = pass->groups.items[i].hosts.items[0] == 3;
@@ -226,7 +226,7 @@ static void a_part_that_runs_shows_as_such (void **state)
     both_open (&both);
     begin (&both, whole, PURPOSE_CLIMB, 0, HOSTS);
     end (&both, whole, 0, HOSTS, ENDING_TIMEOUT, 0);
-    judge (&both, whole, 0, 0, HOSTS, OUTCOME_NO_REPORT);
+    judge (&both, whole, 0, 0, HOSTS, OUTCOME_TIMED_OUT);
     begin (&both, left, PURPOSE_ISOLATION, 0, 2);
     end (&both, left, 0, 1, ENDING_EXITED, 0);
     buf_init (&out, 1 << 20);
@@ -249,7 +249,7 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct host_receipt *host = &receipt.hosts.items[i];
         assert_int_equal (host->rungs.n, 2);
-        assert_int_equal (frontier_rung (host, TEXT_LIT ("all")), i == 3 ? OUTCOME_NO_REPORT : OUTCOME_CASCADE);
+        assert_int_equal (frontier_rung (host, TEXT_LIT ("all")), i == 3 ? OUTCOME_TIMED_OUT : OUTCOME_CASCADE);
         assert_int_equal (host->backend.observed.devices, 2 * HOSTS);
         for (uint32_t k = 0; k < host->rungs.n; k++)
             assert_int_equal (host->rungs.items[k].purpose,

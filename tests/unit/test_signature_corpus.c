@@ -22,7 +22,7 @@ enum {
 
 struct failure {
     struct text name, text;
-    enum layer owner; /* UNKNOWN: nobody is to be named */
+    enum owner owner; /* UNKNOWN: nobody is to be named */
     bool passes, memory;
     bool noise; /* of what is printed in runs that work, too: what is said of peers explains more */
 };
@@ -46,10 +46,10 @@ static void read_heading (char *line, struct failure *failure)
             *rest = '\0', rest += 3;
     }
     assert_non_null (parts[2]);
-    assert_true (names_find (&layer_names, text_of (parts[1]), &owner));
+    assert_true (names_find (&owner_names, text_of (parts[1]), &owner));
     assert_true (strcmp (parts[2], "lasts") == 0 || strcmp (parts[2], "passes") == 0);
     *failure = (struct failure){ .name = text_copy (&arena, text_of (parts[0])),
-                                 .owner = (enum layer) owner,
+                                 .owner = (enum owner) owner,
                                  .passes = parts[2][0] == 'p',
                                  .memory = parts[3] && strcmp (parts[3], "memory") == 0,
                                  .noise = parts[3] && strcmp (parts[3], "noise") == 0 };
@@ -231,7 +231,7 @@ static void mutate (const struct failure *failure, uint64_t before_bytes, struct
     add_others (out, rng, rng_below (rng, 20));
     add_lines (out, rng_below (rng, 3) == 0 ? cut (failure->text, rng) : failure->text, &ways, rng);
     uint64_t after = rng_below (rng, 3) == 0 && !failure->noise ? 200 : 0; /* noise owns only what ends soon after it */
-    bool peers = failure->owner != LAYER_UNKNOWN && !failure->noise && rng_below (rng, 2);
+    bool peers = failure->owner != OWNER_UNKNOWN && !failure->noise && rng_below (rng, 2);
     for (uint64_t i = 0; i < after; i++)
         buf_printf (out, "%s\n", peers && i % 8 == 3 ? PICK (cascade, rng) : PICK (aftermath, rng));
     while (out->len < 2 * before_bytes)
@@ -260,9 +260,9 @@ static void decide (struct text log, struct rng *rng, struct signature_decision 
     signature_decide (plan.signatures.items, plan.signatures.n, &seen, decision);
 }
 
-static enum layer owner_of (const struct signature_decision *decision)
+static enum owner owner_of (const struct signature_decision *decision)
 {
-    return decision->signature ? decision->signature->layer : LAYER_UNKNOWN;
+    return decision->signature ? decision->signature->owner : OWNER_UNKNOWN;
 }
 
 static void judge (const struct failure *failure, struct text log, struct rng *rng, struct tally *tally, bool loud)
@@ -270,7 +270,7 @@ static void judge (const struct failure *failure, struct text log, struct rng *r
     struct arena scratch = { 0 };
     struct signature_decision decision;
     decide (log, rng, &decision, &scratch);
-    bool unknown = failure->owner == LAYER_UNKNOWN, right = owner_of (&decision) == failure->owner;
+    bool unknown = failure->owner == OWNER_UNKNOWN, right = owner_of (&decision) == failure->owner;
     *(unknown ? &tally->unknown_all : &tally->all) += 1;
     *(unknown ? &tally->unknown_right : &tally->right) += right;
     tally->wrong_transient += decision.transient && !failure->passes;
@@ -278,9 +278,9 @@ static void judge (const struct failure *failure, struct text log, struct rng *r
     tally->passing += failure->passes && decision.transient;
     if ((loud && !right) || (decision.transient && !failure->passes))
         print_message ("%.*s: %s [%.*s]%s, expected %s\n", TEXT_ARG (failure->name),
-                       names_of (&layer_names, owner_of (&decision)),
+                       names_of (&owner_names, owner_of (&decision)),
                        TEXT_ARG (decision.signature ? decision.signature->id : TEXT_LIT ("-")),
-                       decision.transient ? " transient" : "", names_of (&layer_names, failure->owner));
+                       decision.transient ? " transient" : "", names_of (&owner_names, failure->owner));
     arena_release (&scratch);
 }
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 static struct signature signatures[] = {
-    { .id = TEXT_LIT ("one"), .text = TEXT_LIT ("one fell"), .layer = LAYER_HOST, .transient = true },
-    { .id = TEXT_LIT ("two"), .text = TEXT_LIT ("two fell"), .layer = LAYER_PROGRAM, .next = TEXT_LIT ("look") },
+    { .id = TEXT_LIT ("one"), .text = TEXT_LIT ("one fell"), .owner = OWNER_HOST, .transient = true },
+    { .id = TEXT_LIT ("two"), .text = TEXT_LIT ("two fell"), .owner = OWNER_PROGRAM, .next = TEXT_LIT ("look") },
 };
 
 struct bench {
@@ -128,7 +128,7 @@ static void an_older_table_is_read (void **state)
 {
     static const struct field old_fields[] = {
         F_TEXT (1, struct signature, id, ID_MAX_BYTES),    F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
-        F_ENUM (3, struct signature, layer, &layer_names), F_BOOL (4, struct signature, peer),
+        F_ENUM (3, struct signature, owner, &owner_names), F_BOOL (4, struct signature, peer),
         F_BOOL (5, struct signature, transient),           F_TEXT (6, struct signature, next, SENTENCE_MAX_BYTES),
     };
     static const struct record old_record = RECORD ("signature", struct signature, old_fields);

@@ -30,14 +30,14 @@ static struct show failing (void)
     struct verdict verdicts[] = {
         { .host = 1,
           .outcome = OUTCOME_FAILED,
-          .layer = LAYER_HOST,
+          .owner = OWNER_HOST,
           .signature = TEXT_LIT ("disk-full"),
           .cause = TEXT_LIT ("no space"),
           .next = TEXT_LIT ("free some space, then resume"),
           .phase = TEXT_LIT ("run") },
         { .host = 2,
           .outcome = OUTCOME_FAILED,
-          .layer = LAYER_HOST,
+          .owner = OWNER_HOST,
           .signature = TEXT_LIT ("disk-full"),
           .cause = TEXT_LIT ("no space"),
           .next = TEXT_LIT ("free some space, then resume"),
@@ -58,7 +58,7 @@ static void a_running_run_says_where_its_hosts_are (void **state)
     show.at_ms = 5000;
     show_phase (&show, 1, "compile", 3000);
     json_t *object = as_json (&show, 77), *host, *rung, *pass;
-    assert_string_equal (string_at (object, "schema"), "sliceup.status/1");
+    assert_string_equal (string_at (object, "schema"), "sliceup.status/2");
     assert_string_equal (string_at (object, "run"), "3fa9c1d2000000000000000000000000");
     assert_string_equal (string_at (object, "state"), "running");
     assert_true (json_is_null (json_object_get (object, "outcome")));
@@ -97,7 +97,7 @@ static void failures_stand_beside_their_hosts (void **state)
     assert_int_equal (json_array_size (json_object_get (pass, "failures")), 1);
     assert_string_equal (string_at (failure, "hosts"), "host[1-2]");
     assert_string_equal (string_at (failure, "signature"), "disk-full");
-    assert_string_equal (string_at (failure, "layer"), "host");
+    assert_string_equal (string_at (failure, "owner"), "host");
     assert_int_equal (json_integer_value (json_object_get (json_object_get (pass, "counts"), "failed")), 2);
     assert_int_equal (json_integer_value (json_object_get (json_object_get (pass, "counts"), "passed")), 1);
     json_decref (object);

@@ -68,7 +68,7 @@ static void judge (struct slice *slice)
 }
 
 /* One fact of one host is another one: exactly that host is found, by that fact, and the sentence has the words. */
-static void expect_one (void **state, uint32_t host, uint32_t at, const char *value, enum layer layer,
+static void expect_one (void **state, uint32_t host, uint32_t at, const char *value, enum owner owner,
                         const char *words)
 {
     struct slice *slice = *state;
@@ -76,7 +76,7 @@ static void expect_one (void **state, uint32_t host, uint32_t at, const char *va
     judge (slice);
     assert_int_equal (slice->found.n, 1);
     assert_int_equal (slice->found.items[0].host, host);
-    assert_int_equal (slice->found.items[0].layer, layer);
+    assert_int_equal (slice->found.items[0].owner, owner);
     assert_true (text_equal (slice->found.items[0].fact, slice->facts[host][at].name));
     if (!text_find (slice->found.items[0].what, text_of (words), NULL))
         fail_msg ("'%.*s' has no '%s'", TEXT_ARG (slice->found.items[0].what), words);
@@ -92,7 +92,7 @@ static void a_whole_slice_holds (void **state)
 
 static void a_missing_chip_is_the_hosts (void **state)
 {
-    expect_one (state, 2, 0, "3 x 0x006f (vfio-pci)", LAYER_HOST,
+    expect_one (state, 2, 0, "3 x 0x006f (vfio-pci)", OWNER_HOST,
                 "shows 3 TPU chips on its PCI bus, the profile says 4");
 }
 
@@ -106,24 +106,24 @@ static void chips_of_two_kinds_are_added (void **state)
 
 static void another_accelerator_is_named (void **state)
 {
-    expect_one (state, 3, 1, "v6e-32", LAYER_PLATFORM, "is v6e-32, the profile says v6e-16");
+    expect_one (state, 3, 1, "v6e-32", OWNER_PLATFORM, "is v6e-32, the profile says v6e-16");
 }
 
 static void another_topology_is_named (void **state)
 {
-    expect_one (state, 0, 2, "4x8", LAYER_PLATFORM, "is 4x8, the profile says 4x4");
+    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "is 4x8, the profile says 4x4");
 }
 
 static void a_topology_must_have_all_chips (void **state)
 {
     struct slice *slice = *state;
     slice->plan.profile.topology = (struct text){ 0 };
-    expect_one (state, 0, 2, "4x8", LAYER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts of 4");
+    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts of 4");
 }
 
 static void bounds_must_multiply (void **state)
 {
-    expect_one (state, 1, 3, "2,4,1", LAYER_POLICY, "make 8 chips, the profile says 4");
+    expect_one (state, 1, 3, "2,4,1", OWNER_LAUNCH, "make 8 chips, the profile says 4");
 }
 
 /* What a host says is quoted, and must still fit a verdict. */
@@ -146,7 +146,7 @@ static void a_finding_is_a_sentence_however_long_the_fact_is (void **state)
 
 static void host_bounds_must_multiply (void **state)
 {
-    expect_one (state, 1, 4, "1,2,1", LAYER_POLICY, "make 2 hosts, the slice file has 4");
+    expect_one (state, 1, 4, "1,2,1", OWNER_LAUNCH, "make 2 hosts, the slice file has 4");
 }
 
 static void two_hosts_of_one_number_are_both_found (void **state)
@@ -172,7 +172,7 @@ static void worker_order_must_be_rank_order (void **state)
 
 static void a_short_worker_list_is_stale (void **state)
 {
-    expect_one (state, 2, 6, "t-0", LAYER_POLICY, "has 1 names, the slice file has 4 hosts");
+    expect_one (state, 2, 6, "t-0", OWNER_LAUNCH, "has 1 names, the slice file has 4 hosts");
 }
 
 /* Which hosts have a list that is not that of most, when they say `lists`; a bit each. */
@@ -200,7 +200,7 @@ static void the_list_of_most_is_the_one_that_counts (void **state)
 
 static void lists_in_another_order_are_found (void **state)
 {
-    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", LAYER_POLICY, "not in their order: t-0,t-2,t-1,t-3");
+    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH, "not in their order: t-0,t-2,t-1,t-3");
 }
 
 static void who_says_nothing_is_not_judged (void **state)

@@ -156,7 +156,7 @@ static void who_is_lost_or_done_is_not_waited_for (void **state)
     show_ended (&show, 1, ENDING_LOST, 0);
     show_received (&show, 2, (struct holding){ .state = ATTEMPT_STOPPING });
     assert_waiting (&show, "waiting for host2 to stop (0 ms of 30 s)\n");
-    show_run_ended (&show, OUTCOME_NO_REPORT, 1, TEXT_LIT ("over"));
+    show_run_ended (&show, OUTCOME_LOST, 1, TEXT_LIT ("over"));
     assert_waiting (&show, "");
     show_release (&show);
 }

@@ -262,7 +262,7 @@ static inline void chaos_verdicts (struct rng *rng, struct arena *arena, struct 
     for (uint32_t i = 0; i < n; i++)
         verdicts[i] = (struct verdict){ .host = chaos_number (rng),
                                         .outcome = (enum outcome) rng_below (rng, 9),
-                                        .layer = (enum layer) rng_below (rng, 20),
+                                        .owner = (enum owner) rng_below (rng, 20),
                                         .cause = chaos_text (rng),
                                         .next = chaos_text (rng),
                                         .phase = chaos_text (rng) };

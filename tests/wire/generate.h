@@ -55,12 +55,14 @@ static inline uint64_t generate_number (struct generator *g, uint64_t max)
     return number == 0 ? 1 : number <= max ? number : 1 + number % max;
 }
 
-/* Full values keep to the words that every version had, again for golden bytes. */
-static inline uint32_t generate_choice (struct generator *g, uint32_t max)
+/* Full values keep to the numbers that every version had, again for golden bytes; the others have a word. */
+static inline uint32_t generate_choice (struct generator *g, const struct names *names)
 {
+    uint32_t max = names->n - 1;
     if (g->mode == GENERATE_EDGE)
         return max;
-    return 1 + (uint32_t) rng_below (&g->rng, g->mode == GENERATE_FULL && max > 2 ? 2 : max);
+    uint32_t choice = 1 + (uint32_t) rng_below (&g->rng, g->mode == GENERATE_FULL && max > 2 ? 2 : max);
+    return g->mode == GENERATE_SPARSE && !names->of[choice][0] ? max : choice;
 }
 
 static inline double generate_real (struct generator *g)
@@ -99,7 +101,7 @@ static inline void generate_field (struct generator *g, const struct field *fiel
     case FIELD_U32:
         *(uint32_t *) at = (uint32_t) generate_number (g, field->max < UINT32_MAX ? field->max : UINT32_MAX);
         break;
-    case FIELD_ENUM: *(uint32_t *) at = generate_choice (g, field->names->n - 1); break;
+    case FIELD_ENUM: *(uint32_t *) at = generate_choice (g, field->names); break;
     case FIELD_U64: *(uint64_t *) at = generate_number (g, field->max); break;
     case FIELD_I64: {
         int64_t number = (int64_t) generate_number (g, field->max < INT64_MAX ? field->max : INT64_MAX);
@@ -114,9 +116,10 @@ static inline void generate_field (struct generator *g, const struct field *fiel
     }
 }
 
-/* FNV-1a, 64 bits. */
+/* FNV-1a, 64 bits. A field that was renamed keeps the values of its first name, which the golden bytes hold. */
 static inline uint64_t generate_purpose (const char *name)
 {
+    name = strcmp (name, "owner") == 0 ? "layer" : name;
     uint64_t hash = 0xcbf29ce484222325ull;
     for (; *name; name++)
         hash = (hash ^ (uint8_t) *name) * 0x100000001b3ull;

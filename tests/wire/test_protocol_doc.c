@@ -46,8 +46,13 @@ static void print_type (struct buf *out, enum field_kind kind, const struct fiel
         return;
     }
     buf_puts (out, words[kind]);
-    for (uint32_t i = 1; kind == FIELD_ENUM && i < field->names->n; i++)
-        buf_printf (out, "%s%" PRIu32 " %s", i == 1 ? ": " : ", ", i, names_of (field->names, i));
+    const char *before = ": ";
+    for (uint32_t i = 1; kind == FIELD_ENUM && i < field->names->n; i++) {
+        if (!field->names->of[i][0])
+            continue;
+        buf_printf (out, "%s%" PRIu32 " %s", before, i, names_of (field->names, i));
+        before = ", ";
+    }
 }
 
 static void print_max (struct buf *out, enum field_kind kind, uint64_t max)

@@ -145,7 +145,7 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_place *pl
     attempt->began_ms = now_ms;
     attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
     if (begin (attempt, now_ms, &err) < 0)
-        attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+        attempt_not_started (attempt, OWNER_HOST, text_of (err.text), now_ms);
     return attempt;
 }
 
@@ -156,7 +156,7 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
     if (!attempt->channel || attempt->step != STEP_RUNNING || !attempt->gate_open)
         return;
     attempt->gate_open = false;
-    attempt_time_go (attempt, clock_boot_ms ());
+    attempt_note_gate_opened (attempt, clock_boot_ms ());
     if (!channel_send_go (attempt->channel, gate, value))
         evidence_refuse (&attempt->evidence, "go could not be handed over");
     attempt_ask_for_writing (attempt);
@@ -176,13 +176,13 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
         attempt->stop_ending = ending;
         if (attempt->channel)
             channel_cut_short (attempt->channel);
-        attempt_set_problem (attempt, LAYER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
+        attempt_set_problem (attempt, OWNER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
         /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
         if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
             (void) channel_send_stop (attempt->channel, why);
     }
     if (attempt->step == STEP_FETCHING) { /* nothing runs that would have to end first */
-        attempt_not_started (attempt, LAYER_NONE, why, now_ms);
+        attempt_not_started (attempt, OWNER_NONE, why, now_ms);
         return;
     }
     assert (attempt->exec);
@@ -224,9 +224,9 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     if (attempt->closing == TASK_READ)
         attempt_table_fetched (attempt, state == FETCH_FAILED ? problem : (struct text){ 0 }, now_ms);
     else if (state == FETCH_FAILED)
-        attempt_not_started (attempt, LAYER_HOST, problem, now_ms);
+        attempt_not_started (attempt, OWNER_HOST, problem, now_ms);
     else if (begin_preparing (attempt, &err) < 0)
-        attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+        attempt_not_started (attempt, OWNER_HOST, text_of (err.text), now_ms);
     fetch_destroy (attempt->fetch);
     attempt->fetch = NULL;
 }
@@ -251,18 +251,18 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
     attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
     if (answer.missing.n && !attempt->stopping) {
         if (begin_fetching (attempt, &answer, now_ms, &err) < 0)
-            attempt_not_started (attempt, LAYER_HOST, text_of (err.text), now_ms);
+            attempt_not_started (attempt, OWNER_HOST, text_of (err.text), now_ms);
         return;
     }
     if (attempt->stopping || !answer.done) {
-        attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
+        attempt_not_started (attempt, answer.owner, answer.problem, now_ms);
         return;
     }
     attempt->python = answer.python;
     attempt->kit = answer.kit;
     attempt->loaded = answer.loaded;
     if (begin_program (attempt, now_ms, &err) < 0)
-        attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
+        attempt_not_started (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
 }
 
 static void after_awaiting (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
@@ -272,12 +272,12 @@ static void after_awaiting (struct attempt *attempt, const struct exec_end *end,
     attempt_end_task (attempt, end, &answer);
     attempt->waited = answer.waited;
     if (attempt->stopping || !answer.done) {
-        attempt_not_started (attempt, answer.layer, answer.problem, now_ms);
+        attempt_not_started (attempt, answer.owner, answer.problem, now_ms);
         return;
     }
     attempt_result (attempt)->phase = (struct text){ 0 };
     if (start_program (attempt, now_ms, &err) < 0)
-        attempt_not_started (attempt, LAYER_PROGRAM, text_of (err.text), now_ms);
+        attempt_not_started (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
 }
 
 static void after_running (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)

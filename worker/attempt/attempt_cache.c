@@ -125,7 +125,7 @@ static void take_layer (struct attempt *attempt)
     struct confine_layer layer;
     struct err err = { 0 };
     if (confine_layer_take (attempt->scratch.ptr, &attempt->arena, &layer, &err) < 0)
-        attempt_set_problem (attempt, LAYER_HOST, text_of (err.text));
+        attempt_set_problem (attempt, OWNER_HOST, text_of (err.text));
     if (layer.files == 0)
         return;
     uint32_t named = layer.files < CONFINE_LAYER_NAMES ? layer.files : CONFINE_LAYER_NAMES;
@@ -163,7 +163,7 @@ void attempt_end_stage (struct attempt *attempt)
                                "the stage that takes rights away ended without a report (%s "
                                "%" PRIu32 ")",
                                result->ending == ENDING_SIGNALLED ? "signal" : "exit status", result->code);
-    attempt_set_problem (attempt, attempt->stage.told ? attempt->stage.report.layer : LAYER_SLICEUP, problem);
+    attempt_set_problem (attempt, attempt->stage.told ? attempt->stage.report.owner : OWNER_SLICEUP, problem);
     result->ending = ENDING_NOT_STARTED;
     result->code = 0;
 }

@@ -144,9 +144,9 @@ static enum task_kind closing_task (struct attempt *attempt)
 }
 
 /* What was verified before the program is not known to be so any more. */
-static void note_unclosed (struct attempt *attempt, enum layer layer, struct text why)
+static void note_unclosed (struct attempt *attempt, enum owner owner, struct text why)
 {
-    attempt_set_problem (attempt, layer, why);
+    attempt_set_problem (attempt, owner, why);
     if (attempt->closing == TASK_AUDIT)
         attempt_result (attempt)->cache_state = text_clean (&attempt->arena, why, SENTENCE_MAX_BYTES);
 }
@@ -165,7 +165,7 @@ void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms)
     attempt_enter_phase (attempt, attempt->closing == TASK_SEAL ? "seal" : "audit");
     if (attempt_start_task (attempt, attempt->closing, &err) == 0)
         return;
-    note_unclosed (attempt, LAYER_CACHE, text_of (err.text));
+    note_unclosed (attempt, OWNER_CACHE, text_of (err.text));
     begin_reading (attempt, now_ms);
 }
 
@@ -176,7 +176,7 @@ static void after_cache (struct attempt *attempt, const struct task_answer *answ
         result->cache.storage = answer->cache.storage;
     attempt_add_findings (attempt, answer->findings.items, answer->findings.n);
     if (!answer->done)
-        note_unclosed (attempt, answer->layer, answer->problem);
+        note_unclosed (attempt, answer->owner, answer->problem);
     else if (attempt->closing == TASK_SEAL)
         result->seal = answer->seal;
     begin_reading (attempt, now_ms);

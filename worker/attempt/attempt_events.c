@@ -22,7 +22,7 @@ static void attempt_note_event (struct attempt *attempt, const struct attempt_ev
 
 void attempt_enter_phase (struct attempt *attempt, const char *name)
 {
-    attempt_time_phase (attempt, text_of (name), false, clock_boot_ms ());
+    attempt_note_phase (attempt, text_of (name), false, clock_boot_ms ());
     attempt_note_event (attempt, &(struct attempt_event){ .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });
 }
 
@@ -54,7 +54,7 @@ static bool comes_to_gate (struct attempt *attempt, const struct statement *stat
     }
     attempt->gates[attempt->gates_n++] = text_copy (&attempt->arena, statement->name);
     attempt->gate_open = true;
-    attempt_time_gate (attempt, statement->name, clock_boot_ms ());
+    attempt_note_gate (attempt, statement->name, clock_boot_ms ());
     return true;
 }
 
@@ -70,7 +70,7 @@ void attempt_take_statement (void *owner, const struct statement *statement)
     if (statement->kind == STATEMENT_GATE && !comes_to_gate (attempt, statement))
         return;
     if (statement->kind == STATEMENT_PHASE)
-        attempt_time_phase (attempt, statement->name, true, clock_boot_ms ());
+        attempt_note_phase (attempt, statement->name, true, clock_boot_ms ());
     attempt_note_event (attempt, &event);
 }
 

@@ -50,23 +50,23 @@ static struct number *slot (struct attempt *attempt, struct text name, bool paid
     return known || list->n == PHASES_MAX ? known : add (attempt, TEXT_LIT (OTHERS));
 }
 
-void attempt_time_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms)
+void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms)
 {
     settle (attempt, now_ms);
     attempt->phases.in = slot (attempt, name, of_program);
 }
 
-void attempt_time_gate (struct attempt *attempt, struct text gate, uint64_t now_ms)
+void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms)
 {
     struct number *before = attempt->phases.in;
     struct arena scratch = { 0 };
     struct text name = text_clip (text_format (&scratch, GATE_PREFIX "%.*s", TEXT_ARG (gate)), WORD_MAX_BYTES);
-    attempt_time_phase (attempt, name, true, now_ms);
+    attempt_note_phase (attempt, name, true, now_ms);
     attempt->phases.before_gate = before;
     arena_release (&scratch);
 }
 
-void attempt_time_go (struct attempt *attempt, uint64_t now_ms)
+void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms)
 {
     settle (attempt, now_ms);
     if (attempt->phases.before_gate)

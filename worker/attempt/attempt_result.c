@@ -44,7 +44,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     attempt_take_survey (attempt);
     add_containment (attempt);
     if (attempt->evidence.complaint.len)
-        attempt_set_problem (attempt, LAYER_NONE, attempt->evidence.complaint);
+        attempt_set_problem (attempt, OWNER_NONE, attempt->evidence.complaint);
     struct buf why;
     buf_init (&why, ERR_TEXT_BYTES);
     if (!record_check (&result_record, result, &why)) {
@@ -52,16 +52,16 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
         struct result poor = { .key = result->key, .ending = result->ending, .code = result->code, .spoke = true };
         *result = poor;
         struct text problem = text_format (&attempt->arena, "the evidence was not kept: %s", buf_c (&why));
-        attempt_set_problem (attempt, LAYER_SLICEUP, problem);
+        attempt_set_problem (attempt, OWNER_SLICEUP, problem);
     }
     buf_release (&why);
     attempt->step = STEP_ENDED;
 }
 
-void attempt_not_started (struct attempt *attempt, enum layer layer, struct text problem, uint64_t now_ms)
+void attempt_not_started (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms)
 {
     attempt_result (attempt)->ending = attempt->stopping ? attempt->stop_ending : ENDING_NOT_STARTED;
-    attempt_set_problem (attempt, layer, problem);
+    attempt_set_problem (attempt, owner, problem);
     attempt_finish (attempt, now_ms);
 }
 
@@ -84,5 +84,5 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
     if (end->peak_bytes > result->peak_bytes)
         result->peak_bytes = end->peak_bytes;
     if (end->unkillable)
-        attempt_set_problem (attempt, LAYER_HOST, unkillable_text (attempt, end->unkillable));
+        attempt_set_problem (attempt, OWNER_HOST, unkillable_text (attempt, end->unkillable));
 }

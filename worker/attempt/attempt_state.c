@@ -19,14 +19,14 @@ struct result *attempt_result (struct attempt *attempt)
     return &attempt->evidence.result;
 }
 
-void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem)
+void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text problem)
 {
     struct result *result = attempt_result (attempt);
     if (result->problem.len)
         return; /* the first one is the cause */
     result->problem = text_clean (&attempt->arena, problem, SENTENCE_MAX_BYTES);
-    if (result->layer == LAYER_NONE)
-        result->layer = layer;
+    if (result->owner == OWNER_NONE)
+        result->owner = owner;
 }
 
 void attempt_add_note (struct attempt *attempt, const char *source, struct text text)

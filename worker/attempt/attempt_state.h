@@ -80,7 +80,7 @@ struct attempt {
 /* attempt_state.c */
 struct result *attempt_result (struct attempt *attempt);
 /* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
-void attempt_set_problem (struct attempt *attempt, enum layer layer, struct text problem);
+void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text problem);
 /* Once the program is over: until then its own notes grow. */
 void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
 
@@ -96,9 +96,9 @@ void attempt_table_fetched (struct attempt *attempt, struct text problem, uint64
 void attempt_stop_reading (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_phases.c */
-void attempt_time_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms);
-void attempt_time_gate (struct attempt *attempt, struct text gate, uint64_t now_ms);
-void attempt_time_go (struct attempt *attempt, uint64_t now_ms);
+void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms);
+void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms);
+void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms);
 void attempt_time_end (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_events.c */
@@ -123,7 +123,7 @@ void attempt_add_findings (struct attempt *attempt, const struct finding *items,
 
 /* attempt_result.c */
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
-void attempt_not_started (struct attempt *attempt, enum layer layer, struct text problem, uint64_t now_ms);
+void attempt_not_started (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
 void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 #endif

@@ -140,7 +140,7 @@ int cache_task_prepare (const struct task_place *place, const struct cache_acces
     if (rc == 0)
         rc = point_at (place, dir, arena, &err);
     if (rc < 0)
-        task_fail (answer, arena, LAYER_CACHE, &err);
+        task_fail (answer, arena, OWNER_CACHE, &err);
     if (reader && (rc < 0 || access->token))
         answer->cache_state = rc < 0 ? answer->problem : TEXT_LIT ("verified");
     return rc;
@@ -152,7 +152,7 @@ void cache_task_seal (const struct cache_access *access, struct arena *arena, st
     if (cache_seal (access, &answer->seal, arena, &err) == 0)
         answer->done = true;
     else
-        task_fail (answer, arena, LAYER_CACHE, &err);
+        task_fail (answer, arena, OWNER_CACHE, &err);
 }
 
 void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer)
@@ -162,7 +162,7 @@ void cache_task_audit (const struct cache_access *access, struct arena *arena, s
     if (name_storage (access, arena, answer, &err) ||
         audit_generation (access->frontend_root, access->token, access->sha256, AUDIT_SAMPLE, draw_seed (), arena,
                           &found, &err)) {
-        task_fail (answer, arena, LAYER_CACHE, &err);
+        task_fail (answer, arena, OWNER_CACHE, &err);
         return;
     }
     take_findings (&found, arena, answer);

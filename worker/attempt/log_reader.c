@@ -118,7 +118,7 @@ void log_reader_task (const struct msg_run *run, const struct task_order *reques
         answer->missing.items = arena_array (arena, 1, sizeof *answer->missing.items);
         answer->missing.items[answer->missing.n++] = run->signatures.sha256;
     } else if (read_log (run, request, directory, buf_as_text (&bytes), arena, answer, &err) < 0) {
-        task_fail (answer, arena, LAYER_SLICEUP, &err);
+        task_fail (answer, arena, OWNER_SLICEUP, &err);
     }
     buf_release (&bytes);
 }

@@ -24,7 +24,7 @@ struct task_order {
 struct task_answer {
     bool done;           /* everything that was to be done holds */
     struct text problem; /* not done: one sentence, and who owns it */
-    enum layer layer;
+    enum owner owner;
     struct text python;            /* PREPARE: of the restored environment, when the rung needs it */
     struct text kit;               /* PREPARE: folder of its files; empty: they lie where the plan has them */
     LIST_OF (struct text) missing; /* PREPARE and READ, not done: sha256 of files that have to be fetched first */

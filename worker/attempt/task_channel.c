@@ -15,7 +15,7 @@ enum { ANSWER_MAX_BYTES = 128 * 1024 + INTERPRETER_BYTES_MAX };
 static const struct field answer_fields[] = {
     F_BOOL (1, struct task_answer, done),
     F_TEXT (2, struct task_answer, problem, SENTENCE_MAX_BYTES),
-    F_ENUM (3, struct task_answer, layer, &layer_names),
+    F_ENUM (3, struct task_answer, owner, &owner_names),
     F_TEXT (4, struct task_answer, python, PATH_MAX_BYTES),
     F_TEXT (5, struct task_answer, cache_state, SENTENCE_MAX_BYTES),
     F_RECORD (6, struct task_answer, seal, &seal_record),
@@ -117,11 +117,11 @@ int task_channel_get_order (int fd, struct buf *bytes, struct arena *arena, stru
 
 /* ---- the answer ---- */
 
-int task_fail (struct task_answer *answer, struct arena *arena, enum layer layer, const struct err *err)
+int task_fail (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err)
 {
     struct text problem = text_of (err->text);
     struct buf escaped;
-    answer->layer = layer;
+    answer->owner = owner;
     buf_init (&escaped, 8 * ERR_TEXT_BYTES);
     if (!text_is_utf8 (problem)) /* a path in it was cut, or is none that an answer may hold */
         buf_escaped (&escaped, problem, 0);

@@ -42,14 +42,14 @@ static int find_environment (const struct msg_run *run, struct arena *arena, str
     char path[PATH_MAX];
     struct err err = { 0 };
     if (environment_path (&run->pins, path, sizeof path, &err) < 0)
-        return task_fail (answer, arena, LAYER_BUNDLE, &err);
+        return task_fail (answer, arena, OWNER_BUNDLE, &err);
     answer->python = text_format (arena, "%s/bin/python", path);
     struct text complete = text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path);
     if (access (answer->python.ptr, X_OK) == 0 && access (complete.ptr, R_OK) == 0)
         return 0;
     err_set (&err, ERR_STATE, "there is no complete environment at %s; the rung that restores it has to pass first",
              path);
-    return task_fail (answer, arena, LAYER_BUNDLE, &err);
+    return task_fail (answer, arena, OWNER_BUNDLE, &err);
 }
 
 static int find_kit (const struct msg_run *run, const char *directory, struct arena *arena, struct task_answer *answer)
@@ -59,7 +59,7 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     struct err err = { 0 };
     kit_list_of (run, &files);
     if (kit_find (&files, directory, arena, &kit, &err) < 0)
-        return task_fail (answer, arena, LAYER_HOST, &err);
+        return task_fail (answer, arena, OWNER_HOST, &err);
     answer->kit = kit.folder;
     answer->missing.items = arena_array (arena, kit.missing.n + WHEELS_MAX, sizeof *answer->missing.items);
     for (uint32_t i = 0; i < kit.missing.n; i++)
@@ -83,7 +83,7 @@ static int find_wheels (const struct msg_run *run, const char *directory, struct
     if (!wheels_are_needed (run) || is_complete (run, arena))
         return 0;
     if (wheels_find (run, directory, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
-        return task_fail (answer, arena, LAYER_HOST, &err);
+        return task_fail (answer, arena, OWNER_HOST, &err);
     answer->missing.n += missing_n;
     return 0;
 }
@@ -92,7 +92,7 @@ static int find_interpreters (const struct msg_run *run, struct arena *arena, st
 {
     struct err err = { 0 };
     if (interpreter_is_needed (run) && interpreter_paths (run, arena, &answer->loaded, &err) < 0)
-        return task_fail (answer, arena, LAYER_HOST, &err);
+        return task_fail (answer, arena, OWNER_HOST, &err);
     return 0;
 }
 
@@ -117,7 +117,7 @@ static void wait_for_device (const struct task_order *order, struct arena *arena
 {
     answer->done = device_wait (&fact_roots_real, order->device_wait_ms, arena, &answer->waited, &answer->problem) == 0;
     if (!answer->done)
-        answer->layer = LAYER_DEVICE;
+        answer->owner = OWNER_DEVICE;
 }
 
 static void work (enum task_kind kind, const struct task_place *place, const struct task_order *order,

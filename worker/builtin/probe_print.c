@@ -110,7 +110,7 @@ static void add_verdict (const struct probe_report *report, const char *plugin, 
         buf_puts (out, report->client ? "works: " : "loads (no client was made): ");
         buf_escaped (out, text_of (plugin), 0);
     } else {
-        buf_printf (out, "does not work (%s): ", names_of (&layer_names, report->layer));
+        buf_printf (out, "does not work (%s): ", names_of (&owner_names, report->owner));
         buf_escaped (out, report->sentence, 0);
         buf_puts (out, "; next: ");
         buf_escaped (out, report->next, 0);
@@ -189,14 +189,14 @@ static json_t *json_failure (const struct probe_report *report)
     if (report->end == PROBE_WORKS)
         return json_null ();
     const char *step = report->steps_n ? names_of (&stage_names, report->steps[report->steps_n - 1].stage) : "start";
-    return json_pack ("{s:s, s:s, s:s, s:o, s:o, s:o}", "step", step, "call", report->call, "layer",
-                      names_of (&layer_names, report->layer), "sentence", json_clean (report->sentence), "next",
+    return json_pack ("{s:s, s:s, s:s, s:o, s:o, s:o}", "step", step, "call", report->call, "owner",
+                      names_of (&owner_names, report->owner), "sentence", json_clean (report->sentence), "next",
                       json_clean (report->next), "printed", json_clean (buf_as_text (&report->output)));
 }
 
 int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err)
 {
-    json_t *all = json_pack ("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:o}", "schema", "sliceup.probe/1", "plugin",
+    json_t *all = json_pack ("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:o}", "schema", "sliceup.probe/2", "plugin",
                              json_clean (text_of (plugin)), "works", report->end == PROBE_WORKS, "client",
                              report->client, "steps", json_steps (report), "found", json_findings (report), "notes",
                              json_notes (report), "peak_bytes", (json_int_t) report->peak_bytes, "failure",

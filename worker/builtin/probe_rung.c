@@ -257,7 +257,7 @@ static int say_report (struct probe *probe)
         protocol_writer_done (probe->writer);
         return EXIT_WORKS;
     }
-    protocol_writer_failure (probe->writer, report->layer, report->sentence);
+    protocol_writer_failure (probe->writer, report->owner, report->sentence);
     fprintf (stderr, "sliceup-worker probe: %.*s; next: %.*s\n", TEXT_ARG (report->sentence), TEXT_ARG (report->next));
     return EXIT_FAILS;
 }
@@ -278,7 +278,7 @@ int probe_rung (void)
     int status = run (&probe, &err);
     if (status == EXIT_NOT_TRIED && probe.writer)
         protocol_writer_failure (probe.writer,
-                                 err.code == ERR_PARSE || err.code == ERR_USAGE ? LAYER_POLICY : LAYER_HOST,
+                                 err.code == ERR_PARSE || err.code == ERR_USAGE ? OWNER_LAUNCH : OWNER_HOST,
                                  text_of (err.text));
     if (status == EXIT_NOT_TRIED)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);

@@ -38,7 +38,7 @@ struct survey {
     bool writable;
     bool reads; /* this host never writes in this run: room is not needed */
     struct survey_protected protected;
-    enum layer layer; /* of a failure */
+    enum owner owner; /* of a failure */
     struct arena arena;
 };
 
@@ -110,7 +110,7 @@ static int measure_room (struct survey *survey, struct err *err)
     bool few = at.f_files > 0 && at.f_favail < FREE_MIN_INODES;
     if (!survey->writable || survey->reads || (free_bytes >= (uint64_t) FREE_MIN_MIB << 20 && !few))
         return 0;
-    survey->layer = LAYER_HOST;
+    survey->owner = OWNER_HOST;
     return err_set (err, ERR_LIMIT,
                     "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64
                     " files are free, at least %d and %d are needed; free some room, `sliceup cache gc` knows how",
@@ -239,7 +239,7 @@ static int check_orders (struct survey *survey, struct err *err)
 
 int survey_main (int argc, char **argv)
 {
-    struct survey survey = { .layer = LAYER_CACHE };
+    struct survey survey = { .owner = OWNER_CACHE };
     struct err err = { 0 };
     if (read_line (&survey, argc, argv) < 0)
         return usage ();
@@ -248,7 +248,7 @@ int survey_main (int argc, char **argv)
     if (rc == 0)
         rc = look (&survey, &err);
     if (rc < 0 && survey.writer)
-        protocol_writer_failure (survey.writer, survey.layer, text_of (err.text));
+        protocol_writer_failure (survey.writer, survey.owner, text_of (err.text));
     else if (rc == 0)
         protocol_writer_done (survey.writer);
     struct err unsaid = { 0 };

@@ -29,8 +29,7 @@ MAX_LINE = 64 * 1024
 MAX_TEXT = 4096
 MAX_NAME = 255
 
-LAYERS = ("host", "device", "launch-policy", "bundle", "frontend", "cache", "compiler",
-          "collective", "program", "platform", "unknown")
+OWNERS = ("host", "device", "launch", "bundle", "cache", "compiler", "peer", "program", "platform", "unknown")
 DURABILITIES = ("stable", "rerun", "recheck")
 POLICY_PREFIXES = ("XLA_", "LIBTPU_", "JAX_", "TPU_", "PJRT_", "PT_XLA_", "MEGASCALE_")
 COUNTERS = ("compile_requests", "cache_hits", "cache_misses", "executions",
@@ -38,11 +37,11 @@ COUNTERS = ("compile_requests", "cache_hits", "cache_misses", "executions",
 
 
 class Failure(Exception):
-    """The canary knows what went wrong and which layer owns it."""
+    """The canary knows what went wrong and who owns it."""
 
-    def __init__(self, layer, text):
+    def __init__(self, owner, text):
         super().__init__(text)
-        self.layer = layer
+        self.owner = owner
 
 
 class Stopped(Exception):
@@ -251,9 +250,9 @@ class Canary:
     def fact(self, name, value):
         self.say("fact", name=name, value=clean(value))
 
-    def failure(self, layer, text):
+    def failure(self, owner, text):
         self.failed = True
-        self.say("failure", layer=layer, text=clean(text))
+        self.say("failure", layer=owner, text=clean(text))
 
     def done(self):
         self.say("done", nonce=self.attempt["nonce"])
@@ -271,7 +270,7 @@ def connect():
 
 
 def run(body, classify=None):
-    """Runs body(canary) to its end and leaves the process; classify(error) names an error's layer."""
+    """Runs body(canary) to its end and leaves the process; classify(error) names an error's owner."""
     try:
         canary = connect()
         body(canary)
@@ -287,11 +286,11 @@ def run(body, classify=None):
 
 
 def tell_failure(canary, error, classify):
-    layer = getattr(error, "layer", None) or (classify(error) if classify else "unknown")
+    owner = getattr(error, "owner", None) or (classify(error) if classify else "unknown")
     text = f"{error}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
     try:
         if canary:
-            canary.failure(layer, text)
+            canary.failure(owner, text)
     except (OSError, ProtocolError):
         print("the worker is gone, the failure could not be told", file=sys.stderr)
 

@@ -252,7 +252,7 @@ void protected_find (const struct msg_run *run, const struct command_place *plac
                      struct arena *arena, struct confine_more *out)
 {
     const struct finding_out find = { run, arena, out };
-    const char *self = self_file (arena);
+    const char *self = self_executable_path (arena);
     *out = (struct confine_more){ .n = 0 };
     add (&find, text_copy (arena, place->directory).ptr);
     for (uint32_t i = 0; i < sizeof place->trusted / sizeof place->trusted[0]; i++)

@@ -78,27 +78,27 @@ int build_clear (const struct build *build, struct err *err)
  * and a connection that failed also ends in "No matching distribution". */
 struct reading {
     const char *text;
-    enum layer layer;
+    enum owner owner;
     const char *meaning;
 };
 static const struct reading readings[] = {
-    { "DO NOT MATCH THE HASHES", LAYER_BUNDLE, "a downloaded package does not have the pinned sha256" },
-    { "No space left on device", LAYER_HOST, "the disk is full" },
-    { "Disk quota exceeded", LAYER_HOST, "the disk quota is used up" },
-    { "ensurepip is not available", LAYER_HOST, "this Python has no venv; install the system's python3-venv package" },
-    { "No module named venv", LAYER_HOST, "this Python has no venv; install the system's python3-venv package" },
-    { "CERTIFICATE_VERIFY_FAILED", LAYER_PLATFORM,
+    { "DO NOT MATCH THE HASHES", OWNER_BUNDLE, "a downloaded package does not have the pinned sha256" },
+    { "No space left on device", OWNER_HOST, "the disk is full" },
+    { "Disk quota exceeded", OWNER_HOST, "the disk quota is used up" },
+    { "ensurepip is not available", OWNER_HOST, "this Python has no venv; install the system's python3-venv package" },
+    { "No module named venv", OWNER_HOST, "this Python has no venv; install the system's python3-venv package" },
+    { "CERTIFICATE_VERIFY_FAILED", OWNER_PLATFORM,
       "the package index shows a certificate that this host does not trust" },
-    { "ProxyError", LAYER_PLATFORM, "the proxy to the package index does not answer" },
-    { "NewConnectionError", LAYER_PLATFORM, "the package index cannot be reached from this host" },
-    { "NameResolutionError", LAYER_PLATFORM, "the name of the package index does not resolve on this host" },
-    { "ConnectTimeoutError", LAYER_PLATFORM, "the package index cannot be reached from this host (timeout)" },
-    { "ReadTimeoutError", LAYER_PLATFORM, "the package index stopped answering" },
-    { "Max retries exceeded", LAYER_PLATFORM, "the package index cannot be reached from this host" },
-    { "after connection broken by", LAYER_PLATFORM, "the connection to the package index breaks" },
-    { "No matching distribution found", LAYER_BUNDLE,
+    { "ProxyError", OWNER_PLATFORM, "the proxy to the package index does not answer" },
+    { "NewConnectionError", OWNER_PLATFORM, "the package index cannot be reached from this host" },
+    { "NameResolutionError", OWNER_PLATFORM, "the name of the package index does not resolve on this host" },
+    { "ConnectTimeoutError", OWNER_PLATFORM, "the package index cannot be reached from this host (timeout)" },
+    { "ReadTimeoutError", OWNER_PLATFORM, "the package index stopped answering" },
+    { "Max retries exceeded", OWNER_PLATFORM, "the package index cannot be reached from this host" },
+    { "after connection broken by", OWNER_PLATFORM, "the connection to the package index breaks" },
+    { "No matching distribution found", OWNER_BUNDLE,
       "a pinned version is not to be had as a wheel for this Python and machine" },
-    { "Permission denied", LAYER_HOST, "a file may not be written" },
+    { "Permission denied", OWNER_HOST, "a file may not be written" },
 };
 
 /* The last line that pip marked as an error, or just the last one. */
@@ -118,14 +118,14 @@ static struct text last_words (struct text output)
     return best.len ? best : last;
 }
 
-static int explain (const char *what, struct text output, int status, enum layer *layer, struct err *err)
+static int explain (const char *what, struct text output, int status, enum owner *owner, struct err *err)
 {
     const char *meaning = "it failed";
     struct buf words;
-    *layer = LAYER_BUNDLE;
+    *owner = OWNER_BUNDLE;
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
         if (text_find (output, text_of (readings[i].text), NULL)) {
-            *layer = readings[i].layer;
+            *owner = readings[i].owner;
             meaning = readings[i].meaning;
             break;
         }
@@ -137,20 +137,20 @@ static int explain (const char *what, struct text output, int status, enum layer
 }
 
 static int run (const struct build *build, const char *what, const char *const argv[], uint64_t limit_ms,
-                enum layer *layer, struct err *err)
+                enum owner *owner, struct err *err)
 {
     struct subprocess subprocess = {
         .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd
     };
     struct buf output;
     int status, rc;
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     buf_init (&output, OUTPUT_BYTES_MAX);
     rc = subprocess_run (&subprocess, &output, &status, err);
     if (rc)
         err_prefix (err, "%s", what);
     else if (status)
-        rc = explain (what, buf_as_text (&output), status, layer, err);
+        rc = explain (what, buf_as_text (&output), status, owner, err);
     buf_release (&output);
     return rc;
 }
@@ -195,7 +195,7 @@ static int begin (const struct build *build, char copy[PATH_MAX_BYTES + 1], stru
     return rc;
 }
 
-int build_run (const struct build *build, enum layer *layer, struct err *err)
+int build_run (const struct build *build, enum owner *owner, struct err *err)
 {
     char copy[PATH_MAX_BYTES + 1], python[PATH_MAX_BYTES + 1];
     /* -I: variables and folders of the caller's Python do not reach into the build. */
@@ -224,10 +224,10 @@ int build_run (const struct build *build, enum layer *layer, struct err *err)
                           "--find-links",
                           build->wheels,
                           NULL };
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     if (join (build->path, "/bin/python", python, err) || begin (build, copy, err))
         return -1;
-    if (run (build, "python -m venv", venv, VENV_LIMIT_MS, layer, err))
+    if (run (build, "python -m venv", venv, VENV_LIMIT_MS, owner, err))
         return -1;
-    return run (build, "pip install", pip, PIP_LIMIT_MS, layer, err);
+    return run (build, "pip install", pip, PIP_LIMIT_MS, owner, err);
 }

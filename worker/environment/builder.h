@@ -21,8 +21,8 @@ struct build {
 /* Removes what is left of an unfinished build at `path`; nothing there is fine. A folder that no build of ours began is
  * refused: it may be somebody's. */
 int build_clear (const struct build *build, struct err *err);
-/* venv, then the pins. On error `*layer` says whose affair it is: BUNDLE (a pin cannot be had, another hash), PLATFORM
+/* venv, then the pins. On error `*owner` says whose affair it is: BUNDLE (a pin cannot be had, another hash), PLATFORM
  * (no connection to the package index), HOST (disk, interpreter without venv, took too long). */
-int build_run (const struct build *build, enum layer *layer, struct err *err);
+int build_run (const struct build *build, enum owner *owner, struct err *err);
 
 #endif

@@ -17,7 +17,7 @@
 enum { LOCK_LIMIT_MS = 2 * 60 * 60 * 1000, MARKER_BYTES_MAX = 256, DIFFERENCES_BYTES_MAX = 1600 };
 enum { EXIT_AS_PINNED = 0, EXIT_NOT_AS_PINNED = 1, EXIT_WRONG_USAGE = 2 };
 
-typedef int step_fn (struct restore *restore, enum layer *layer, struct err *err);
+typedef int step_fn (struct restore *restore, enum owner *owner, struct err *err);
 
 /* ---- read: the pins and the place ---- */
 
@@ -36,15 +36,15 @@ static int check_pins_digest (struct restore *restore, struct err *err)
     return 0;
 }
 
-static int step_read (struct restore *restore, enum layer *layer, struct err *err)
+static int step_read (struct restore *restore, enum owner *owner, struct err *err)
 {
-    *layer = LAYER_BUNDLE;
+    *owner = OWNER_BUNDLE;
     buf_init (&restore->pins_bytes, REQUIREMENTS_BYTES_MAX);
     if (file_read (restore->pins_path, &restore->pins_bytes, err) || check_pins_digest (restore, err) ||
         requirements_parse (buf_as_text (&restore->pins_bytes), restore->pins_path, &restore->arena, &restore->pins,
                             err))
         return -1;
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     if (environment_python (restore->python, restore->version, err) ||
         environment_place (text_of (restore->env_dir), restore->version, restore->path, sizeof restore->path, err) ||
         environment_site (restore->path, restore->version, restore->site, sizeof restore->site, err))
@@ -74,10 +74,10 @@ static int make_parent (const struct restore *restore, struct err *err)
     return folder_make (parent, 0755, err);
 }
 
-static int step_lock (struct restore *restore, enum layer *layer, struct err *err)
+static int step_lock (struct restore *restore, enum owner *owner, struct err *err)
 {
     char path[PATH_MAX_BYTES + 8];
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     if (restore->only_check) /* nothing is made, so nothing is kept from others */
         return 0;
     snprintf (path, sizeof path, "%s.lock", restore->path);
@@ -147,10 +147,10 @@ static void let_others_look (struct restore *restore)
     restore->lock = -1;
 }
 
-static int step_check (struct restore *restore, enum layer *layer, struct err *err)
+static int step_check (struct restore *restore, enum owner *owner, struct err *err)
 {
     struct stat st;
-    *layer = LAYER_BUNDLE;
+    *owner = OWNER_BUNDLE;
     if (lstat (restore->marker, &st) == 0) {
         let_others_look (restore);
         return check_marker (restore, err);
@@ -164,23 +164,23 @@ static int step_check (struct restore *restore, enum layer *layer, struct err *e
         restore->built = true;
         return 0;
     }
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     return err_errno (err, ERR_IO, "cannot look at %.300s", restore->marker);
 }
 
 /* ---- build, verify, complete ---- */
 
-static int step_build (struct restore *restore, enum layer *layer, struct err *err)
+static int step_build (struct restore *restore, enum owner *owner, struct err *err)
 {
     struct build build = { .path = restore->path,
                            .python = restore->python,
                            .pins = buf_as_text (&restore->pins_bytes),
                            .wheels = restore->wheels,
                            .lock_fd = restore->lock };
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     if (!restore->built)
         return 0;
-    return build_clear (&build, err) ? -1 : build_run (&build, layer, err);
+    return build_clear (&build, err) ? -1 : build_run (&build, owner, err);
 }
 
 static int refuse_differences (struct restore *restore, struct buf *differences, struct err *err)
@@ -219,17 +219,17 @@ static int verify_files (struct restore *restore, struct err *err)
     return rc;
 }
 
-static int step_verify (struct restore *restore, enum layer *layer, struct err *err)
+static int step_verify (struct restore *restore, enum owner *owner, struct err *err)
 {
-    *layer = LAYER_BUNDLE;
+    *owner = OWNER_BUNDLE;
     return verify_versions (restore, err) ? -1 : verify_files (restore, err);
 }
 
 /* The marker promises that the packages are there, so they reach the disk before it does. */
-static int step_complete (struct restore *restore, enum layer *layer, struct err *err)
+static int step_complete (struct restore *restore, enum owner *owner, struct err *err)
 {
     char line[DIGEST_HEX_BYTES + 1];
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     if (!restore->built)
         return 0;
     int fd = open (restore->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -246,9 +246,9 @@ static int step_complete (struct restore *restore, enum layer *layer, struct err
 }
 
 /* Those that came with this run are of no further use; a folder that somebody named by hand is theirs. */
-static int step_clear (struct restore *restore, enum layer *layer, struct err *err)
+static int step_clear (struct restore *restore, enum owner *owner, struct err *err)
 {
-    *layer = LAYER_HOST;
+    *owner = OWNER_HOST;
     if (!restore->built || !restore->wheels || protocol_writer_by_hand (restore->writer))
         return 0;
     return folder_remove (restore->wheels, err);
@@ -308,9 +308,9 @@ static int order_from_words (struct restore *restore, int argc, char **argv)
     return restore->pins_path && restore->env_dir && optind == argc ? -1 : usage (stderr);
 }
 
-static int order_from_attempt (struct restore *restore, enum layer *layer, struct err *err)
+static int order_from_attempt (struct restore *restore, enum owner *owner, struct err *err)
 {
-    *layer = LAYER_SLICEUP;
+    *owner = OWNER_SLICEUP;
     restore->pins_path = protocol_writer_arg (restore->writer, "pins");
     restore->pins_sha256 = protocol_writer_arg (restore->writer, "pins_sha256");
     restore->env_dir = protocol_writer_arg (restore->writer, "env_dir");
@@ -325,13 +325,13 @@ static int order_from_attempt (struct restore *restore, enum layer *layer, struc
     return 0;
 }
 
-static int run_steps (struct restore *restore, enum layer *layer, struct err *err)
+static int run_steps (struct restore *restore, enum owner *owner, struct err *err)
 {
-    if (!protocol_writer_by_hand (restore->writer) && order_from_attempt (restore, layer, err))
+    if (!protocol_writer_by_hand (restore->writer) && order_from_attempt (restore, owner, err))
         return -1;
     for (int i = 0; i < STEPS; i++) {
         protocol_writer_phase (restore->writer, steps[i].phase);
-        if (steps[i].run (restore, layer, err))
+        if (steps[i].run (restore, owner, err))
             return -1;
     }
     return 0;
@@ -349,12 +349,12 @@ static struct text sentence_of (struct restore *restore, const struct err *err)
 static int run (struct restore *restore)
 {
     struct err err = { 0 };
-    enum layer layer = LAYER_UNKNOWN;
-    int failed = run_steps (restore, &layer, &err);
+    enum owner owner = OWNER_UNKNOWN;
+    int failed = run_steps (restore, &owner, &err);
     struct text sentence = sentence_of (restore, &err);
     if (failed) {
         restore_say_found (restore);
-        protocol_writer_failure (restore->writer, layer, sentence);
+        protocol_writer_failure (restore->writer, owner, sentence);
     } else
         restore_say_all (restore);
     if (failed)

@@ -124,7 +124,7 @@ static void name_it (struct search *search, const char *pid, struct holder *hold
     if (!len && fits (snprintf (path, sizeof path, "%s/%s/comm", search->roots->proc, pid), sizeof path))
         len = read_start (path, raw); /* it has ended, or wrote over its arguments */
     struct text line = { raw, (uint32_t) len };
-    holder->command = shown_command (search->arena, line, HOLDER_COMMAND_BYTES);
+    holder->command = command_line_for_display (search->arena, line, HOLDER_COMMAND_BYTES);
     holder->program = shown_program (search->arena, line);
 }
 

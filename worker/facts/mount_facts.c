@@ -54,7 +54,8 @@ static void add_folder (struct fact_list *list, const char *mount_name, const ch
     }
     bool known = storage_mount (folder, mount, sizeof mount, &err) == 0;
     fact_add (list, mount_name,
-              known ? shown_mount (&list->arena, mount) : text_format (&list->arena, "unreadable (%.200s)", err.text));
+              known ? mount_for_display (&list->arena, mount)
+                    : text_format (&list->arena, "unreadable (%.200s)", err.text));
     fact_add (list, room_name, room_of (folder));
 }
 

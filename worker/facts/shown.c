@@ -33,7 +33,7 @@ static uint32_t kind_len (struct text source)
     return len;
 }
 
-struct text shown_mount (struct arena *arena, const char *mount)
+struct text mount_for_display (struct arena *arena, const char *mount)
 {
     const char *blank = strrchr (mount, ' ');
     struct text source = text_of (blank ? blank + 1 : mount);
@@ -57,19 +57,19 @@ static bool next_word (struct text *rest, struct text *word)
 /* An option without a value of its own: the next word is its value. */
 static bool asks_for_secret (struct text word)
 {
-    return word.len > 1 && word.ptr[0] == '-' && !memchr (word.ptr, '=', word.len) && secret_by_name (word);
+    return word.len > 1 && word.ptr[0] == '-' && !memchr (word.ptr, '=', word.len) && name_is_of_secret (word);
 }
 
 static void add_word (struct arena *arena, struct buf *line, struct text word)
 {
     const char *sign = memchr (word.ptr, '=', word.len);
     struct text name = { word.ptr, sign ? (uint32_t) (sign - word.ptr) : 0 };
-    bool secret = sign && secret_by_name (name);
+    bool secret = sign && name_is_of_secret (name);
     buf_text (line, shown_value (arena, secret ? name : word));
     buf_puts (line, secret ? "=" HIDDEN : "");
 }
 
-struct text shown_command (struct arena *arena, struct text raw, uint32_t max_bytes)
+struct text command_line_for_display (struct arena *arena, struct text raw, uint32_t max_bytes)
 {
     struct buf line;
     struct text word;

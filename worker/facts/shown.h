@@ -12,10 +12,10 @@ struct text shown_value (struct arena *arena, struct text value);
 /* `mount`: "<type> <options> <source>". "ext4 rw /dev/nvme1n1p2" becomes "ext4 rw /dev/nvme": disks are numbered in the
  * order in which they were found, which is another one on the next boot and on the next host, and names of volumes may
  * be the host's own. So of a device the kind alone is shown, of a server the whole address. */
-struct text shown_mount (struct arena *arena, const char *mount);
+struct text mount_for_display (struct arena *arena, const char *mount);
 /* `raw`: arguments, parted by NULs or blanks, as in /proc/<pid>/cmdline. "--token=x", "--token x" and "TOKEN=x" lose
  * the x. */
-struct text shown_command (struct arena *arena, struct text raw, uint32_t max_bytes);
+struct text command_line_for_display (struct arena *arena, struct text raw, uint32_t max_bytes);
 /* The program's own name: of the first word the last part of its path. */
 struct text shown_program (struct arena *arena, struct text raw);
 

@@ -32,7 +32,7 @@ void self_begin (const char *argv0)
     (void) prctl (PR_SET_NAME, "sliceup-worker"); /* the kernel knows the number of a descriptor */
 }
 
-const char *self_file (struct arena *arena)
+const char *self_executable_path (struct arena *arena)
 {
     char path[PATH_MAX];
     if (pieces_n)

@@ -21,7 +21,7 @@ void self_begin (const char *argv0);
 /* `argv`, argv[0] included and NULL at its end, is borrowed; what is made lives in the arena. */
 struct self_start self_again (char *const *argv, struct arena *arena);
 /* The file that this program came from; NULL: not known. In the arena. Something else may lie there by now. */
-const char *self_file (struct arena *arena);
+const char *self_executable_path (struct arena *arena);
 /* The image's descriptors; false: there is none. */
 bool self_image (int *first, int *n);
 /* In a new process that executes what self_again gave. Async-signal-safe. */

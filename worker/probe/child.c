@@ -52,7 +52,7 @@ void probe_child (const char *path, bool client, char *const *options)
         _exit (EXIT_NOT_READY);
     while (options[n] && n < OPTIONS_MAX) {
         if (option_read (options[n], &values[n], &err) < 0) {
-            reporter_wrong (LAYER_POLICY, "%s", err.text);
+            reporter_wrong (OWNER_LAUNCH, "%s", err.text);
             _exit (EXIT_WRONG);
         }
         n++;

@@ -14,7 +14,7 @@ static int create (struct client *client, const struct pjrt_named_value *options
     if (plugin_call (client->plugin, PJRT_CLIENT_CREATE, &create) < 0)
         return -1;
     if (!create.client)
-        return reporter_wrong (LAYER_BUNDLE, "it says that it made a client, and gives none");
+        return reporter_wrong (OWNER_BUNDLE, "it says that it made a client, and gives none");
     client->client = create.client;
     return 0;
 }
@@ -29,7 +29,7 @@ static int tell_text (struct client *client, size_t slot, void *object, const ch
         return -1;
     struct text text = plugin_text (client->plugin, get.text, get.text_size, max);
     if (!text.len || (text.len < get.text_size && text.len < max))
-        return reporter_wrong (LAYER_BUNDLE, "its %s has %zu bytes, of which %u can be read", name, get.text_size,
+        return reporter_wrong (OWNER_BUNDLE, "its %s has %zu bytes, of which %u can be read", name, get.text_size,
                                text.len);
     reporter_is (name, text);
     return 0;
@@ -58,7 +58,7 @@ static int tell_platform (struct client *client)
         get_number (client, PJRT_CLIENT_PROCESS_INDEX, client->client, &index) < 0)
         return -1;
     if (!is_process (index))
-        return reporter_wrong (LAYER_BUNDLE, "it says that this is process %d", index);
+        return reporter_wrong (OWNER_BUNDLE, "it says that this is process %d", index);
     reporter_is_number ("process.index", index);
     return 0;
 }
@@ -78,9 +78,9 @@ static void **get_devices (struct client *client, size_t slot, const char *what,
     struct text raw = plugin_text (plugin, (const char *) list.items, bytes, DEVICES_LISTED_MAX * sizeof (void *));
     void **items = arena_array (&plugin->arena, *n && bytes ? *n : 1, sizeof *items);
     if (*n > DEVICES_LISTED_MAX || raw.len < bytes)
-        reporter_wrong (LAYER_BUNDLE, "it says that it has %zu %s, and gives a list that cannot be read", *n, what);
+        reporter_wrong (OWNER_BUNDLE, "it says that it has %zu %s, and gives a list that cannot be read", *n, what);
     else if (*n == 0)
-        reporter_wrong (LAYER_HOST, "its client has no %s", what);
+        reporter_wrong (OWNER_HOST, "its client has no %s", what);
     else
         return memcpy (items, raw.ptr, raw.len);
     return NULL;
@@ -91,9 +91,9 @@ static void *description_of (struct client *client, void *device)
     struct pjrt_object_of get = PJRT_ARGS (struct pjrt_object_of, other);
     get.object = device;
     if (!device)
-        reporter_wrong (LAYER_BUNDLE, "one of its devices is none");
+        reporter_wrong (OWNER_BUNDLE, "one of its devices is none");
     else if (plugin_call (client->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get) == 0 && !get.other)
-        reporter_wrong (LAYER_BUNDLE, "one of its devices has no description");
+        reporter_wrong (OWNER_BUNDLE, "one of its devices has no description");
     return get.other;
 }
 
@@ -111,7 +111,7 @@ static int count_processes (struct client *client, void **devices, size_t n)
         if (!description || get_number (client, PJRT_DESCRIPTION_PROCESS_INDEX, description, &index) < 0)
             return -1;
         if (!is_process (index))
-            return reporter_wrong (LAYER_BUNDLE, "it says that one of its devices belongs to process %d", index);
+            return reporter_wrong (OWNER_BUNDLE, "it says that one of its devices belongs to process %d", index);
         most = index > most ? index : most;
     }
     reporter_is_number ("process.count", (int64_t) most + 1);
@@ -141,7 +141,7 @@ static int tell_devices (struct client *client)
         return -1;
     reporter_is_number ("devices.here", (int64_t) here_n);
     if (here_n > all_n)
-        return reporter_wrong (LAYER_BUNDLE, "it has %zu devices, of which %zu are this host's", all_n, here_n);
+        return reporter_wrong (OWNER_BUNDLE, "it has %zu devices, of which %zu are this host's", all_n, here_n);
     client->device = here[0];
     return count_processes (client, all, all_n) < 0 ? -1 : tell_first (client);
 }

@@ -154,7 +154,7 @@ static int tell_digest (int fd)
     struct err err = { 0 };
     uint64_t bytes = 0;
     if (digest_of_fd (fd, &digest, &bytes, &err) < 0)
-        return reporter_wrong (LAYER_HOST, "%s", err.text);
+        return reporter_wrong (OWNER_HOST, "%s", err.text);
     reporter_is_number ("plugin.bytes", (int64_t) bytes);
     reporter_is ("plugin.sha256", text_of (digest_hex (&digest, hex)));
     return 0;
@@ -167,14 +167,14 @@ static int look_at_file (const struct plugin *plugin)
     /* O_NONBLOCK: a pipe of that name must not stop us. */
     int fd = open (plugin->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat (fd, &at) < 0) {
-        enum layer layer = errno == ENOENT || errno == ENOTDIR ? LAYER_BUNDLE : LAYER_HOST;
-        int rc = reporter_wrong (layer, "the plugin %s cannot be read: %s", plugin->path, strerror (errno));
+        enum owner owner = errno == ENOENT || errno == ENOTDIR ? OWNER_BUNDLE : OWNER_HOST;
+        int rc = reporter_wrong (owner, "the plugin %s cannot be read: %s", plugin->path, strerror (errno));
         if (fd >= 0)
             close (fd);
         return rc;
     }
     int rc = S_ISREG (at.st_mode) ? tell_digest (fd)
-                                  : reporter_wrong (LAYER_BUNDLE, "the plugin %s is no regular file", plugin->path);
+                                  : reporter_wrong (OWNER_BUNDLE, "the plugin %s is no regular file", plugin->path);
     close (fd);
     return rc;
 }
@@ -185,7 +185,7 @@ static int check_size (const struct plugin *plugin)
 {
     size_t bytes = plugin->api_bytes;
     if (bytes < sizeof (struct pjrt_api) || bytes > API_BYTES_MAX || bytes % sizeof (void *))
-        return reporter_wrong (LAYER_BUNDLE,
+        return reporter_wrong (OWNER_BUNDLE,
                                "it says that its structure PJRT_Api has %zu bytes; expected %d to %d, a "
                                "multiple of %zu: this is no PJRT plugin that this probe could know",
                                bytes, (int) PJRT_API_LEAST_BYTES, (int) API_BYTES_MAX, sizeof (void *));
@@ -198,16 +198,16 @@ static int check_version (const struct plugin *plugin)
     reporter_is_number ("api.major", major);
     reporter_is_number ("api.minor", minor);
     if (major != PJRT_MAJOR || minor < 0)
-        return reporter_wrong (LAYER_BUNDLE,
+        return reporter_wrong (OWNER_BUNDLE,
                                "its PJRT interface is %d.%d; expected %d.%d or later: another major version "
                                "has other structures",
                                major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor < PJRT_MINOR_LEAST)
-        return reporter_wrong (LAYER_BUNDLE,
+        return reporter_wrong (OWNER_BUNDLE,
                                "its PJRT interface is %d.%d; expected %d.%d or later, as the frameworks do", major,
                                minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor == PJRT_MINOR_MOVED)
-        return reporter_wrong (LAYER_BUNDLE,
+        return reporter_wrong (OWNER_BUNDLE,
                                "its PJRT interface is exactly 0.56, in which the functions from offset 600 "
                                "on stand elsewhere than in all others (0.57 moved them back): a call would reach the "
                                "wrong one");
@@ -233,7 +233,7 @@ static int check_slots (struct plugin *plugin)
 {
     struct text missing = { 0 };
     if (plugin->api_bytes < PJRT_API_LEAST_BYTES)
-        return reporter_wrong (LAYER_BUNDLE,
+        return reporter_wrong (OWNER_BUNDLE,
                                "its structure PJRT_Api has %zu bytes; expected at least %d: it ends before "
                                "%s",
                                plugin->api_bytes, (int) PJRT_API_LEAST_BYTES, slots[SLOTS_NEEDED - 1].name);
@@ -242,7 +242,7 @@ static int check_slots (struct plugin *plugin)
             missing = text_format (&plugin->arena, "%.*s%s%s", TEXT_ARG (missing), missing.len ? ", " : "",
                                    slots[i].name);
     if (missing.len)
-        return reporter_wrong (LAYER_BUNDLE, "its interface has no %.*s", TEXT_ARG (missing));
+        return reporter_wrong (OWNER_BUNDLE, "its interface has no %.*s", TEXT_ARG (missing));
     return 0;
 }
 
@@ -252,7 +252,7 @@ static int check_interface (struct plugin *plugin, const struct pjrt_api *(*get)
     reporter_call ("GetPjrtApi");
     plugin->api = get ();
     if (!plugin->api)
-        return reporter_wrong (LAYER_BUNDLE, "its GetPjrtApi returns nothing");
+        return reporter_wrong (OWNER_BUNDLE, "its GetPjrtApi returns nothing");
     plugin->api_bytes = plugin->api->struct_size;
     reporter_is ("api.struct_size", text_format (&plugin->arena, "%zu", plugin->api_bytes));
     if (check_size (plugin) < 0)
@@ -271,10 +271,10 @@ static int load (struct plugin *plugin)
     reporter_call ("dlopen");
     plugin->library = dlopen (plugin->path, RTLD_NOW | RTLD_LOCAL);
     if (!plugin->library)
-        return reporter_wrong (LAYER_BUNDLE, "Failed to open %s: %s", plugin->path, dlerror ());
+        return reporter_wrong (OWNER_BUNDLE, "Failed to open %s: %s", plugin->path, dlerror ());
     void *symbol = dlsym (plugin->library, "GetPjrtApi");
     if (!symbol)
-        return reporter_wrong (LAYER_BUNDLE, "GetPjrtApi not found in %s: it is no PJRT plugin", plugin->path);
+        return reporter_wrong (OWNER_BUNDLE, "GetPjrtApi not found in %s: it is no PJRT plugin", plugin->path);
     memcpy (&get, &symbol, sizeof get);
     return check_interface (plugin, get);
 }
@@ -283,7 +283,7 @@ int plugin_open (struct plugin *plugin, const char *path)
 {
     *plugin = (struct plugin){ .path = path };
     if (pipe2 (plugin->copy_fds, O_CLOEXEC | O_NONBLOCK) < 0)
-        return reporter_wrong (LAYER_HOST, "a pipe cannot be made: %s", strerror (errno));
+        return reporter_wrong (OWNER_HOST, "a pipe cannot be made: %s", strerror (errno));
     return look_at_file (plugin) < 0 ? -1 : load (plugin);
 }
 
@@ -330,7 +330,7 @@ static int tell_attribute (struct plugin *plugin, const struct pjrt_plugin_attri
     struct pjrt_named_value value;
     struct text raw = plugin_text (plugin, (const char *) &list->attributes[at], sizeof value, sizeof value);
     if (raw.len < sizeof value)
-        return reporter_wrong (LAYER_BUNDLE, "its attribute %zu of %zu cannot be read", at + 1, list->attributes_n);
+        return reporter_wrong (OWNER_BUNDLE, "its attribute %zu of %zu cannot be read", at + 1, list->attributes_n);
     memcpy (&value, raw.ptr, sizeof value);
     struct text name = plugin_text (plugin, value.name, value.name_size, REPORTER_NAME_MAX);
     int index = wanted_index (name);
@@ -350,7 +350,7 @@ static int tell_attributes (struct plugin *plugin)
     if (plugin_try (plugin, PJRT_PLUGIN_ATTRIBUTES, &list, &refusal) < 0)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (list.attributes_n > ATTRIBUTES_MAX || (list.attributes_n && !list.attributes))
-        return reporter_wrong (LAYER_BUNDLE, "it says that it has %zu attributes%s", list.attributes_n,
+        return reporter_wrong (OWNER_BUNDLE, "it says that it has %zu attributes%s", list.attributes_n,
                                list.attributes ? "" : ", and gives none");
     for (size_t i = 0; i < list.attributes_n; i++)
         if (tell_attribute (plugin, &list, i, &told) < 0)

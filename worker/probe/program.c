@@ -29,7 +29,7 @@ static int find_device (struct program *program)
     struct text raw = plugin_text (program->client->plugin, (const char *) list.items, sizeof (void *),
                                    sizeof (void *));
     if (list.items_n != 1 || raw.len < sizeof (void *))
-        return reporter_wrong (LAYER_POLICY,
+        return reporter_wrong (OWNER_LAUNCH,
                                "a program for one device got %zu devices of this host: the client belongs "
                                "to a group of hosts, and its first device is another host's",
                                list.items_n);
@@ -45,12 +45,12 @@ static int count_outputs (struct program *program)
     if (plugin_call (program->client->plugin, PJRT_LOADED_GET_EXECUTABLE, &get) < 0)
         return -1;
     if (!get.other)
-        return reporter_wrong (LAYER_BUNDLE, "what it compiled cannot be looked at");
+        return reporter_wrong (OWNER_BUNDLE, "what it compiled cannot be looked at");
     count.object = program->executable = get.other;
     if (plugin_call (program->client->plugin, PJRT_EXECUTABLE_NUM_OUTPUTS, &count) < 0)
         return -1;
     if (count.count != 1) /* it would write as many pointers as it says */
-        return reporter_wrong (LAYER_COMPILER, "a program with one output has %zu, as it says", count.count);
+        return reporter_wrong (OWNER_COMPILER, "a program with one output has %zu, as it says", count.count);
     return 0;
 }
 
@@ -72,7 +72,7 @@ static int compile (struct program *program)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_COMPILE, &args) < 0)
         return -1;
     if (!args.executable)
-        return reporter_wrong (LAYER_COMPILER, "it says that it compiled the program, and gives nothing");
+        return reporter_wrong (OWNER_COMPILER, "it says that it compiled the program, and gives nothing");
     program->loaded = args.executable;
     return count_outputs (program) < 0 ? -1 : find_device (program);
 }
@@ -112,7 +112,7 @@ static int transfer_one (struct program *program, uint32_t at)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER, &args) < 0)
         return -1;
     if (!args.buffer)
-        return reporter_wrong (LAYER_BUNDLE, "it says that it took an array, and gives no buffer");
+        return reporter_wrong (OWNER_BUNDLE, "it says that it took an array, and gives no buffer");
     program->inputs[at] = args.buffer;
     return await (program->client->plugin, args.done);
 }
@@ -140,7 +140,7 @@ static int execute (struct program *program, void *loaded, void **output)
         await (program->client->plugin, complete[0]) < 0)
         return -1;
     if (!results[0])
-        return reporter_wrong (LAYER_BUNDLE, "it says that the program ran, and gives no output");
+        return reporter_wrong (OWNER_BUNDLE, "it says that the program ran, and gives no output");
     *output = results[0];
     return 0;
 }
@@ -158,7 +158,7 @@ static int check_value (const char *name, const float *got)
     }
     for (uint32_t i = 0; i < NUMBERS_N; i++)
         if (!(got[i] == inputs[0][i] + inputs[1][i])) /* written so that a NaN is wrong */
-            return reporter_wrong (LAYER_DEVICE, "element %u of x + y is %.9g; expected %.9g", i + 1, (double) got[i],
+            return reporter_wrong (OWNER_DEVICE, "element %u of x + y is %.9g; expected %.9g", i + 1, (double) got[i],
                                    (double) (inputs[0][i] + inputs[1][i]));
     return 0;
 }
@@ -173,7 +173,7 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0)
         return -1;
     if (args.to_size != sizeof got)
-        return reporter_wrong (LAYER_BUNDLE, "the output has %zu bytes, as it says; expected %zu", args.to_size,
+        return reporter_wrong (OWNER_BUNDLE, "the output has %zu bytes, as it says; expected %zu", args.to_size,
                                sizeof got);
     args.to = got;
     args.event = NULL;
@@ -210,7 +210,7 @@ static int load_again (struct program *program, const struct pjrt_serialize *kep
     if (plugin_try (program->client->plugin, PJRT_DESERIALIZE_AND_LOAD, &args, &refusal) < 0)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!args.executable)
-        return reporter_wrong (LAYER_COMPILER, "it says that it loaded what it had serialised, and gives nothing");
+        return reporter_wrong (OWNER_COMPILER, "it says that it loaded what it had serialised, and gives nothing");
     program->reloaded = args.executable;
     return 0;
 }
@@ -224,7 +224,7 @@ static int serialize (struct program *program, struct pjrt_serialize *kept)
     if (plugin_try (program->client->plugin, PJRT_EXECUTABLE_SERIALIZE, kept, &refusal) < 0)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!kept->bytes || !kept->bytes_size || kept->bytes_size > SERIALIZED_BYTES_MAX)
-        return reporter_wrong (LAYER_COMPILER, "the serialised program has %zu bytes%s, as it says", kept->bytes_size,
+        return reporter_wrong (OWNER_COMPILER, "the serialised program has %zu bytes%s, as it says", kept->bytes_size,
                                kept->bytes ? "" : " at no address");
     reporter_is_number ("serialized.bytes", (int64_t) kept->bytes_size);
     return 0;

@@ -116,11 +116,11 @@ static bool receive_refusal (struct probe_report *report, struct text rest)
 
 static bool receive_wrong (struct probe_report *report, struct text rest)
 {
-    uint32_t layer;
-    if (!names_find (&layer_names, take_word (&rest), &layer))
+    uint32_t owner;
+    if (!names_find (&owner_names, take_word (&rest), &owner))
         return false;
     report->end = PROBE_WRONG;
-    report->layer = (enum layer) layer;
+    report->owner = (enum owner) owner;
     report->words = unescaped (report, rest);
     return true;
 }

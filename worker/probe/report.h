@@ -44,7 +44,7 @@ struct probe_report {
     enum probe_end end;
     char call[REPORTER_NAME_MAX + 1]; /* the last function of the plugin that was called; "": none */
     int code, signal, status;
-    enum layer layer; /* PROBE_WRONG: as the child said; after probe_judge that of the failure */
+    enum owner owner; /* PROBE_WRONG: as the child said; after probe_judge that of the failure */
     struct text words;
     uint64_t limit_ms, peak_bytes, output_bytes;
     struct buf output;          /* the end of what the plugin printed */
@@ -55,7 +55,7 @@ void probe_report_init (struct probe_report *report);
 void probe_report_release (struct probe_report *report);
 /* One line of the child, without its newline. False: no line of ours, and none is taken any more. */
 bool probe_report_receive (struct probe_report *report, struct text line, uint64_t ms);
-/* After the end: layer, sentence and next. */
+/* After the end: owner, sentence and next. */
 void probe_judge (struct probe_report *report);
 struct text probe_finding (const struct probe_report *report, const char *name); /* empty: not found out */
 bool probe_number (const struct probe_report *report, const char *name, uint64_t *out);

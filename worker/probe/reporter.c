@@ -111,14 +111,14 @@ int reporter_unless (bool lacks, int code, struct text text)
     return 0;
 }
 
-int reporter_wrong (enum layer layer, const char *format, ...)
+int reporter_wrong (enum owner owner, const char *format, ...)
 {
     struct buf buf;
     va_list args;
     va_start (args, format);
     struct text text = format_text (&buf, format, args);
     va_end (args);
-    say ("wrong", names_of (&layer_names, layer), &text);
+    say ("wrong", names_of (&owner_names, owner), &text);
     buf_release (&buf);
     return -1;
 }

@@ -1,6 +1,6 @@
 /* reporter.h - what the process that holds the plugin says to the one that watches it: one line a saying, over a pipe.
  *
- *   step NAME | call NAME | is NAME TEXT | note TEXT | lacks TEXT | refused CODE TEXT | wrong LAYER TEXT | done
+ *   step NAME | call NAME | is NAME TEXT | note TEXT | lacks TEXT | refused CODE TEXT | wrong OWNER TEXT | done
  *
  * In a text a newline is "\n", a backslash is "\\"; it is cut to REPORTER_TEXT_MAX. When nobody hears any more the
  * process ends: whoever started it is gone. One thread. */
@@ -18,7 +18,7 @@ void reporter_note (const char *format, ...) __attribute__ ((format (printf, 1, 
 /* The plugin's own error. `lacks`: it has no such function, which is no failure here; 0. */
 int reporter_unless (bool lacks, int code, struct text text);
 int reporter_refused (int code, struct text text);                                                      /* always -1 */
-int reporter_wrong (enum layer layer, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* always -1 */
+int reporter_wrong (enum owner owner, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* always -1 */
 void reporter_done (void);
 
 #endif

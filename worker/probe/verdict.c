@@ -9,33 +9,33 @@
  * here is nobody's yet: the run's signature table may know it. */
 static const struct {
     const char *text;
-    enum layer layer;
+    enum owner owner;
     const char *next;
 } known[] = {
     /* openxla/xla:xla/pjrt/c/pjrt_c_api_helpers.cc */
-    { "The plugin is likely built with a later version than the framework", LAYER_BUNDLE,
+    { "The plugin is likely built with a later version than the framework", OWNER_BUNDLE,
       "the plugin is newer than what this build can talk to: pin an older plugin, or update sliceup" },
-    { "Unexpected PJRT_", LAYER_BUNDLE, "plugin and caller were built from interfaces that do not fit together" },
+    { "Unexpected PJRT_", OWNER_BUNDLE, "plugin and caller were built from interfaces that do not fit together" },
     /* openxla/xla:xla/tpu/tpu_initialize_util.cc; google/gvisor #11545 for the one of v6e */
-    { "lready in use", LAYER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
-    { "already in used by", LAYER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
-    { "multi-process lockfile", LAYER_DEVICE,
+    { "lready in use", OWNER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
+    { "already in used by", OWNER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
+    { "multi-process lockfile", OWNER_DEVICE,
       "another process uses the device: find it before any file is removed; sliceup-worker facts names it" },
-    { "Device or resource busy", LAYER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
-    { "PERMISSION_DENIED: open(/dev/", LAYER_DEVICE, "this user may not open the device: see its owner and mode" },
-    { "): Permission denied", LAYER_DEVICE, "this user may not open the device: see its owner and mode" },
+    { "Device or resource busy", OWNER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
+    { "PERMISSION_DENIED: open(/dev/", OWNER_DEVICE, "this user may not open the device: see its owner and mode" },
+    { "): Permission denied", OWNER_DEVICE, "this user may not open the device: see its owner and mode" },
     /* jax #18780, #13260; libtpu 0.0.42 says jellyfish */
-    { " device found", LAYER_HOST, "this host shows no device: is it a TPU VM, and are /dev and PCI to be seen here?" },
-    { "No visible GPU devices", LAYER_HOST, "this host shows no GPU" },
-    { "no CUDA-capable device", LAYER_HOST, "this host shows no GPU" },
-    { "CUDA_ERROR_NO_DEVICE", LAYER_HOST, "this host shows no GPU" },
-    { "TPU_LOAD_LIBRARY=0", LAYER_POLICY, "the launch policy forbids to load libtpu" },
-    { "Unknown flag", LAYER_POLICY, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
-    { "slice_builder_worker_addresses", LAYER_POLICY, "TPU_PROCESS_ADDRESSES does not fit this slice" },
-    { "unexpected worker hostname", LAYER_POLICY, "TPU_WORKER_HOSTNAMES does not name this host" },
-    { "Failed to get global TPU topology", LAYER_POLICY, "was it started on all hosts of the slice?" },
-    { "instance metadata", LAYER_PLATFORM, "the metadata server was not reached" },
-    { "Failed to fetch URL", LAYER_PLATFORM, "the metadata server was not reached" },
+    { " device found", OWNER_HOST, "this host shows no device: is it a TPU VM, and are /dev and PCI to be seen here?" },
+    { "No visible GPU devices", OWNER_HOST, "this host shows no GPU" },
+    { "no CUDA-capable device", OWNER_HOST, "this host shows no GPU" },
+    { "CUDA_ERROR_NO_DEVICE", OWNER_HOST, "this host shows no GPU" },
+    { "TPU_LOAD_LIBRARY=0", OWNER_LAUNCH, "the launch policy forbids to load libtpu" },
+    { "Unknown flag", OWNER_LAUNCH, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
+    { "slice_builder_worker_addresses", OWNER_LAUNCH, "TPU_PROCESS_ADDRESSES does not fit this slice" },
+    { "unexpected worker hostname", OWNER_LAUNCH, "TPU_WORKER_HOSTNAMES does not name this host" },
+    { "Failed to get global TPU topology", OWNER_LAUNCH, "was it started on all hosts of the slice?" },
+    { "instance metadata", OWNER_PLATFORM, "the metadata server was not reached" },
+    { "Failed to fetch URL", OWNER_PLATFORM, "the metadata server was not reached" },
 };
 
 static const char *const code_words[PJRT_CODES] = {
@@ -62,7 +62,7 @@ static bool recognise (struct probe_report *report, struct text text)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (!text_find (text, text_of (known[i].text), NULL))
             continue;
-        report->layer = known[i].layer;
+        report->owner = known[i].owner;
         report->next = text_of (known[i].next);
         return true;
     }
@@ -107,22 +107,22 @@ static void add_printed (struct probe_report *report, struct text how)
     report->sentence = how;
     if (line.len)
         report->sentence = text_format (&report->arena, "%.*s; it printed: %.*s", TEXT_ARG (how), TEXT_ARG (line));
-    report->layer = last_stage (report) >= STAGE_LOAD && last_stage (report) <= STAGE_ATTRIBUTES ? LAYER_BUNDLE
-                                                                                                 : LAYER_UNKNOWN;
+    report->owner = last_stage (report) >= STAGE_LOAD && last_stage (report) <= STAGE_ATTRIBUTES ? OWNER_BUNDLE
+                                                                                                 : OWNER_UNKNOWN;
     report->next = TEXT_LIT ("see what it printed, and whether a framework fails with this plugin as well");
     (void) recognise (report, line); /* else it stays as it is; other lines may be of what went well */
 }
 
 /* ---- one function a way to end ---- */
 
-static const char *next_of_wrong (enum layer layer)
+static const char *next_of_wrong (enum owner owner)
 {
-    switch (layer) {
-    case LAYER_BUNDLE:
+    switch (owner) {
+    case OWNER_BUNDLE:
         return "compare the plugin with the pins: version, sha256; take one of a release that the frameworks use";
-    case LAYER_DEVICE: return "a wrong value on one host only points at its device; on all, at the bundle";
-    case LAYER_HOST: return "see the devices of this host: sliceup-worker facts";
-    case LAYER_POLICY:
+    case OWNER_DEVICE: return "a wrong value on one host only points at its device; on all, at the bundle";
+    case OWNER_HOST: return "see the devices of this host: sliceup-worker facts";
+    case OWNER_LAUNCH:
         return "see the options and variables of the profile: a host that is to start alone has to be told so";
     default: return "see what the plugin printed";
     }
@@ -131,7 +131,7 @@ static const char *next_of_wrong (enum layer layer)
 static void judge_wrong (struct probe_report *report)
 {
     struct text where = place (report);
-    report->next = text_of (next_of_wrong (report->layer));
+    report->next = text_of (next_of_wrong (report->owner));
     report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (report->words));
 }
 
@@ -142,8 +142,8 @@ static void judge_refused (struct probe_report *report)
     struct text where = place (report);
     struct text said = text_format (&report->arena, "%s: %.*s", code, TEXT_ARG (report->words));
     report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (said));
-    report->layer = stage == STAGE_COMPILE || stage == STAGE_SERIALIZE || stage == STAGE_RELOAD ? LAYER_COMPILER
-                                                                                                : LAYER_UNKNOWN;
+    report->owner = stage == STAGE_COMPILE || stage == STAGE_SERIALIZE || stage == STAGE_RELOAD ? OWNER_COMPILER
+                                                                                                : OWNER_UNKNOWN;
     report->next = TEXT_LIT ("this is the plugin's own text; see what else it printed");
     (void) recognise (report, said);
 }
@@ -153,7 +153,7 @@ static void judge_hung (struct probe_report *report)
     char limit[DURATION_TEXT_BYTES];
     struct text where = place (report);
     duration_print (report->limit_ms, limit);
-    report->layer = LAYER_UNKNOWN;
+    report->owner = OWNER_UNKNOWN;
     report->next = TEXT_LIT ("see what it printed; give it more time if it was working");
     report->sentence = text_format (&report->arena, "%.*s: not over after %s, and killed", TEXT_ARG (where), limit);
     if (last_stage (report) == STAGE_INITIALIZE)
@@ -187,7 +187,7 @@ static const char *signal_name (int number)
 /* The probe sends it only to what hangs. */
 static void judge_killed (struct probe_report *report, struct text where)
 {
-    report->layer = LAYER_HOST;
+    report->owner = OWNER_HOST;
     report->next = TEXT_LIT ("the kernel ends a process so when memory is short: see its log, and the limits of this "
                              "session");
     report->sentence = text_format (&report->arena, "%.*s: killed with SIGKILL by somebody else", TEXT_ARG (where));
@@ -218,7 +218,7 @@ static void judge_left (struct probe_report *report)
 static void judge_babbled (struct probe_report *report)
 {
     struct text where = place (report);
-    report->layer = LAYER_BUNDLE;
+    report->owner = OWNER_BUNDLE;
     report->next = TEXT_LIT ("a plugin that writes to descriptors it did not open damages every program that loads it");
     report->sentence = text_format (&report->arena, "%.*s: something wrote to the probe's pipe: \"%.*s\"",
                                     TEXT_ARG (where), TEXT_ARG (report->words));

@@ -277,7 +277,7 @@ uint64_t exec_deadline_ms (const struct exec *exec)
     return exec->main_ended ? exec->sweep_at_ms : exec->next_stage_ms;
 }
 
-bool exec_main_ended (const struct exec *exec)
+bool exec_program_has_ended (const struct exec *exec)
 {
     return exec->main_ended;
 }

@@ -127,20 +127,20 @@ static int take_memory (struct evidence *evidence, const json_t *line, struct st
 static int take_failure (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct text word;
-    uint32_t layer = LAYER_NONE;
+    uint32_t owner = OWNER_NONE;
     (void) statement;
     if (need_word (line, "layer", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
-    if (!names_find (&layer_names, word, &layer))
+    if (!names_find (&owner_names, word, &owner))
         return err_set (err, ERR_PARSE, "layer: not one of the words that are known");
     const json_t *text = json_object_get (line, "text");
     if (!json_is_string (text))
         return err_set (err, ERR_PARSE, "text: expected a string");
     evidence->failed = true;
-    if (evidence->result.layer != LAYER_NONE)
+    if (evidence->result.owner != OWNER_NONE)
         return 0;
     struct text raw = { json_string_value (text), (uint32_t) json_string_length (text) };
-    evidence->result.layer = (enum layer) layer;
+    evidence->result.owner = (enum owner) owner;
     evidence->result.failure = text_clean (&evidence->arena, raw, SENTENCE_MAX_BYTES);
     return 0;
 }

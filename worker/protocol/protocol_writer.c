@@ -280,9 +280,9 @@ void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes
                             (json_int_t) predicted_bytes, "device_peak_bytes", (json_int_t) device_peak_bytes));
 }
 
-void protocol_writer_failure (struct protocol_writer *writer, enum layer layer, struct text text)
+void protocol_writer_failure (struct protocol_writer *writer, enum owner owner, struct text text)
 {
-    say (writer, json_pack ("{ss ss so}", "type", "failure", "layer", names_of (&layer_names, layer), "text",
+    say (writer, json_pack ("{ss ss so}", "type", "failure", "layer", names_of (&owner_names, owner), "text",
                             json_clean (text, SENTENCE_MAX_BYTES)));
 }
 

@@ -42,7 +42,7 @@ void protocol_writer_counters (struct protocol_writer *writer, const struct numb
 /* Of this process; and of the device as the compiler and the runtime say, 0: they do not. */
 void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes,
                              uint64_t device_peak_bytes);
-void protocol_writer_failure (struct protocol_writer *writer, enum layer layer, struct text text);
+void protocol_writer_failure (struct protocol_writer *writer, enum owner owner, struct text text);
 void protocol_writer_done (struct protocol_writer *writer);
 
 #endif

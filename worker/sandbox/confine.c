@@ -123,10 +123,10 @@ static void add_list (struct buf *out, const char *lead, const struct text *item
         buf_printf (out, "%s%.*s", i ? between : lead, TEXT_ARG (items[i]));
 }
 
-static void refuse (struct stage *stage, enum layer layer, const char *sentence)
+static void refuse (struct stage *stage, enum owner owner, const char *sentence)
 {
     stage->report.ready = false;
-    stage->report.layer = layer;
+    stage->report.owner = owner;
     stage->report.problem = text_clip (text_copy (&stage->arena, text_of (sentence)), SENTENCE_MAX_BYTES);
 }
 
@@ -141,7 +141,7 @@ static void refuse_level (struct stage *stage)
         buf_printf (&why, "; %s was set up", names_of (&enforcement_names, report->reached));
     add_list (&why, "; ways to write that stayed open: ", report->view.open_ways.items, report->view.open_ways.n, ", ");
     add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");
-    refuse (stage, LAYER_CACHE, buf_c (&why));
+    refuse (stage, OWNER_CACHE, buf_c (&why));
     buf_release (&why);
 }
 
@@ -158,12 +158,12 @@ static void judge (struct stage *stage)
     if (report->view.level < stage->plan.least)
         refuse_level (stage);
     else if (stage->site.own && !own_is_writable (stage))
-        refuse (stage, LAYER_CACHE,
+        refuse (stage, OWNER_CACHE,
                 text_format (&stage->arena, "its own generation %s cannot be written: %s", stage->site.own,
                              strerror (errno))
                     .ptr);
     else if (stage->plan.overlay && !stage->sandbox.own_mounts)
-        refuse (stage, LAYER_CACHE,
+        refuse (stage, OWNER_CACHE,
                 text_format (&stage->arena,
                              "cache.overlay needs a mount namespace, which is not "
                              "possible here: %.*s",
@@ -223,7 +223,7 @@ static void become (struct stage *stage)
 {
     confine_plan_free_environment (environ);
     execve (stage->plan.program[0], stage->plan.program + 1, environ);
-    refuse (stage, LAYER_PROGRAM,
+    refuse (stage, OWNER_PROGRAM,
             text_format (&stage->arena, "executing %.300s failed: %s", stage->plan.program[0], strerror (errno)).ptr);
 }
 
@@ -233,7 +233,7 @@ static int run (struct stage *stage, int argc, char **argv, struct err *err)
     if (status == EXIT_TOLD)
         enter (stage);
     else
-        refuse (stage, LAYER_CACHE, err->text);
+        refuse (stage, OWNER_CACHE, err->text);
     if (status == EXIT_USAGE && stage->plan.report_fd < 0)
         return status;
     if (tell (stage, err) < 0)

@@ -9,7 +9,7 @@ enum { REPORT_BYTES_MAX = 32 * 1024 };
 static const struct field confine_report_fields[] = {
     F_BOOL (1, struct confine_report, ready),
     F_TEXT (2, struct confine_report, problem, SENTENCE_MAX_BYTES),
-    F_ENUM (3, struct confine_report, layer, &layer_names),
+    F_ENUM (3, struct confine_report, owner, &owner_names),
     F_ENUM (4, struct confine_report, reached, &enforcement_names),
     F_RECORD (5, struct confine_report, view, &cache_view_record),
     F_TEXTS (6, struct confine_report, notes, CONFINE_NOTES_MAX, SENTENCE_MAX_BYTES),

@@ -14,7 +14,7 @@ enum { CONFINE_NOTES_MAX = 8 };
 struct confine_report {
     bool ready;          /* the program is what is executed next */
     struct text problem; /* not ready: one sentence, and whose it is */
-    enum layer layer;
+    enum owner owner;
     enum enforcement reached;    /* what was set up, before ways that are open were counted */
     struct cache_view view;      /* without the storage's id */
     LIST_OF (struct text) notes; /* why better levels are not possible, and what could not be tried */

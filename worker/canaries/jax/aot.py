@@ -34,9 +34,9 @@ def sizes(canary):
                             (("layers", 4), ("batch", 1024), ("width", 4096)))
     for name, size in (("batch", batch), ("width", width)):
         if not isinstance(size, int) or size < 1 or size & (size - 1):
-            raise Failure("launch-policy", f"{name}: {size}, expected a power of two")
+            raise Failure("launch", f"{name}: {size}, expected a power of two")
     if not isinstance(layers, int) or layers < 1:
-        raise Failure("launch-policy", f"layers: {layers}, expected at least 1")
+        raise Failure("launch", f"layers: {layers}, expected at least 1")
     return layers, batch, width
 
 

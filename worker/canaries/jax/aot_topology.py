@@ -26,7 +26,7 @@ def named(canary):
     key = "topology" if canary.attempt["scope"] == "slice" else "host_topology"
     name = canary.args.get(key)
     if name is None and canary.attempt["scope"] == "slice":
-        raise Failure("launch-policy", "warm: aot in a rung of scope slice needs the argument topology, such as "
+        raise Failure("launch", "warm: aot in a rung of scope slice needs the argument topology, such as "
                       "v6e:4x4: the writer is alone in this pass and sees the devices of no other host")
     return name
 
@@ -44,7 +44,7 @@ def devices(session, name):
     jax.config.update(VERIFY, True)
     found = described(jax, canary, name)
     if len(found) != product(canary.sizes):
-        raise Failure("launch-policy",
+        raise Failure("launch",
                       f"topology {name} has {len(found)} devices, the mesh has {product(canary.sizes)}")
     tell(canary, found)
     return found
@@ -58,7 +58,7 @@ def described(jax, canary, name):
     try:
         return list(topologies.get_topology_desc(str(name), canary.attempt["backend"], **more).devices)
     except (RuntimeError, NotImplementedError) as error:
-        raise Failure("launch-policy", f"topology {name}: {sliceup_canary.clean(error, 1000)}") from error
+        raise Failure("launch", f"topology {name}: {sliceup_canary.clean(error, 1000)}") from error
 
 
 def tell(canary, found):

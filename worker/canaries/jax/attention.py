@@ -22,7 +22,7 @@ def path_for(canary, platform):
     """reference, pallas or pallas-interpret."""
     asked = canary.args.get("kernel", "auto")
     if asked not in ("auto", "reference", "pallas"):
-        raise Failure("launch-policy", f"kernel: {asked}, expected auto, reference or pallas")
+        raise Failure("launch", f"kernel: {asked}, expected auto, reference or pallas")
     if asked == "reference" or (asked == "auto" and platform not in COMPILED_ON):
         return "reference"
     return "pallas" if platform in COMPILED_ON else "pallas-interpret"

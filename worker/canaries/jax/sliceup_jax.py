@@ -32,8 +32,8 @@ HEARTBEAT_TIMEOUT_S = 20
 SHUTDOWN_TIMEOUT_S = 20
 
 TEXTS = (
-    ("collective", ("gloo", "coordination service", "coordination_service", "connection closed by peer",
-                    "barrier", "deadline_exceeded", "heartbeat")),
+    ("peer", ("gloo", "coordination service", "coordination_service", "connection closed by peer",
+              "barrier", "deadline_exceeded", "heartbeat")),
     ("cache", ("compilation cache", "compilation_cache", "-cache'")),
     ("device", ("already in use", "device or resource busy", "unable to initialize backend")),
     ("compiler", ("resource_exhausted", "mosaic", "hlo")),
@@ -95,9 +95,9 @@ class Session:
             process_count=jax.process_count(), process_index=jax.process_index())
         self.tell_backend("native")
         wanted = canary.attempt["backend"]
-        expect("launch-policy", "backend", wanted, local[0].platform)
+        expect("launch", "backend", wanted, local[0].platform)
         expect("platform", "devices of this host", canary.devices_per_host, len(local))
-        expect("collective", "processes", canary.world, jax.process_count())
+        expect("launch", "processes", canary.world, jax.process_count())
         # The mesh is laid out by rank; a runtime that numbers hosts otherwise would prove the wrong thing.
         expect("platform", "process index", canary.rank, jax.process_index())
 
@@ -346,9 +346,9 @@ def platform_version(device):
     return getattr(device.client, "platform_version", "")
 
 
-def expect(layer, name, wanted, seen):
+def expect(owner, name, wanted, seen):
     if wanted != seen:
-        raise Failure(layer, f"{name}: {wanted} asked for, {seen} seen")
+        raise Failure(owner, f"{name}: {wanted} asked for, {seen} seen")
 
 
 def share_cpu_cache_keys():
@@ -385,17 +385,17 @@ def await_listener(address, timeout):
             return
         except OSError:
             time.sleep(0.02)
-    raise Failure("collective", f"rank 0 does not listen at {address} after {timeout} s")
+    raise Failure("peer", f"rank 0 does not listen at {address} after {timeout} s")
 
 
 def classify(error):
-    """The layer that an exception's text points at; the worker's signature table may know better."""
+    """The owner that an exception's text points at; the worker's signature table may know better."""
     if isinstance(error, ImportError):
         return "bundle"
     text = str(error).lower()
-    for layer, words in TEXTS:
+    for owner, words in TEXTS:
         if any(word in text for word in words):
-            return layer
+            return owner
     return "unknown"
 
 

@@ -39,13 +39,13 @@ class Link:
         try:
             line = self.lines.readline(MAX_MESSAGE)
         except OSError as error:
-            raise Failure("collective", f"{peer}: {error}") from None
+            raise Failure("peer", f"{peer}: {error}") from None
         if not line.endswith(b"\n"):
-            raise Failure("collective", f"{peer} closed the connection")
+            raise Failure("peer", f"{peer} closed the connection")
         try:
             return json.loads(line)
         except ValueError:
-            raise Failure("collective", f"{peer} sent no JSON") from None
+            raise Failure("peer", f"{peer} sent no JSON") from None
 
 
 class Star:
@@ -79,7 +79,7 @@ class Star:
         try:
             link = Link(server.accept()[0])
         except OSError:
-            raise Failure("collective", f"{len(self.members) + 1} of {self.canary.world} hosts met") from None
+            raise Failure("peer", f"{len(self.members) + 1} of {self.canary.world} hosts met") from None
         hello = link.receive("a host that connected")
         if isinstance(hello, dict) and hello.get("run") == self.canary.attempt["run"]:
             self.members[hello["rank"]] = link
@@ -89,7 +89,7 @@ class Star:
         try:
             connection = socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT_S)
         except OSError as error:
-            raise Failure("collective", f"rank 0 at {address}: {error}") from None
+            raise Failure("peer", f"rank 0 at {address}: {error}") from None
         self.leader = Link(connection)
         self.leader.send({"run": self.canary.attempt["run"], "rank": self.canary.rank})
 

@@ -27,7 +27,7 @@ READS = ("aten::_local_scalar_dense", "aten::nonzero")
 TEXTS = (
     ("bundle", ("libtpu not found", "deserializing serialized executable not supported", "pjrt api")),
     ("cache", ("persistent cach", "deserialize executable")),
-    ("launch-policy", ("pjrt_device", "no pjrtplugin registered")),
+    ("launch", ("pjrt_device", "no pjrtplugin registered")),
     ("device", ("already in use", "device or resource busy")),
     ("compiler", ("resource_exhausted", "hlo")),
 )
@@ -111,7 +111,7 @@ def report_backend(canary, runtime):
         kernel_path="native")
     wanted = canary.attempt["backend"]
     if platform != wanted:
-        raise Failure("launch-policy", f"backend: {wanted} asked for, {platform} seen")
+        raise Failure("launch", f"backend: {wanted} asked for, {platform} seen")
     if local != canary.devices_per_host:
         raise Failure("platform", f"devices of this host: {canary.devices_per_host} asked for, {local} seen")
 
@@ -156,9 +156,9 @@ def classify(error):
     if isinstance(error, ImportError):
         return "bundle"
     text = str(error).lower()
-    for layer, words in TEXTS:
+    for owner, words in TEXTS:
         if any(word in text for word in words):
-            return layer
+            return owner
     return "unknown"
 
 

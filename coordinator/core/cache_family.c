@@ -1,9 +1,9 @@
-/* bundle.c - names of caches: what must be equal for one compile cache to serve two runs. */
-#include "coordinator/core/bundle.h"
+/* cache_family.c - names of caches: what must be equal for one compile cache to serve two runs. */
+#include "coordinator/core/cache_family.h"
 
 #include "coordinator/verdict/identity.h"
 
-struct text bundle_name (const struct coord *coord, struct arena *arena)
+struct text cache_family_name (const struct coord *coord, struct arena *arena)
 {
     const struct plan *plan = &coord->state->plan;
     if (coord->state->bundle.len)
@@ -20,7 +20,7 @@ struct text bundle_name (const struct coord *coord, struct arena *arena)
     return text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->profile.frontend), TEXT_ARG (fingerprint));
 }
 
-struct text bundle_cover (const struct plan *plan, const struct rung *rung, struct arena *arena)
+struct text cache_family_cover (const struct plan *plan, const struct rung *rung, struct arena *arena)
 {
     struct identity cover = identity_begin (arena);
     identity_add (&cover, "program", rung->program.sha256);
@@ -36,11 +36,12 @@ struct text bundle_cover (const struct plan *plan, const struct rung *rung, stru
     return text_format (arena, "%.*s:%.*s", TEXT_ARG (rung->id), TEXT_ARG (fingerprint));
 }
 
-text_list bundle_covers (const struct coord *coord, struct arena *arena)
+text_list cache_family_covers (const struct coord *coord, struct arena *arena)
 {
     text_list covers = { .items = arena_array (arena, coord->state->plan.rungs.n, sizeof (*covers.items)) };
     for (uint32_t i = 0; i < coord->state->plan.rungs.n; i++)
         if (climb_uses_cache (coord, &coord->state->plan.rungs.items[i]))
-            covers.items[covers.n++] = bundle_cover (&coord->state->plan, &coord->state->plan.rungs.items[i], arena);
+            covers.items[covers.n++] = cache_family_cover (&coord->state->plan, &coord->state->plan.rungs.items[i],
+                                                           arena);
     return covers;
 }
