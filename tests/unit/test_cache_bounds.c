@@ -129,6 +129,11 @@ static void what_the_catalogue_complains_of_is_recorded (void **state)
     bench_open (&bench, CACHE_SINGLE_WRITER);
     bench.plan.cache.root = stretched_text (1, PATH_MAX_BYTES);
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        if (answers[i].kind == IN_TOKEN && answers[i].text.len) { /* it is asked once more */
+            bench.now_ms += LEASE_TERM_MS;
+            step (&bench, &(struct input){ .kind = IN_TICK });
+            step (&bench, &answers[0]);
+        }
         step (&bench, &answers[i]);
         stretched_fits (bench.facts, bench.facts_n);
     }
