@@ -1,8 +1,8 @@
 #!/bin/sh
-# Start-up script of a TPU VM: starts this host's sliceup worker with the ticket that lies on it. See docs/guide/tpu-vm.md.
+# Start-up script of a TPU VM: starts this host's sliceup worker with the ticket on this host. See docs/guide/tpu-vm.md.
 #
-# It runs as root at every boot, and changes nothing when all is there already. Each variable may be set in the environment:
-#   SLICE_HOSTS    what the names of the slice's hosts begin with (v6e-)
+# It runs as root at every boot and changes no file. Each variable may be set in the environment:
+#   SLICE_HOSTS    the prefix of the slice's host names (v6e-)
 #   WORKER         the worker program (/usr/local/bin/sliceup-worker)
 #   TICKETS        where tickets are (/etc/sliceup)
 #   DIRECTORY      the worker's folder (/var/tmp/sliceup)
@@ -22,9 +22,9 @@ refuse() {
 
 number=$(curl --silent --show-error --fail --noproxy '*' --max-time 5 --retry 12 --retry-connrefused --retry-delay 5 \
     --header 'Metadata-Flavor: Google' "http://$metadata/computeMetadata/v1/instance/attributes/agent-worker-number") ||
-    refuse "the metadata server does not tell agent-worker-number: is this a TPU VM?"
+    refuse "the metadata server does not report agent-worker-number; check that this is a TPU VM"
 case $number in
-    '' | *[!0-9]*) refuse "agent-worker-number is not a number" ;;
+    '' | *[!0-9]*) refuse "agent-worker-number of the metadata server is not a number" ;;
 esac
 
 ticket=$tickets/$hosts$number.ticket

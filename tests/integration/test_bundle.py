@@ -214,7 +214,7 @@ class File(BundleTest):
                 done = subprocess.run([str(worker), "preflight", "--brief"], stdin=subprocess.DEVNULL, capture_output=True,
                                       text=True, timeout=60)
                 self.assertEqual((4, ""), (done.returncode, done.stderr), done.stdout)
-                self.assertRegex(done.stdout, rf"\Athe worker's file in {self.bundle} is damaged \(.*\): bring it there again\n\Z")
+                self.assertRegex(done.stdout, rf"\Athe worker's file in {self.bundle} is damaged \(.*\): copy it there again\n\Z")
 
     def test_what_is_no_worker_makes_no_bundle(self):
         out = self.lab.root / "none.bundle"
@@ -371,12 +371,12 @@ class Bare(BundleTest):
 
     def test_preflight_says_in_one_line_what_is_missing(self):
         brief = self.inside(self.worker, "preflight", "--brief", "--directory", "/var", status=3)
-        self.assertRegex(brief, r"\Ano file can be made in /var \(Read-only file system\): .*\n\Z")
+        self.assertRegex(brief, r"\Acannot make a file in /var \(Read-only file system\): .*\n\Z")
         without = f"umount /dev/null; rm /dev/null; exec {self.worker} preflight --brief"
         brief = self.inside("sh", "-c", without, status=3)
         self.assertRegex(brief, r"\A/dev/null cannot be opened .*mknod.*\n\Z")
         brief = self.inside("sh", "-c", f"umount /proc; exec {self.worker} preflight --brief", status=3)
-        self.assertRegex(brief, r"\A/proc is not there .*: mount -t proc proc /proc\n\Z")
+        self.assertRegex(brief, r"\A/proc is not mounted .*: mount -t proc proc /proc\n\Z")
 
     def test_only_libraries_of_the_bundle_are_mapped_also_when_names_are_resolved(self):
         hub = socket.create_server(("127.0.0.1", 0))

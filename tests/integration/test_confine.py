@@ -47,7 +47,7 @@ class Attacked(lab.LabTest):
     def test_more_than_this_host_can_do_is_said_before_anything_is_compiled(self):
         ended = self.run_slice(cache={"enforcement": "storage"})
         self.assertNotEqual(0, ended.status)
-        self.assertIn("can only be protected at level", ended.out + json.dumps(self.lab.receipt()))
+        self.assertIn("can protect the cache only at level", ended.out + json.dumps(self.lab.receipt()))
         self.assertEqual({}, self.listing())
         self.assertFalse(list(self.root.glob("probe-*")), "the survey left something")
 

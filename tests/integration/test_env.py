@@ -126,7 +126,7 @@ class Environments(lab.LabTest, Wheels):
         self.assertEqual(library, host["facts"]["library.sliceup-one/libone.so"])
         self.assertEqual("as installed", host["facts"]["environment.records"])
         methods = {entry["host"]: entry["setup"]["restore_method"] for entry in self.lab.receipt()["hosts"]}
-        self.assertEqual(1, sum("wheels carried over" in method for method in methods.values()), methods)
+        self.assertEqual(1, sum("from the coordinator's wheels" in method for method in methods.values()), methods)
         self.assertEqual([], list(self.lab.run_folder().glob("hosts/*/wheels/*.part")))
         self.nothing_is_left()
 
@@ -159,8 +159,8 @@ class Environments(lab.LabTest, Wheels):
             ended = self.lab.sliceup("env", verb, slice_file)
             self.assertEqual(1, ended.status, ended)
             self.assertEqual("bundle", self.cause()["owner"])
-            self.assertIn("sliceup-one 1.0: sliceup_one/libone.so is not what its RECORD says; in "
-                          f"{self.site().parents[2]}: remove it to have it built again", self.cause()["text"])
+            self.assertIn("sliceup-one 1.0: sliceup_one/libone.so differs from its RECORD; in "
+                          f"{self.site().parents[2]}: remove it, and the next run builds it again", self.cause()["text"])
         facts = self.host()["facts"]
         self.assertEqual(hashlib.sha256(content).hexdigest(), facts["library.sliceup-one/libone.so"])
         self.assertIn("libone.so", facts["environment.records"])
@@ -173,7 +173,7 @@ class Environments(lab.LabTest, Wheels):
         (self.site() / "sliceup_two" / "deep" / "er" / "file.txt").unlink()
         self.assertEqual(1, self.lab.sliceup("env", "check", slice_file).status)
         self.assertIn("sliceup-two 2.5: sliceup_two/deep/er/file.txt is missing", self.cause()["text"])
-        self.assertIn("sitecustomize.py is in no package's RECORD", self.cause()["text"])
+        self.assertIn("sitecustomize.py is not in the RECORD of any package", self.cause()["text"])
 
     def test_what_python_compiled_later_is_no_difference(self):
         self.make(PACKAGES)
@@ -259,14 +259,14 @@ class CarriedOverSsh(netlab.NetLabTest, Wheels):
         for name in ("h0", "h1"):
             host = self.host(name)
             self.assertEqual("3.0", host["bundle"]["sliceup-large"])
-            self.assertIn("wheels carried over", host["setup"]["restore_method"])
+            self.assertIn("from the coordinator's wheels", host["setup"]["restore_method"])
             folder = self.lab[name].path(netlab.DIRECTORY)
             self.assertEqual([], [str(path) for path in folder.rglob("*.whl*")], "what came is of no further use")
         before = {path: path.stat().st_ino for name in ("h0", "h1")
                   for path in self.lab[name].path(netlab.DIRECTORY).glob("envs/*/.sliceup-complete")}
         self.assertEqual(2, len(before))
         self.passes(self.lab.sliceup("env", "restore", slice_file, "--wheels", self.wheels))
-        self.assertIn("found complete", self.host("h1")["setup"]["restore_method"])
+        self.assertIn("already installed", self.host("h1")["setup"]["restore_method"])
         self.nothing_is_left()
 
     def test_a_wheel_that_changed_on_its_way_is_refused(self):

@@ -178,7 +178,8 @@ class Here(Escaping, lab.LabTest):
         python.chmod(0o755)
         ended = self.lab.sliceup("run", self.use_pins(python, [], "/nonexistent"))
         self.assertEqual(3, ended.status, ended)
-        self.assertIn(f"what {python} loads cannot be kept from programs: asked for it, it ended with status 7", ended.out)
+        self.assertIn(f"cannot protect from programs what {python} loads: "
+                      "the interpreter, asked for its paths, exited with status 7", ended.out)
 
     def test_the_home_the_program_and_the_configuration_are_out_of_reach(self):
         mark = str(self.lab.root / "cache" / "ESCAPED")

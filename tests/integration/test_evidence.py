@@ -149,7 +149,7 @@ class Held(lab.LabTest):
         self.assertEqual(("blocked", "device", "device"),
                          (attempt["outcome"], attempt["cause"]["owner"], attempt["phase"]), attempt["cause"])
         self.assertRegex(attempt["cause"]["text"],
-                         rf"/dev/accel0 is still held by pid {holder.pid} \(.*device_lab\.py\) of uid 0, which began .* ago; waited ")
+                         rf"/dev/accel0 is still held by pid {holder.pid} \(.*device_lab\.py\) of uid 0, which started .* ago; waited ")
         self.assertTrue(holder.holds())
         self.nothing_is_left()
 

@@ -96,10 +96,10 @@ class Canaries(Failing):
 
     def test_another_nonce_is_not_a_pass(self):
         self.fails(self.lab.rung("replays", "wrong_nonce.py", backend="any"), "failed", "program",
-                   "broke the canary protocol with 1 line: done: nonce: not that of this attempt")
+                   "broke the canary protocol with 1 line: done: nonce: expected the one of this attempt")
 
     def test_what_is_said_after_done_or_failure_is_not_a_pass(self):
-        for lines, layer, words in (("canary.done()\n    canary.fact('late', '1')", "program", "said after done, which is the last line"),
+        for lines, layer, words in (("canary.done()\n    canary.fact('late', '1')", "program", "sent after done, which has to be the last line"),
                                     ("canary.failure('device', 'the chip is busy')\n    canary.failed = False", "device",
                                      "the chip is busy (said failure, and ended with status 0)")):
             with self.subTest(words):

@@ -196,7 +196,7 @@ class Runs(Volunteers):
         stands = os.readlink(f"/proc/{self.workers[1].process.pid}/cwd")
         self.assertEqual(str(self.place / "h1"), stands, "it keeps nothing of where it was started")
         for worker in self.workers:
-            self.assertEqual(2, worker.out.count("is wanted in run"), worker.out)
+            self.assertEqual(2, worker.out.count("joins run"), worker.out)
             worker.kill(signal.SIGTERM)
             self.assertEqual(0, worker.end(30).status)
 
@@ -271,7 +271,7 @@ class Runs(Volunteers):
         quick = self.slice(rungs=self.slow(0))
         self.passes(self.lab.sliceup("run", quick))
         for worker in self.workers:
-            self.assertIn("the coordinator has another run now", worker.out)
+            self.assertIn("the coordinator now has another run", worker.out)
 
     def test_a_renewed_ticket_leaves_the_old_one_outside(self):
         path = self.slice(limits={"join": "6s"})
@@ -285,7 +285,7 @@ class Runs(Volunteers):
         refused = self.lab.sliceup("run", path)
         self.assertEqual(3, refused.status, refused)
         self.assertRegex(refused.out, r"h0 lost: its worker did not join")
-        self.assertNotIn("is wanted", outside.out)
+        self.assertNotIn("joins run", outside.out)
         outside.kill(signal.SIGTERM)
         self.assertEqual(0, outside.end(30).status)
         self.come("h0", "--stay")
@@ -317,7 +317,7 @@ class Runs(Volunteers):
         self.passes(self.issue(self.slice()))
         ended = self.come("h0", "--wait", "2s").end(60)
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("no run came for host h0", ended.out)
+        self.assertIn("there was no run for host h0", ended.out)
         self.assertIn(str(self.control), ended.out)
 
     def test_a_waiting_worker_ends_when_it_is_told_to(self):
@@ -400,7 +400,7 @@ class Deployed(Volunteers):
                             "--directory", str(self.place / "h0"))
         self.passes(self.lab.sliceup("run", path))
         self.assertEqual(0, worker.end(30).status, worker.out)
-        self.assertIn("kept together by: pid-namespace", worker.out)
+        self.assertIn("contained by: pid-namespace", worker.out)
 
     def containers(self):
         jobset = yaml.safe_load((lab.TOP / "deploy/kubernetes/jobset.yaml").read_text())

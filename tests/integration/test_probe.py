@@ -45,9 +45,9 @@ WRONG = {
     "flood_calls": ("initialize", "bundle", "wrote to the probe's pipe: \"endless\""),
     "endless_line": ("initialize", "bundle", "wrote to the probe's pipe"),
     "close": ("initialize", "bundle", "the plugin closed the probe's pipe, or ended the process, with exit status 4"),
-    "attributes_none": ("attributes", "bundle", "has 1 attributes, and gives none"),
+    "attributes_none": ("attributes", "bundle", "reports 1 attributes, but returns none"),
     "attributes_many": ("attributes", "bundle", "18446744073709551615 attributes"),
-    "attributes_wild": ("attributes", "bundle", "its attribute 1 of 1 cannot be read"),
+    "attributes_wild": ("attributes", "bundle", "attribute 1 of its 1 cannot be read"),
     "says-busy": ("client", "device", "FAILED_PRECONDITION: TPU initialization failed: open(/dev/vfio/0): Device or resource "
                                       "busy: Device or resource busy; Couldn't open iommu group /dev/vfio/0"),
     "says-permission": ("client", "device", "PERMISSION_DENIED: open(/dev/accel0): Operation not permitted"),
@@ -56,29 +56,29 @@ WRONG = {
     "error_huge": ("client", "unknown", "INTERNAL: the end of memory (of a message of 18446744073709551615 bytes"),
     "error_unterminated": ("client", "unknown", "(of a message of 262144 bytes)"),
     "error_null": ("client", "unknown", "(of a message of 20 bytes"),
-    "client_null": ("client", "bundle", "made a client, and gives none"),
+    "client_null": ("client", "bundle", "made a client, but returns none"),
     "text_null": ("platform", "bundle", "platform.name has 3 bytes, of which 0 can be read"),
     "text_negative": ("platform", "bundle", "platform.name has 18446744073709551613 bytes, of which 3 can be read"),
-    "process_negative": ("platform", "bundle", "process -1"),
+    "process_negative": ("platform", "bundle", "reports -1 as the number of this process"),
     "process_far": ("devices", "bundle", "belongs to process 1073741824"),
     "devices_zero": ("devices", "host", "has no devices"),
-    "devices_null": ("devices", "bundle", "it has 2 devices, and gives a list that cannot be read"),
-    "devices_negative": ("devices", "bundle", "it has 18446744073709551615 devices"),
-    "devices_empty": ("devices", "bundle", "one of its devices is none"),
+    "devices_null": ("devices", "bundle", "it reports 2 devices, but the list that it returns cannot be read"),
+    "devices_negative": ("devices", "bundle", "it reports 18446744073709551615 devices"),
+    "devices_empty": ("devices", "bundle", "one entry of its list of devices is empty"),
     "devices_elsewhere": ("devices", "host", "has no devices of this host"),
     "devices_more": ("devices", "bundle", "60000"),
     "description_null": ("devices", "bundle", "has no description"),
-    "compiled_null": ("compile", "compiler", "gives nothing"),
+    "compiled_null": ("compile", "compiler", "returns nothing"),
     "compiled_elsewhere": ("compile", "launch", "got 0 devices of this host"),
-    "outputs_two": ("compile", "compiler", "one output has 2"),
-    "output_null": ("execute", "bundle", "gives no output"),
+    "outputs_two": ("compile", "compiler", "it reports 2 outputs of a program"),
+    "output_null": ("execute", "bundle", "returns no output"),
     "wrong_value": ("read", "device", "element 4 of x + y is 45; expected 44"),
     "not_a_number": ("read", "device", "element 3 of x + y is"),
     "unwritten": ("read", "device", "element 1 of x + y is nan"),
     "output_negative": ("read", "bundle", "has 18446744073709551600 bytes"),
     "serialized_null": ("serialize", "compiler", "7 bytes at no address"),
     "serialized_negative": ("serialize", "compiler", "18446744073709551615 bytes"),
-    "reloaded_null": ("reload", "compiler", "gives nothing"),
+    "reloaded_null": ("reload", "compiler", "returns nothing"),
     "wrong_value_again": ("execute-again", "device", "element 4 of x + y is 45; expected 44"),
 }
 # slot -> step and function
@@ -193,17 +193,17 @@ class Liar(Probe):
             with self.subTest(slot=slot):
                 step, function = SLOTS[slot]
                 began = time.monotonic()
-                failure = self.fails(self.liar(f"hang-{slot}"), step, "unknown", f"in {function}: not over after",
+                failure = self.fails(self.liar(f"hang-{slot}"), step, "unknown", f"in {function}: was not finished after",
                                      "--timeout", HASTE)
                 self.assertLess(time.monotonic() - began, 30)
                 if slot == "client_create":
-                    self.assertIn("is not made before all of its hosts make theirs", failure["sentence"])
+                    self.assertIn("waits until all of its hosts make theirs", failure["sentence"])
                     self.assertIn("client: false", failure["next"])
                 if slot == "initialize":
                     self.assertIn("TPU_SKIP_MDS_QUERY=1", failure["next"])
 
     def test_endless_output_neither_fills_memory_nor_moves_the_limit(self):
-        failure = self.fails(self.liar("flood"), "initialize", "unknown", "not over after", "--timeout", SHORT)
+        failure = self.fails(self.liar("flood"), "initialize", "unknown", "was not finished after", "--timeout", SHORT)
         self.assertIn("and on and on", failure["printed"])
         self.assertLessEqual(len(failure["printed"]), 8 * 1024)
 
@@ -212,12 +212,12 @@ class Liar(Probe):
             with self.subTest(lie=lie):
                 report = self.probe(self.liar(lie))
                 self.assertTrue(report["works"])
-                self.assertEqual(["the plugin left 1 process behind, ended now"], report["notes"])
+                self.assertEqual(["the plugin left 1 process running; the probe ended them"], report["notes"])
                 self.assertEqual([], self.holders())
-        for lie, notes in (("daemon_and_hang", ["the plugin left 1 process behind, ended now"]), ("change_group", [])):
+        for lie, notes in (("daemon_and_hang", ["the plugin left 1 process running; the probe ended them"]), ("change_group", [])):
             with self.subTest(lie=lie):
                 report = self.probe(self.liar(lie), "--timeout", HASTE)
-                self.assertIn("not over after", report["failure"]["sentence"])
+                self.assertIn("was not finished after", report["failure"]["sentence"])
                 self.assertEqual(notes, report["notes"])
                 self.assertEqual([], self.holders())
 
@@ -228,7 +228,7 @@ class Liar(Probe):
                               stdout=subprocess.PIPE, text=True, check=False, env=self.env())
         number, report = done.stdout.split("\n", 1)
         os.kill(int(number), signal.SIGKILL)    # ProcessLookupError: the probe ended it
-        self.assertIn("left 1 process behind", json.dumps(json.loads(report)["notes"]))
+        self.assertIn("left 1 process running", json.dumps(json.loads(report)["notes"]))
 
     def test_what_the_caller_holds_open_is_not_the_plugins(self):
         with open(self.folder / "lock", "w") as lock:
@@ -239,7 +239,7 @@ class Liar(Probe):
         self.assertNotIn(str(self.folder), failure["printed"])
 
     def test_one_that_the_kernel_kills_did_not_crash(self):
-        self.fails(self.liar("kill-compile"), "compile", "host", "in PJRT_Client_Compile: killed with SIGKILL by somebody else")
+        self.fails(self.liar("kill-compile"), "compile", "host", "in PJRT_Client_Compile: was killed with SIGKILL, and not by the probe")
 
     def test_what_a_plugin_lacks_is_said_and_no_failure(self):
         for lie, lacking in (("memory_lacks", {"memory"}), ("serialize_lacks", {"serialize"}),
@@ -306,9 +306,9 @@ class Words(Probe):
         for args, words in (((), "--plugin PATH"), (("--plugin",), "--plugin needs a value"),
                             (("--plugin", "x", "--timeout", "7"), "duration"),
                             (("--plugin", "x", "--option", "y"), "expected NAME=VALUE"),
-                            (("--plugin", "x", "--option", "y:int64=z"), "is no int64"),
-                            (("--plugin", "x", "--option", "y:list=1"), "is no type"),
-                            (("--plugin", "x", "--option", "a b=1"), "has no name"),
+                            (("--plugin", "x", "--option", "y:int64=z"), "is not of type int64"),
+                            (("--plugin", "x", "--option", "y:list=1"), "is not a type"),
+                            (("--plugin", "x", "--option", "a b=1"), "is not valid"),
                             (("--what",), "unknown option --what")):
             with self.subTest(args=args):
                 done = self.run_probe(*args)
@@ -326,7 +326,7 @@ class Words(Probe):
         text.write_text("no library")
         os.mkfifo(self.folder / "pipe.so")
         self.fails(text, "load", "bundle", "Failed to open")
-        self.fails(self.folder / "pipe.so", "file", "bundle", "is no regular file")
+        self.fails(self.folder / "pipe.so", "file", "bundle", "is not a regular file")
         self.fails(self.folder / "none.so", "file", "bundle", "No such file or directory")
         libc = next(pathlib.Path("/lib").glob("*-linux-gnu/libm.so.6"))
         self.fails(libc, "load", "bundle", "GetPjrtApi not found in")
@@ -407,15 +407,15 @@ class Rung(lab.LabTest):
     def test_a_hang_ends_within_the_limit_and_names_its_step(self):
         ended = self.lab.sliceup("run", self.slice({"plugin": self.link("hang-client_create")}, timeout="8s"))
         self.assertEqual(1, ended.status, ended)
-        self.assertIn("step client, in PJRT_Client_Create: not over after", ended.out)
+        self.assertIn("step client, in PJRT_Client_Create: was not finished after", ended.out)
         self.assertIn("h[0-3]", ended.out)
         self.nothing_is_left()
 
     def test_what_a_plugin_leaves_does_not_outlive_its_rung(self):
         ended = self.lab.sliceup("run", self.slice({"plugin": self.link("daemon_and_hang")}, hosts=2, timeout="6s"))
         self.assertEqual(1, ended.status, ended)
-        self.assertIn("step initialize, in PJRT_Plugin_Initialize: not over after", ended.out)
-        self.assertIn("the plugin left 1 process behind", json.dumps(self.lab.receipt()))
+        self.assertIn("step initialize, in PJRT_Plugin_Initialize: was not finished after", ended.out)
+        self.assertIn("the plugin left 1 process running", json.dumps(self.lab.receipt()))
         self.nothing_is_left()
 
     def test_the_plugins_own_words_are_the_cause(self):

@@ -81,7 +81,7 @@ static void a_variable_without_a_name_is_refused (void **state)
     b->run.profile.env.n = 1;
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    has (r->problem, "'A=B' is not the name of a variable");
+    has (r->problem, "'A=B' is not a valid name of an environment variable");
 }
 
 static void what_is_not_there_does_not_start (void **state)
@@ -162,7 +162,7 @@ static void a_limit_ends_it (void **state)
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_TIMEOUT);
     assert_int_equal (r->code, SIGKILL);
-    has (r->problem, "its limit of 200 ms passed");
+    has (r->problem, "exceeded its time limit of 200 ms");
     assert_true (r->duration_ms >= 200 + 2 * 300);
     has (r->tail, "begun");
 }
@@ -184,7 +184,7 @@ static void an_unknown_program_kind_does_not_start (void **state)
     struct bench *b = *state;
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    has (r->problem, "no program that this worker knows");
+    has (r->problem, "does not know the kind of program");
 }
 
 /* ---- canaries ---- */
@@ -256,7 +256,7 @@ static void a_second_gate_behind_a_shut_one_is_refused (void **state)
     assert_int_equal (b->gates, 1);
     assert_int_equal (r->bad_lines, 99);
     assert_true (text_is (r->phase, "p999"));
-    has (r->problem, "waits at another one already");
+    has (r->problem, "already waits at another gate");
 }
 
 static void a_polite_stop_is_heard_on_the_channel (void **state)
@@ -291,7 +291,7 @@ static void a_changed_canary_does_not_start (void **state)
     b->refusal = TEXT_LIT ("it was changed since the plan was made");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    has (r->problem, "/canary.py could not be brought here: it was changed since the plan was made");
+    has (r->problem, "/canary.py from the coordinator: it was changed since the plan was made");
     assert_false (r->spoke);
     assert_int_equal (b->asks, 1);
 }
@@ -411,7 +411,7 @@ static void the_limit_of_an_attempt_covers_fetching (void **state)
     b->run.rung.timeout_ms = 3000;
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_TIMEOUT);
-    has (r->problem, "its limit of 3 s passed");
+    has (r->problem, "exceeded its time limit of 3 s");
 }
 
 static void words_left_in_the_channel_at_the_end_are_heard (void **state)
@@ -449,7 +449,7 @@ static void without_its_environment_a_canary_does_not_start (void **state)
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
     assert_int_equal (r->owner, OWNER_BUNDLE);
-    has (r->problem, "there is no complete environment at");
+    has (r->problem, "there is no complete Python environment at");
     assert_string_equal (b->phases, "environment ");
 }
 
@@ -597,7 +597,7 @@ static void a_level_that_is_not_reached_is_not_started (void **state)
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
     assert_int_equal (r->owner, OWNER_CACHE);
     assert_int_equal (r->output_bytes, 0);
-    has (r->problem, "cache.enforcement asks for storage");
+    has (r->problem, "cache.enforcement requires storage");
     assert_true (r->cache.level != ENFORCEMENT_NONE && r->cache.mount.len > 0);
 }
 

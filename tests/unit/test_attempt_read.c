@@ -142,7 +142,7 @@ static void a_limit_that_passed_is_read (void **state)
     use_command (b, "echo '" HBM "'; while :; do sleep 0.05; done");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_TIMEOUT);
-    has (r->problem, "its limit of 500 ms passed");
+    has (r->problem, "exceeded its time limit of 500 ms");
     saw_hbm (r);
 }
 
@@ -242,7 +242,7 @@ static void a_file_that_is_no_table_is_noted (void **state)
     use_command (b, "echo '" HBM "'; exit 3");
     const struct result *r = run (b);
     assert_int_equal (r->code, 3);
-    has (note_from (r, "log")->text, "the table of known failures");
+    has (note_from (r, "log")->text, "the table of signatures");
 }
 
 /* ---- logs ---- */
@@ -391,7 +391,7 @@ static void a_table_that_nobody_sends_is_given_up (void **state)
     assert_int_equal (r->ending, ENDING_EXITED);
     assert_int_equal (r->code, 3);
     assert_int_equal (r->problem.len, 0);
-    has (note_from (r, "log")->text, "could not be brought here in time");
+    has (note_from (r, "log")->text, "could not be fetched in time");
 }
 
 /* ---- the time of phases ---- */

@@ -25,8 +25,8 @@ static void a_gate_that_was_opened_is_not_opened_again (void **state)
     const struct result *r = run (b);
     assert_int_equal (b->gates, 1);
     assert_int_equal (r->bad_lines, 1);
-    has (r->bad_line, "it was opened before, and a gate opens once in an attempt");
-    has (r->tail, "{\"type\":\"stop\",\"reason\":\"gate: it was opened before");
+    has (r->bad_line, "this gate was opened before; a gate opens once in an attempt");
+    has (r->tail, "{\"type\":\"stop\",\"reason\":\"gate: this gate was opened before");
 }
 
 static void the_ninth_gate_is_one_too_many (void **state)
@@ -65,7 +65,7 @@ static void what_comes_after_done_counts_also_when_the_program_has_ended (void *
     const struct result *r = run (b);
     assert_true (r->done && r->code == 0 && r->facts.n == 0);
     assert_int_equal (r->bad_lines, 1);
-    has (r->bad_line, "fact: said after done, which is the last line");
+    has (r->bad_line, "fact: sent after done, which has to be the last line");
 }
 
 /* What is on its way to somebody is held, though nobody has taken it yet. */
@@ -88,7 +88,7 @@ static void a_descriptor_that_outlives_the_program_is_seen (void **state)
     close (held);
     assert_true (r->done && r->code == 0);
     assert_int_equal (r->bad_lines, 1);
-    has (r->bad_line, "the descriptor was left open in a process that outlived the program");
+    has (r->bad_line, "a process that outlived the program kept the channel open");
 }
 
 static void half_a_line_of_a_program_that_was_stopped_is_no_violation (void **state)

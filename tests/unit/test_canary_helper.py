@@ -160,7 +160,7 @@ class Conversation(unittest.TestCase):
     def test_a_worker_that_goes_away_ends_the_wait(self):
         worker = self.start()
         worker.socket.shutdown(socket.SHUT_WR)
-        with self.assertRaisesRegex(sliceup_canary.ProtocolError, "went away"):
+        with self.assertRaisesRegex(sliceup_canary.ProtocolError, "closed the channel"):
             worker.canary.gate("g", "agree", "")
 
     def test_all_counters_are_sent_when_nothing_was_counted(self):

@@ -104,28 +104,27 @@ static const struct row rows[] = {
       "expected share or agree" },
     { "another scope", ALONE, "{\"type\":\"metric\",\"name\":\"m\",\"scope\":\"all\"}\n" DONE,
       "expected global or local" },
-    { "another layer", ALONE, "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}\n",
-      "not one of the words that are known" },
+    { "another layer", ALONE, "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}\n", "this word is not known" },
     { "another durability", ALONE, "{\"type\":\"note\",\"text\":\"\",\"durability\":\"long\"}\n" DONE,
-      "not one of the words that are known" },
+      "this word is not known" },
     { "a version that is no text", ALONE, "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"jax\":1}}\n" DONE,
       "expected a text" },
 
     /* done: the nonce of the attempt, not after failure, and the last line */
     { "another nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"ffffffffffffffffffffffffffffffff\"}\n",
-      "nonce: not that of this attempt" },
+      "nonce: expected the one of this attempt" },
     { "no nonce", ALONE, "{\"type\":\"done\"}\n", "expected a text" },
-    { "done after failure", ALONE, BACKEND FAILURE DONE, "said after failure" },
+    { "done after failure", ALONE, BACKEND FAILURE DONE, "sent after failure" },
     { "done after a failure without a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\",\"text\":\"\"}\n" DONE,
-      "said after failure" },
-    { "done twice", ALONE, DONE DONE, "said after done" },
-    { "failure after done", ALONE, DONE FAILURE, "said after done" },
-    { "a note after done", ALONE, DONE NOTE ("late"), "said after done" },
-    { "a gate after done", ALONE, DONE GATE ("g", "share"), "said after done" },
+      "sent after failure" },
+    { "done twice", ALONE, DONE DONE, "sent after done" },
+    { "failure after done", ALONE, DONE FAILURE, "sent after done" },
+    { "a note after done", ALONE, DONE NOTE ("late"), "sent after done" },
+    { "a gate after done", ALONE, DONE GATE ("g", "share"), "sent after done" },
 
     /* backend before anything ran, and before a metric */
-    { "executions before backend", SLICE, GATE ("program", "agree") RAN BACKEND DONE, "before backend was said" },
-    { "a metric before backend", SLICE, GATE ("program", "agree") METRIC BACKEND RAN DONE, "before backend was said" },
+    { "executions before backend", SLICE, GATE ("program", "agree") RAN BACKEND DONE, "sent before backend" },
+    { "a metric before backend", SLICE, GATE ("program", "agree") METRIC BACKEND RAN DONE, "sent before backend" },
     { "where none is asked for nobody looks", ALONE, METRIC RAN DONE, NULL },
 
     /* a metric said again */
@@ -133,18 +132,18 @@ static const struct row rows[] = {
     { "another claim", ALONE,
       METRIC "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"mean\",\"axes\":[\"data\"],"
              "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE,
-      "said before with another reduction, scope or axes" },
+      "sent before with another reduction, scope or axes" },
 
     { "an axis twice", ALONE,
       "{\"type\":\"metric\",\"name\":\"loss\",\"reduction\":\"sum\",\"axes\":[\"data\",\"model\",\"data\"],"
       "\"scope\":\"global\",\"value\":1,\"shards\":[]}\n" DONE,
-      "an axis stands twice" },
+      "is given twice" },
 
     /* gates */
-    { "a program of the slice that passes no gate", SLICE, BACKEND RAN DONE, "did not pass the gate program" },
+    { "a program of the slice that passes no gate", SLICE, BACKEND RAN DONE, "has to pass the gate program first" },
     { "a program of the slice that shares its gate", SLICE, GATE ("program", "share") BACKEND RAN DONE,
-      "did not pass the gate program" },
-    { "a gate where nothing is executed", AHEAD, BACKEND GATE ("program", "agree") DONE, "passes no gate" },
+      "has to pass the gate program first" },
+    { "a gate where nothing is executed", AHEAD, BACKEND GATE ("program", "agree") DONE, "waits at no gate" },
     { "a value of a gate that is no text", ALONE,
       "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"agree\",\"value\":1}\n" DONE, "expected a text" },
 };
@@ -316,7 +315,7 @@ static void a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended 
         shutdown (bench.peer, SHUT_WR);
         assert_false (channel_read (bench.channel));
         assert_int_equal (bench.evidence.result.bad_lines, ended ? 0 : 1);
-        assert_true (ended || says (&bench, "ended in the middle of it"));
+        assert_true (ended || says (&bench, "ended in the middle of a line"));
         bench_close (&bench);
     }
 }
@@ -329,7 +328,7 @@ static void the_first_broken_rule_is_in_the_result_with_its_line (void **state)
     say_bytes (&bench, FAILURE DONE "no JSON\n", strlen (FAILURE DONE "no JSON\n"));
     assert_int_equal (bench.evidence.result.bad_lines, 2);
     assert_true (text_is (bench.evidence.result.bad_line,
-                          "done: said after failure: {\"type\":\"done\",\"nonce\":\"" NONCE "\"}"));
+                          "done: sent after failure: {\"type\":\"done\",\"nonce\":\"" NONCE "\"}"));
     bench_close (&bench);
 }
 

@@ -160,7 +160,7 @@ static void done_counts_only_with_the_nonce_of_this_attempt (void **state)
     say (b, "{\"type\":\"done\"}");
     assert_false (b->evidence.result.done);
     assert_int_equal (b->evidence.result.bad_lines, 2);
-    complains (b, "nonce: not that of this attempt");
+    complains (b, "nonce: expected the one of this attempt");
     say (b, "{\"type\":\"done\",\"nonce\":\"" NONCE "\"}");
     assert_true (b->evidence.result.done);
 }

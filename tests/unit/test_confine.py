@@ -219,7 +219,7 @@ class Confine(unittest.TestCase):
         self.assertEqual(1, told.status, told.text)
         self.assertNotIn("started", told.lines)
         self.assertRegex(told.said("problem")[0],
-                         "only be protected at level landlock, and cache.enforcement asks for namespace")
+                         "only at level landlock, and cache.enforcement requires namespace")
 
     def test_why_a_better_level_is_not_possible_is_told(self):
         told = self.confine("--landlock-abi", "0", "--least", "namespace+landlock")
@@ -310,7 +310,7 @@ class Confine(unittest.TestCase):
         own.rmdir()
         told = self.shell("echo started", role="writer")
         self.assertNotIn("started", told.lines)
-        self.assertRegex(told.said("problem")[0], "the generation that the program is to see .* cannot be found")
+        self.assertRegex(told.said("problem")[0], "cannot find the generation that the program is to see ")
 
     # ---- the overlay ----
 
@@ -393,7 +393,7 @@ class Confine(unittest.TestCase):
             os.chown(path, self.uid, self.uid, follow_symlinks=False)
         told = self.shell(f"echo a > {elsewhere}/a", "--writable", self.yard.top / "out")
         self.assertEqual([], list(elsewhere.iterdir()), told.text)
-        self.assertRegex(told.text, "cache.writable .*/out leads through the link .*/out, which programs may replace: name the path")
+        self.assertRegex(told.text, "cache.writable .*/out goes through the link .*/out, which programs may replace: name the target")
         told = self.shell("echo fine", "--writable", elsewhere)
         self.assertIn("fine", told.lines, told.text)
 
@@ -423,7 +423,7 @@ class Confine(unittest.TestCase):
         told = self.confine("--most", "cooperative", "--protected", self.ours()[0])
         self.assertEqual(("cooperative", ["own-create", "own-write"]),
                          (told.level, [way for way in told.said("open") if way.startswith("own-")]), told.text)
-        self.assertRegex(" ".join(told.said("note")), "programs can change what sliceup itself uses: .*start/ours")
+        self.assertRegex(" ".join(told.said("note")), "programs can change files that sliceup itself uses: .*start/ours")
 
     def test_beside_a_file_of_ours_others_can_be_made_where_mounts_keep_it(self):
         _, slice_file = self.ours()
@@ -437,7 +437,7 @@ class Confine(unittest.TestCase):
         for most in ("storage", "namespace", "landlock"):
             told = self.shell(f"echo a > {ours}/envs/a", "--protected", ours, "--writable", ours / "envs", "--most", most)
             self.assertFalse((ours / "envs" / "a").exists(), told.text)
-            self.assertIn("lies in what sliceup itself uses on this host", told.text)
+            self.assertIn("is inside a folder that sliceup itself uses on this host", told.text)
 
     def test_scratch_in_what_is_ours_stays_writable(self):
         for most in ("storage", "namespace", "landlock"):
@@ -528,11 +528,11 @@ class Confine(unittest.TestCase):
         away = self.yard.top / "away"
         self.yard.bundle.rename(away)
         self.yard.bundle.symlink_to(away)
-        self.assertRegex(self.confine().said("problem")[0], "leads out of the cache root")
+        self.assertRegex(self.confine().said("problem")[0], "is a link out of the cache root")
 
     def test_scratch_in_the_cache_is_refused(self):
         self.yard.scratch = self.yard.root
-        self.assertRegex(self.confine().said("problem")[0], "lies in the cache root")
+        self.assertRegex(self.confine().said("problem")[0], "is inside the cache root")
 
     def test_without_a_witness_it_says_what_was_not_tried(self):
         (self.yard.generation / "WITNESS").unlink()
@@ -587,7 +587,7 @@ class Mounted(Confine):
         self.yard.top.chmod(0o700)
         told = self.confine("--most", "other-uid")
         self.assertEqual("cooperative", told.level)
-        self.assertRegex(" ".join(told.said("note")), "uid 65534 does not reach")
+        self.assertRegex(" ".join(told.said("note")), "uid 65534 cannot reach")
 
     def test_block_devices_are_hidden(self):
         script = "mount -t tmpfs none /dev -o dev,mode=755; mknod -m 666 /dev/null c 1 3; " \
@@ -632,14 +632,14 @@ class Survey(unittest.TestCase):
     def test_a_level_that_is_not_possible_fails_with_what_is(self):
         _, ((layer, text),) = self.survey("--least", "storage")
         self.assertEqual("cache", layer)
-        self.assertRegex(text, "at level namespace.landlock, and cache.enforcement asks for storage")
+        self.assertRegex(text, "at level namespace.landlock, and cache.enforcement requires storage")
         self.assertEqual(["storage"], os.listdir(self.root))
 
     def test_a_root_that_is_a_file_or_below_one_is_named(self):
         self.root.write_text("")
-        self.assertRegex(self.survey()[1][0][1], "is not a folder; move that away")
+        self.assertRegex(self.survey()[1][0][1], "is not a folder; move it away")
         self.root = self.root / "below"
-        self.assertRegex(self.survey()[1][0][1], "something on the way is not a folder")
+        self.assertRegex(self.survey()[1][0][1], "a part of the path is not a folder")
 
     @unittest.skipUnless(IS_ROOT, "mounts are made by root only")
     def test_a_full_storage_is_the_hosts_business(self):
@@ -663,7 +663,7 @@ class Survey(unittest.TestCase):
         script = f"mount --bind {self.root} {self.root}; mount -o remount,bind,ro {self.root}"
         _, ((layer, text),) = self.survey(before=self.mounted(script))
         self.assertEqual("cache", layer)
-        self.assertRegex(text, "may only read the cache, and no other has made it")
+        self.assertRegex(text, "may only read the cache, and no other host has made it yet")
 
 
 for _name in dir(Confine):

@@ -179,8 +179,8 @@ static void no_better_way_is_taken_than_was_asked_for (void **state)
 {
     struct bench *b = *state;
     assert_int_equal (choose (b, CONTAINMENT_SUBREAPER), CONTAINMENT_SUBREAPER);
-    says (b, "programs are kept together by: subreaper; if this worker is killed with SIGKILL, what they had started "
-             "may go on");
+    says (b, "processes of a program are contained by: subreaper; if this worker is killed with SIGKILL, processes "
+             "that a program started may continue to run");
     containment_close (b->containment);
     assert_true (choose (b, CONTAINMENT_CGROUP) <= CONTAINMENT_CGROUP);
 }
@@ -241,7 +241,8 @@ static void choose_without_rights (struct bench *bench)
 {
     drop_rights ();
     bool good = choose (bench, CONTAINMENT_PID_NAMESPACE) < CONTAINMENT_PID_NAMESPACE &&
-                strstr (bench->said, "programs cannot have a pid namespace: making it: Operation not permitted");
+                strstr (bench->said,
+                        "programs cannot have a pid namespace: cannot make its init process: Operation not permitted");
     if (!good) {
         fprintf (stderr, "%s", bench->said);
         _exit (1);
@@ -265,7 +266,8 @@ static void be_somebody (struct bench *bench)
     if (choose (bench, CONTAINMENT_PID_NAMESPACE) == CONTAINMENT_PID_NAMESPACE)
         return;
     fprintf (stderr, "%s", bench->said);
-    bool refused = strstr (bench->said, "in a user namespace of our own") || strstr (bench->said, "mounting a /proc");
+    bool refused = strstr (bench->said, "in a user namespace of its own") ||
+                   strstr (bench->said, "cannot mount a /proc");
     _exit (refused ? NOT_HERE : 2);
 }
 
@@ -413,7 +415,7 @@ static void in_a_cgroup_the_next_owner_ends_what_is_left (void **state)
     poll (NULL, 0, 100);
     assert_true (held (b));                /* or this test would show nothing */
     choose (b, CONTAINMENT_PID_NAMESPACE); /* whatever its own way is */
-    says (b, "ended what an earlier worker of this directory had left in its cgroup");
+    says (b, "ended the processes that an earlier worker of this directory left in its cgroup");
     wait_until_let_go (b);
 }
 
@@ -426,7 +428,7 @@ static void a_file_that_names_another_cgroup_is_refused (void **state)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         assert_int_equal (atomic_file_write (record, paths[i], strlen (paths[i]), 0600, NULL), 0);
         choose (b, CONTAINMENT_SUBREAPER);
-        says (b, "worker.cgroup does not name a control group of ours; remove it");
+        says (b, "worker.cgroup does not name a control group that a worker made; remove this file");
         exec_contain (NULL);
         containment_close (b->containment);
         b->containment = NULL;

@@ -256,9 +256,9 @@ static void past_the_bound_the_holder_is_named (void **state)
     assert_int_equal (device_wait (&machine->roots, 700, &machine->arena, &waited, &why), -1);
     assert_true (clock_boot_ms () - began_ms >= 700);
     has (why, "/dev/vfio/0 is still held by pid 4711 (python3 train.py --steps 3) of uid ");
-    has (why, ", which began ");
+    has (why, ", which started ");
     has (why, " ago and by 1 other process; waited ");
-    has (why, "end that process, or wait until it is gone");
+    has (why, "end that process, or wait until it ends");
     assert_true (why.len <= SENTENCE_MAX_BYTES && !waited.len);
 }
 

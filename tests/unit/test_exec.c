@@ -215,7 +215,7 @@ static void what_cannot_start_says_why (void **state)
     } rows[] = {
         { "/nowhere/program", "/tmp", "executing it: No such file" },
         { "/etc/passwd", "/tmp", "executing it: Permission denied" },
-        { "/bin/sh", "/nowhere", "entering /nowhere: No such file" },
+        { "/bin/sh", "/nowhere", "entering the directory /nowhere: No such file" },
     };
     char *argv[] = { (char *) "x", NULL }, *envp[] = { NULL };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -120,7 +120,7 @@ static void one_that_does_not_answer_is_refused (void **state)
         put (fixture, "python", text_format (&fixture->arena, "#!/bin/sh\n%s\n", scripts[i]));
         assert_int_equal (ask (fixture, "python"), -1);
         assert_non_null (strstr (fixture->err.text, path_of (fixture, "python")));
-        assert_non_null (strstr (fixture->err.text, "cannot be kept from programs"));
+        assert_non_null (strstr (fixture->err.text, "cannot protect from programs"));
     }
     fixture->run.rung.kind = PROGRAM_COMMAND; /* sliceup starts none in this run */
     assert_int_equal (ask (fixture, "python"), 0);
@@ -137,7 +137,7 @@ static void more_than_can_be_kept_is_refused (void **state)
                       "done; printf 'end\\0'\n",
                       fixture->top, fixture->top));
     assert_int_equal (ask (fixture, "python"), -1);
-    assert_non_null (strstr (fixture->err.text, "more than 64 places"));
+    assert_non_null (strstr (fixture->err.text, "at most 64 paths"));
 }
 
 static void what_programs_cannot_write_is_left_out (void **state)

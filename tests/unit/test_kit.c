@@ -124,7 +124,7 @@ static void a_list_with_a_bad_name_makes_nothing (void **state)
     has (b->err.text, "file 2 of this rung has no name that a host may use");
     b->list.items[1].name = b->list.items[0].name;
     assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
-    has (b->err.text, "two files of this rung are called jax/tiny.py");
+    has (b->err.text, "two files of this rung have the name jax/tiny.py");
     b->list.items[1].name = TEXT_LIT ("jax/b.py");
     b->list.items[1].file.sha256 = TEXT_LIT ("../../escaped");
     assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
@@ -405,7 +405,8 @@ static void silence_ends_it_and_progress_does_not (void **state)
     fetch_turn (fetch, T0 + 2 * FETCH_SILENCE_MS - 2);
     assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
     fetch_turn (fetch, T0 + 2 * FETCH_SILENCE_MS - 1);
-    fails_with (fetch, "no piece of it came for 60 s; is the coordinator's bulk port open");
+    fails_with (fetch,
+                "no piece of it arrived for 60 s; check whether this host can reach the coordinator's bulk port");
 }
 
 static void a_refusal_ends_it_in_the_coordinators_words (void **state)
@@ -414,7 +415,7 @@ static void a_refusal_ends_it_in_the_coordinators_words (void **state)
     struct fetch *fetch = begin (b);
     struct msg_chunk refusal = { .sha256 = b->list.items[0].file.sha256, .problem = TEXT_LIT ("it was changed") };
     fetch_take (fetch, &refusal, T0);
-    fails_with (fetch, "could not be brought here: it was changed");
+    fails_with (fetch, "from the coordinator: it was changed");
 }
 
 static void a_lie_ends_it_and_nothing_is_kept (void **state)
@@ -429,7 +430,7 @@ static void a_lie_ends_it_and_nothing_is_kept (void **state)
     fetch = begin (b);
     lie.size_bytes = 3;
     fetch_take (fetch, &lie, T0);
-    fails_with (fetch, "more than the file has");
+    fails_with (fetch, "more bytes than the file has");
     assert_int_equal (find (b)->missing.n, 3);
 }
 

@@ -439,7 +439,7 @@ static void what_was_sealed_too_late_is_lost (void **state)
     const struct result *told_so = effect_of (b, MEMBER_KEEP, 0)->result;
     assert_int_equal (told_so->ending, ENDING_LEASE_LOST);
     assert_int_equal (told_so->seal.token, 0);
-    assert_non_null (strstr (told_so->problem.ptr, "ran out"));
+    assert_non_null (strstr (told_so->problem.ptr, "expired"));
     assert_int_equal (sent (b, MSG_RESULT)->of.result.seal.token, 0);
 }
 

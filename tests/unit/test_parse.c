@@ -95,7 +95,7 @@ static void without_a_file_the_output_is_read (void **state)
     bench->result.dropped_bytes = 1; /* there was more behind it */
     parse (bench);
     assert_int_equal (bench->result.counters.n, 0);
-    assert_true (is_noted (bench, "breaks off"));
+    assert_true (is_noted (bench, "truncated"));
 }
 
 static void a_block_that_breaks_off_is_noted (void **state)
@@ -104,7 +104,7 @@ static void a_block_that_breaks_off_is_noted (void **state)
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") "[MetricsData; step=1]\nCounter: MarkStep\n  Val");
     parse (bench);
     assert_int_equal (counter (bench, "MarkStep"), 1);
-    assert_true (is_noted (bench, "the one before"));
+    assert_true (is_noted (bench, "the report before it"));
 }
 
 static void of_a_large_file_the_end_is_read (void **state)
@@ -132,7 +132,7 @@ static void nothing_but_a_regular_file_is_read (void **state)
     put (bench, "xla-metrics.2", "");
     parse (bench);
     assert_int_equal (bench->result.counters.n, 0);
-    assert_true (is_noted (bench, "no whole metrics report of torch_xla was found: no counters"));
+    assert_true (is_noted (bench, "no complete metrics report of torch_xla was found: no counters"));
 }
 
 static void more_names_than_a_result_holds_are_noted (void **state)

@@ -119,7 +119,7 @@ static void proc_and_null_are_needed (void **state)
     host.children_error = ENOENT;
     expect ("proc", PREFLIGHT_MISSING, "children", "CONFIG_PROC_CHILDREN");
     host.proc_error = ENOENT;
-    expect ("proc", PREFLIGHT_MISSING, "/proc is not there", "mount -t proc");
+    expect ("proc", PREFLIGHT_MISSING, "/proc is not mounted", "mount -t proc");
     good_host (NULL);
     host.null_error = EACCES;
     expect ("dev-null", PREFLIGHT_MISSING, "Permission denied", "mknod");
@@ -132,21 +132,22 @@ static void a_directory_must_take_files_and_start_programs (void **state)
     expect ("directory", PREFLIGHT_MISSING, "/var/tmp/sliceup (Read-only file system)", "another one");
     good_host (NULL);
     host.directory_noexec = true;
-    expect ("directory", PREFLIGHT_MISSING, "noexec", "started from");
+    expect ("directory", PREFLIGHT_MISSING, "noexec", "executed");
 }
 
 static void containment_is_only_told (void **state)
 {
     (void) state;
-    strcpy (host.namespace_problem, "making it: Operation not permitted");
-    expect ("containment", PREFLIGHT_NOTE, "pid namespace for programs: making it: Operation not permitted", "outlive");
+    strcpy (host.namespace_problem, "cannot make its init process: Operation not permitted");
+    expect ("containment", PREFLIGHT_NOTE,
+            "pid namespace for programs: cannot make its init process: Operation not permitted", "outlive");
 }
 
 static void an_unset_clock_is_only_told (void **state)
 {
     (void) state;
     host.wall_ms = 86400000;
-    expect ("clock", PREFLIGHT_NOTE, "before the year", "certificates");
+    expect ("clock", PREFLIGHT_NOTE, "a year before", "certificates");
 }
 
 static void python_must_be_3_9_with_venv (void **state)
@@ -197,12 +198,12 @@ static void the_sentence_is_one_line_with_what_to_do_and_counts_the_rest (void *
     host.directory = "/a\nb\033[2J";
     host.directory_error = ENOENT;
     preflight_judge (&preflight, &host, true);
-    assert_string_equal (sentence (line), "no file can be made in /a\\x0ab\\x1b[2J (No such file or directory): "
-                                          "make it and give it to this user, or name another one");
+    assert_string_equal (sentence (line), "cannot make a file in /a\\x0ab\\x1b[2J (No such file or directory): "
+                                          "create this directory and make this user its owner, or name another one");
     preflight_release (&preflight);
     host.proc_error = host.null_error = ENOENT;
     preflight_judge (&preflight, &host, true);
-    assert_string_equal (sentence (line), "/proc is not there (No such file or directory): mount -t proc proc /proc "
+    assert_string_equal (sentence (line), "/proc is not mounted (No such file or directory): mount -t proc proc /proc "
                                           "(and 2 more: sliceup-worker preflight)");
 }
 
@@ -286,9 +287,9 @@ static void an_interpreter_that_is_none_is_quoted (void **state)
     char path[128];
     host_probe (&host, NULL, script ("echo version 3.11.2; echo one; echo it is broken; exit 4"));
     assert_string_equal (host.python_version, "");
-    assert_string_equal (host.python_problem, "it ended with status 4: it is broken");
+    assert_string_equal (host.python_problem, "it exited with status 4: it is broken");
     host_probe (&host, NULL, script ("exit 0"));
-    assert_string_equal (host.python_problem, "it ended with status 0");
+    assert_string_equal (host.python_problem, "it exited with status 0");
     host_probe (&host, NULL, script ("head -c 9000 /dev/zero | tr '\\0' x; echo version 3"));
     assert_string_equal (host.python_version, "3");
     host_probe (&host, NULL, script ("printf 'version '; head -c 3000 /dev/zero | tr '\\0' 9; echo"));
@@ -356,8 +357,8 @@ static void lines_begin_with_their_state (void **state)
     char out[4096], option[] = "--directory", missing[] = "/nowhere/at/all";
     assert_int_equal (TOLD (out, option, missing), 3);
     assert_non_null (strstr (out, "ok       kernel       Linux "));
-    assert_non_null (strstr (out, "\nmissing  directory    no file can be made in /nowhere/at/all"));
-    assert_non_null (strstr (out, "; to do: make it"));
+    assert_non_null (strstr (out, "\nmissing  directory    cannot make a file in /nowhere/at/all"));
+    assert_non_null (strstr (out, "; to do: create this directory"));
 }
 
 static void wrong_words_are_usage (void **state)

@@ -171,7 +171,7 @@ static int shop_setup (void **state)
     shop->built = !strstr (buf_c (&talk.received), "\"layer\":\"platform\"");
     *state = shop;
     if (shop->built)
-        passed (&talk, "\"text\":\"built now by pip ");
+        passed (&talk, "\"text\":\"installed by pip ");
     else
         buf_release (&talk.received);
     return 0;
@@ -227,10 +227,10 @@ static void what_was_built_is_found_complete_and_has_the_same_fingerprint (void 
     received (&talk, key);
     const char *one = strstr (buf_c (&talk.received), key), *other = strstr (buf_c (&again.received), key);
     assert_memory_equal (one, other, sizeof key + 64);
-    received (&talk, " files\",\"source\":\"environment\"");
+    received (&talk, " files)\",\"source\":\"environment\"");
     received (&talk, "{\"type\":\"fact\",\"name\":\"environment.records\",\"value\":\"as installed\"}");
-    passed (&talk, "\"text\":\"found complete, and verified against 2 pins with ");
-    passed (&again, "found complete");
+    passed (&talk, "\"text\":\"already installed; 2 packages verified (");
+    passed (&again, "already installed");
     snprintf (marker, sizeof marker, "%s/" ENVIRONMENT_COMPLETE, shop->path);
     buf_init (&bytes, 100);
     assert_int_equal (file_read (marker, &bytes, NULL), 0);
@@ -256,12 +256,12 @@ static void another_version_in_a_complete_environment_is_named_and_not_repaired 
     write_text (path, buf_c (&changed));
     for (int i = 0; i < 2; i++) {
         restore (&talk, shop);
-        received (&talk, ": remove it to have it built again");
+        received (&talk, ": remove it, and the next run builds it again");
         failed (&talk, "bundle", "\"text\":\"six 9.9 is installed, 1.17.0 is pinned; in /");
     }
     write_text (path, buf_c (&kept));
     restore (&talk, shop);
-    passed (&talk, "found complete");
+    passed (&talk, "already installed");
     buf_release (&changed);
     buf_release (&kept);
 }
@@ -323,8 +323,8 @@ static void of_two_at_once_one_builds_and_the_other_waits (void **state)
     assert_true (receive (&other, held));
     finish (&one);
     finish (&other);
-    passed (&one, "built now by pip ");
-    passed (&other, "found complete");
+    passed (&one, "installed by pip ");
+    passed (&other, "already installed");
 }
 
 static void an_index_that_cannot_be_reached_is_the_platform_s_and_the_next_try_builds (void **state)
@@ -339,7 +339,7 @@ static void an_index_that_cannot_be_reached_is_the_platform_s_and_the_next_try_b
     assert_int_equal (setenv ("PIP_INDEX_URL", "http://127.0.0.1:9/simple", 1), 0);
     assert_int_equal (unsetenv ("PIP_FIND_LINKS"), 0);
     restore (&talk, shop);
-    failed (&talk, "platform", "the package index cannot be reached from this host");
+    failed (&talk, "platform", "this host cannot reach the package index");
     snprintf (marker, sizeof marker, "%s/" ENVIRONMENT_COMPLETE, shop->path);
     assert_int_equal (access (marker, F_OK), -1);
     assert_int_equal (unsetenv ("PIP_INDEX_URL"), 0);
@@ -347,7 +347,7 @@ static void an_index_that_cannot_be_reached_is_the_platform_s_and_the_next_try_b
         assert_int_equal (setenv ("PIP_FIND_LINKS", kept, 1), 0);
     mem_free (kept);
     restore (&talk, shop);
-    passed (&talk, "built now by pip ");
+    passed (&talk, "installed by pip ");
 }
 
 static void a_download_with_another_hash_is_a_broken_bundle (void **state)
@@ -370,7 +370,7 @@ static void pins_that_are_not_the_ones_that_were_checked_touch_nothing (void **s
     place (shop, "unchecked");
     begin (&talk, shop->pins, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", shop->env_dir);
     finish (&talk);
-    failed (&talk, "bundle", "is not the pin file that was checked");
+    failed (&talk, "bundle", "changed since the run started");
     assert_int_equal (access (shop->path, F_OK), -1);
 }
 
@@ -384,7 +384,7 @@ static void a_folder_of_somebody_else_s_is_left_alone (void **state)
     snprintf (thesis, sizeof thesis, "%s/thesis.tex", shop->path);
     write_text (thesis, "years of work");
     restore (&talk, shop);
-    failed (&talk, "host", "is not an environment that sliceup began to build");
+    failed (&talk, "host", "is not an environment that sliceup started to build");
     assert_int_equal (access (thesis, F_OK), 0);
 }
 

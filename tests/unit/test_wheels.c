@@ -196,7 +196,7 @@ static void more_than_a_wheel_may_be_is_refused (void **state)
     struct text problem;
     fetch_take (fetch, &chunk, 0);
     assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
-    assert_non_null (strstr (problem.ptr, "more than the file has"));
+    assert_non_null (strstr (problem.ptr, "more bytes than the file has"));
     fetch_destroy (fetch);
 }
 

@@ -585,7 +585,7 @@ static void launch_lines_are_checked (void **state)
         const char *line, *why;
     } rows[] = {
         { LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), NULL },
-        { LINE ("2", RUN_HEX, "h0", "1", KEY, "/d"), "this worker speaks 1" },
+        { LINE ("2", RUN_HEX, "h0", "1", KEY, "/d"), "expected 1, the only one that this worker speaks" },
         { LINE ("1", "30", "h0", "1", KEY, "/d"), "run: expected 32 hexadecimal digits" },
         { LINE ("1", RUN_HEX "00", "h0", "1", KEY, "/d"), "run: expected a text" },
         { LINE ("1", "X0313233343536373839616263646566", "h0", "1", KEY, "/d"), "run: expected 32" },

@@ -90,7 +90,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     attempt_enter_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
     if (command.speaks && !channel_send (attempt->channel, command.line)) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
-        evidence_refuse (&attempt->evidence, "the attempt line could not be handed over");
+        evidence_refuse (&attempt->evidence, "the attempt line could not be sent to the program");
     }
     return 0;
 }
@@ -158,7 +158,7 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
     attempt->gate_open = false;
     attempt_note_gate_opened (attempt, clock_boot_ms ());
     if (!channel_send_go (attempt->channel, gate, value))
-        evidence_refuse (&attempt->evidence, "go could not be handed over");
+        evidence_refuse (&attempt->evidence, "go could not be sent to the program");
     attempt_ask_for_writing (attempt);
 }
 
@@ -196,7 +196,7 @@ static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
     char limit[DURATION_TEXT_BYTES];
     struct text phase = attempt_result (attempt)->phase;
     duration_print (attempt->run.rung.timeout_ms, limit);
-    struct text why = text_format (&attempt->arena, "its limit of %s passed%s%.*s", limit,
+    struct text why = text_format (&attempt->arena, "exceeded its time limit of %s%s%.*s", limit,
                                    phase.len ? " in phase " : "", TEXT_ARG (phase));
     attempt_stop (attempt, false, ENDING_TIMEOUT, why, now_ms);
 }
@@ -206,7 +206,9 @@ static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
 static int begin_fetching (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms, struct err *err)
 {
     if (attempt->fetches++ == FETCHES_MAX)
-        return err_set (err, ERR_DAMAGE, "files of this rung were fetched %d times, and each time damaged in %s/files",
+        return err_set (err, ERR_DAMAGE,
+                        "the files of this rung were fetched %d times and were damaged in %s/files each time: check "
+                        "this host's disk",
                         FETCHES_MAX, attempt->place->directory);
     attempt_enter_phase (attempt, "files");
     attempt_fetch (attempt, answer, now_ms);

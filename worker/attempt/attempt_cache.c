@@ -71,7 +71,7 @@ int attempt_open_stage (struct attempt *attempt, int *program_fd, struct err *er
 {
     int pair[2];
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_errno (err, ERR_IO, "making a socket for the report of the sandbox");
+        return err_errno (err, ERR_IO, "cannot make a socket for the report of the sandbox");
     if (loop_watch (attempt->loop, pair[0], EPOLLIN, on_report, attempt, err) < 0) {
         close (pair[0]);
         close (pair[1]);
@@ -101,9 +101,10 @@ static void add_broken_promises (struct attempt *attempt)
         struct finding low = { .kind = FINDING_LEVEL_LOW, .path = report->view.open_ways.items[i] };
         if (!write_probe_find (low.path, &probe) || !write_probe_is_promised (report->reached, probe))
             continue;
-        low.detail = text_format (&attempt->arena, "%s promises to close this way to write; counted as %s",
-                                  names_of (&enforcement_names, report->reached),
-                                  names_of (&enforcement_names, report->view.level));
+        low.detail = text_format (
+            &attempt->arena,
+            "level %s should prevent this way to write, and did not; the cache counts as protected at level %s",
+            names_of (&enforcement_names, report->reached), names_of (&enforcement_names, report->view.level));
         attempt_add_findings (attempt, &low, 1);
     }
 }
@@ -130,16 +131,19 @@ static void take_layer (struct attempt *attempt)
         return;
     uint32_t named = layer.files < CONFINE_LAYER_NAMES ? layer.files : CONFINE_LAYER_NAMES;
     for (uint32_t i = 0; i < named; i++) {
-        struct finding one = { .kind = FINDING_WRITE_ATTEMPT,
-                               .token = attempt->run.cache.token,
-                               .path = layer.names[i],
-                               .detail = TEXT_LIT ("written in the scratch layer above the generation; thrown away") };
+        struct finding one = {
+            .kind = FINDING_WRITE_ATTEMPT,
+            .token = attempt->run.cache.token,
+            .path = layer.names[i],
+            .detail = TEXT_LIT (
+                "the program wrote this file into the scratch layer above the generation; it was discarded")
+        };
         attempt_add_findings (attempt, &one, 1);
     }
     attempt_add_note (attempt, STAGE_SOURCE,
                       text_format (&attempt->arena,
-                                   "the program wrote %" PRIu32 " files in the "
-                                   "scratch layer above the cache, which were thrown away",
+                                   "the program wrote %" PRIu32
+                                   " files into the scratch layer above the cache; they were discarded",
                                    layer.files));
 }
 
@@ -160,8 +164,7 @@ void attempt_end_stage (struct attempt *attempt)
     struct text problem = attempt->stage.report.problem;
     if (!attempt->stage.told)
         problem = text_format (&attempt->arena,
-                               "the stage that takes rights away ended without a report (%s "
-                               "%" PRIu32 ")",
+                               "the process that sets up the sandbox ended without a report (%s %" PRIu32 ")",
                                result->ending == ENDING_SIGNALLED ? "signal" : "exit status", result->code);
     attempt_set_problem (attempt, attempt->stage.told ? attempt->stage.report.owner : OWNER_SLICEUP, problem);
     result->ending = ENDING_NOT_STARTED;

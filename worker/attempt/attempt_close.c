@@ -32,11 +32,9 @@ static bool ended_badly (struct attempt *attempt)
 
 static void unread (struct attempt *attempt, struct text why, uint64_t now_ms)
 {
-    attempt_add_note (attempt, READ_SOURCE,
-                      text_format (&attempt->arena,
-                                   "the log was not searched for known "
-                                   "failures on this host: %.*s",
-                                   TEXT_ARG (why)));
+    attempt_add_note (
+        attempt, READ_SOURCE,
+        text_format (&attempt->arena, "this host did not search the log for signatures: %.*s", TEXT_ARG (why)));
     attempt_finish (attempt, now_ms);
 }
 
@@ -106,13 +104,14 @@ static void after_reading (struct attempt *attempt, const struct task_answer *an
         take_seen (attempt, answer);
         attempt_finish (attempt, now_ms);
     } else if (over) {
-        unread (attempt, TEXT_LIT ("that took too long, or was told to stop"), now_ms);
+        unread (attempt, TEXT_LIT ("the search took too long, or was stopped"), now_ms);
     } else if (answer->missing.n && !attempt->table_fetched) {
         attempt->table_fetched = true;
         attempt_fetch (attempt, answer, now_ms);
     } else {
         unread (attempt,
-                answer->missing.n ? TEXT_LIT ("the table of them was fetched, and is not there") : answer->problem,
+                answer->missing.n ? TEXT_LIT ("the table of signatures was fetched, but its file is missing")
+                                  : answer->problem,
                 now_ms);
     }
 }
@@ -126,7 +125,7 @@ void attempt_stop_reading (struct attempt *attempt, uint64_t now_ms)
     }
     fetch_destroy (attempt->fetch);
     attempt->fetch = NULL;
-    unread (attempt, TEXT_LIT ("the table of them could not be brought here in time"), now_ms);
+    unread (attempt, TEXT_LIT ("the table of signatures could not be fetched in time"), now_ms);
 }
 
 /* ---- the cache ---- */

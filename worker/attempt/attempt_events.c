@@ -10,7 +10,7 @@ static void attempt_note_event (struct attempt *attempt, const struct attempt_ev
     struct attempt_event *last = n ? &attempt->statements[(attempt->statements_first + n - 1) % STATEMENTS_MAX].event
                                    : NULL;
     if (last && last->kind == ATTEMPT_EVENT_PHASE && event->kind == ATTEMPT_EVENT_PHASE)
-        n = --attempt->statements_n; /* only the latest of phases in a row is worth telling */
+        n = --attempt->statements_n; /* only the latest of phases in a row is worth reporting */
     assert (n < STATEMENTS_MAX);
     uint32_t at = (attempt->statements_first + attempt->statements_n++) % STATEMENTS_MAX;
     struct arena *arena = &attempt->statements[at].arena;
@@ -30,10 +30,10 @@ void attempt_enter_phase (struct attempt *attempt, const char *name)
 static const char *gate_problem (const struct attempt *attempt, struct text name)
 {
     if (attempt->gate_open)
-        return "gate: the program waits at another one already";
+        return "gate: the program already waits at another gate";
     for (uint32_t i = 0; i < attempt->gates_n; i++)
         if (text_equal (attempt->gates[i], name))
-            return "gate: it was opened before, and a gate opens once in an attempt";
+            return "gate: this gate was opened before; a gate opens once in an attempt";
     return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: more gates than an attempt may have" : NULL;
 }
 

@@ -67,7 +67,7 @@ void attempt_not_started (struct attempt *attempt, enum owner owner, struct text
 
 static struct text unkillable_text (struct attempt *attempt, uint32_t n)
 {
-    return text_format (&attempt->arena, "%" PRIu32 " processes of it outlived SIGKILL", n);
+    return text_format (&attempt->arena, "%" PRIu32 " processes of the program are still running after SIGKILL", n);
 }
 
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)

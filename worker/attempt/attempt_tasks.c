@@ -4,7 +4,8 @@
 #include "common/io/clock.h"
 #include <unistd.h>
 
-/* Who holds the device says more than that the rung's time is over: some of that time is left for saying it. */
+/* The process that holds the device is a better error than a time limit: some of the rung's time is kept to report it.
+ */
 static uint64_t device_wait_ms (const struct attempt *attempt)
 {
     uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->place->device_wait_ms;

@@ -80,7 +80,10 @@ static int prepare_reader (const struct task_place *place, const struct cache_ac
     if (cache_prepare_reader (access, known ? AUDIT_SAMPLE : AUDIT_FULL, draw_seed (), empty.ptr, dir, PATH_MAX, err))
         return -1;
     if (access->token && !known && verified_note (place->directory, access, &why))
-        fprintf (stderr, "sliceup-worker: every byte of the cache will be read again next time: %s\n", why.text);
+        fprintf (stderr,
+                 "sliceup-worker: cannot record that the cache was verified; the next attempt reads every byte of it "
+                 "again: %s\n",
+                 why.text);
     return 0;
 }
 
@@ -103,7 +106,7 @@ static void take_findings (const struct finding_list *found, struct arena *arena
     if (!found->more)
         return;
     struct text *last = &found->items[found->n - 1].detail;
-    *last = text_format (arena, "%.*s (and %u more differences than are listed)", TEXT_ARG (*last), found->more);
+    *last = text_format (arena, "%.*s (and %u more differences, not listed)", TEXT_ARG (*last), found->more);
 }
 
 /* The first difference was enough to refuse it; the coordinator drops it for all of them. */
@@ -114,7 +117,7 @@ static void find_all (const struct cache_access *access, struct arena *arena, st
     bool writer = access->role == CACHE_ROLE_WRITER;
     if (audit_generation (access->frontend_root, writer ? access->base : access->token,
                           writer ? access->base_sha256 : access->sha256, AUDIT_FULL, 0, arena, &found, &err))
-        fprintf (stderr, "sliceup-worker: cannot list all that is wrong with the cache: %s\n", err.text);
+        fprintf (stderr, "sliceup-worker: cannot list all differences of the cache: %s\n", err.text);
     else
         take_findings (&found, arena, answer);
 }

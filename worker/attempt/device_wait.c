@@ -58,10 +58,10 @@ static struct text still_held (const struct device_users *device_users, uint64_t
     uint64_t now_ms = clock_boot_ms ();
     duration_print (waited_ms, waited);
     duration_print (first->began_ms && first->began_ms < now_ms ? now_ms - first->began_ms : 0, age);
-    struct text began = first->began_ms ? text_format (arena, ", which began %s ago", age) : TEXT_LIT ("");
+    struct text began = first->began_ms ? text_format (arena, ", which started %s ago", age) : TEXT_LIT ("");
     return text_format (arena,
-                        "%.*s is still %.*s of uid %u%.*s%.*s; waited %s for it (limits.device_wait, at most "
-                        "half of the rung's timeout): end that process, or wait until it is gone, and run again",
+                        "%.*s is still %.*s of uid %u%.*s%.*s; waited %s for it (limits.device_wait, at most half of "
+                        "the rung's timeout): end that process, or wait until it ends, and run again",
                         TEXT_ARG (first->device), TEXT_ARG (who), first->uid, TEXT_ARG (began), TEXT_ARG (others),
                         waited);
 }

@@ -1,8 +1,8 @@
-/* device_wait.h - waiting until nobody else has this host's accelerator.
+/* device_wait.h - waits until no other process has this host's accelerator open.
  *
- * A runtime that was just ended may still be letting go of the device, and whoever starts into it gets an error that
- * looks like a broken host. It looks again and again until the device is free or the bound has passed. It never ends a
- * process and never removes a lock file. It blocks: a task's work. */
+ * It checks again and again until the device is free or the time limit has passed. A runtime that was just ended may
+ * still hold the device for a moment; a program that starts then gets an error that looks like a broken host. It never
+ * ends a process and never removes a lock file. It blocks, so it runs in a task. */
 #ifndef SLICEUP_WORKER_ATTEMPT_DEVICE_WAIT_H
 #define SLICEUP_WORKER_ATTEMPT_DEVICE_WAIT_H
 

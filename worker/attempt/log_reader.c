@@ -18,11 +18,11 @@ static int open_log (const char *path, struct err *err)
     struct stat is;
     int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "the log %s cannot be opened", path);
+        return err_errno (err, ERR_IO, "cannot open the log %s", path);
     if (fstat (fd, &is) == 0 && S_ISREG (is.st_mode))
         return fd;
     close (fd);
-    return err_set (err, ERR_REFUSED, "the log %s is no regular file any more", path);
+    return err_set (err, ERR_REFUSED, "the log %s is no longer a regular file", path);
 }
 
 /* No more than was printed. */
@@ -41,7 +41,7 @@ static int scan_file (const struct log_place *place, struct signature_scan *scan
         signature_scan_bytes (scan, (struct text){ piece, got > 0 ? (uint32_t) got : 0 });
         *bytes += got > 0 ? (uint64_t) got : 0;
     }
-    int rc = got < 0 ? err_errno (err, ERR_IO, "reading the log %s", place->log) : 0;
+    int rc = got < 0 ? err_errno (err, ERR_IO, "cannot read the log %s", place->log) : 0;
     mem_free (piece);
     close (fd);
     return rc;
@@ -66,7 +66,7 @@ int log_reader_read (const struct log_place *place, const struct signature_table
     uint64_t kept_bytes = 0;
     struct signature_set *set = signature_set_build (table->signatures.items, table->signatures.n);
     if (!set)
-        return err_set (err, ERR_LIMIT, "the table of known failures holds more than %d bytes of texts",
+        return err_set (err, ERR_LIMIT, "the table of signatures holds more than %d bytes of texts",
                         SIGNATURE_SET_TEXT_BYTES);
     struct signature_scan *scan = signature_scan_begin (set);
     int rc = scan_file (place, scan, &kept_bytes, err);
@@ -87,7 +87,7 @@ int log_reader_read (const struct log_place *place, const struct signature_table
 static int read_table (struct text bytes, struct signature_table *table, struct arena *arena, struct err *err)
 {
     if (wire_get_record (bytes, &signature_table_record, table, arena, err) < 0)
-        return err_prefix (err, "the table of known failures");
+        return err_prefix (err, "cannot read the table of signatures");
     return 0;
 }
 

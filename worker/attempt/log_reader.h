@@ -1,7 +1,7 @@
-/* log_reader.h - what a program printed, held against the table of known failures.
+/* log_reader.h - searches what a program printed for signatures.
  *
- * Reads the whole log of an attempt as this host has it, which the coordinator may not have got all of. It knows
- * nothing of verdicts. It waits for disks: a task's work. */
+ * Reads the whole log of an attempt as this host has it, also the parts that the coordinator did not get. It makes no
+ * verdict. It waits for disks, so it runs in a task. */
 #ifndef SLICEUP_WORKER_ATTEMPT_LOG_READER_H
 #define SLICEUP_WORKER_ATTEMPT_LOG_READER_H
 

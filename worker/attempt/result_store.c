@@ -36,7 +36,7 @@ int result_store_forget (const char *directory, const struct attempt_key *key, s
 {
     struct arena arena = { 0 };
     struct text path = attempt_path (&arena, directory, "results", key, SUFFIX);
-    int rc = unlink (path.ptr) < 0 && errno != ENOENT ? err_errno (err, ERR_IO, "removing %s", path.ptr) : 0;
+    int rc = unlink (path.ptr) < 0 && errno != ENOENT ? err_errno (err, ERR_IO, "cannot remove %s", path.ptr) : 0;
     arena_release (&arena);
     return rc;
 }
@@ -77,10 +77,10 @@ int result_store_recall (const char *directory, result_store_fn *fn, void *owner
 {
     char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
     if (snprintf (folder, sizeof folder, "%s/results", directory) >= (int) sizeof folder)
-        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+        return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     DIR *entries = opendir (folder);
     if (!entries)
-        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "reading %s", folder);
+        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot read %s", folder);
     int rc = 0;
     for (struct dirent *entry = readdir (entries); entry; entry = readdir (entries)) {
         if (!is_result (entry->d_name))

@@ -52,7 +52,8 @@ static void no_answer (const struct exec_end *end, const char *why, struct arena
     bool signalled = WIFSIGNALED (end->status);
     int code = signalled ? WTERMSIG (end->status) : WEXITSTATUS (end->status);
     *answer = (struct task_answer){ .owner = OWNER_SLICEUP };
-    answer->problem = text_format (arena, "the process that prepares or closes this attempt gave no answer (%s %d%s%s)",
+    answer->problem = text_format (arena,
+                                   "the task that prepares or closes this attempt ended without an answer (%s %d%s%s)",
                                    signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
 }
 

@@ -1,10 +1,10 @@
-/* task.h - what takes long before and after a program: finding its files and its environment, asking interpreters what
- * they load, checking or copying a cache generation, waiting for a device, sealing a generation, looking whether one is
- * still what it was, searching a log. Done in a process of its own, so that heartbeats go on and a cancel can end it.
+/* task.h - starts a task and takes its answer: the work of an attempt that takes long, before and after a program.
+ * Finding its files and its environment, asking interpreters what they load, checking or copying a cache generation,
+ * waiting for a device, sealing a generation, looking whether one is still what it was, searching a log. A task is a
+ * process of its own, so that heartbeats continue and a cancel can end it.
  *
  * The process is this executable again (`sliceup-worker task <what> <directory> <host>`); it reads the RUN from its
- * channel and answers there. Whoever starts a task drives its exec and asks for the answer when all of it
- * is gone. */
+ * channel and answers there. Whoever starts a task drives its exec and asks for the answer when all of it is gone. */
 #ifndef SLICEUP_WORKER_ATTEMPT_TASK_H
 #define SLICEUP_WORKER_ATTEMPT_TASK_H
 

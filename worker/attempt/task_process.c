@@ -47,8 +47,8 @@ static int find_environment (const struct msg_run *run, struct arena *arena, str
     struct text complete = text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path);
     if (access (answer->python.ptr, X_OK) == 0 && access (complete.ptr, R_OK) == 0)
         return 0;
-    err_set (&err, ERR_STATE, "there is no complete environment at %s; the rung that restores it has to pass first",
-             path);
+    err_set (&err, ERR_STATE,
+             "there is no complete Python environment at %s; the rung that restores it has to pass first", path);
     return task_fail (answer, arena, OWNER_BUNDLE, &err);
 }
 
@@ -157,8 +157,8 @@ int task_main (int argc, char **argv)
     struct err err = { 0 };
     struct arena arena = { 0 };
     if (argc != 4 || !names_find (&task_kind_names, text_of (argv[1]), &kind) || kind == TASK_NONE) {
-        fprintf (stderr, "sliceup-worker: task is started by the worker itself: "
-                         "task prepare|device|seal|audit|read DIRECTORY HOST\n");
+        fprintf (stderr, "sliceup-worker: only the worker itself starts a task: task prepare|device|seal|audit|read "
+                         "DIRECTORY HOST\n");
         return 2;
     }
     struct task_place place = { .directory = argv[2], .host = text_of (argv[3]) };

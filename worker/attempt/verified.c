@@ -11,7 +11,8 @@ enum { LINE_BYTES = DIGEST_HEX_BYTES, LINES_MAX = 64, BOOT_ID_BYTES_MAX = 64, PA
 static int path_of (const char *directory, char path[PATH_BYTES], struct err *err)
 {
     int len = snprintf (path, PATH_BYTES, "%s/verified", directory);
-    return len < 0 || len >= PATH_BYTES ? err_set (err, ERR_LIMIT, "the worker's directory has too long a path") : 0;
+    return len < 0 || len >= PATH_BYTES ? err_set (err, ERR_LIMIT, "the path of the worker's directory is too long")
+                                        : 0;
 }
 
 static int line_of (const struct cache_access *access, char line[LINE_BYTES + 1], struct err *err)

@@ -1,7 +1,7 @@
-/* verified.h - which generations this worker has held against every byte of their manifests since the host booted.
+/* verified.h - remembers which generations this worker has verified byte by byte since the host booted.
  *
  * <directory>/verified: one digest a line, of host boot, cache, token and manifest. It saves reading large entries
- * again; what is forgotten, damaged or made up costs or saves only that. */
+ * again. A record that is lost, damaged or forged changes only how much is read again. */
 #ifndef SLICEUP_WORKER_ATTEMPT_VERIFIED_H
 #define SLICEUP_WORKER_ATTEMPT_VERIFIED_H
 

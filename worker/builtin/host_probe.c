@@ -95,7 +95,7 @@ static void read_python (struct host_probe *host, struct buf *said, int status)
     while (len && (said->ptr[len - 1] == '\n' || said->ptr[len - 1] == ' '))
         said->ptr[--len] = '\0';
     const char *last = len ? strrchr ((char *) said->ptr, '\n') : NULL; /* of a traceback, the line that says it */
-    snprintf (host->python_problem, sizeof host->python_problem, "it ended with status %d%s%.200s", status,
+    snprintf (host->python_problem, sizeof host->python_problem, "it exited with status %d%s%.200s", status,
               len ? ": " : "", last ? last + 1 : buf_c (said));
 }
 

@@ -1,5 +1,5 @@
-/* host_probe.h - what a host answers when it is asked for what a worker needs: system calls, /proc, a pid namespace,
- * a folder, an interpreter.
+/* host_probe.h - tries on this host what a worker needs: system calls, /proc, a pid namespace, a folder, an
+ * interpreter.
  *
  * Asks by trying, because a version number tells neither what was taken out of a kernel nor what a container forbids.
  * Judges nothing (preflight.h does). Borrows the paths it is given. Main thread only. */

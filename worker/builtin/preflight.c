@@ -16,7 +16,7 @@
 #endif
 
 /* close_range came with 5.9, openat2 with 5.6, pidfd_open with 5.3 (their manual pages). */
-#define KERNEL_NEEDED "Linux 5.9 or later is needed (Debian 11, Ubuntu 22.04, RHEL 9 and what came after them have it)"
+#define KERNEL_NEEDED "use Linux 5.9 or later (Debian 11, Ubuntu 22.04, RHEL 9 and later releases have it)"
 #define WALL_MIN_MS UINT64_C (1735689600000) /* 2025-01-01: no host that runs this code has an earlier date */
 enum { PYTHON_MAJOR = 3, PYTHON_MINOR = 9, SHOWN_COLUMNS = 200, LINE_BYTES = 1024 };
 enum { EXIT_READY = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2, EXIT_MISSING = 3 };
@@ -65,8 +65,9 @@ static void judge_kernel (struct preflight *preflight, const struct host_probe *
         struct text found = text_format (&preflight->arena, "Linux %.*s: %s does not work (%s)", TEXT_ARG (release),
                                          host_call_names[i], strerror (error));
         add (preflight, "kernel", PREFLIGHT_MISSING, found,
-             error == ENOSYS ? TEXT_LIT (KERNEL_NEEDED)
-                             : TEXT_LIT ("let the container's seccomp profile pass it, or use a newer runtime"));
+             error == ENOSYS
+                 ? TEXT_LIT (KERNEL_NEEDED)
+                 : TEXT_LIT ("allow it in the container's seccomp profile, or use a newer container runtime"));
         return;
     }
     add (preflight, "kernel", PREFLIGHT_OK, text_format (&preflight->arena, "Linux %.*s", TEXT_ARG (release)),
@@ -77,7 +78,7 @@ static void judge_proc (struct preflight *preflight, const struct host_probe *ho
 {
     if (host->proc_error)
         add (preflight, "proc", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "/proc is not there (%s)", strerror (host->proc_error)),
+             text_format (&preflight->arena, "/proc is not mounted (%s)", strerror (host->proc_error)),
              TEXT_LIT ("mount -t proc proc /proc"));
     else if (host->children_error)
         add (preflight, "proc", PREFLIGHT_MISSING, TEXT_LIT ("/proc does not list the children of a process"),
@@ -104,8 +105,8 @@ static void judge_containment (struct preflight *preflight, const struct host_pr
     else
         add (preflight, "containment", PREFLIGHT_NOTE,
              text_format (&preflight->arena, "no pid namespace for programs: %.*s", TEXT_ARG (problem)),
-             TEXT_LIT ("open user namespaces to this user, or give it a cgroup of its own; else what a program hides "
-                       "may outlive a killed worker"));
+             TEXT_LIT ("allow user namespaces for this user, or delegate a cgroup to it; without either, processes "
+                       "that a program hides may outlive a killed worker"));
 }
 
 static void judge_directory (struct preflight *preflight, const struct host_probe *host)
@@ -113,13 +114,13 @@ static void judge_directory (struct preflight *preflight, const struct host_prob
     struct text is = shown (preflight, host->directory);
     if (host->directory_error)
         add (preflight, "directory", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "no file can be made in %.*s (%s)", TEXT_ARG (is),
+             text_format (&preflight->arena, "cannot make a file in %.*s (%s)", TEXT_ARG (is),
                           strerror (host->directory_error)),
-             TEXT_LIT ("make it and give it to this user, or name another one"));
+             TEXT_LIT ("create this directory and make this user its owner, or name another one"));
     else if (host->directory_noexec)
         add (preflight, "directory", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "%.*s lies on a file system mounted noexec", TEXT_ARG (is)),
-             TEXT_LIT ("name a directory that programs may be started from"));
+             text_format (&preflight->arena, "%.*s is on a file system mounted noexec", TEXT_ARG (is)),
+             TEXT_LIT ("name a directory from which programs may be executed"));
     else
         add (preflight, "directory", PREFLIGHT_OK,
              text_format (&preflight->arena, "%.*s, %" PRIu64 " MiB free", TEXT_ARG (is),
@@ -140,9 +141,10 @@ static void judge_python (struct preflight *preflight, const struct host_probe *
     struct text is = shown (preflight, host->python), version = shown (preflight, host->python_version);
     struct text problem = shown (preflight, host->python_problem);
     if (!version.len)
-        add (preflight, "python", state,
-             text_format (&preflight->arena, "%.*s did not say its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
-             TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries are written in it"));
+        add (
+            preflight, "python", state,
+            text_format (&preflight->arena, "%.*s did not report its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
+            TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries are written in it"));
     else if (!is_new_enough (version.ptr))
         add (preflight, "python", state,
              text_format (&preflight->arena, "%.*s is Python %.*s", TEXT_ARG (is), TEXT_ARG (version)),
@@ -150,7 +152,7 @@ static void judge_python (struct preflight *preflight, const struct host_probe *
     else if (!host->python_venv)
         add (preflight, "python", state,
              text_format (&preflight->arena, "%.*s is Python %.*s without venv", TEXT_ARG (is), TEXT_ARG (version)),
-             TEXT_LIT ("install the system's python3-venv package, or no environment can be built"));
+             TEXT_LIT ("install the system's python3-venv package; the Python environment cannot be built without it"));
     else
         add (preflight, "python", PREFLIGHT_OK,
              text_format (&preflight->arena, "%.*s is Python %.*s with venv", TEXT_ARG (is), TEXT_ARG (version)),
@@ -161,8 +163,8 @@ static void judge_python (struct preflight *preflight, const struct host_probe *
 static void judge_clock (struct preflight *preflight, const struct host_probe *host)
 {
     if (host->wall_ms < WALL_MIN_MS)
-        add (preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock stands before the year 2025"),
-             TEXT_LIT ("set it (timedatectl set-ntp true), or certificates will not be valid yet"));
+        add (preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock shows a year before 2025"),
+             TEXT_LIT ("set the clock (timedatectl set-ntp true); until then certificates count as not yet valid"));
     else
         add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock is set"), TEXT_LIT (""));
 }
@@ -197,7 +199,7 @@ void preflight_release (struct preflight *preflight)
     arena_release (&preflight->arena);
 }
 
-/* ---- saying ---- */
+/* ---- printing ---- */
 
 void preflight_sentence (const struct preflight *preflight, struct buf *out)
 {
@@ -254,8 +256,9 @@ struct options {
     bool brief, json, help;
 };
 
-static const char usage[] = "usage: sliceup-worker preflight [--directory DIR] [--python PYTHON] [--json | --brief]\n"
-                            "Says whether this host has what a worker needs, and what to do where it does not.\n";
+static const char usage[] =
+    "usage: sliceup-worker preflight [--directory DIR] [--python PYTHON] [--json | --brief]\n"
+    "Checks whether this host has what a worker needs, and prints what to do where it does not.\n";
 
 static bool read_options (int argc, char **argv, struct options *options)
 {

@@ -1,8 +1,9 @@
-/* preflight.h - `sliceup-worker preflight`: has this host what a worker needs? Asked before a worker is started.
+/* preflight.h - `sliceup-worker preflight`: checks whether this host has what a worker needs, before a worker is
+ * started.
  *
  * One line a check, or JSON; with --brief nothing at all when nothing is missing, and else one line (the bootstrap
- * quotes it). What is only worth knowing is a note and prevents nothing. Judging is pure: a test shows other hosts.
- * Exit status: 0 nothing is missing, 1 could not speak, 2 usage, 3 something is missing. */
+ * quotes it). A note does not prevent a start. Judging is pure: a test can give it any host.
+ * Exit status: 0 nothing is missing, 1 could not print, 2 usage, 3 something is missing. */
 #ifndef SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
 #define SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
 

@@ -16,20 +16,26 @@ static const char usage[] =
     "usage: sliceup-worker probe --plugin PATH [--option NAME=VALUE]... [--timeout DURATION] [--no-client] [--json]\n";
 static const char help[] =
     "\n"
-    "Tells whether a PJRT plugin (libtpu.so, a CPU or GPU plugin) works on this host, without Python: loads it in a\n"
-    "process of its own, checks its interface, makes a client, lists the devices, compiles and runs a tiny program,\n"
-    "checks its value, serialises it, loads it again and runs it again. Each step is one line; the last line is the\n"
-    "verdict. A plugin that hangs or crashes is named with its step and ends nothing but its own process.\n"
+    "Checks whether a PJRT plugin (libtpu.so, a CPU or GPU plugin) works on this host, without Python. The probe "
+    "loads\n"
+    "the plugin in a process of its own, checks its interface, makes a client, lists the devices, compiles a tiny "
+    "program,\n"
+    "runs it, checks its value, serialises it, loads it again and runs it again. It prints one line for each step and "
+    "ends\n"
+    "with the verdict. If the plugin hangs or crashes, only the process of the probe ends, and the verdict names the "
+    "step.\n"
     "\n"
     "  --plugin PATH        the shared library, such as .../site-packages/libtpu/libtpu.so\n"
-    "  --option NAME=VALUE  for creating the client; NAME:TYPE=VALUE says the type: int64, bool, float or string.\n"
-    "                       Else 4 is an int64, true a bool, 0.5 a float, and what is left a string\n"
-    "  --timeout DURATION   of all steps together; default 60s\n"
-    "  --no-client          up to the attributes only: no device is touched. The client of a TPU slice of several\n"
-    "                       hosts is not made before all of them make theirs, so probe one host of it like this\n"
-    "  --json               the same as JSON\n"
+    "  --option NAME=VALUE  an option for making the client. NAME:TYPE=VALUE gives the type: int64, bool, float or "
+    "string.\n"
+    "                       Without a type, 4 is an int64, true a bool, 0.5 a float, and any other value a string\n"
+    "  --timeout DURATION   the limit for all steps together; default 60s\n"
+    "  --no-client          stop after the attributes and touch no device. Use it for one host of a TPU slice of "
+    "several\n"
+    "                       hosts: making a client there waits until all hosts of the slice make theirs\n"
+    "  --json               print JSON\n"
     "\n"
-    "Variables that the plugin reads (TPU_..., LIBTPU_INIT_ARGS, XLA_FLAGS) are those of this shell.\n"
+    "The plugin reads its variables (TPU_..., LIBTPU_INIT_ARGS, XLA_FLAGS) from the environment of this shell.\n"
     "Exit status: 0 it works; 1 it does not; 2 usage; 3 it could not be tried.\n";
 
 struct options {
@@ -85,7 +91,7 @@ static int read_words (int argc, char **argv, struct options *options, struct er
             i++;
     }
     if (!options->help && (!options->plugin || !*options->plugin || strlen (options->plugin) > PATH_MAX_BYTES))
-        return err_set (err, ERR_USAGE, "--plugin PATH of at most %d bytes is needed", PATH_MAX_BYTES);
+        return err_set (err, ERR_USAGE, "--plugin PATH is required; PATH may have at most %d bytes", PATH_MAX_BYTES);
     return 0;
 }
 

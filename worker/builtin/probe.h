@@ -1,4 +1,5 @@
-/* probe.h - the builtin program `probe`: does a PJRT plugin work here? Without Python, and without being hurt by it.
+/* probe.h - the builtin program `probe`: checks whether a PJRT plugin works here, without Python, in a process of its
+ * own.
  *
  * Speaks the canary protocol with the arguments plugin, options and client of the rung, and limit_ms and env_folder of
  * the worker; by hand:

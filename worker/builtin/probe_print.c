@@ -28,9 +28,9 @@ static const struct piece {
     { STAGE_DEVICES, "devices.here", "", "" },
     { STAGE_DEVICES, "devices.all", " of ", " on this host" },
     { STAGE_DEVICES, "device.kind", ": ", "" },
-    { STAGE_READ, "value", "x + y sums up to ", "" },
+    { STAGE_READ, "value", "the elements of x + y sum to ", "" },
     { STAGE_SERIALIZE, "serialized.bytes", "", " bytes" },
-    { STAGE_EXECUTE_AGAIN, "value.again", "x + y sums up to ", "" },
+    { STAGE_EXECUTE_AGAIN, "value.again", "the elements of x + y sum to ", "" },
     { STAGE_MEMORY, "memory.in_use", "", " bytes in use" },
     { STAGE_MEMORY, "memory.limit", " of ", "" },
 };

@@ -42,7 +42,7 @@ static int find_site (struct probe *probe, const char *env, struct text *site, s
     uint32_t n = 0;
     DIR *folder = opendir (lib.ptr);
     if (!folder)
-        return err_errno (err, ERR_IO, "the environment's folder %.200s", lib.ptr);
+        return err_errno (err, ERR_IO, "cannot read the environment's folder %.200s", lib.ptr);
     while ((entry = readdir (folder)))
         if (strncmp (entry->d_name, "python3.", 8) == 0 && n++ == 0)
             *site = text_format (&probe->arena, "%.*s/%s/site-packages", TEXT_ARG (lib), entry->d_name);
@@ -50,9 +50,8 @@ static int find_site (struct probe *probe, const char *env, struct text *site, s
     if (n == 1)
         return 0;
     return err_set (err, ERR_STATE,
-                    "%u folders python3.* in %.200s; expected one, with the packages of the "
-                    "environment",
-                    n, lib.ptr);
+                    "there are %u folders python3.* in %.200s; expected one, with the packages of the environment", n,
+                    lib.ptr);
 }
 
 static int find_plugin (struct probe *probe, struct err *err)
@@ -99,7 +98,8 @@ static int read_options (struct probe *probe, const json_t *args, struct err *er
     {
         const char *written = write_option (&probe->arena, name, value);
         if (!written || probe->order.options_n == OPTIONS_MAX)
-            return err_set (err, ERR_PARSE, "options.%.100s; expected at most %d numbers, truths and texts", name,
+            return err_set (err, ERR_PARSE,
+                            "options.%.100s: expected at most %d options, each a number, true, false or a string", name,
                             OPTIONS_MAX);
         if (option_read (written, &read, err) < 0)
             return -1;
@@ -235,7 +235,7 @@ static void say_notes (struct probe *probe)
     for (uint32_t i = 0; i < report->steps_n; i++)
         if (report->steps[i].lacks)
             protocol_writer_note (probe->writer,
-                                  text_format (&probe->arena, "the plugin cannot do the step %s: %.*s",
+                                  text_format (&probe->arena, "the plugin does not support the step %s: %.*s",
                                                names_of (&stage_names, report->steps[i].stage),
                                                TEXT_ARG (report->steps[i].why)),
                                   NOTE_SOURCE, DURABILITY_RERUN);

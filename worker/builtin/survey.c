@@ -48,13 +48,15 @@ static const char *advice (int code)
 {
     switch (code) {
     case EACCES:
-    case EPERM: return "this user may not reach or make it: give it to that user, or choose another cache.root";
+    case EPERM:
+        return "this user has no permission to reach or make it: make this user its owner, or choose another "
+               "cache.root";
     case EROFS:
-        return "the storage is read-only on this host and nothing was made there yet: make the folder on a host that "
-               "may write";
-    case ENOTDIR: return "something on the way is not a folder";
+        return "the storage is read-only on this host and the folder does not exist yet: make it on a host that may "
+               "write";
+    case ENOTDIR: return "a part of the path is not a folder: choose another cache.root";
     case ENOSPC:
-    case EDQUOT: return "the storage is full: free some room, `sliceup cache gc` knows how";
+    case EDQUOT: return "the storage is full: free space, for example with `sliceup cache gc`";
     default: return "is the storage mounted on this host?";
     }
 }
@@ -70,13 +72,12 @@ static int make_root (struct survey *survey, struct err *err)
         errno = 0;
     if (stat (survey->root, &at) < 0) {
         int code = errno;
-        return err_set (err, ERR_IO, "there is no usable cache root %.200s: %s; %s", survey->root,
+        return err_set (err, ERR_IO, "cannot use the cache root %.200s: %s; %s", survey->root,
                         why.text[0] ? why.text : strerror (code), advice (code));
     }
     if (!S_ISDIR (at.st_mode))
         return err_set (err, ERR_STATE,
-                        "the cache root %.300s is not a folder; move that away or choose another "
-                        "cache.root",
+                        "the cache root %.300s is not a folder; move it away or choose another cache.root",
                         survey->root);
     if (access (survey->root, R_OK | X_OK) < 0)
         return err_errno (err, ERR_IO, "the cache root %.200s cannot be read (%s)", survey->root, advice (errno));
@@ -94,7 +95,9 @@ static int identify (struct survey *survey, struct err *err)
            err->code == ERR_STATE && clock_boot_ms () < until_ms)
         (void) poll (NULL, 0, STORAGE_AGAIN_MS);
     if (rc < 0)
-        return survey->writable ? -1 : err_prefix (err, "this host may only read the cache, and no other has made it");
+        return survey->writable
+                   ? -1
+                   : err_prefix (err, "this host may only read the cache, and no other host has made it yet");
     protocol_writer_fact (survey->writer, FACT_STORAGE, text_of (id));
     return 0;
 }
@@ -103,7 +106,7 @@ static int measure_room (struct survey *survey, struct err *err)
 {
     struct statvfs at;
     if (statvfs (survey->root, &at) < 0)
-        return err_errno (err, ERR_IO, "the cache root %.300s cannot be looked at", survey->root);
+        return err_errno (err, ERR_IO, "cannot inspect the cache root %.300s", survey->root);
     uint64_t free_bytes = (uint64_t) at.f_bavail * at.f_frsize;
     protocol_writer_fact (survey->writer, FACT_FREE, text_format (&survey->arena, "%" PRIu64, free_bytes));
     /* No inodes at all: a file system that makes them as it goes. */
@@ -113,7 +116,7 @@ static int measure_room (struct survey *survey, struct err *err)
     survey->owner = OWNER_HOST;
     return err_set (err, ERR_LIMIT,
                     "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64
-                    " files are free, at least %d and %d are needed; free some room, `sliceup cache gc` knows how",
+                    " files are free, at least %d and %d are needed; free space, for example with `sliceup cache gc`",
                     survey->root, free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
 }
 
@@ -156,8 +159,7 @@ static int probe_level (struct survey *survey, struct err *err)
     bool apart = survey->writable && scratch_generation_make (survey->root, &scratch, err) == 0;
     if (survey->writable && !apart)
         return err_prefix (err,
-                           "what keeps programs from writing is tried out in a small folder in the cache root, which "
-                           "cannot be made");
+                           "cannot make the small folder in the cache root in which the write protection is tested");
     int rc = survey_probe (survey->root, apart ? scratch.path : survey->root, survey->least, &survey->protected,
                            &survey->arena, &report, err);
     if (apart && scratch_generation_remove (&scratch, rc == 0 ? err : NULL) < 0)
@@ -187,7 +189,7 @@ static int look (struct survey *survey, struct err *err)
 static int usage (void)
 {
     fputs ("usage: sliceup-worker cache --root DIR [--least LEVEL] [--trust UID,UID...]\n"
-           "Tells whether a shared compile cache can be used here, and what protects it.\n",
+           "Checks whether a shared compile cache can be used here, and prints what protects it.\n",
            stderr);
     return EXIT_WRONG_USAGE;
 }
@@ -231,9 +233,9 @@ static int check_orders (struct survey *survey, struct err *err)
     if (!survey->least)
         survey->least = names_of (&enforcement_names, ENFORCEMENT_COOPERATIVE);
     if (!survey->root || survey->root[0] != '/' || strlen (survey->root) > PATH_MAX_BYTES)
-        return err_set (err, ERR_PARSE, "there is no absolute path of a cache root to look at");
+        return err_set (err, ERR_PARSE, "--root DIR is required: expected the absolute path of a cache root");
     if (!names_find (&enforcement_names, text_of (survey->least), &level))
-        return err_set (err, ERR_PARSE, "\"%.40s\" is no level of enforcement", survey->least);
+        return err_set (err, ERR_PARSE, "\"%.40s\" is not a level of enforcement", survey->least);
     return owners_parse_trust (text_of (survey->trust ? survey->trust : ""), &survey->arena, &survey->trusted, err);
 }
 

@@ -48,12 +48,14 @@ static int receive (int fd, struct arena *arena, struct confine_report *report, 
         uint64_t now_ms = clock_boot_ms ();
         struct pollfd entry = { .fd = fd, .events = POLLIN };
         if (now_ms >= until_ms)
-            return err_set (err, ERR_STATE, "trying to write the cache took longer than %d s: does the storage answer?",
-                            ANSWER_MAX_MS / 1000);
+            return err_set (
+                err, ERR_STATE,
+                "testing the write protection of the cache took longer than %d s: check whether the storage answers",
+                ANSWER_MAX_MS / 1000);
         if (poll (&entry, 1, (int) (until_ms - now_ms)) > 0)
             said |= confine_report_receive (fd, arena, report, &over);
         if (over)
-            return said ? 0 : err_set (err, ERR_STATE, "the stage that takes rights away ended without a report");
+            return said ? 0 : err_set (err, ERR_STATE, "the process that sets up the sandbox ended without a report");
     }
 }
 
@@ -65,7 +67,7 @@ static int run (const struct probe *probe, int pair[2], struct arena *arena, str
         become_stage (probe, pair[1]);
     close (pair[1]);
     if (pid < 0)
-        return err_errno (err, ERR_IO, "starting the stage that takes rights away");
+        return err_errno (err, ERR_IO, "cannot start the process that sets up the sandbox");
     int rc = receive (pair[0], arena, report, err);
     if (rc < 0)
         (void) kill (pid, SIGKILL);
@@ -80,9 +82,9 @@ int survey_probe (const char *root, const char *folder, const char *least, const
     struct probe probe = { .root = root, .folder = folder, .least = least, .protected = protected };
     int pair[2];
     if (!getcwd (probe.here, sizeof probe.here))
-        return err_errno (err, ERR_IO, "finding the current folder");
+        return err_errno (err, ERR_IO, "cannot find the current folder");
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_errno (err, ERR_IO, "making a socket for the report of the sandbox");
+        return err_errno (err, ERR_IO, "cannot make a socket for the report of the sandbox");
     snprintf (probe.report, sizeof probe.report, "%d", pair[1]);
     int rc = run (&probe, pair, arena, report, err);
     close (pair[0]);

@@ -1,4 +1,4 @@
-/* survey_probe.h - the stage before programs (confine.h), run once for its report alone. */
+/* survey_probe.h - sets up the sandbox of programs (confine.h) once, only for its report. */
 #ifndef SLICEUP_WORKER_BUILTIN_SURVEY_PROBE_H
 #define SLICEUP_WORKER_BUILTIN_SURVEY_PROBE_H
 

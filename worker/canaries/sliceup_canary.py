@@ -69,7 +69,7 @@ def shortened(name, limit=MAX_NAME):
 def encode(message):
     line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     if len(line) > MAX_LINE:
-        raise ProtocolError(f"a {message.get('type')} line of {len(line)} bytes is over {MAX_LINE}")
+        raise ProtocolError(f"a {message.get('type')} line of {len(line)} bytes is too long; expected at most {MAX_LINE}")
     return line
 
 
@@ -79,7 +79,7 @@ def decode(line):
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not a JSON line: {error}") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        raise ProtocolError("a line is not an object with a type")
+        raise ProtocolError("expected a line with a JSON object that has a type")
     return message
 
 
@@ -105,7 +105,7 @@ class Descriptor:
     def receive(self):
         line = self.lines.readline(MAX_LINE + 1)
         if not line.endswith(b"\n"):
-            raise ProtocolError("line too long" if len(line) > MAX_LINE else "the worker went away")
+            raise ProtocolError("line too long" if len(line) > MAX_LINE else "the worker closed the channel")
         return decode(line)
 
 
@@ -216,7 +216,7 @@ class Canary:
 
     def through(self, name, message):
         if message.get("gate") != name or not isinstance(message.get("value"), str):
-            raise ProtocolError(f"waiting at gate {name}, got {clean(message, 200)}")
+            raise ProtocolError(f"waiting at gate {name}; got {clean(message, 200)}")
         return message["value"]
 
     def counters(self):
@@ -292,7 +292,7 @@ def tell_failure(canary, error, classify):
         if canary:
             canary.failure(owner, text)
     except (OSError, ProtocolError):
-        print("the worker is gone, the failure could not be told", file=sys.stderr)
+        print("the worker is gone; the failure could not be reported", file=sys.stderr)
 
 
 def leave(word):

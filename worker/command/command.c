@@ -119,7 +119,7 @@ static int make_canary (const struct msg_run *run, const struct command_place *p
 {
     struct text python = place->python, path;
     if (run->rung.needs_env && !python.len)
-        return err_set (err, ERR_STATE, "the canary needs the restored environment, and there is none");
+        return err_set (err, ERR_STATE, "the canary needs the restored Python environment, and there is none");
     if (!python.len)
         python = run->pins.python.len ? run->pins.python : TEXT_LIT ("python3");
     if (environ_find_program (list, python, &path, err) < 0)
@@ -292,5 +292,7 @@ int command_make (const struct msg_run *run, const struct command_place *place, 
     case PROGRAM_COMMAND: return make_command (run, &list, out, err);
     case PROGRAM_NONE: break;
     }
-    return err_set (err, ERR_PARSE, "this rung has no program that this worker knows");
+    return err_set (
+        err, ERR_PARSE,
+        "this worker does not know the kind of program of this rung: use a worker of the coordinator's version");
 }

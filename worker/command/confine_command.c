@@ -83,7 +83,7 @@ int confine_plan_write (const struct msg_run *run, const struct command_place *p
     struct text root = run->cache.frontend_root;
     uint32_t argc = 0;
     if (more->overflow)
-        return err_set (err, ERR_LIMIT, "more than %d paths of this host have to be kept from the program",
+        return err_set (err, ERR_LIMIT, "more than %d paths of this host have to be protected from the program",
                         CONFINE_MORE_MAX);
     if (run->cache.role != CACHE_ROLE_NONE && confine_plan_root (run->cache.frontend_root, arena, &root, err) < 0)
         return -1;

@@ -1,5 +1,5 @@
-/* confine_command.h - the command line of the stage that confines a program (confine_plan.h says what is on it). Pure
- * but for asking how this program starts itself again. */
+/* confine_command.h - makes the command line of the process that sets up a program's sandbox (confine_plan.h lists its
+ * options). Pure, except that it asks how this program starts itself again. */
 #ifndef SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
 #define SLICEUP_WORKER_COMMAND_CONFINE_COMMAND_H
 

@@ -78,7 +78,7 @@ int environ_set_all (struct environ_list *list, const var_list *vars, struct err
     for (uint32_t i = 0; i < vars->n; i++) {
         struct text name = vars->items[i].name;
         if (!name.len || memchr (name.ptr, '=', name.len))
-            return err_set (err, ERR_PARSE, "'%.*s' is not the name of a variable", TEXT_ARG (name));
+            return err_set (err, ERR_PARSE, "'%.*s' is not a valid name of an environment variable", TEXT_ARG (name));
     }
     for (uint32_t i = 0; i < vars->n; i++)
         environ_set (list, vars->items[i].name, vars->items[i].value);

@@ -1,5 +1,5 @@
-/* environ.h - the variables a program starts with: an allow-list of our own, and what was ordered. The later setting of
- * a name wins. Everything lives in the arena given. */
+/* environ.h - makes the environment variables of a program: a fixed allow-list, and what the order sets. The later
+ * setting of a name wins. Everything lives in the arena given. */
 #ifndef SLICEUP_WORKER_COMMAND_ENVIRON_H
 #define SLICEUP_WORKER_COMMAND_ENVIRON_H
 

@@ -73,12 +73,13 @@ static int add (const struct msg_run *run, struct text word, struct arena *arena
     if (!path.len || path.ptr[0] != '/' || has (out, path) || !protected_is_writable (run, path.ptr))
         return 0;
     if (path.len > PATH_MAX_BYTES || !text_is_utf8 (path))
-        return err_set (err, ERR_LIMIT,
-                        "it names a place where programs may write by more than %d bytes, or not in UTF-8",
-                        PATH_MAX_BYTES);
+        return err_set (
+            err, ERR_LIMIT,
+            "it loads from a path that programs may write; that path is longer than %d bytes or is not UTF-8",
+            PATH_MAX_BYTES);
     if (!has_room (out, path))
         return err_set (err, ERR_LIMIT,
-                        "it loads from more than %d places where programs may write, or of more than %d bytes",
+                        "it loads from too many paths that programs may write: expected at most %d paths and %d bytes",
                         INTERPRETER_PATHS_MAX, INTERPRETER_BYTES_MAX);
     out->items[out->n++] = path;
     return 0;
@@ -97,7 +98,7 @@ static int read_answer (const struct msg_run *run, struct text rest, struct aren
         if (add (run, word, arena, out, err) < 0)
             return -1;
     }
-    return err_set (err, ERR_STATE, "asked for it, it gave no whole answer");
+    return err_set (err, ERR_STATE, "the interpreter, asked for its paths, gave an incomplete answer");
 }
 
 static int refuse_end (const struct buf *answer, int status, struct err *err)
@@ -105,7 +106,8 @@ static int refuse_end (const struct buf *answer, int status, struct err *err)
     struct buf shown;
     buf_init (&shown, 400);
     buf_escaped (&shown, buf_as_text (answer), SHOWN_COLUMNS);
-    err_set (err, ERR_STATE, "asked for it, it ended with status %d and said \"%.200s\"", status, buf_c (&shown));
+    err_set (err, ERR_STATE, "the interpreter, asked for its paths, exited with status %d and printed \"%.200s\"",
+             status, buf_c (&shown));
     buf_release (&shown);
     return -1;
 }
@@ -121,7 +123,7 @@ static int ask (const struct msg_run *run, const char *python, struct arena *are
     if (rc == 0)
         rc = status ? refuse_end (&answer, status, err) : read_answer (run, buf_as_text (&answer), arena, out, err);
     buf_release (&answer);
-    return rc < 0 ? err_prefix (err, "what %.200s loads cannot be kept from programs", python) : 0;
+    return rc < 0 ? err_prefix (err, "cannot protect from programs what %.200s loads", python) : 0;
 }
 
 /* ---- those of a run ---- */

@@ -1,8 +1,8 @@
-/* interpreter.h - what the interpreters of a run execute and import on this host, by their own word.
+/* interpreter.h - asks the interpreters of a run which files they execute and import on this host.
  *
- * A path says where an interpreter begins, not what it is made of: a copied one, or a script in its place, leads
- * elsewhere. So each is asked (-I -S: no code of packages, of the user or of the folder runs for it), within
- * ENVIRONMENT_ASK_MS, before anything that is confined. It is a task's work: it waits for other processes. */
+ * The path of an interpreter does not tell this: it may be a copy, or a script that starts another one. So each is
+ * asked (-I -S: no code of packages, of the user or of the folder runs for it), within ENVIRONMENT_ASK_MS, before
+ * anything that is confined. It is a task's work: it waits for other processes. */
 #ifndef SLICEUP_WORKER_COMMAND_INTERPRETER_H
 #define SLICEUP_WORKER_COMMAND_INTERPRETER_H
 

@@ -111,16 +111,16 @@ static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, s
     uint32_t lost = left_out + metrics->dropped;
     if (metrics->reports == 0)
         add_note (result, arena,
-                  text_format (arena, "no whole metrics report of torch_xla was found%s: no counters",
-                               metrics->is_cut ? ", only one that breaks off" : ""));
+                  text_format (arena, "no complete metrics report of torch_xla was found%s: no counters",
+                               metrics->is_cut ? ", only a truncated one" : ""));
     else if (metrics->is_cut)
         add_note (result, arena,
-                  TEXT_LIT ("the last metrics report breaks off: the counters are those of the one before"));
+                  TEXT_LIT ("the last metrics report is truncated: the counters are those of the report before it"));
     if (lost)
         add_note (result, arena,
                   text_format (arena,
-                               "%" PRIu32 " names of the metrics report were left out: a result "
-                               "holds %d counters",
+                               "%" PRIu32
+                               " names of the metrics report were left out: a result holds at most %d counters",
                                lost, RESULT_COUNTERS_MAX));
 }
 

@@ -1,4 +1,4 @@
-/* parse.h - the counters of a command that knows nothing of us, read from what it left: a file or its output.
+/* parse.h - reads the counters of a command that does not know sliceup from a file that it left, or from its output.
  *
  * A rung names the layout (`parse` of docs/spec/configuration.md). What is read is bounded, and is a program's word: it
  * judges nothing. Blocks for as long as reading some megabytes takes. Main thread only. */

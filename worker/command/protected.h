@@ -1,9 +1,9 @@
-/* protected.h - what of this host no program may write, besides what a RUN names: what the worker and its processes
- * execute, import and trust here.
+/* protected.h - lists the paths of this host that no program may write: what the worker and its processes execute,
+ * import and trust here. Paths that a RUN names come in addition.
  *
  * The worker's folder and that of all its runs, its own program, the environments of the run, the interpreter they are
  * built from with what it says that it loads, folders of PATH and LD_LIBRARY_PATH that programs could write, and the
- * files of the attempt's own program. Paths as they are known, which need not exist; looked at by nobody yet. */
+ * files of the attempt's own program. The paths are not checked yet and need not exist. */
 #ifndef SLICEUP_WORKER_COMMAND_PROTECTED_H
 #define SLICEUP_WORKER_COMMAND_PROTECTED_H
 

@@ -1,4 +1,4 @@
-/* lease_client.h - may this host write now? The lease of one generation, as its holder sees it. Pure.
+/* lease_client.h - says whether this host may write now: the lease of one generation, as its holder sees it. Pure.
  *
  * It asks, and counts from when it asked, never from when it was answered: an answer that comes late is worth less.
  * Only the newest answered question counts; questions that were never answered are forgotten in order. Once lost it

@@ -1,4 +1,5 @@
-/* member.h - the worker's mind: join, run what it is told, report until acknowledged, survive silence.
+/* member.h - decides what the worker does: join, run what the coordinator orders, report until acknowledged, survive a
+ * silent coordinator.
  *
  * Pure, like the coordinator's core: (state, input, now) -> effects. It holds at most one attempt that is not
  * acknowledged. A repeated RUN is answered with the state it has; a result is sent again with every heartbeat until it

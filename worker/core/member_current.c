@@ -174,10 +174,10 @@ static bool writes (const struct member *member)
 
 static struct text why_lost (const struct member *member, struct arena *arena)
 {
-    const char *started = member->current.started ? "the program may not go on" : "nothing was started";
+    const char *started = member->current.started ? "the program may not continue" : "nothing was started";
     const char *how = member->lease_client.refused
-                          ? "was refused by the coordinator, which gave it up or to another host"
-                          : "ran out: no answer came in time; see whether this host reaches the coordinator";
+                          ? "was refused: the coordinator ended it or gave it to another host"
+                          : "expired: no answer came in time; check whether this host reaches the coordinator";
     return text_format (arena, "the lease to write generation %" PRIu64 " of the cache %s; %s",
                         member->lease_client.token, how, started);
 }

@@ -47,13 +47,12 @@ static int check_ours (const char *path, struct err *err)
 {
     struct stat st;
     if (lstat (path, &st))
-        return err_errno (err, ERR_IO, "cannot look at %.300s", path);
+        return err_errno (err, ERR_IO, "cannot inspect %.300s", path);
     if (S_ISDIR (st.st_mode) && (holds (path, "/" ENVIRONMENT_OURS) || is_empty (path)))
         return 0;
-    return err_set (err, ERR_STATE,
-                    "%.300s is not an environment that sliceup began to build; move it away, or choose "
-                    "another env_dir",
-                    path);
+    return err_set (
+        err, ERR_STATE,
+        "%.300s is not an environment that sliceup started to build; move it away, or choose another env_dir", path);
 }
 
 int build_clear (const struct build *build, struct err *err)
@@ -68,7 +67,7 @@ int build_clear (const struct build *build, struct err *err)
         return -1;
     /* In one step, so that a removal that is cut short does not leave a folder that no longer says whose it is. */
     if (rename (build->path, aside))
-        return err_errno (err, ERR_IO, "cannot put the unfinished %.300s aside", build->path);
+        return err_errno (err, ERR_IO, "cannot move the unfinished %.300s away", build->path);
     return folder_remove (aside, err);
 }
 
@@ -87,18 +86,17 @@ static const struct reading readings[] = {
     { "Disk quota exceeded", OWNER_HOST, "the disk quota is used up" },
     { "ensurepip is not available", OWNER_HOST, "this Python has no venv; install the system's python3-venv package" },
     { "No module named venv", OWNER_HOST, "this Python has no venv; install the system's python3-venv package" },
-    { "CERTIFICATE_VERIFY_FAILED", OWNER_PLATFORM,
-      "the package index shows a certificate that this host does not trust" },
+    { "CERTIFICATE_VERIFY_FAILED", OWNER_PLATFORM, "this host does not trust the certificate of the package index" },
     { "ProxyError", OWNER_PLATFORM, "the proxy to the package index does not answer" },
-    { "NewConnectionError", OWNER_PLATFORM, "the package index cannot be reached from this host" },
-    { "NameResolutionError", OWNER_PLATFORM, "the name of the package index does not resolve on this host" },
-    { "ConnectTimeoutError", OWNER_PLATFORM, "the package index cannot be reached from this host (timeout)" },
+    { "NewConnectionError", OWNER_PLATFORM, "this host cannot reach the package index" },
+    { "NameResolutionError", OWNER_PLATFORM, "this host cannot resolve the name of the package index" },
+    { "ConnectTimeoutError", OWNER_PLATFORM, "this host cannot reach the package index (timeout)" },
     { "ReadTimeoutError", OWNER_PLATFORM, "the package index stopped answering" },
-    { "Max retries exceeded", OWNER_PLATFORM, "the package index cannot be reached from this host" },
+    { "Max retries exceeded", OWNER_PLATFORM, "this host cannot reach the package index" },
     { "after connection broken by", OWNER_PLATFORM, "the connection to the package index breaks" },
     { "No matching distribution found", OWNER_BUNDLE,
-      "a pinned version is not to be had as a wheel for this Python and machine" },
-    { "Permission denied", OWNER_HOST, "a file may not be written" },
+      "there is no wheel of a pinned version for this Python and machine" },
+    { "Permission denied", OWNER_HOST, "this user has no permission to write a file" },
 };
 
 /* The last line that pip marked as an error, or just the last one. */

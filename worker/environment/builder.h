@@ -1,8 +1,8 @@
-/* builder.h - an environment built from a pin set, in its final place.
+/* builder.h - builds an environment from a pin set, in its final place.
  *
- * A venv has its own path written into it, so it cannot be built beside and renamed. Instead the folder says that it is
- * being built until somebody who verified it says that it is complete; what was left half built is put aside whole and
- * removed. The caller holds the environment's lock. Blocks; one thread. */
+ * A venv has its own path written into it, so it cannot be built beside and renamed. Instead a marker in the folder
+ * says that it is being built, until the caller has verified it and marks it complete. An unfinished folder is renamed
+ * and removed. The caller holds the environment's lock. Blocks; one thread. */
 #ifndef SLICEUP_WORKER_ENVIRONMENT_BUILDER_H
 #define SLICEUP_WORKER_ENVIRONMENT_BUILDER_H
 

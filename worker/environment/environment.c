@@ -27,7 +27,7 @@ static int check_name (const char *python, struct err *err)
 {
     if (python[0] && python[0] != '-' && (python[0] == '/' || !strchr (python, '/')))
         return 0;
-    return err_set (err, ERR_CONFIG, "python \"%.200s\" is neither an absolute path nor a name to find in PATH",
+    return err_set (err, ERR_CONFIG, "python \"%.200s\" is neither an absolute path nor a name without a slash",
                     python);
 }
 
@@ -36,8 +36,8 @@ static int refuse_answer (const char *python, const struct buf *answer, int stat
     struct buf shown;
     buf_init (&shown, 400);
     buf_escaped (&shown, buf_as_text (answer), SHOWN_COLUMNS);
-    err_set (err, ERR_STATE, "%.200s is not a working Python 3: it ended with status %d and said \"%.200s\"", python,
-             status, buf_c (&shown));
+    err_set (err, ERR_STATE, "%.200s is not a working Python 3: it exited with status %d and printed \"%.200s\"",
+             python, status, buf_c (&shown));
     buf_release (&shown);
     return -1;
 }

@@ -145,13 +145,13 @@ static const char *read_bytes (int fd, const struct record_row *row, struct seen
     char is[RECORD_SHA256_BYTES + 1];
     struct stat st;
     if (fstat (fd, &st) < 0 || !S_ISREG (st.st_mode))
-        return "is no regular file any more";
+        return "is no longer a regular file";
     if (digest_of_fd (fd, &seen->digest, &seen->bytes, NULL) < 0)
         return "cannot be read";
     seen->read = true;
     record_sha256 (&seen->digest, is);
     bool same = (!row->has_size || seen->bytes == row->bytes) && (!row->sha256.len || text_is (row->sha256, is));
-    return same ? NULL : "is not what its RECORD says";
+    return same ? NULL : "differs from its RECORD";
 }
 
 /* O_NONBLOCK: a pipe of that name must not stop us. NULL: it is as its RECORD says. */
@@ -159,7 +159,7 @@ static const char *check_row (const struct look *look, const struct record_row *
 {
     char path[2 * PATH_MAX];
     if (snprintf (path, sizeof path, "%s/%s", look->site, row->path.ptr) >= (int) sizeof path)
-        return "has too long a path";
+        return "has a path that is too long";
     int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? "is missing" : "cannot be read";
@@ -242,7 +242,7 @@ static void check_found (struct look *look, const FTSENT *entry)
     struct text path = text_of (entry->fts_path + strlen (look->site) + 1);
     char shown[TREE_SHOWN_BYTES];
     if (!is_recorded (look, path) && !is_compiled (path) && another (look))
-        buf_printf (look->out, "%s is in no package's RECORD", tree_shown (path, shown));
+        buf_printf (look->out, "%s is not in the RECORD of any package", tree_shown (path, shown));
 }
 
 static int by_entry (const FTSENT **a, const FTSENT **b)
@@ -258,19 +258,20 @@ static int check_additions (struct look *look, struct err *err)
     uint32_t n = 0;
     FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, by_entry);
     if (!walk)
-        return err_errno (err, ERR_IO, "cannot look through %.300s", look->site);
+        return err_errno (err, ERR_IO, "cannot read the folder %.300s", look->site);
     while (rc == 0 && (errno = 0, entry = fts_read (walk))) {
         if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP)
             continue;
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS)
-            rc = err_set (err, ERR_IO, "cannot look through %.300s: %s", entry->fts_path, strerror (entry->fts_errno));
+            rc = err_set (err, ERR_IO, "cannot read the folder %.300s: %s", entry->fts_path,
+                          strerror (entry->fts_errno));
         else if (++n > RECORD_ROWS_MAX)
-            rc = err_set (err, ERR_LIMIT, "more than %d files are in %.300s", RECORD_ROWS_MAX, look->site);
+            rc = err_set (err, ERR_LIMIT, "there are more than %d files in %.300s", RECORD_ROWS_MAX, look->site);
         else
             check_found (look, entry);
     }
     if (rc == 0 && errno)
-        rc = err_errno (err, ERR_IO, "cannot look through %.300s", look->site);
+        rc = err_errno (err, ERR_IO, "cannot read the folder %.300s", look->site);
     fts_close (walk);
     return rc;
 }

@@ -1,11 +1,10 @@
-/* installed_files.h - are the files of an environment those that were installed?
+/* installed_files.h - checks that the files of an environment are those that were installed.
  *
- * Every file of every distribution is held against its RECORD: there, of that size, of that sha256. All of them are
- * read every time. A stamp of inodes and times would miss a byte that a disk or a careful hand changed, and would save
+ * Every file of every distribution is compared with its RECORD: it exists, and has that size and sha256. All of them
+ * are read every time. Inodes and times would miss a byte that a disk or a careful person changed, and would save
  * little: nearly all bytes are those of shared libraries, where such a byte matters most. What lies in site-packages
- * and in no RECORD is an addition, but for __pycache__/<name>.pyc, which Python writes beside its sources.
- * Compiled .pyc files have no digest in a RECORD and are not looked at. Blocks for as long as reading takes; any
- * thread. */
+ * and in no RECORD is an addition, but for __pycache__/<name>.pyc, which Python writes beside its sources. Compiled
+ * .pyc files have no digest in a RECORD and are not looked at. Blocks for as long as reading takes; any thread. */
 #ifndef SLICEUP_WORKER_ENVIRONMENT_INSTALLED_FILES_H
 #define SLICEUP_WORKER_ENVIRONMENT_INSTALLED_FILES_H
 

@@ -1,7 +1,8 @@
-/* lock.h - who may build in a folder: an flock on a file beside it, with the holder's name in it for people.
+/* lock.h - lets one process at a time build in a folder: an flock on a file beside it, which names the holder for
+ * people.
  *
- * The lock is the kernel's and ends with the last descriptor of it, so a crash leaves none behind; the file stays. It
- * is advice among programs of ours, nothing more. One thread a lock. */
+ * The lock is the kernel's and ends with the last descriptor of it, so a crash leaves none behind; the file stays. Only
+ * sliceup's own programs respect it. One thread a lock. */
 #ifndef SLICEUP_WORKER_ENVIRONMENT_LOCK_H
 #define SLICEUP_WORKER_ENVIRONMENT_LOCK_H
 

@@ -30,9 +30,7 @@ static int check_pins_digest (struct restore *restore, struct err *err)
     if (!digest_parse (text_of (restore->pins_sha256), &wanted))
         return err_set (err, ERR_PARSE, "the order's pins_sha256 is not 64 hexadecimal digits");
     if (!digest_equal (&wanted, &restore->pins_digest))
-        return err_set (err, ERR_DAMAGE,
-                        "%.300s is not the pin file that was checked when the run began (another sha256)",
-                        restore->pins_path);
+        return err_set (err, ERR_DAMAGE, "%.300s changed since the run started (another sha256)", restore->pins_path);
     return 0;
 }
 
@@ -111,9 +109,10 @@ static int refuse_other_pins (struct restore *restore, struct text claimed, stru
     if (read_installed (restore, &why))
         buf_printf (&differences, "%.150s", why.text);
     else if (installed_compare (&restore->installed, &restore->pins, &differences) == 0)
-        buf_puts (&differences, "the same versions are installed");
+        buf_puts (&differences, "the installed versions are the same");
     err_set (err, ERR_STATE,
-             "%.160s was built from other pins (sha256 %.12s, wanted %.12s): %.200s; remove it to have it built again",
+             "%.160s was built from other pins (sha256 %.12s, expected %.12s): %.200s; remove it, and the next run "
+             "builds it again",
              restore->path, text_is_utf8 (claimed) && claimed.len >= 12 ? claimed.ptr : "?",
              digest_hex (&restore->pins_digest, hex), buf_c (&differences));
     buf_release (&differences);
@@ -130,7 +129,8 @@ static int check_marker (struct restore *restore, struct err *err)
         struct text text = buf_as_text (&bytes);
         text.len -= text.len && text.ptr[text.len - 1] == '\n';
         if (!digest_parse (text, &claimed))
-            err_set (err, ERR_DAMAGE, "%.300s does not hold a sha256; remove the environment to have it built again",
+            err_set (err, ERR_DAMAGE,
+                     "%.300s does not hold a sha256; remove the environment, and the next run builds it again",
                      restore->marker);
         else
             rc = digest_equal (&claimed, &restore->pins_digest) ? 0 : refuse_other_pins (restore, text, err);
@@ -156,16 +156,16 @@ static int step_check (struct restore *restore, enum owner *owner, struct err *e
         return check_marker (restore, err);
     }
     if ((errno == ENOENT || errno == ENOTDIR) && restore->only_check)
-        return err_set (err, ERR_STATE,
-                        "there is no complete environment at %.300s, and nothing is built by a check; "
-                        "build it: sliceup env restore",
-                        restore->path);
+        return err_set (
+            err, ERR_STATE,
+            "there is no complete environment at %.300s, and a check builds nothing; build it: sliceup env restore",
+            restore->path);
     if (errno == ENOENT || errno == ENOTDIR) {
         restore->built = true;
         return 0;
     }
     *owner = OWNER_HOST;
-    return err_errno (err, ERR_IO, "cannot look at %.300s", restore->marker);
+    return err_errno (err, ERR_IO, "cannot inspect %.300s", restore->marker);
 }
 
 /* ---- build, verify, complete ---- */
@@ -234,7 +234,7 @@ static int step_complete (struct restore *restore, enum owner *owner, struct err
         return 0;
     int fd = open (restore->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || syncfs (fd)) {
-        err_errno (err, ERR_IO, "cannot make %.300s durable", restore->path);
+        err_errno (err, ERR_IO, "cannot write %.300s to disk", restore->path);
         if (fd >= 0)
             close (fd);
         return -1;
@@ -271,11 +271,12 @@ enum { STEPS = sizeof steps / sizeof *steps };
 
 static int usage (FILE *to)
 {
-    fputs ("usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON] [--wheels DIR] [--check]\n"
-           "Builds the Python environment DIR-py<version> from the pins in FILE, or finds it complete; verifies it.\n"
-           "With --wheels no index is asked; with --check nothing is built.\n"
-           "Exit status: 0 it is as pinned; 1 it is not, or could not be built; 2 usage.\n",
-           to);
+    fputs (
+        "usage: sliceup-worker restore --pins FILE --env-dir DIR [--python PYTHON] [--wheels DIR] [--check]\n"
+        "Builds the Python environment DIR-py<version> from the pins in FILE, unless it is complete, and verifies it.\n"
+        "With --wheels it takes the wheels in DIR and asks no package index; with --check it builds nothing.\n"
+        "Exit status: 0 it is as pinned; 1 it is not, or could not be built; 2 usage.\n",
+        to);
     return EXIT_WRONG_USAGE;
 }
 
@@ -343,7 +344,7 @@ static struct text sentence_of (struct restore *restore, const struct err *err)
     if (!restore->differences.len)
         return text_of (err->text);
     return text_format (&restore->arena, "%.*s; in %.300s%s", TEXT_ARG (restore->differences), restore->path,
-                        restore->built ? "" : ": remove it to have it built again");
+                        restore->built ? "" : ": remove it, and the next run builds it again");
 }
 
 static int run (struct restore *restore)

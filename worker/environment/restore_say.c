@@ -74,12 +74,11 @@ static void say_how (struct restore *restore)
     /* Nothing that differs between hosts by chance: receipts fold hosts that were restored in the same way. */
     struct text pip = installed_version (restore, "pip"), how;
     if (restore->built)
-        how = text_format (&restore->arena, "built now by pip %.*s from %u pins%s, and verified with %u files",
-                           TEXT_ARG (pip), restore->pins.n, restore->wheels ? " and wheels carried over" : "",
-                           restore->files.n);
+        how = text_format (&restore->arena, "installed by pip %.*s: %u packages%s verified (%u files)", TEXT_ARG (pip),
+                           restore->pins.n, restore->wheels ? " from the coordinator's wheels" : "", restore->files.n);
     else
-        how = text_format (&restore->arena, "found complete, and verified against %u pins with %u files",
-                           restore->pins.n, restore->files.n);
+        how = text_format (&restore->arena, "already installed; %u packages verified (%u files)", restore->pins.n,
+                           restore->files.n);
     protocol_writer_note (restore->writer, how, NOTE_SOURCE, DURABILITY_RERUN);
 }
 

@@ -171,8 +171,8 @@ int facts_main (int argc, char **argv)
     bool help = argc == 2 && !strcmp (argv[1], "--help");
     if (argc > 1) {
         fputs ("usage: sliceup-worker facts\n"
-               "Prints what this machine is, one JSON line a fact (docs/spec/facts.md); secrets are not among them.\n"
-               "Exit status: 0 it is told; 1 it could not be told; 2 usage.\n",
+               "Prints the facts of this host, one JSON line a fact (docs/spec/facts.md). It prints no secrets.\n"
+               "Exit status: 0 the facts were printed; 1 they could not be printed; 2 usage.\n",
                help ? stdout : stderr);
         return help ? EXIT_SAID : EXIT_WRONG_USAGE;
     }

@@ -86,8 +86,7 @@ static void remember (const struct stamp *stamp, const char *hex)
 static int too_slow (const char *path, uint64_t total, struct err *err)
 {
     return err_set (err, ERR_LIMIT,
-                    "%.300s: %" PRIu64 " MiB were read in %d s, and that was not all; its storage is too "
-                    "slow to tell its digest",
+                    "%.300s: only a part, %" PRIu64 " MiB, was read in %d s; its storage is too slow for a digest",
                     path, total >> 20, LIBRARY_READ_MS / 1000);
 }
 
@@ -102,12 +101,12 @@ static int digest_fd (int fd, const char *path, XXH3_state_t *state, uint64_t *t
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            rc = err_errno (err, ERR_IO, "cannot read %.300s for its digest", path);
+            rc = err_errno (err, ERR_IO, "cannot read %.300s to compute its digest", path);
             break;
         }
         *total += (uint64_t) got;
         if (*total > LIBRARY_BYTES_MAX)
-            rc = err_set (err, ERR_LIMIT, "%.300s grows while it is read for its digest", path);
+            rc = err_set (err, ERR_LIMIT, "%.300s grew while its digest was computed", path);
         else if (clock_boot_ms () > until_ms)
             rc = too_slow (path, *total, err);
         else
@@ -142,10 +141,10 @@ static int digest_whole (int fd, const char *path, const struct stamp *stamp, ch
     if (rc < 0)
         return -1;
     if (fstat (fd, &after))
-        return err_errno (err, ERR_IO, "cannot look at %.300s again", path);
+        return err_errno (err, ERR_IO, "cannot inspect %.300s again", path);
     struct stamp now = stamp_of (&after);
     if (!same (stamp, &now) || total != stamp->bytes)
-        return err_set (err, ERR_STATE, "%.300s changed while it was read for its digest", path);
+        return err_set (err, ERR_STATE, "%.300s changed while its digest was computed", path);
     return 0;
 }
 
@@ -153,11 +152,11 @@ static int digest_open (int fd, const char *path, char hex[LIBRARY_HEX_BYTES + 1
 {
     struct stat st;
     if (fstat (fd, &st))
-        return err_errno (err, ERR_IO, "cannot look at %.300s for its digest", path);
+        return err_errno (err, ERR_IO, "cannot inspect %.300s to compute its digest", path);
     if (!S_ISREG (st.st_mode))
-        return err_set (err, ERR_IO, "%.300s is not a regular file: a library was expected", path);
+        return err_set (err, ERR_IO, "%.300s is not a regular file; expected a library", path);
     if ((uint64_t) st.st_size > LIBRARY_BYTES_MAX)
-        return err_set (err, ERR_LIMIT, "%.300s is larger than %" PRIu64 " GiB: a library was expected", path,
+        return err_set (err, ERR_LIMIT, "%.300s is larger than %" PRIu64 " GiB; expected a library", path,
                         LIBRARY_BYTES_MAX >> 30);
     struct stamp stamp = stamp_of (&st);
     *bytes = stamp.bytes;
@@ -177,7 +176,7 @@ int library_digest (const char *path, struct arena *arena, struct text *hex, uin
     /* O_NONBLOCK: opening a pipe that nobody writes must not wait. */
     int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot open %.300s for its digest", path);
+        return err_errno (err, ERR_IO, "cannot open %.300s to compute its digest", path);
     int rc = digest_open (fd, path, digits, &size, err);
     close (fd);
     if (rc < 0)

@@ -1,10 +1,10 @@
-/* library.h - which shared library is this: the digest of its bytes, quickly.
+/* library.h - identifies a shared library by a fast digest of its bytes.
  *
- * XXH3 with 128 bits, what `xxh128sum FILE` prints: it is for telling hosts apart, not against forgery, and a runtime
- * of half a gigabyte is read by every host at every start. Symbolic links are followed: a library is what the loader
- * would open. What was digested is remembered for the life of the process, in memory alone, by the file's device,
- * inode, size, mtime and ctime, once these are older than two seconds. It knows nothing of packages. Any thread; blocks
- * for as long as reading takes, at most LIBRARY_READ_MS where reading moves at all. */
+ * XXH3 with 128 bits, what `xxh128sum FILE` prints: it compares hosts and does not protect against forgery. It is fast
+ * because every host reads a runtime of half a gigabyte at every start. Symbolic links are followed: a library is what
+ * the loader would open. What was digested is remembered for the life of the process, in memory alone, by the file's
+ * device, inode, size, mtime and ctime, once these are older than two seconds. It knows nothing of packages. Any
+ * thread; blocks for as long as reading takes, at most LIBRARY_READ_MS where reading moves at all. */
 #ifndef SLICEUP_WORKER_FACTS_LIBRARY_H
 #define SLICEUP_WORKER_FACTS_LIBRARY_H
 

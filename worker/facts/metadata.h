@@ -1,9 +1,9 @@
 /* metadata.h - what the metadata server of a Google virtual machine tells about this host and its slice.
  *
- * Asked at once and without waiting; who wants to know waits at the end, within a bound. Nobody there is an answer, not
- * an error. Values are bounded and otherwise as they came: whoever shows them cleans them. It knows nothing of facts.
- * One thread. Sources: docs.cloud.google.com/tpu/docs, jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py,
- * cloud.google.com/compute/docs/metadata. */
+ * The questions are sent at once; the caller waits for the answers at the end, within a bound. A server that is not
+ * there is an answer, not an error. Values are bounded and otherwise unchanged: the code that shows them cleans them.
+ * It knows nothing of facts. One thread. Sources: docs.cloud.google.com/tpu/docs,
+ * jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py, cloud.google.com/compute/docs/metadata. */
 #ifndef SLICEUP_WORKER_FACTS_METADATA_H
 #define SLICEUP_WORKER_FACTS_METADATA_H
 

@@ -1,4 +1,4 @@
-/* shown.h - what this host has, as it may be shown to others: facts end up in receipts.
+/* shown.h - makes a text of this host fit to be shown to others: facts end up in receipts.
  *
  * One line, with nothing that a terminal would obey, and without what looks like a secret. Pure; what it makes lives in
  * the arena. */

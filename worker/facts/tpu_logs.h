@@ -1,4 +1,4 @@
-/* tpu_logs.h - the newest files of libtpu's own log folder: what its driver said, when nobody else does.
+/* tpu_logs.h - names the newest files of libtpu's own log folder.
  *
  * Their contents are not read. One thread. Source: docs.cloud.google.com/tpu/docs/performance-guide (/tmp/tpu_logs). */
 #ifndef SLICEUP_WORKER_FACTS_TPU_LOGS_H

@@ -75,7 +75,7 @@ void fetch_destroy (struct fetch *fetch)
 static void fail (struct fetch *fetch, struct text why)
 {
     fetch->state = FETCH_FAILED;
-    fetch->problem = text_format (&fetch->arena, "%.*s could not be brought here: %.*s",
+    fetch->problem = text_format (&fetch->arena, "cannot fetch %.*s from the coordinator: %.*s",
                                   TEXT_ARG (fetch->files[fetch->at].path), TEXT_ARG (why));
 }
 
@@ -95,7 +95,7 @@ static int keep_file (struct fetch *fetch, struct text sha256, struct err *err)
 {
     struct digest is = digest_of (fetch->bytes.ptr, fetch->bytes.len), wanted;
     if (!digest_parse (sha256, &wanted) || !digest_equal (&is, &wanted))
-        return err_set (err, ERR_DAMAGE, "what the coordinator sent does not have the sha256 of the plan");
+        return err_set (err, ERR_DAMAGE, "the file that the coordinator sent does not have the sha256 of the plan");
     if (kit_keep (fetch->directory, sha256, buf_as_text (&fetch->bytes), err) < 0)
         return -1;
     buf_clear (&fetch->bytes);
@@ -126,7 +126,7 @@ static int add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *
     const struct wanted *file = &fetch->files[fetch->at];
     if (chunk->size_bytes > (file->wheel.len ? (uint64_t) WHEEL_MAX_BYTES : (uint64_t) KIT_FILE_MAX_BYTES) ||
         have_bytes (fetch) + chunk->bytes.len > chunk->size_bytes)
-        return err_set (err, ERR_PARSE, "the coordinator sent more than the file has");
+        return err_set (err, ERR_PARSE, "the coordinator sent more bytes than the file has");
     if (file->wheel.len && !fetch->wheel && !(fetch->wheel = wheel_begin (fetch->directory, file->wheel, err)))
         return -1;
     if (fetch->wheel)
@@ -167,10 +167,11 @@ void fetch_turn (struct fetch *fetch, uint64_t now_ms)
     if (fetch->state != FETCH_GOING)
         return;
     if (now_ms >= fetch->received_ms + FETCH_SILENCE_MS)
-        fail (fetch, text_format (&fetch->arena,
-                                  "no piece of it came for %d s; is the coordinator's bulk port open to "
-                                  "this host?",
-                                  FETCH_SILENCE_MS / 1000));
+        fail (fetch,
+              text_format (
+                  &fetch->arena,
+                  "no piece of it arrived for %d s; check whether this host can reach the coordinator's bulk port",
+                  FETCH_SILENCE_MS / 1000));
     else if (now_ms >= fetch->ask_at_ms)
         ask (fetch, now_ms);
 }

@@ -1,9 +1,9 @@
-/* fetch.h - files on their way from the coordinator into the worker's folder, one piece at a time.
+/* fetch.h - fetches files from the coordinator into the worker's folder, one piece at a time.
  *
  * Level-triggered like everything else: the piece that is wanted is asked for again until it comes, so that a request
- * or an answer may be lost, repeated or late. A file is kept once its sha256 is that of the plan; what cannot be had
- * ends the fetch with a sentence. Wheels go to the disk as they come, so memory holds one small file at most. Knows no
- * sockets; time is given. Main thread only. */
+ * or an answer may be lost, repeated or late. A file is kept once its sha256 is that of the plan; a file that cannot be
+ * fetched ends the fetch with an error sentence. Wheels go to the disk as they come, so memory holds one small file at
+ * most. Knows no sockets; time is given. Main thread only. */
 #ifndef SLICEUP_WORKER_FILES_FETCH_H
 #define SLICEUP_WORKER_FILES_FETCH_H
 

@@ -42,7 +42,7 @@ static int check_list (const struct kit_list *list, struct err *err)
                             i + 1);
         for (uint32_t k = 0; k < i; k++)
             if (text_equal (list->items[k].name, file->name))
-                return err_set (err, ERR_PARSE, "two files of this rung are called %.*s", TEXT_ARG (file->name));
+                return err_set (err, ERR_PARSE, "two files of this rung have the name %.*s", TEXT_ARG (file->name));
     }
     return 0;
 }
@@ -84,7 +84,7 @@ static int write_all (int fd, struct text bytes, const char *path, struct err *e
     for (size_t done = 0; done < bytes.len;) {
         ssize_t n = write (fd, bytes.ptr + done, bytes.len - done);
         if (n < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "%s cannot be written", path);
+            return err_errno (err, ERR_IO, "cannot write %s", path);
         done += n > 0 ? (size_t) n : 0;
     }
     return 0;
@@ -95,10 +95,10 @@ static int write_file (const char *path, struct text bytes, struct err *err)
 {
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "%s cannot be made", path);
+        return err_errno (err, ERR_IO, "cannot make %s", path);
     int rc = write_all (fd, bytes, path, err);
     if (close (fd) < 0 && rc == 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be closed", path);
+        rc = err_errno (err, ERR_IO, "cannot close %s", path);
     return rc;
 }
 
@@ -110,10 +110,10 @@ static struct text stored (const char *directory, struct text sha256, struct are
 static int replace_file (const char *path, const char *beside, struct text bytes, struct err *err)
 {
     if (unlink (beside) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "%s, which is left of an earlier worker, cannot be removed", beside);
+        return err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", beside);
     if (write_file (beside, bytes, err) < 0)
         return -1;
-    return rename (beside, path) < 0 ? err_errno (err, ERR_IO, "%s cannot be put in its place", path) : 0;
+    return rename (beside, path) < 0 ? err_errno (err, ERR_IO, "cannot rename the new copy to %s", path) : 0;
 }
 
 int kit_keep (const char *directory, struct text sha256, struct text bytes, struct err *err)
@@ -212,10 +212,10 @@ static int put_together (const struct kit_list *list, const char *directory, str
     if (folder_make (beside.ptr, 0700, err) < 0 || copy_all (list, directory, beside, arena, err) < 0)
         return -1;
     if (rename (beside.ptr, folder.ptr) < 0)
-        return err_errno (err, ERR_IO, "%s cannot be put in its place", folder.ptr);
+        return err_errno (err, ERR_IO, "cannot rename the new copy to %s", folder.ptr);
     if (!all_hold (list, folder, arena))
-        return err_set (err, ERR_DAMAGE, "%s changed while it was put together; is somebody else writing there?",
-                        folder.ptr);
+        return err_set (err, ERR_DAMAGE,
+                        "%s changed while the worker wrote it: check whether another process writes there", folder.ptr);
     return 0;
 }
 

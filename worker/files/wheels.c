@@ -68,9 +68,9 @@ static bool holds (const char *path, struct text sha256)
 static int link_to (const struct kit_file *wheel, const char *at, struct arena *arena, struct err *err)
 {
     if (unlink (at) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "%s, which is left of an earlier worker, cannot be removed", at);
+        return err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", at);
     if (symlink (text_copy (arena, wheel->file.path).ptr, at) < 0)
-        return err_errno (err, ERR_IO, "%s cannot be made", at);
+        return err_errno (err, ERR_IO, "cannot make %s", at);
     return 0;
 }
 
@@ -112,9 +112,9 @@ struct wheel *wheel_begin (const char *directory, struct text name, struct err *
     if (len >= (int) sizeof wheel->path || !name_is_good (name))
         err_set (err, ERR_PARSE, "a fetched wheel has no name that a host may use");
     else if (unlink (wheel->part) < 0 && errno != ENOENT)
-        err_errno (err, ERR_IO, "%s, which is left of an earlier worker, cannot be removed", wheel->part);
+        err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", wheel->part);
     else if ((wheel->fd = open (wheel->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400)) < 0)
-        err_errno (err, ERR_IO, "%s cannot be made", wheel->part);
+        err_errno (err, ERR_IO, "cannot make %s", wheel->part);
     if (wheel->fd < 0) {
         mem_free (wheel);
         return NULL;
@@ -128,7 +128,7 @@ int wheel_add (struct wheel *wheel, struct text bytes, struct err *err)
     for (uint32_t done = 0; done < bytes.len;) {
         ssize_t n = write (wheel->fd, bytes.ptr + done, bytes.len - done);
         if (n < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "%s cannot be written", wheel->part);
+            return err_errno (err, ERR_IO, "cannot write %s", wheel->part);
         done += n > 0 ? (uint32_t) n : 0;
     }
     digest_add (wheel->digest, bytes.ptr, bytes.len);
@@ -166,11 +166,11 @@ int wheel_end (struct wheel *wheel, struct text sha256, struct err *err)
     wheel->digest = NULL;
     wheel->fd = -1;
     if (close (fd) < 0)
-        err_errno (err, ERR_IO, "%s cannot be closed", wheel->part);
+        err_errno (err, ERR_IO, "cannot close %s", wheel->part);
     else if (!digest_parse (sha256, &wanted) || !digest_equal (&is, &wanted))
-        err_set (err, ERR_DAMAGE, "what the coordinator sent does not have the sha256 of the plan");
+        err_set (err, ERR_DAMAGE, "the file that the coordinator sent does not have the sha256 of the plan");
     else if (rename (wheel->part, wheel->path) < 0)
-        err_errno (err, ERR_IO, "%s cannot be put in its place", wheel->path);
+        err_errno (err, ERR_IO, "cannot rename the new copy to %s", wheel->path);
     else
         rc = 0;
     if (rc < 0)

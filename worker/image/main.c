@@ -54,7 +54,7 @@ static _Noreturn __attribute__ ((format (printf, 2, 3))) void refuse (int status
 
 static _Noreturn void refuse_file (const struct image *image, const char *what)
 {
-    refuse (IMAGE_EXIT_DAMAGED, "the worker's file in %.300s is damaged (%s): bring it there again", image->folder,
+    refuse (IMAGE_EXIT_DAMAGED, "the worker's file in %.300s is damaged (%s): copy it there again", image->folder,
             what);
 }
 
@@ -65,7 +65,7 @@ static void open_image (struct image *image)
     image->fd = open ("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     ssize_t len = image->fd < 0 ? -1 : readlink ("/proc/self/exe", image->path, sizeof image->path - 1);
     if (len < 0)
-        refuse (IMAGE_EXIT_UNFIT, "/proc is not there (%s): mount -t proc proc /proc", strerror (errno));
+        refuse (IMAGE_EXIT_UNFIT, "/proc is not mounted (%s): mount -t proc proc /proc", strerror (errno));
     image->path[len] = '\0';
     memcpy (image->folder, image->path, (size_t) len + 1);
     char *slash = strrchr (image->folder, '/');
@@ -124,7 +124,7 @@ static void copy_into (const struct image *image, const struct piece *piece, int
         if (n == 0)
             refuse_file (image, "it is too short");
         if (n < 0 && errno != EINTR)
-            refuse (IMAGE_EXIT_UNFIT, "the worker cannot be put into memory: %s", strerror (errno));
+            refuse (IMAGE_EXIT_UNFIT, "cannot copy the worker into memory: %s", strerror (errno));
         left -= n > 0 ? (uint64_t) n : 0;
     }
 }
@@ -143,7 +143,7 @@ static int sealed_memory (const struct image *image, const struct piece *piece)
         return -1;
     copy_into (image, piece, fd);
     if (fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        refuse (IMAGE_EXIT_UNFIT, "the worker's memory cannot be sealed: %s", strerror (errno));
+        refuse (IMAGE_EXIT_UNFIT, "cannot seal the worker's memory: %s", strerror (errno));
     return fd;
 }
 
@@ -155,15 +155,14 @@ static int nameless_file (const struct image *image, const struct piece *piece, 
     int written = open (image->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0500);
     if (written < 0)
         refuse (IMAGE_EXIT_UNFIT,
-                "the worker cannot be put into memory (%s), nor into a file in %.300s (%s): allow one "
-                "of them, such as by sysctl vm.memfd_noexec=0",
+                "cannot copy the worker into memory (%s), nor into a file in %.300s (%s): allow one of them, for "
+                "example with sysctl vm.memfd_noexec=0",
                 strerror (why), image->folder, strerror (errno));
     copy_into (image, piece, written);
     snprintf (path, sizeof path, "/proc/self/fd/%d", written);
     int fd = open (path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        refuse (IMAGE_EXIT_UNFIT, "the worker's copy in %.300s cannot be opened again: %s", image->folder,
-                strerror (errno));
+        refuse (IMAGE_EXIT_UNFIT, "cannot open the worker's copy in %.300s again: %s", image->folder, strerror (errno));
     close (written);
     return fd;
 }
@@ -172,7 +171,7 @@ static void compare (const struct image *image, const struct piece *piece, int f
 {
     void *bytes = mmap (NULL, piece->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (bytes == MAP_FAILED)
-        refuse (IMAGE_EXIT_UNFIT, "the worker's memory cannot be read: %s", strerror (errno));
+        refuse (IMAGE_EXIT_UNFIT, "cannot read the worker's memory: %s", strerror (errno));
     struct digest is = digest_of (bytes, piece->bytes);
     munmap (bytes, piece->bytes);
     if (!digest_equal (&is, &piece->digest))
@@ -228,7 +227,7 @@ static _Noreturn void become_worker (const struct image *image, int argc, char *
         words[LOADER_LEAD_WORDS + i - 1] = argv[i];
     clear_environment (environ);
     fexecve (IMAGE_FD_FIRST + IMAGE_LOADER, words, environ);
-    refuse (IMAGE_EXIT_UNFIT, "the worker's loader cannot be executed: %s", strerror (errno));
+    refuse (IMAGE_EXIT_UNFIT, "cannot execute the worker's loader: %s", strerror (errno));
 }
 
 int main (int argc, char **argv)

@@ -1,4 +1,4 @@
-/* self.h - this program, to be started again: tasks and builtin programs are the worker itself once more.
+/* self.h - starts this program again: tasks and builtin programs are further processes of the worker's own program.
  *
  * A worker out of an image (image.h) runs the sealed memory that it came from; another one runs /proc/self/exe, which
  * stays the same program when its file is replaced. */

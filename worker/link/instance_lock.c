@@ -47,10 +47,10 @@ static int wait_for_instance_lock (int fd, const char *path, struct err *err)
         uint64_t waited_ms = clock_boot_ms () - began_ms;
         pid_t pid = holder (fd);
         if (waited_ms >= INSTANCE_LOCK_WAIT_MS)
-            return err_set (err, ERR_STATE,
-                            "%s is held by the worker with pid %d, which cannot be ended: end it, then "
-                            "resume",
-                            path, (int) pid);
+            return err_set (
+                err, ERR_STATE,
+                "%s is locked by the worker with pid %d, which did not end when asked: end that process, then resume",
+                path, (int) pid);
         if (pid > 0 && waited_ms >= INSTANCE_LOCK_POLITE_MS)
             tell_to_go (fd, pid, SIGKILL);
         else if (pid > 0 && pid != asked)
@@ -65,10 +65,10 @@ int instance_lock_take (const char *directory, struct err *err)
 {
     char path[PATH_MAX];
     if (snprintf (path, sizeof path, "%s/worker.lock", directory) >= (int) sizeof path)
-        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+        return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "opening %s", path);
+        return err_errno (err, ERR_IO, "cannot open %s", path);
     if (wait_for_instance_lock (fd, path, err) == 0)
         return 0;
     close (fd);

@@ -1,8 +1,9 @@
 /* instance_lock.h - one worker for one host's directory.
  *
  * A coordinator that died may have left a worker that it had started and that nobody recorded as joined; the next one
- * starts another for the same host. Whoever was started last has the seat: it ends the one before it, politely and then
- * certainly. The lock is the kernel's and ends with the process. One thread; blocks for at most INSTANCE_LOCK_WAIT_MS.
+ * starts another for the same host. The worker that started last keeps the directory: it ends the earlier one, first
+ * with SIGTERM, then with SIGKILL. The lock is the kernel's and ends with the process. One thread; blocks for at most
+ * INSTANCE_LOCK_WAIT_MS.
  */
 #ifndef SLICEUP_WORKER_LINK_INSTANCE_LOCK_H
 #define SLICEUP_WORKER_LINK_INSTANCE_LOCK_H

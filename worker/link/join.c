@@ -86,7 +86,7 @@ static int take_places (struct join *join, const json_t *line, struct err *err)
 static int take_line (struct join *join, const json_t *line, struct err *err)
 {
     if (json_integer_value (json_object_get (line, "protocol")) != 1)
-        return err_set (err, ERR_REFUSED, "launch line: protocol: this worker speaks 1");
+        return err_set (err, ERR_REFUSED, "launch line: protocol: expected 1, the only one that this worker speaks");
     if (take_text (line, "run", join->run_hex, sizeof join->run_hex, err) < 0 || parse_run (join, err) < 0)
         return -1;
     if (take_text (line, "key", join->hub_key, sizeof join->hub_key, err) < 0)
@@ -150,10 +150,11 @@ static int read_line (int fd, char *out, size_t out_bytes, const char *what, str
         struct pollfd entry = { .fd = fd, .events = POLLIN };
         int ready = now_ms < until_ms ? poll (&entry, 1, (int) (until_ms - now_ms)) : 0;
         if (ready == 0)
-            return err_set (err, ERR_STATE, "%s did not come within %d s", what, JOIN_WAIT_MS / 1000);
+            return err_set (err, ERR_STATE, "%s did not arrive on standard input within %d s", what,
+                            JOIN_WAIT_MS / 1000);
         ssize_t got = ready < 0 ? -1 : read (fd, out + len, 1);
         if (got < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "reading %s", what);
+            return err_errno (err, ERR_IO, "cannot read %s", what);
         if (got == 0)
             return err_set (err, ERR_STATE, "standard input ended before %s", what);
         if (got == 1 && out[len] == '\n') {
@@ -173,7 +174,7 @@ static int answer (const struct join *join, int fd, const char *version, struct 
     json_decref (line);
     int rc = text ? dprintf (fd, "%s\n", text) : -1;
     free (text);
-    return rc < 0 ? err_errno (err, ERR_IO, "answering the launch line") : 0;
+    return rc < 0 ? err_errno (err, ERR_IO, "cannot answer the launch line") : 0;
 }
 
 int join_know_self (struct join *join, struct err *err)
@@ -205,7 +206,7 @@ static int check_place (const char *directory, struct err *err)
     const struct safe_rule rule = { .what = "worker's directory", .instead = "name another one", .own = true };
     struct stat st;
     if (stat (".", &st) < 0)
-        return err_errno (err, ERR_IO, "looking at %s", directory);
+        return err_errno (err, ERR_IO, "cannot inspect %s", directory);
     return safe_path_check_end (directory, &st, &rule, err);
 }
 
@@ -214,6 +215,6 @@ int join_enter (const char *directory, struct err *err)
     if (folder_make (directory, 0700, err) < 0)
         return -1;
     if (chdir (directory) < 0)
-        return err_errno (err, ERR_IO, "entering %s", directory);
+        return err_errno (err, ERR_IO, "cannot enter %s", directory);
     return check_place (directory, err);
 }

@@ -1,4 +1,5 @@
-/* join.h - how a worker is told where it belongs: one JSON line each way over standard input and output, then "GO".
+/* join.h - tells a worker its run, host and coordinator: one JSON line each way over standard input and output, then
+ * "GO".
  *
  * Nothing secret is in argv or the environment, and the worker's own secret key never leaves this process. Every wait
  * is bounded. Spec: docs/spec/protocol.md, "Launch". */

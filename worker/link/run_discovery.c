@@ -75,7 +75,7 @@ static int receive (struct wait *wait, struct err *err)
         struct err unread = { 0 };
         arena_reset (&wait->arena);
         if (wire_get_msg (bytes, &msg, &wait->arena, &unread) < 0)
-            log_say (wait->log, "a message was refused: %s", unread.text);
+            log_say (wait->log, "refused a message: %s", unread.text);
         else if (msg.kind == MSG_REFUSE)
             return err_set (err, ERR_REFUSED, "the coordinator refuses this worker: %.*s",
                             TEXT_ARG (msg.of.refuse.why));
@@ -90,7 +90,7 @@ static void tell (struct wait *wait, uint64_t now_ms)
     char since[DURATION_TEXT_BYTES];
     if (now_ms < wait->tell_ms)
         return;
-    log_say (wait->log, "host %s waits for a run: asking %s, port %u, since %s", wait->join->host, wait->join->address,
+    log_say (wait->log, "host %s waits for a run: has asked %s, port %u, for %s", wait->join->host, wait->join->address,
              (unsigned) wait->join->control_port, duration_print (now_ms - wait->began_ms, since));
     wait->tell_ms = now_ms + TELL_MS;
 }
@@ -98,8 +98,8 @@ static void tell (struct wait *wait, uint64_t now_ms)
 static int give_up (const struct wait *wait, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "no run came for host %s: %s, port %u, has no coordinator of its slice, or one "
-                    "that does not know this ticket (was it renewed?)",
+                    "there was no run for host %s: no coordinator of its slice answers at %s, port %u, or it does not "
+                    "know this ticket (a renewed ticket replaces the earlier one)",
                     wait->join->host, wait->join->address, (unsigned) wait->join->control_port);
 }
 
@@ -147,9 +147,9 @@ static int block_signals (struct wait *wait, struct err *err)
     sigaddset (&set, SIGHUP);
     wait->signal_fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (wait->signal_fd < 0)
-        return err_errno (err, ERR_IO, "no descriptor for signals");
+        return err_errno (err, ERR_IO, "cannot make a descriptor for signals");
     errno = pthread_sigmask (SIG_BLOCK, &set, NULL);
-    return errno ? err_errno (err, ERR_IO, "signals cannot be blocked") : 0;
+    return errno ? err_errno (err, ERR_IO, "cannot block signals") : 0;
 }
 
 static int open_spoke (struct wait *wait, struct err *err)

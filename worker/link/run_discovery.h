@@ -1,9 +1,9 @@
-/* run_discovery.h - which run a worker with a ticket is wanted in: it says HELLO without a run until the coordinator
+/* run_discovery.h - finds the run that a worker with a ticket joins: it sends HELLO without a run until the coordinator
  * names one.
  *
- * Uses a connection of its own and closes it; joining goes on from there as for every worker. Waits as long as it is
- * told to, and says each minute what for. One thread; SIGTERM, SIGINT and SIGHUP end the wait and stay blocked
- * afterwards. */
+ * Uses a connection of its own and closes it; joining goes on from there as for every worker. Waits as long as
+ * `wait_ms` says, and logs each minute what it waits for. One thread; SIGTERM, SIGINT and SIGHUP end the wait and stay
+ * blocked afterwards. */
 #ifndef SLICEUP_WORKER_LINK_RUN_DISCOVERY_H
 #define SLICEUP_WORKER_LINK_RUN_DISCOVERY_H
 
@@ -12,7 +12,7 @@
 
 enum run_discovery { RUN_DISCOVERY_CAME = 0, RUN_DISCOVERY_GIVEN_UP = 1 };
 
-/* `join` says who and where; its run is filled in. `wait_ms` 0: without end. Returns an enum invitation, or -1: the
+/* `join` says who and where; its run is filled in. `wait_ms` 0: without end. Returns the outcome, or -1: the
  * coordinator refused, or nothing came in time. */
 int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms, const struct log *log,
                         struct err *err);

@@ -1,8 +1,8 @@
-/* sender.h - this worker's messages on their way out: each gets its envelope, a number and the bytes on the wire.
+/* sender.h - sends this worker's messages: gives each its envelope, a number and its bytes on the wire.
  *
- * A message that cannot be sent is lost, and said again by whoever said it; only a HELLO that comes before the
- * connection does is kept and tried again. Decides nothing and hears nothing. Borrows what it is given. Main thread
- * only. */
+ * A message that cannot be sent is lost; the member sends it again until it is answered. Only a HELLO before the
+ * connection exists is kept and tried again. It decides nothing and receives nothing. Borrows what it is given. Main
+ * thread only. */
 #ifndef SLICEUP_WORKER_LINK_SENDER_H
 #define SLICEUP_WORKER_LINK_SENDER_H
 

@@ -57,11 +57,11 @@ static int parse (const struct buf *file, const char *path, struct ticket *ticke
     const char *wrong = json_is_object (object) ? take_all (object, ticket) : NULL;
     int rc = 0;
     if (!json_is_object (object))
-        rc = err_set (err, ERR_PARSE, "%s is no ticket: a JSON object is expected, as sliceup ticket writes it", path);
+        rc = err_set (err, ERR_PARSE, "%s is not a ticket: expected a JSON object, as sliceup ticket writes it", path);
     else if (wrong)
         rc = err_set (err, ERR_PARSE,
-                      "%s is no ticket that this version reads: %s is missing or not what it should "
-                      "be; sliceup ticket writes new ones",
+                      "this version cannot read the ticket %s: %s is missing or not valid; write a new ticket with "
+                      "sliceup ticket",
                       path, wrong);
     json_decref (object);
     return rc;

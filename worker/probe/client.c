@@ -14,7 +14,7 @@ static int create (struct client *client, const struct pjrt_named_value *options
     if (plugin_call (client->plugin, PJRT_CLIENT_CREATE, &create) < 0)
         return -1;
     if (!create.client)
-        return reporter_wrong (OWNER_BUNDLE, "it says that it made a client, and gives none");
+        return reporter_wrong (OWNER_BUNDLE, "it reports that it made a client, but returns none");
     client->client = create.client;
     return 0;
 }
@@ -58,7 +58,7 @@ static int tell_platform (struct client *client)
         get_number (client, PJRT_CLIENT_PROCESS_INDEX, client->client, &index) < 0)
         return -1;
     if (!is_process (index))
-        return reporter_wrong (OWNER_BUNDLE, "it says that this is process %d", index);
+        return reporter_wrong (OWNER_BUNDLE, "it reports %d as the number of this process", index);
     reporter_is_number ("process.index", index);
     return 0;
 }
@@ -78,7 +78,7 @@ static void **get_devices (struct client *client, size_t slot, const char *what,
     struct text raw = plugin_text (plugin, (const char *) list.items, bytes, DEVICES_LISTED_MAX * sizeof (void *));
     void **items = arena_array (&plugin->arena, *n && bytes ? *n : 1, sizeof *items);
     if (*n > DEVICES_LISTED_MAX || raw.len < bytes)
-        reporter_wrong (OWNER_BUNDLE, "it says that it has %zu %s, and gives a list that cannot be read", *n, what);
+        reporter_wrong (OWNER_BUNDLE, "it reports %zu %s, but the list that it returns cannot be read", *n, what);
     else if (*n == 0)
         reporter_wrong (OWNER_HOST, "its client has no %s", what);
     else
@@ -91,7 +91,7 @@ static void *description_of (struct client *client, void *device)
     struct pjrt_object_of get = PJRT_ARGS (struct pjrt_object_of, other);
     get.object = device;
     if (!device)
-        reporter_wrong (OWNER_BUNDLE, "one of its devices is none");
+        reporter_wrong (OWNER_BUNDLE, "one entry of its list of devices is empty");
     else if (plugin_call (client->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get) == 0 && !get.other)
         reporter_wrong (OWNER_BUNDLE, "one of its devices has no description");
     return get.other;
@@ -111,7 +111,7 @@ static int count_processes (struct client *client, void **devices, size_t n)
         if (!description || get_number (client, PJRT_DESCRIPTION_PROCESS_INDEX, description, &index) < 0)
             return -1;
         if (!is_process (index))
-            return reporter_wrong (OWNER_BUNDLE, "it says that one of its devices belongs to process %d", index);
+            return reporter_wrong (OWNER_BUNDLE, "it reports that one of its devices belongs to process %d", index);
         most = index > most ? index : most;
     }
     reporter_is_number ("process.count", (int64_t) most + 1);
@@ -159,7 +159,7 @@ int client_open (struct client *client, struct plugin *plugin, const struct pjrt
 static void tell_count (const char *name, struct pjrt_said said)
 {
     if (said.is_said && said.value < 0)
-        reporter_note ("it says that %s is %lld bytes", name, (long long) said.value);
+        reporter_note ("it reports %s of %lld bytes", name, (long long) said.value);
     else if (said.is_said)
         reporter_is_number (name, said.value);
 }

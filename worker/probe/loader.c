@@ -168,13 +168,13 @@ static int look_at_file (const struct plugin *plugin)
     int fd = open (plugin->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat (fd, &at) < 0) {
         enum owner owner = errno == ENOENT || errno == ENOTDIR ? OWNER_BUNDLE : OWNER_HOST;
-        int rc = reporter_wrong (owner, "the plugin %s cannot be read: %s", plugin->path, strerror (errno));
+        int rc = reporter_wrong (owner, "cannot read the plugin %s: %s", plugin->path, strerror (errno));
         if (fd >= 0)
             close (fd);
         return rc;
     }
     int rc = S_ISREG (at.st_mode) ? tell_digest (fd)
-                                  : reporter_wrong (OWNER_BUNDLE, "the plugin %s is no regular file", plugin->path);
+                                  : reporter_wrong (OWNER_BUNDLE, "the plugin %s is not a regular file", plugin->path);
     close (fd);
     return rc;
 }
@@ -186,8 +186,8 @@ static int check_size (const struct plugin *plugin)
     size_t bytes = plugin->api_bytes;
     if (bytes < sizeof (struct pjrt_api) || bytes > API_BYTES_MAX || bytes % sizeof (void *))
         return reporter_wrong (OWNER_BUNDLE,
-                               "it says that its structure PJRT_Api has %zu bytes; expected %d to %d, a "
-                               "multiple of %zu: this is no PJRT plugin that this probe could know",
+                               "it reports that its structure PJRT_Api has %zu bytes; expected %d to %d, a multiple of "
+                               "%zu: this probe does not know such a PJRT plugin",
                                bytes, (int) PJRT_API_LEAST_BYTES, (int) API_BYTES_MAX, sizeof (void *));
     return 0;
 }
@@ -208,19 +208,18 @@ static int check_version (const struct plugin *plugin)
                                minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor == PJRT_MINOR_MOVED)
         return reporter_wrong (OWNER_BUNDLE,
-                               "its PJRT interface is exactly 0.56, in which the functions from offset 600 "
-                               "on stand elsewhere than in all others (0.57 moved them back): a call would reach the "
-                               "wrong one");
+                               "its PJRT interface is exactly 0.56. Only in 0.56 the functions from offset 600 on have "
+                               "other places (0.57 moved them back): a call would reach the wrong function");
     return 0;
 }
 
 static void note_version (const struct plugin *plugin)
 {
     if (plugin->minor > PJRT_MINOR)
-        reporter_note ("its PJRT interface 0.%d is later than 0.%d, the last that this probe was compared with",
+        reporter_note ("its PJRT interface 0.%d is later than 0.%d, the latest that this probe was tested against",
                        plugin->minor, PJRT_MINOR);
     if (plugin->minor < PJRT_MINOR_MEASURED)
-        reporter_note ("its PJRT interface 0.%d is older than 0.%d, the first that this probe was compared with",
+        reporter_note ("its PJRT interface 0.%d is older than 0.%d, the oldest that this probe was tested against",
                        plugin->minor, PJRT_MINOR_MEASURED);
     for (size_t i = 0; i < sizeof known_sizes / sizeof known_sizes[0]; i++)
         if (plugin->minor == known_sizes[i].minor && plugin->api_bytes != known_sizes[i].bytes)
@@ -274,7 +273,7 @@ static int load (struct plugin *plugin)
         return reporter_wrong (OWNER_BUNDLE, "Failed to open %s: %s", plugin->path, dlerror ());
     void *symbol = dlsym (plugin->library, "GetPjrtApi");
     if (!symbol)
-        return reporter_wrong (OWNER_BUNDLE, "GetPjrtApi not found in %s: it is no PJRT plugin", plugin->path);
+        return reporter_wrong (OWNER_BUNDLE, "GetPjrtApi not found in %s: it is not a PJRT plugin", plugin->path);
     memcpy (&get, &symbol, sizeof get);
     return check_interface (plugin, get);
 }
@@ -283,7 +282,7 @@ int plugin_open (struct plugin *plugin, const char *path)
 {
     *plugin = (struct plugin){ .path = path };
     if (pipe2 (plugin->copy_fds, O_CLOEXEC | O_NONBLOCK) < 0)
-        return reporter_wrong (OWNER_HOST, "a pipe cannot be made: %s", strerror (errno));
+        return reporter_wrong (OWNER_HOST, "cannot make a pipe: %s", strerror (errno));
     return look_at_file (plugin) < 0 ? -1 : load (plugin);
 }
 
@@ -330,7 +329,7 @@ static int tell_attribute (struct plugin *plugin, const struct pjrt_plugin_attri
     struct pjrt_named_value value;
     struct text raw = plugin_text (plugin, (const char *) &list->attributes[at], sizeof value, sizeof value);
     if (raw.len < sizeof value)
-        return reporter_wrong (OWNER_BUNDLE, "its attribute %zu of %zu cannot be read", at + 1, list->attributes_n);
+        return reporter_wrong (OWNER_BUNDLE, "attribute %zu of its %zu cannot be read", at + 1, list->attributes_n);
     memcpy (&value, raw.ptr, sizeof value);
     struct text name = plugin_text (plugin, value.name, value.name_size, REPORTER_NAME_MAX);
     int index = wanted_index (name);
@@ -350,8 +349,8 @@ static int tell_attributes (struct plugin *plugin)
     if (plugin_try (plugin, PJRT_PLUGIN_ATTRIBUTES, &list, &refusal) < 0)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (list.attributes_n > ATTRIBUTES_MAX || (list.attributes_n && !list.attributes))
-        return reporter_wrong (OWNER_BUNDLE, "it says that it has %zu attributes%s", list.attributes_n,
-                               list.attributes ? "" : ", and gives none");
+        return reporter_wrong (OWNER_BUNDLE, "it reports %zu attributes%s", list.attributes_n,
+                               list.attributes ? "" : ", but returns none");
     for (size_t i = 0; i < list.attributes_n; i++)
         if (tell_attribute (plugin, &list, i, &told) < 0)
             return -1;

@@ -71,9 +71,9 @@ static int read_typed (struct text word, const char *value, struct pjrt_named_va
             continue;
         if (read_as (types[i].type, value, out))
             return 0;
-        return err_set (err, ERR_USAGE, "the value \"%.100s\" is no %s", value, types[i].word);
+        return err_set (err, ERR_USAGE, "the value \"%.100s\" is not of type %s", value, types[i].word);
     }
-    return err_set (err, ERR_USAGE, "\"%.*s\" is no type; expected int64, bool, float or string",
+    return err_set (err, ERR_USAGE, "\"%.*s\" is not a type; expected int64, bool, float or string",
                     (int) text_clip (word, 40).len, word.ptr);
 }
 
@@ -95,7 +95,8 @@ int option_read (const char *written, struct pjrt_named_value *out, struct err *
     const char *colon = memchr (written, ':', (size_t) (equals - written));
     struct text name = { written, (uint32_t) ((colon ? colon : equals) - written) };
     if (!is_name (name))
-        return err_set (err, ERR_USAGE, "the option \"%.100s\" has no name of letters, digits, '_', '-' and '.'",
+        return err_set (err, ERR_USAGE,
+                        "the name of the option \"%.100s\" is not valid; expected letters, digits, '_', '-' and '.'",
                         written);
     value.name = name.ptr;
     value.name_size = name.len;

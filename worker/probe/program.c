@@ -45,12 +45,12 @@ static int count_outputs (struct program *program)
     if (plugin_call (program->client->plugin, PJRT_LOADED_GET_EXECUTABLE, &get) < 0)
         return -1;
     if (!get.other)
-        return reporter_wrong (OWNER_BUNDLE, "what it compiled cannot be looked at");
+        return reporter_wrong (OWNER_BUNDLE, "the compiled program cannot be inspected");
     count.object = program->executable = get.other;
     if (plugin_call (program->client->plugin, PJRT_EXECUTABLE_NUM_OUTPUTS, &count) < 0)
         return -1;
     if (count.count != 1) /* it would write as many pointers as it says */
-        return reporter_wrong (OWNER_COMPILER, "a program with one output has %zu, as it says", count.count);
+        return reporter_wrong (OWNER_COMPILER, "it reports %zu outputs of a program; expected 1", count.count);
     return 0;
 }
 
@@ -72,7 +72,7 @@ static int compile (struct program *program)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_COMPILE, &args) < 0)
         return -1;
     if (!args.executable)
-        return reporter_wrong (OWNER_COMPILER, "it says that it compiled the program, and gives nothing");
+        return reporter_wrong (OWNER_COMPILER, "it reports that it compiled the program, but returns nothing");
     program->loaded = args.executable;
     return count_outputs (program) < 0 ? -1 : find_device (program);
 }
@@ -112,7 +112,7 @@ static int transfer_one (struct program *program, uint32_t at)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER, &args) < 0)
         return -1;
     if (!args.buffer)
-        return reporter_wrong (OWNER_BUNDLE, "it says that it took an array, and gives no buffer");
+        return reporter_wrong (OWNER_BUNDLE, "it reports that it took an array, but returns no buffer");
     program->inputs[at] = args.buffer;
     return await (program->client->plugin, args.done);
 }
@@ -140,7 +140,7 @@ static int execute (struct program *program, void *loaded, void **output)
         await (program->client->plugin, complete[0]) < 0)
         return -1;
     if (!results[0])
-        return reporter_wrong (OWNER_BUNDLE, "it says that the program ran, and gives no output");
+        return reporter_wrong (OWNER_BUNDLE, "it reports that the program ran, but returns no output");
     *output = results[0];
     return 0;
 }
@@ -173,7 +173,7 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0)
         return -1;
     if (args.to_size != sizeof got)
-        return reporter_wrong (OWNER_BUNDLE, "the output has %zu bytes, as it says; expected %zu", args.to_size,
+        return reporter_wrong (OWNER_BUNDLE, "it reports that the output has %zu bytes; expected %zu", args.to_size,
                                sizeof got);
     args.to = got;
     args.event = NULL;
@@ -210,7 +210,7 @@ static int load_again (struct program *program, const struct pjrt_serialize *kep
     if (plugin_try (program->client->plugin, PJRT_DESERIALIZE_AND_LOAD, &args, &refusal) < 0)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!args.executable)
-        return reporter_wrong (OWNER_COMPILER, "it says that it loaded what it had serialised, and gives nothing");
+        return reporter_wrong (OWNER_COMPILER, "it reports that it loaded the serialised program, but returns nothing");
     program->reloaded = args.executable;
     return 0;
 }
@@ -224,8 +224,8 @@ static int serialize (struct program *program, struct pjrt_serialize *kept)
     if (plugin_try (program->client->plugin, PJRT_EXECUTABLE_SERIALIZE, kept, &refusal) < 0)
         return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!kept->bytes || !kept->bytes_size || kept->bytes_size > SERIALIZED_BYTES_MAX)
-        return reporter_wrong (OWNER_COMPILER, "the serialised program has %zu bytes%s, as it says", kept->bytes_size,
-                               kept->bytes ? "" : " at no address");
+        return reporter_wrong (OWNER_COMPILER, "it reports that the serialised program has %zu bytes%s",
+                               kept->bytes_size, kept->bytes ? "" : " at no address");
     reporter_is_number ("serialized.bytes", (int64_t) kept->bytes_size);
     return 0;
 }
@@ -266,9 +266,8 @@ int program_tell_memory (struct program *program)
     if (memory.arguments < 0 || memory.outputs < 0 || memory.temporaries < 0 || memory.code < 0 ||
         __builtin_add_overflow (memory.arguments, memory.outputs, &sum) ||
         __builtin_add_overflow (sum, memory.temporaries, &sum) || __builtin_add_overflow (sum, memory.code, &sum)) {
-        reporter_note (
-            "what it says about the memory of the program cannot be: %lld bytes of arguments, %lld of outputs",
-            (long long) memory.arguments, (long long) memory.outputs);
+        reporter_note ("it reports impossible sizes of the program: %lld bytes of arguments, %lld bytes of outputs",
+                       (long long) memory.arguments, (long long) memory.outputs);
         return 0;
     }
     reporter_is_number ("program.bytes", sum);

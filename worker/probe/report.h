@@ -1,4 +1,4 @@
-/* report.h - what a probe found: step by step, how it ended, and whose fault it is.
+/* report.h - what a probe found: step by step, how it ended, and the cause.
  *
  * Made by watch.h from what the child said and how it ended. Texts live in the report's arena and are as the plugin
  * gave them: whoever shows them escapes them. It knows nothing of how they are shown. */

@@ -1,9 +1,10 @@
-/* reporter.h - what the process that holds the plugin says to the one that watches it: one line a saying, over a pipe.
+/* reporter.h - reports the steps of the process that loads the plugin to the process that watches it: one line a
+ * statement, over a pipe.
  *
  *   step NAME | call NAME | is NAME TEXT | note TEXT | lacks TEXT | refused CODE TEXT | wrong OWNER TEXT | done
  *
- * In a text a newline is "\n", a backslash is "\\"; it is cut to REPORTER_TEXT_MAX. When nobody hears any more the
- * process ends: whoever started it is gone. One thread. */
+ * In a text a newline is "\n", a backslash is "\\"; it is cut to REPORTER_TEXT_MAX. When the reader of the pipe is gone
+ * the process ends. One thread. */
 #ifndef SLICEUP_WORKER_PROBE_REPORTER_H
 #define SLICEUP_WORKER_PROBE_REPORTER_H
 

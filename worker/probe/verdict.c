@@ -14,28 +14,32 @@ static const struct {
 } known[] = {
     /* openxla/xla:xla/pjrt/c/pjrt_c_api_helpers.cc */
     { "The plugin is likely built with a later version than the framework", OWNER_BUNDLE,
-      "the plugin is newer than what this build can talk to: pin an older plugin, or update sliceup" },
+      "the plugin is newer than this build supports: pin an older plugin, or update sliceup" },
     { "Unexpected PJRT_", OWNER_BUNDLE, "plugin and caller were built from interfaces that do not fit together" },
     /* openxla/xla:xla/tpu/tpu_initialize_util.cc; google/gvisor #11545 for the one of v6e */
-    { "lready in use", OWNER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
-    { "already in used by", OWNER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
+    { "lready in use", OWNER_DEVICE, "find the process that holds the device: sliceup-worker facts names it" },
+    { "already in used by", OWNER_DEVICE, "find the process that holds the device: sliceup-worker facts names it" },
     { "multi-process lockfile", OWNER_DEVICE,
-      "another process uses the device: find it before any file is removed; sliceup-worker facts names it" },
-    { "Device or resource busy", OWNER_DEVICE, "find who holds the device: sliceup-worker facts names the process" },
-    { "PERMISSION_DENIED: open(/dev/", OWNER_DEVICE, "this user may not open the device: see its owner and mode" },
-    { "): Permission denied", OWNER_DEVICE, "this user may not open the device: see its owner and mode" },
+      "another process uses the device: find it before you remove any file; sliceup-worker facts names it" },
+    { "Device or resource busy", OWNER_DEVICE,
+      "find the process that holds the device: sliceup-worker facts names it" },
+    { "PERMISSION_DENIED: open(/dev/", OWNER_DEVICE,
+      "this user has no permission to open the device: check its owner and mode" },
+    { "): Permission denied", OWNER_DEVICE,
+      "this user has no permission to open the device: check its owner and mode" },
     /* jax #18780, #13260; libtpu 0.0.42 says jellyfish */
-    { " device found", OWNER_HOST, "this host shows no device: is it a TPU VM, and are /dev and PCI to be seen here?" },
+    { " device found", OWNER_HOST,
+      "this host shows no device: check that it is a TPU VM, and that /dev and PCI are visible here" },
     { "No visible GPU devices", OWNER_HOST, "this host shows no GPU" },
     { "no CUDA-capable device", OWNER_HOST, "this host shows no GPU" },
     { "CUDA_ERROR_NO_DEVICE", OWNER_HOST, "this host shows no GPU" },
-    { "TPU_LOAD_LIBRARY=0", OWNER_LAUNCH, "the launch policy forbids to load libtpu" },
+    { "TPU_LOAD_LIBRARY=0", OWNER_LAUNCH, "the launch policy forbids loading libtpu" },
     { "Unknown flag", OWNER_LAUNCH, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
     { "slice_builder_worker_addresses", OWNER_LAUNCH, "TPU_PROCESS_ADDRESSES does not fit this slice" },
     { "unexpected worker hostname", OWNER_LAUNCH, "TPU_WORKER_HOSTNAMES does not name this host" },
-    { "Failed to get global TPU topology", OWNER_LAUNCH, "was it started on all hosts of the slice?" },
-    { "instance metadata", OWNER_PLATFORM, "the metadata server was not reached" },
-    { "Failed to fetch URL", OWNER_PLATFORM, "the metadata server was not reached" },
+    { "Failed to get global TPU topology", OWNER_LAUNCH, "check that it was started on all hosts of the slice" },
+    { "instance metadata", OWNER_PLATFORM, "this host cannot reach the metadata server" },
+    { "Failed to fetch URL", OWNER_PLATFORM, "this host cannot reach the metadata server" },
 };
 
 static const char *const code_words[PJRT_CODES] = {
@@ -109,7 +113,7 @@ static void add_printed (struct probe_report *report, struct text how)
         report->sentence = text_format (&report->arena, "%.*s; it printed: %.*s", TEXT_ARG (how), TEXT_ARG (line));
     report->owner = last_stage (report) >= STAGE_LOAD && last_stage (report) <= STAGE_ATTRIBUTES ? OWNER_BUNDLE
                                                                                                  : OWNER_UNKNOWN;
-    report->next = TEXT_LIT ("see what it printed, and whether a framework fails with this plugin as well");
+    report->next = TEXT_LIT ("read what it printed, and check whether a framework fails with this plugin as well");
     (void) recognise (report, line); /* else it stays as it is; other lines may be of what went well */
 }
 
@@ -119,12 +123,14 @@ static const char *next_of_wrong (enum owner owner)
 {
     switch (owner) {
     case OWNER_BUNDLE:
-        return "compare the plugin with the pins: version, sha256; take one of a release that the frameworks use";
-    case OWNER_DEVICE: return "a wrong value on one host only points at its device; on all, at the bundle";
-    case OWNER_HOST: return "see the devices of this host: sliceup-worker facts";
+        return "compare the version and sha256 of the plugin with the pins; use a plugin of a release that the "
+               "frameworks use";
+    case OWNER_DEVICE:
+        return "if only one host has a wrong value, suspect its device; if all hosts have it, suspect the bundle";
+    case OWNER_HOST: return "check the devices of this host: sliceup-worker facts";
     case OWNER_LAUNCH:
-        return "see the options and variables of the profile: a host that is to start alone has to be told so";
-    default: return "see what the plugin printed";
+        return "check the options and variables of the profile: a host that starts alone needs the variables for that";
+    default: return "read what the plugin printed";
     }
 }
 
@@ -144,7 +150,7 @@ static void judge_refused (struct probe_report *report)
     report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (said));
     report->owner = stage == STAGE_COMPILE || stage == STAGE_SERIALIZE || stage == STAGE_RELOAD ? OWNER_COMPILER
                                                                                                 : OWNER_UNKNOWN;
-    report->next = TEXT_LIT ("this is the plugin's own text; see what else it printed");
+    report->next = TEXT_LIT ("this is the plugin's own text; read what else it printed");
     (void) recognise (report, said);
 }
 
@@ -154,19 +160,19 @@ static void judge_hung (struct probe_report *report)
     struct text where = place (report);
     duration_print (report->limit_ms, limit);
     report->owner = OWNER_UNKNOWN;
-    report->next = TEXT_LIT ("see what it printed; give it more time if it was working");
-    report->sentence = text_format (&report->arena, "%.*s: not over after %s, and killed", TEXT_ARG (where), limit);
+    report->next = TEXT_LIT ("read what it printed; give it more time if it was still working");
+    report->sentence = text_format (&report->arena, "%.*s: was not finished after %s and was killed", TEXT_ARG (where),
+                                    limit);
     if (last_stage (report) == STAGE_INITIALIZE)
-        report->next = TEXT_LIT ("libtpu asks the cloud's metadata server here, for minutes where there is none: "
-                                 "TPU_SKIP_MDS_QUERY=1 tells it not to");
+        report->next = TEXT_LIT ("libtpu asks the cloud's metadata server in this step and waits minutes where there "
+                                 "is none: set TPU_SKIP_MDS_QUERY=1 to skip that");
     if (last_stage (report) != STAGE_CLIENT)
         return;
     report->sentence = text_format (&report->arena,
-                                    "%.*s; the client of a TPU slice is not made before all of its "
-                                    "hosts make theirs",
+                                    "%.*s; making the client of a TPU slice waits until all of its hosts make theirs",
                                     TEXT_ARG (report->sentence));
-    report->next = TEXT_LIT ("on a slice of several hosts probe without a client (client: false, --no-client), or tell "
-                             "this host that it is alone (TPU_PROCESS_BOUNDS=1,1,1 with TPU_CHIPS_PER_PROCESS_BOUNDS)");
+    report->next = TEXT_LIT ("on a slice of several hosts probe without a client (client: false, --no-client), or make "
+                             "this host start alone (TPU_PROCESS_BOUNDS=1,1,1 with TPU_CHIPS_PER_PROCESS_BOUNDS)");
 }
 
 static const char *signal_name (int number)
@@ -188,9 +194,10 @@ static const char *signal_name (int number)
 static void judge_killed (struct probe_report *report, struct text where)
 {
     report->owner = OWNER_HOST;
-    report->next = TEXT_LIT ("the kernel ends a process so when memory is short: see its log, and the limits of this "
-                             "session");
-    report->sentence = text_format (&report->arena, "%.*s: killed with SIGKILL by somebody else", TEXT_ARG (where));
+    report->next = TEXT_LIT (
+        "the kernel kills processes when memory runs out: check its log, and the limits of this session");
+    report->sentence = text_format (&report->arena, "%.*s: was killed with SIGKILL, and not by the probe",
+                                    TEXT_ARG (where));
 }
 
 static void judge_crashed (struct probe_report *report)
@@ -208,7 +215,7 @@ static void judge_left (struct probe_report *report)
     struct text where = place (report);
     const char *how = "the plugin ended the process";
     if (report->steps_n == 0)
-        how = "the probe's own process ended before it began";
+        how = "the probe's own process ended before its first step";
     else if (report->status == REPORTER_EXIT_UNHEARD)
         how = "the plugin closed the probe's pipe, or ended the process";
     add_printed (report,
@@ -219,7 +226,8 @@ static void judge_babbled (struct probe_report *report)
 {
     struct text where = place (report);
     report->owner = OWNER_BUNDLE;
-    report->next = TEXT_LIT ("a plugin that writes to descriptors it did not open damages every program that loads it");
+    report->next = TEXT_LIT (
+        "replace the plugin: it writes to descriptors that it did not open, which damages every program that loads it");
     report->sentence = text_format (&report->arena, "%.*s: something wrote to the probe's pipe: \"%.*s\"",
                                     TEXT_ARG (where), TEXT_ARG (report->words));
 }

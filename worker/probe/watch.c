@@ -88,7 +88,7 @@ static int spawn (struct watch *watch, char *const *argv, int reporter, int outp
     posix_spawn_file_actions_destroy (&actions);
     errno = rc;
     arena_release (&arena);
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "the process that tries the plugin cannot be started");
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the process that loads the plugin");
 }
 
 static int start_child (struct watch *watch, int reporter, int output, struct err *err)
@@ -107,14 +107,14 @@ static int open_pipe (int ends[2], struct err *err)
 {
     int made[2];
     if (pipe2 (made, O_CLOEXEC) < 0)
-        return err_errno (err, ERR_IO, "a pipe cannot be made");
+        return err_errno (err, ERR_IO, "cannot make a pipe");
     for (int i = 0; i < 2; i++) {
         ends[i] = fcntl (made[i], F_DUPFD_CLOEXEC, REPORTER_FD + 1);
         close (made[i]);
     }
     if (ends[0] >= 0 && ends[1] >= 0 && fcntl (ends[0], F_SETFL, O_NONBLOCK) == 0)
         return 0;
-    return err_errno (err, ERR_IO, "a pipe cannot be made");
+    return err_errno (err, ERR_IO, "cannot make a pipe");
 }
 
 static void close_one (int fd)
@@ -138,7 +138,7 @@ static int start (struct watch *watch, struct err *err)
     if (rc < 0)
         return -1;
     watch->pid_fd = (int) syscall (SYS_pidfd_open, watch->pid, 0);
-    return watch->pid_fd < 0 ? err_errno (err, ERR_IO, "the probe's process cannot be watched") : 0;
+    return watch->pid_fd < 0 ? err_errno (err, ERR_IO, "cannot watch the probe's process") : 0;
 }
 
 /* ---- listening ---- */
@@ -335,11 +335,11 @@ static void end (struct watch *watch)
     if (reap (watch, &status))
         note_end (watch, status);
     else
-        note (report,
-              text_format (&report->arena, "its process %d outlived SIGKILL: a driver holds it", (int) watch->pid));
+        note (report, text_format (&report->arena, "its process %d is still running after SIGKILL: a driver holds it",
+                                   (int) watch->pid));
     uint32_t strays = strays_end (&watch->strays);
     if (strays)
-        note (report, text_format (&report->arena, "the plugin left %u process%s behind, ended now", strays,
+        note (report, text_format (&report->arena, "the plugin left %u process%s running; the probe ended them", strays,
                                    strays == 1 ? "" : "es"));
 }
 

@@ -51,9 +51,9 @@ static void empty_last (const char *directory, const struct log *log)
     struct err err = { 0 };
     int rc = control_group_empty_last (directory, &err);
     if (rc < 0)
-        log_say (log, "what an earlier worker left running was not ended: %s", err.text);
+        log_say (log, "cannot end the processes that an earlier worker left running: %s", err.text);
     else if (rc > 0)
-        log_say (log, "ended what an earlier worker of this directory had left in its cgroup");
+        log_say (log, "ended the processes that an earlier worker of this directory left in its cgroup");
 }
 
 struct containment *containment_choose (enum containment_level most, const char *directory, const struct log *log)
@@ -65,9 +65,9 @@ struct containment *containment_choose (enum containment_level most, const char 
         containment->level = CONTAINMENT_PID_NAMESPACE;
     else if (most >= CONTAINMENT_CGROUP && try_cgroup (containment, directory, log))
         containment->level = CONTAINMENT_CGROUP;
-    log_say (log, "programs are kept together by: %s%s", names[containment->level],
+    log_say (log, "processes of a program are contained by: %s%s", names[containment->level],
              containment->level == CONTAINMENT_SUBREAPER
-                 ? "; if this worker is killed with SIGKILL, what they had started may go on"
+                 ? "; if this worker is killed with SIGKILL, processes that a program started may continue to run"
                  : "");
     return containment;
 }
@@ -96,7 +96,7 @@ int containment_place (struct containment *containment, struct spawn_place *plac
         pid_namespace_close (containment->pid_namespace);
         containment->pid_namespace = pid_namespace_open (err);
         if (!containment->pid_namespace)
-            return err_prefix (err, "the pid namespace for programs ended, and there is no new one");
+            return err_prefix (err, "the pid namespace for programs ended, and a new one cannot be made");
     }
     *place = pid_namespace_place (containment->pid_namespace);
     return 0;

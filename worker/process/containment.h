@@ -1,4 +1,4 @@
-/* containment.h - what keeps the processes of our programs together: the best way that this host lets us use.
+/* containment.h - contains the processes of programs, in the best way that this host allows.
  *
  *   pid-namespace  all of them end when a program is over, and with the worker, even when that is killed with SIGKILL
  *   cgroup         all of them end when a program is over; what a killed worker left, the next of its directory ends

@@ -72,7 +72,7 @@ static int find_own_group (char *out, size_t out_bytes, struct err *err)
     const char *path = line ? line + 3 : "";
     int bytes = (int) strcspn (path, "\n");
     if (rc == 0 && (path[0] != '/' || strncmp (path, "/..", 3) == 0 || bytes >= (int) out_bytes))
-        rc = err_set (err, ERR_STATE, "our own group of cgroup v2 is not in sight");
+        rc = err_set (err, ERR_STATE, "the cgroup v2 group of this worker is not visible");
     else if (rc == 0)
         snprintf (out, out_bytes, "%.*s", bytes > 1 ? bytes : 0, path);
     buf_release (&file);
@@ -87,7 +87,7 @@ static int place_leaf (struct control_group *group, const char *directory, struc
     name_leaf (directory, name);
     snprintf (group->path, sizeof group->path, "%s%s/%s", mount, own, name);
     if (snprintf (group->record, sizeof group->record, "%s/worker.cgroup", directory) >= (int) sizeof group->record)
-        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+        return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     return 0;
 }
 
@@ -97,13 +97,13 @@ static int open_in (const char *path, const char *name, struct err *err)
 {
     int folder = open (path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
-        return err_errno (err, ERR_IO, "opening %s", path);
+        return err_errno (err, ERR_IO, "cannot open %s", path);
     struct statfs system;
     int fd = -1;
     if (fstatfs (folder, &system) < 0 || system.f_type != CGROUP2_SUPER_MAGIC)
         err_set (err, ERR_REFUSED, "%s is not a control group", path);
     else if ((fd = openat (folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
-        err_errno (err, ERR_IO, "opening %s of %s", name, path);
+        err_errno (err, ERR_IO, "cannot open %s of %s", name, path);
     close (folder);
     return fd;
 }
@@ -116,7 +116,7 @@ static int remove_leaf (const char *path, struct err *err)
         if (errno == ENOENT)
             return 0;
         if (errno != EBUSY || clock_boot_ms () >= until_ms)
-            return err_errno (err, ERR_IO, "emptying and removing %s", path);
+            return err_errno (err, ERR_IO, "cannot empty and remove %s", path);
         while (waitpid (-1, NULL, WNOHANG) > 0)
             ; /* zombies of ours keep it busy */
         (void) poll (NULL, 0, AGAIN_MS);
@@ -132,7 +132,7 @@ static int empty (const char *path, struct err *err)
     int fd = open_in (path, "cgroup.kill", err);
     if (fd < 0)
         return -1;
-    int rc = write (fd, "1", 1) == 1 ? 0 : err_errno (err, ERR_IO, "killing what is in %s", path);
+    int rc = write (fd, "1", 1) == 1 ? 0 : err_errno (err, ERR_IO, "cannot kill the processes in %s", path);
     close (fd);
     return rc < 0 ? -1 : remove_leaf (path, err);
 }
@@ -144,7 +144,9 @@ static int check_record (const char *directory, struct buf *record, struct err *
     name_leaf (directory, name);
     const char *path = buf_c (record), *last = strrchr (path, '/');
     if (path[0] != '/' || strstr (path, "/../") || !last || strcmp (last + 1, name) != 0)
-        return err_set (err, ERR_PARSE, "%s/worker.cgroup does not name a control group of ours; remove it", directory);
+        return err_set (err, ERR_PARSE,
+                        "%s/worker.cgroup does not name a control group that a worker made; remove this file",
+                        directory);
     return 0;
 }
 
@@ -154,7 +156,7 @@ int control_group_empty_last (const char *directory, struct err *err)
     struct stat st;
     struct buf record;
     if (snprintf (path, sizeof path, "%s/worker.cgroup", directory) >= (int) sizeof path)
-        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+        return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     if (lstat (path, &st) < 0 && errno == ENOENT)
         return 0;
     buf_init (&record, PATH_MAX - 1);
@@ -164,7 +166,7 @@ int control_group_empty_last (const char *directory, struct err *err)
     if (rc == 0)
         rc = empty (buf_c (&record), err);
     if (rc == 0 && unlink (path) < 0)
-        rc = err_errno (err, ERR_IO, "removing %s", path);
+        rc = err_errno (err, ERR_IO, "cannot remove %s", path);
     buf_release (&record);
     return rc < 0 ? -1 : 1;
 }
@@ -184,7 +186,7 @@ static int try_it (const struct control_group *group, struct err *err)
 {
     int told[2], code = EIO, status = 0;
     if (pipe2 (told, O_CLOEXEC) < 0)
-        return err_errno (err, ERR_IO, "making a pipe");
+        return err_errno (err, ERR_IO, "cannot make a pipe");
     pid_t pid = fork ();
     if (pid == 0)
         stand_in_it (group->procs_fd, told[1]);
@@ -192,16 +194,16 @@ static int try_it (const struct control_group *group, struct err *err)
     ssize_t got = pid > 0 ? read (told[0], &code, sizeof code) : -1;
     close (told[0]);
     if (pid < 0)
-        return err_errno (err, ERR_IO, "starting a process to try it");
+        return err_errno (err, ERR_IO, "cannot start a process to test it");
     if (got == sizeof code && code == 0)
         control_group_kill (group);
     while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
         ;
     errno = code;
     if (code)
-        return err_errno (err, ERR_IO, "entering %s", group->path);
+        return err_errno (err, ERR_IO, "cannot enter %s", group->path);
     bool killed = WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL;
-    return killed ? 0 : err_set (err, ERR_STATE, "cgroup.kill of %s does not kill", group->path);
+    return killed ? 0 : err_set (err, ERR_STATE, "cgroup.kill of %s does not kill processes", group->path);
 }
 
 static int make_leaf (struct control_group *group, struct err *err)
@@ -212,7 +214,7 @@ static int make_leaf (struct control_group *group, struct err *err)
     if (atomic_file_write (group->record, group->path, strlen (group->path), 0600, err) < 0)
         return -1;
     if (mkdir (group->path, 0755) < 0)
-        return err_errno (err, ERR_IO, "making %s", group->path);
+        return err_errno (err, ERR_IO, "cannot make %s", group->path);
     group->procs_fd = open_in (group->path, "cgroup.procs", err);
     if (group->procs_fd < 0)
         return -1;

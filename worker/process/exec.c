@@ -49,7 +49,7 @@ enum containment_level exec_containment (void)
 int exec_adopt_orphans (struct err *err)
 {
     if (prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-        return err_errno (err, ERR_IO, "becoming the reaper of orphaned processes");
+        return err_errno (err, ERR_IO, "cannot become the parent of orphaned processes");
     return 0;
 }
 

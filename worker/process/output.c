@@ -27,9 +27,9 @@ struct output {
 static int open_file (const char *path, struct err *err)
 {
     if (unlink (path) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "removing an old %s", path);
+        return err_errno (err, ERR_IO, "cannot remove an old %s", path);
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? err_errno (err, ERR_IO, "making the log %s", path) : fd;
+    return fd < 0 ? err_errno (err, ERR_IO, "cannot make the log %s", path) : fd;
 }
 
 struct output *output_open (const char *path, uint64_t file_bytes, output_fn *fn, void *owner, struct err *err)
@@ -39,7 +39,7 @@ struct output *output_open (const char *path, uint64_t file_bytes, output_fn *fn
     if (file_fd < 0)
         return NULL;
     if (pipe2 (ends, O_CLOEXEC) < 0 || fcntl (ends[0], F_SETFL, O_NONBLOCK) < 0) {
-        err_errno (err, ERR_IO, "making a pipe for output");
+        err_errno (err, ERR_IO, "cannot make a pipe for output");
         close (file_fd);
         return NULL;
     }

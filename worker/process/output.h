@@ -1,4 +1,5 @@
-/* output.h - what a program prints: into a file up to a cap, to the coordinator at a bounded rate, and its last words.
+/* output.h - takes what a program prints: into a file up to a cap, to the coordinator at a bounded rate, and keeps its
+ * end.
  *
  * The pipe is always read to its end, whatever becomes of the bytes: a program must never block, or die of SIGPIPE,
  * because somebody stopped listening. What the file or the coordinator did not get is counted. It knows nothing of

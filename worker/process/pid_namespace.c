@@ -27,9 +27,9 @@ enum {
     LEFT_MAX = 4096,
 };
 
-static const char *const step_names[] = { "starting", "mapping our own user and group",
-                                          "parting from the host's mounts", "mounting a /proc for it",
-                                          "arranging itself" };
+static const char *const step_names[] = { "cannot start its init process", "cannot map this user and group",
+                                          "cannot separate from the host's mounts", "cannot mount a /proc for it",
+                                          "its init process cannot set itself up" };
 
 struct pid_namespace {
     pid_t pid; /* 0: dead and collected */
@@ -90,12 +90,12 @@ static int take_report (int fd, struct init_report *report, int *root_fd, struct
         struct pollfd entry = { .fd = fd, .events = POLLIN };
         int ready = now_ms < until_ms ? poll (&entry, 1, (int) (until_ms - now_ms)) : 0;
         if (ready == 0)
-            return err_set (err, ERR_STATE, "its first process said nothing for %d s", READY_MAX_MS / 1000);
+            return err_set (err, ERR_STATE, "its init process sent nothing for %d s", READY_MAX_MS / 1000);
         ssize_t got = ready < 0 ? -1 : receive_report (fd, report, root_fd);
         if (got == sizeof *report)
             return 0;
         if (got >= 0 || (errno != EINTR && errno != EAGAIN))
-            return err_set (err, ERR_STATE, "its first process ended at once");
+            return err_set (err, ERR_STATE, "its init process ended at once");
     }
 }
 
@@ -112,7 +112,7 @@ static int make_process (struct pid_namespace *pid_namespace, const struct init_
 {
     int pair[2];
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_errno (err, ERR_IO, "making a socket for a pid namespace");
+        return err_errno (err, ERR_IO, "cannot make a socket for a pid namespace");
     /* Not fork: it takes no flags, and what the C library would do in the child is not needed there. Only the flags are
      * set, so the order of the other arguments, which differs between machines, does not matter. */
     pid_t pid = (pid_t) syscall (SYS_clone, pid_namespace->namespaces | SIGCHLD, 0, 0, 0, 0);
@@ -123,8 +123,8 @@ static int make_process (struct pid_namespace *pid_namespace, const struct init_
     pid_namespace->control_fd = pair[0];
     pid_namespace->pid = pid > 0 ? pid : 0;
     errno = code;
-    const char *where = request->user_namespace ? " in a user namespace of our own" : "";
-    return pid < 0 ? err_errno (err, ERR_IO, "making it%s", where) : 0;
+    const char *where = request->user_namespace ? " in a user namespace of its own" : "";
+    return pid < 0 ? err_errno (err, ERR_IO, "cannot make its init process%s", where) : 0;
 }
 
 static int start (struct pid_namespace *pid_namespace, struct err *err)
@@ -140,9 +140,9 @@ static int start (struct pid_namespace *pid_namespace, struct err *err)
         check_report (&report, err) < 0)
         return -1;
     if (pid_namespace->root_fd < 0)
-        return err_set (err, ERR_LIMIT, "its root directory could not be handed over: are there descriptors left?");
+        return err_set (err, ERR_LIMIT, "its root directory could not be received: check the limit on open files");
     pid_namespace->pid_fd = (int) syscall (SYS_pidfd_open, pid_namespace->pid, 0);
-    return pid_namespace->pid_fd < 0 ? err_errno (err, ERR_IO, "holding its first process") : 0;
+    return pid_namespace->pid_fd < 0 ? err_errno (err, ERR_IO, "cannot hold its init process") : 0;
 }
 
 struct pid_namespace *pid_namespace_open (struct err *err)

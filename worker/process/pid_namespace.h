@@ -6,7 +6,7 @@
  * process dies the kernel kills all of the namespace, and the init process dies with the worker, SIGKILL or not
  * (pid_namespaces(7), prctl(2)).
  *
- * For root the namespace is made as it is; for others inside a user namespace in which nobody but they exists. It has a
+ * For root the namespace is made as it is; for others inside a user namespace in which no other user exists. It has a
  * /proc of its own, so that programs find themselves there under the pids they know.
  *
  * It knows nothing of programs. Main thread only: the parent-death signal is tied to the thread that made the init

@@ -200,11 +200,13 @@ static int refuse (const struct start *start, struct err *err)
 {
     const char *program = start->request ? start->request->program : "a process";
     if (start->failed == STEP_NONE)
-        return err_set (err, ERR_IO, "starting %s failed: its process was killed before it could begin", program);
+        return err_set (err, ERR_IO, "starting %s failed: its process was killed before it executed the program",
+                        program);
     errno = start->code;
     if (start->failed == STEP_DIRECTORY)
-        return err_errno (err, ERR_IO, "starting %s failed at entering %s", program, start->request->directory);
-    return err_errno (err, ERR_IO, "starting %s failed at %s", program, step_names[start->failed]);
+        return err_errno (err, ERR_IO, "cannot start %s: entering the directory %s", program,
+                          start->request->directory);
+    return err_errno (err, ERR_IO, "cannot start %s: %s", program, step_names[start->failed]);
 }
 
 /* Both come back when the program was executed, or will not be. */
@@ -220,8 +222,8 @@ static int launch (struct start *start, struct err *err)
     sigset_t all, before;
     sigfillset (&all);
     if (sigprocmask (SIG_SETMASK, &all, &before) < 0)
-        return err_errno (err, ERR_IO, "blocking signals to start a program");
-    int rc = make_process (start) < 0 ? err_errno (err, ERR_IO, "starting a process") : 0;
+        return err_errno (err, ERR_IO, "cannot block signals to start a program");
+    int rc = make_process (start) < 0 ? err_errno (err, ERR_IO, "cannot start a process") : 0;
     if (rc == 0 && start->between)
         collect_between (start);
     int restored = sigprocmask (SIG_SETMASK, &before, NULL);
@@ -259,5 +261,5 @@ int spawn_try (const struct spawn_place *place, struct err *err)
     pid_t pid;
     if (start_in (NULL, place, &pid, err) < 0)
         return -1;
-    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process that was started to try it was killed");
+    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process that was started to test it was killed");
 }

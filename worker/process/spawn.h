@@ -1,4 +1,4 @@
-/* spawn.h - one process of its own session, with nothing of ours in it but what it was given.
+/* spawn.h - starts one process in a session of its own; it inherits nothing of the worker but what it is given.
  *
  * It knows nothing of attempts or protocols, nor who made the place that it starts a process in. Call it from the main
  * thread only: the parent-death signal is tied to the thread that forked (prctl(2)). The caller stays the owner of

@@ -136,7 +136,8 @@ static int reap (pid_t pid, int *status, struct err *err)
     int raw;
     while (waitpid (pid, &raw, 0) < 0)
         if (errno != EINTR)
-            return err_errno (err, ERR_STATE, "the end of process %d went to somebody else", (int) pid);
+            return err_errno (err, ERR_STATE, "the exit status of process %d is lost: something else collected it",
+                              (int) pid);
     *status = WIFSIGNALED (raw) ? 128 + WTERMSIG (raw) : WEXITSTATUS (raw);
     return 0;
 }
@@ -178,7 +179,7 @@ int subprocess_run (const struct subprocess *subprocess, struct buf *out, int *s
         rc = err_errno (err, ERR_IO, "cannot read from %.200s", subprocess->argv[0]);
         kill (pid, SIGKILL);
         if (reap (pid, status, NULL))
-            err_prefix (err, "(and its end was lost)");
+            err_prefix (err, "(and its exit status was lost)");
     } else if (rc == 0) {
         rc = finish (subprocess, pid, pipe_fds[0], out, status, err);
     }

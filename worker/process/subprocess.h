@@ -1,4 +1,4 @@
-/* subprocess.h - a short command run to its end: what it said is kept, how long it may take is bounded.
+/* subprocess.h - runs a short command to its end, keeps its output, and limits its time.
  *
  * For commands of our own making (an interpreter, an installer), not for the programs of rungs: it contains nothing.
  * The caller is blocked meanwhile. The command has the caller's environment, no standard input, the default signals,

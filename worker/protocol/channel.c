@@ -31,12 +31,12 @@ struct channel *channel_open (struct evidence *evidence, channel_fn *fn, void *o
 {
     int pair[2];
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        err_errno (err, ERR_IO, "making a channel to the program");
+        err_errno (err, ERR_IO, "cannot make a channel to the program");
         return NULL;
     }
     /* Only our end: the program expects a descriptor that blocks. */
     if (fcntl (pair[0], F_SETFL, O_NONBLOCK) < 0) {
-        err_errno (err, ERR_IO, "making a channel to the program");
+        err_errno (err, ERR_IO, "cannot make a channel to the program");
         close (pair[0]);
         close (pair[1]);
         return NULL;
@@ -179,7 +179,7 @@ void channel_cut_short (struct channel *channel)
 static bool end_of_channel (struct channel *channel)
 {
     if (channel->len && !channel->cut_short)
-        evidence_refuse (channel->evidence, "the program ended in the middle of it");
+        evidence_refuse (channel->evidence, "the program ended in the middle of a line");
     channel->len = 0;
     return false;
 }

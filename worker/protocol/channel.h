@@ -13,7 +13,7 @@
 /* An attempt line holds the arguments of a rung, which came in one message and grow when they become JSON. */
 enum { CHANNEL_QUEUE_BYTES = 512 * 1024 };
 
-/* Called for each saying, in order, from channel_read. */
+/* Called for each statement, in order, from channel_read. */
 typedef void channel_fn (void *owner, const struct statement *statement);
 
 struct channel;

@@ -55,7 +55,7 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct stat
     if (read_word (line, "value", 0, GATE_VALUE_MAX_BYTES, &value, err) < 0) /* who shares nothing says "" */
         return -1;
     if (evidence_compiles_only (evidence))
-        return err_set (err, ERR_REFUSED, "an attempt that only compiles passes no gate");
+        return err_set (err, ERR_REFUSED, "an attempt that only compiles waits at no gate");
     evidence->saw_program_gate |= text_is (name, "program") && found == GATE_AGREE;
     arena_reset (&evidence->gate_arena);
     statement->name = text_copy (&evidence->gate_arena, name);
@@ -132,7 +132,7 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
     if (need_word (line, "layer", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!names_find (&owner_names, word, &owner))
-        return err_set (err, ERR_PARSE, "layer: not one of the words that are known");
+        return err_set (err, ERR_PARSE, "layer: this word is not known");
     const json_t *text = json_object_get (line, "text");
     if (!json_is_string (text))
         return err_set (err, ERR_PARSE, "text: expected a string");
@@ -152,9 +152,9 @@ static int take_done (struct evidence *evidence, const json_t *line, struct stat
     if (need_word (line, "nonce", EVIDENCE_NONCE_MAX_BYTES, &nonce, err) < 0)
         return -1;
     if (!text_equal (nonce, evidence->nonce))
-        return err_set (err, ERR_REFUSED, "nonce: not that of this attempt");
+        return err_set (err, ERR_REFUSED, "nonce: expected the one of this attempt");
     if (evidence->failed)
-        return err_set (err, ERR_REFUSED, "said after failure");
+        return err_set (err, ERR_REFUSED, "sent after failure");
     evidence->result.done = true;
     return 0;
 }
@@ -222,7 +222,7 @@ static int take_typed (struct evidence *evidence, const char *type, const json_t
         if (strcmp (type, line_types[i].type) != 0)
             continue;
         if (evidence->result.done)
-            return err_set (err, ERR_REFUSED, "said after done, which is the last line");
+            return err_set (err, ERR_REFUSED, "sent after done, which has to be the last line");
         return line_types[i].take (evidence, line, statement, err);
     }
     return err_set (err, ERR_PARSE, "unknown type");
@@ -254,7 +254,7 @@ static void describe (struct evidence *evidence, const char *why, struct text li
     struct text shown = text_clean (arena, line, SHOWN_BYTES), said = text_clean (arena, text_of (why), ERR_TEXT_BYTES);
     struct text whole = text_format (arena, "%.*s%s%.*s", TEXT_ARG (said), shown.len ? ": " : "", TEXT_ARG (shown));
     evidence->result.bad_line = text_clip (whole, BAD_LINE_MAX_BYTES);
-    evidence->complaint = text_format (arena, "a line on the canary channel was refused: %.*s", TEXT_ARG (whole));
+    evidence->complaint = text_format (arena, "refused a line on the canary channel: %.*s", TEXT_ARG (whole));
 }
 
 void evidence_refuse (struct evidence *evidence, const char *why)

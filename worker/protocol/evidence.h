@@ -1,4 +1,4 @@
-/* evidence.h - what a program says on its channel, line by line, made into the pieces of a result.
+/* evidence.h - turns the lines that a program sends on its channel into the pieces of a result.
  *
  * The one place where the rules for lines are kept. Nothing a program says is fatal: a line that breaks a rule counts
  * for nothing but as broken, and the first one is described. Whatever it sends, memory and the size of the result stay

@@ -18,7 +18,8 @@ static int no_axis_twice (const struct metric *metric, struct err *err)
     for (uint32_t i = 0; i < metric->axes.n; i++)
         for (uint32_t k = 0; k < i; k++)
             if (text_equal (metric->axes.items[k], metric->axes.items[i]))
-                return err_set (err, ERR_PARSE, "axes: an axis stands twice: '%.*s'", TEXT_ARG (metric->axes.items[i]));
+                return err_set (err, ERR_PARSE, "axes: the axis '%.*s' is given twice",
+                                TEXT_ARG (metric->axes.items[i]));
     return 0;
 }
 
@@ -135,7 +136,7 @@ static int say_again (struct evidence *evidence, uint32_t at, struct metric *met
 {
     struct metric *before = &evidence->result.metrics.items[at];
     if (!same_claim (before, metric))
-        return err_set (err, ERR_REFUSED, "said before with another reduction, scope or axes");
+        return err_set (err, ERR_REFUSED, "sent before with another reduction, scope or axes");
     size_t freed_bytes = json_record_cost (&metric_record, before);
     if (evidence_pay (evidence, json_record_cost (&metric_record, metric), freed_bytes, err) < 0)
         return -1;
@@ -151,7 +152,7 @@ int evidence_take_metric (struct evidence *evidence, const json_t *line, struct 
     if (read_metric (evidence, line, &metric, err) < 0)
         return -1;
     if (evidence_lacks_backend (evidence))
-        return err_set (err, ERR_REFUSED, "before backend was said");
+        return err_set (err, ERR_REFUSED, "sent before backend");
     int at = find (evidence, metric.name);
     return at < 0 ? say_first (evidence, &metric, err) : say_again (evidence, (uint32_t) at, &metric, err);
 }

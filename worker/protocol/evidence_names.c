@@ -19,7 +19,8 @@ static int check_name (const char *name, struct err *err)
 {
     size_t bytes = strlen (name);
     if (bytes == 0 || bytes > NAME_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "%.100s: a name of %zu bytes, expected 1 to %d", name, bytes, NAME_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "%.100s: the name has %zu bytes, expected 1 to %d", name, bytes,
+                        NAME_MAX_BYTES);
     return 0;
 }
 
@@ -170,9 +171,9 @@ static int check_order (const struct evidence *evidence, const json_t *values, s
     if (json_integer_value (json_object_get (values, "executions")) == 0)
         return 0;
     if (evidence_lacks_backend (evidence))
-        return err_set (err, ERR_REFUSED, "executions before backend was said");
+        return err_set (err, ERR_REFUSED, "executions: sent before backend");
     if (evidence_lacks_program_gate (evidence) && json_integer_value (json_object_get (values, "compile_requests")) > 0)
-        return err_set (err, ERR_REFUSED, "executions of a program of the slice that did not pass the gate program");
+        return err_set (err, ERR_REFUSED, "executions: a program of the slice has to pass the gate program first");
     return 0;
 }
 

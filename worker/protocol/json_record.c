@@ -78,7 +78,7 @@ static int read_enum (const json_t *value, const struct field *field, void *at, 
 {
     uint32_t found = 0;
     if (!json_is_string (value) || !names_find (field->names, text_of (json_string_value (value)), &found))
-        return err_set (err, ERR_PARSE, "%s: not one of the words that are known", field->name);
+        return err_set (err, ERR_PARSE, "%s: this word is not known", field->name);
     memcpy (at, &found, sizeof found);
     return 0;
 }

@@ -19,7 +19,7 @@ struct json_budget {
     size_t left_bytes;
 };
 
-/* -1: nothing of `*out` may be used; the purse may be lighter. */
+/* -1: nothing of `*out` may be used; the budget may be smaller. */
 int json_read_record (const json_t *object, const struct record *record, void *out, struct json_budget *budget,
                       struct err *err);
 /* What a value costs on the wire at most. */

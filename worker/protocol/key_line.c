@@ -38,7 +38,7 @@ static int check_state (const json_t *value, enum key_state *out, struct err *er
     if (check_word (value, "state", 1, WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!text_is (word, key_state_names.of[KEY_NONE]) && !names_find (&key_state_names, word, &found))
-        return err_set (err, ERR_PARSE, "state: not one of the words that are known");
+        return err_set (err, ERR_PARSE, "state: this word is not known");
     *out = (enum key_state) found;
     return 0;
 }
@@ -104,7 +104,7 @@ static int read_parts (const json_t *line, struct json_budget *budget, var_list 
     return rc;
 }
 
-/* All of a line that was checked, without its parts when they would leave less than `reserve_bytes`. -1: the purse is
+/* All of a line that was checked, without its parts when they would leave less than `reserve_bytes`. -1: the budget is
  * too light even so. */
 static int read_key (const json_t *line, size_t reserve_bytes, struct json_budget *budget, struct cache_key *out)
 {

@@ -38,7 +38,7 @@ static int take_descriptor (const char *number, int *fd, struct err *err)
         fcntl ((int) value, F_SETFD, FD_CLOEXEC))
         return err_set (err, ERR_USAGE, "SLICEUP_FD is %.40s, which is not an open stream socket", number);
     *fd = (int) value;
-    return unsetenv ("SLICEUP_FD") ? err_errno (err, ERR_IO, "cannot take SLICEUP_FD out of the environment") : 0;
+    return unsetenv ("SLICEUP_FD") ? err_errno (err, ERR_IO, "cannot remove SLICEUP_FD from the environment") : 0;
 }
 
 static int wait_readable (int fd, uint64_t deadline_ms, struct err *err)
@@ -69,7 +69,7 @@ static int read_line (int fd, struct buf *line, struct err *err)
         if (got < 0)
             return err_errno (err, ERR_IO, "cannot read the attempt");
         if (got == 0)
-            return err_set (err, ERR_STATE, "the worker went away before it sent an attempt");
+            return err_set (err, ERR_STATE, "the worker ended before it sent an attempt");
         buf_add (line, chunk, (size_t) got);
     }
     return line->overflow ? err_set (err, ERR_LIMIT, "the attempt line is longer than %d bytes", ATTEMPT_BYTES_MAX) : 0;
@@ -168,7 +168,7 @@ static int send_all (int fd, const char *bytes, size_t len, struct err *err)
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            return err_errno (err, ERR_IO, "cannot speak to the worker");
+            return err_errno (err, ERR_IO, "cannot write to the worker");
         bytes += put;
         len -= (size_t) put;
     }

@@ -4,8 +4,8 @@
  * With SLICEUP_FD in the environment it speaks over that descriptor and the worker's attempt line is read first;
  * without it a person is at the other end: there are no orders, and the same lines go to standard output.
  *
- * Texts are made valid UTF-8 and cut to what a result may hold. A line that cannot be said breaks the writer: it says
- * nothing more, and protocol_writer_close tells. One thread. */
+ * Texts are made valid UTF-8 and cut to what a result may hold. After a line that cannot be sent the writer sends
+ * nothing more, and protocol_writer_close returns the error. One thread. */
 #ifndef SLICEUP_WORKER_PROTOCOL_PROTOCOL_WRITER_H
 #define SLICEUP_WORKER_PROTOCOL_PROTOCOL_WRITER_H
 

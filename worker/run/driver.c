@@ -92,7 +92,7 @@ static void keep_result (struct driver *driver, const struct result *result)
     struct err err = { 0 };
     /* It is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
     if (result_store_save (driver->join->directory, result, &err) < 0)
-        log_say (driver->log, "a result was not kept on disk: %s", err.text);
+        log_say (driver->log, "cannot keep a result on disk: %s", err.text);
 }
 
 static void forget_result (struct driver *driver, const struct attempt_key *key)
@@ -141,7 +141,7 @@ static bool read_frame (struct driver *driver, struct text bytes, struct msg *ms
     arena_reset (&driver->decoded);
     if (wire_get_msg (bytes, msg, &driver->decoded, &err) == 0)
         return true;
-    log_say (driver->log, "a message was refused: %s", err.text);
+    log_say (driver->log, "refused a message: %s", err.text);
     return false;
 }
 
@@ -159,7 +159,7 @@ static void take_frame (struct driver *driver, struct text bytes)
         return;
     if (is_of_another_run (driver, &msg))
         step (driver,
-              &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("the coordinator has another run now") });
+              &(struct member_input){ .kind = MEMBER_LEAVE, .text = TEXT_LIT ("the coordinator now has another run") });
     else
         step (driver, &(struct member_input){ .kind = MEMBER_MSG, .msg = &msg });
     if (msg.kind == MSG_WELCOME) /* joining is over, and waiting begins */
@@ -348,7 +348,7 @@ static int open_all (struct driver *driver, const char *version, struct err *err
                                     text_of (join->boot_id));
     driver->sender.member = driver->member;
     if (result_store_recall (join->directory, recall, driver, &damage) < 0)
-        log_say (driver->log, "a kept result was put aside: %s", damage.text);
+        log_say (driver->log, "moved a kept result that cannot be read away: %s", damage.text);
     driver->place = (struct attempt_place){ .host = text_of (join->host),
                                             .run_hex = text_of (join->run_hex),
                                             .directory = join->directory,

@@ -1,4 +1,4 @@
-/* driver.h - the worker's shell around its mind: one loop, one spoke, one member, at most one attempt.
+/* driver.h - the main loop of a worker in a run: one loop, one connection, one member, at most one attempt.
  *
  * It performs what the member decides, in order, and tells it what happened. Nothing in the loop waits for anything
  * else: what may take long is a process of its own. Runs until the member says that the worker is to end. */

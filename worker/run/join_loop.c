@@ -33,9 +33,9 @@ struct join_loop {
 static const char usage[] =
     "usage: sliceup-worker join --ticket FILE [--directory DIR] [--wait DURATION] [--stay]\n"
     "\n"
-    "  --ticket FILE      this host's ticket (sliceup ticket makes it); nobody else may read it\n"
-    "  --directory DIR    where runs leave what belongs to this host (default: /var/tmp/sliceup)\n"
-    "  --wait DURATION    end with status 3 when no run came for so long, such as 10m (default: wait without end)\n"
+    "  --ticket FILE      this host's ticket (made by sliceup ticket); no other user may read the file\n"
+    "  --directory DIR    the folder in which runs keep their files of this host (default: /var/tmp/sliceup)\n"
+    "  --wait DURATION    exit with status 3 after waiting this long without a run, such as 10m (default: no limit)\n"
     "  --stay             after a run wait for the next one\n";
 
 /* ---- arguments ---- */
@@ -63,13 +63,13 @@ static int take_arguments (struct join_loop *join_loop, int argc, char **argv, s
             take_option (argc, argv, &i, "--wait", &wait))
             continue;
         if (strcmp (argv[i], "--stay") != 0)
-            return err_set (err, ERR_USAGE, "join: '%s' is no argument here, or lacks its value", argv[i]);
+            return err_set (err, ERR_USAGE, "join: '%s' is not an option of join, or its value is missing", argv[i]);
         join_loop->stay = true;
     }
     if (!join_loop->file)
-        return err_set (err, ERR_USAGE,
-                        "join: --ticket FILE is needed; without arguments the launch line is read from "
-                        "standard input");
+        return err_set (
+            err, ERR_USAGE,
+            "join: --ticket FILE is required; without any option, join reads the launch line from standard input");
     if (join_loop->directory[0] != '/')
         return err_set (err, ERR_USAGE, "join: --directory: expected an absolute path");
     if (wait && (!duration_parse (text_of (wait), &join_loop->wait_ms) || join_loop->wait_ms == 0))
@@ -84,7 +84,7 @@ static int place (const struct join_loop *join_loop, const char *kind, const cha
 {
     int len = snprintf (out, out_bytes, "%s/%s/%s/%s", join_loop->directory, kind, name, join_loop->ticket.host);
     if (len < 0 || (size_t) len >= out_bytes)
-        return err_set (err, ERR_LIMIT, "--directory is too long a path");
+        return err_set (err, ERR_LIMIT, "the path of --directory is too long");
     return 0;
 }
 
@@ -122,7 +122,7 @@ static int serve_run (const struct join_loop *join_loop, struct join *join, stru
     if (place (join_loop, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0 ||
         join_enter (join->directory, err) < 0)
         return -1;
-    log_say (&join_loop->log, "host %s is wanted in run %.8s", join->host, join->run_hex);
+    log_say (&join_loop->log, "host %s joins run %.8s", join->host, join->run_hex);
     if (instance_lock_take (join->directory, err) < 0)
         return -1;
     return driver_run (join, join_loop->version, &join_loop->log, err);

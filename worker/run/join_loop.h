@@ -1,5 +1,6 @@
-/* join_loop.h - `sliceup-worker join --ticket FILE`: a worker that nobody starts for a run. It waits for one, works in
- * it as every worker does, and ends with it (a service manager starts it again) or, with --stay, waits for the next.
+/* join_loop.h - `sliceup-worker join --ticket FILE`: a worker that a person or a service manager starts. It waits for a
+ * run, works in it as every worker does, and ends with it (a service manager starts it again) or, with --stay, waits
+ * for the next.
  *
  * With --stay each run is served by a process of its own, so that nothing of one reaches the next. */
 #ifndef SLICEUP_WORKER_RUN_JOIN_LOOP_H

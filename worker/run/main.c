@@ -25,22 +25,23 @@
 static const char help[] =
     "usage: sliceup-worker COMMAND\n"
     "\n"
-    "One worker stands on each host of a run. The coordinator starts it; people rarely do.\n"
+    "One worker runs on each host of a run. The coordinator starts it; people rarely do.\n"
     "\n"
-    "  join           take the launch line from standard input, answer, wait for GO, and work\n"
-    "                 or, by itself: --ticket FILE [--directory DIR] [--wait DURATION] [--stay]\n"
-    "  facts          tell what this host is, as JSON lines\n"
-    "  preflight      tell whether this host has what a worker needs: [--directory DIR] [--python PYTHON]\n"
+    "  join           join a run: read the launch line from standard input, answer, wait for GO, and work;\n"
+    "                 or join with a ticket: --ticket FILE [--directory DIR] [--wait DURATION] [--stay]\n"
+    "  facts          print the facts of this host as JSON lines\n"
+    "  preflight      check whether this host has what a worker needs: [--directory DIR] [--python PYTHON]\n"
     "                 [--json | --brief]\n"
     "  restore        build or check the Python environment of a pin file: --pins FILE --env-dir DIR --python PYTHON\n"
-    "  cache          tell whether a shared compile cache can be used here, and what protects it: --root DIR\n"
+    "  cache          check whether a shared compile cache can be used here, and what protects it: --root DIR\n"
     "                 [--least LEVEL]\n"
-    "  probe          tell whether a PJRT plugin works here, step by step, without Python: --plugin PATH\n"
-    "  task           started by the worker itself, for what takes long\n"
-    "  confine        started by the worker itself: takes the rights to write a cache away, and becomes a program\n"
+    "  probe          check step by step, without Python, whether a PJRT plugin works here: --plugin PATH\n"
+    "  task           (for the worker itself) do work that takes long: prepare, seal or audit\n"
+    "  confine        (for the worker itself) set up a sandbox without the right to write the cache, and execute a\n"
+    "                 program in it\n"
     "\n"
-    "  --help         this text\n"
-    "  --version      the version of this build\n"
+    "  --help         print this text\n"
+    "  --version      print the version of this build\n"
     "\n"
     "Exit status: 0 done; 1 it ran and something did not hold; 2 usage; 3 it could not run.\n";
 
@@ -50,14 +51,14 @@ static int detach (const char *directory, bool tied, struct err *err)
 {
     char path[PATH_MAX];
     if (snprintf (path, sizeof path, "%s/worker.log", directory) >= (int) sizeof path)
-        return err_set (err, ERR_LIMIT, "%s is too long a path", directory);
+        return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     int null_fd = open ("/dev/null", O_RDWR | O_CLOEXEC);
     if (null_fd < 0)
-        return err_errno (err, ERR_IO, "opening /dev/null");
+        return err_errno (err, ERR_IO, "cannot open /dev/null");
     int log_fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = log_fd < 0 ? err_errno (err, ERR_IO, "opening %s", path) : 0;
+    int rc = log_fd < 0 ? err_errno (err, ERR_IO, "cannot open %s", path) : 0;
     if (rc == 0 && ((!tied && dup2 (null_fd, 0) < 0) || dup2 (null_fd, 1) < 0 || dup2 (log_fd, 2) < 0))
-        rc = err_errno (err, ERR_IO, "redirecting standard input and output");
+        rc = err_errno (err, ERR_IO, "cannot redirect standard input and output");
     if (log_fd > 2)
         close (log_fd);
     if (null_fd > 2)
@@ -118,6 +119,6 @@ int main (int argc, char **argv)
             return commands[i].run (argc - 1, argv + 1);
     }
     fprintf (stderr, "sliceup-worker: %s%s; see sliceup-worker --help\n",
-             *word ? "unknown command " : "a command is needed", word);
+             *word ? "unknown command " : "a command is required", word);
     return 2;
 }

@@ -1,4 +1,4 @@
-/* code_pages.h - lets go of the pages of programs and libraries that only starting needed.
+/* code_pages.h - frees the pages of programs and libraries that were needed only to start.
  *
  * A worker waits most of its life, and of 7 MiB of libraries it then uses a small part. What is let go of is code and
  * constants, which the kernel has in its cache of the file and maps again when they are used: that costs one short

@@ -47,7 +47,7 @@ static uint32_t try_in (struct stage *stage, const char *folder)
     if (stage->sandbox.own_mounts && site->place && !stage->plan.overlay && !site->own)
         target.mounts[1] = text_format (&stage->arena, "%s/generation", site->place).ptr;
     if (!target.witness && path_is_below (folder, site->bundle) && strcmp (folder, site->bundle) != 0)
-        confine_sandbox_note (&stage->sandbox, &stage->arena, "ways to write a file were not tried",
+        confine_sandbox_note (&stage->sandbox, &stage->arena, "the write protection of files was not tested",
                               text_format (&stage->arena, "there is no " WITNESS_NAME " in %.300s", folder).ptr);
     return write_probe_try (&target);
 }
@@ -62,7 +62,8 @@ static uint32_t try_in_fixture (struct stage *stage)
     uint32_t open_ways = try_in (stage, fixture.path);
     struct err err = { 0 };
     if (scratch_generation_remove (&fixture, &err) < 0)
-        confine_sandbox_note (&stage->sandbox, &stage->arena, "something is left", err.text);
+        confine_sandbox_note (&stage->sandbox, &stage->arena, "a test folder cannot be removed from the cache",
+                              err.text);
     return open_ways;
 }
 
@@ -81,7 +82,8 @@ static uint32_t try_own (struct stage *stage, bool moves)
     const char *where;
     uint32_t open_ways = own_files_probe (&stage->site.places, stage->site.place, moves, &where);
     if (where)
-        confine_sandbox_note (&stage->sandbox, &stage->arena, "programs can change what sliceup itself uses", where);
+        confine_sandbox_note (&stage->sandbox, &stage->arena, "programs can change files that sliceup itself uses",
+                              where);
     return open_ways;
 }
 
@@ -135,11 +137,12 @@ static void refuse_level (struct stage *stage)
     const struct confine_report *report = &stage->report;
     struct buf why;
     buf_init (&why, 4 * SENTENCE_MAX_BYTES);
-    buf_printf (&why, "on this host the cache can only be protected at level %s, and cache.enforcement asks for %s",
+    buf_printf (&why, "this host can protect the cache only at level %s, and cache.enforcement requires %s",
                 names_of (&enforcement_names, report->view.level), names_of (&enforcement_names, stage->plan.least));
     if (report->reached != report->view.level)
         buf_printf (&why, "; %s was set up", names_of (&enforcement_names, report->reached));
-    add_list (&why, "; ways to write that stayed open: ", report->view.open_ways.items, report->view.open_ways.n, ", ");
+    add_list (&why, "; programs can still write in these ways: ", report->view.open_ways.items,
+              report->view.open_ways.n, ", ");
     add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");
     refuse (stage, OWNER_CACHE, buf_c (&why));
     buf_release (&why);
@@ -188,7 +191,7 @@ static int tell (const struct stage *stage, struct err *err)
     if (stage->plan.report_fd >= 0)
         return confine_report_tell (stage->plan.report_fd, &stage->report, err);
     print (&stage->report);
-    return fflush (stdout) ? err_errno (err, ERR_IO, "printing what was found") : 0;
+    return fflush (stdout) ? err_errno (err, ERR_IO, "cannot print what was found") : 0;
 }
 
 /* ---- the stage ---- */

@@ -1,8 +1,8 @@
-/* confine.h - `sliceup-worker confine`: the stage between spawn and a program that may touch a cache.
+/* confine.h - `sliceup-worker confine`: sets up the sandbox of a program, then executes the program in it.
  *
- * It takes rights away at the best level that this host lets it, tries to write the cache in every way from inside
- * (write_probe.h), tells what it found (confine_report.h), and becomes the program, or ends when that is less than
- * what is asked for. So what it tells is true of the very process that the program is. docs/spec/cache.md,
+ * It drops the right to write the cache at the best level that this host allows, tries to write the cache in every way
+ * from inside (write_probe.h), and reports what it found (confine_report.h). It ends instead when the level is lower
+ * than required. The report holds for the program, because the program is the same process. docs/spec/cache.md,
  * Enforcement. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_H

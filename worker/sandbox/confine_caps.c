@@ -36,8 +36,7 @@ static int bound (uint64_t kept, struct err *err)
         if (there < 0)
             return 0; /* past the last one that this kernel knows */
         if (there && !(kept & BIT (capability)) && prctl (PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
-            return err_errno (err, ERR_IO, "capability %d cannot be given up for good (CAP_SETPCAP is needed)",
-                              capability);
+            return err_errno (err, ERR_IO, "cannot drop capability %d permanently (needs CAP_SETPCAP)", capability);
     }
     return 0;
 }
@@ -46,13 +45,13 @@ int confine_caps_keep (uint64_t kept, struct err *err)
 {
     struct sets sets;
     if (get (&sets) < 0)
-        return err_errno (err, ERR_IO, "reading the capabilities of this process");
+        return err_errno (err, ERR_IO, "cannot read the capabilities of this process");
     if (geteuid () != 0 && !sets.words[0].permitted && !sets.words[1].permitted)
         return 0; /* and with no_new_privs there is no way to get any */
     if (bound (kept, err) < 0)
         return -1;
     if (prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-        return err_errno (err, ERR_IO, "clearing the ambient capabilities");
+        return err_errno (err, ERR_IO, "cannot clear the ambient capabilities");
     for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
         uint32_t word = (uint32_t) (kept >> (32 * i));
         sets.words[i].permitted &= word;
@@ -60,6 +59,6 @@ int confine_caps_keep (uint64_t kept, struct err *err)
         sets.words[i].inheritable = 0;
     }
     if (syscall (SYS_capset, &sets.header, sets.words) < 0)
-        return err_errno (err, ERR_IO, "giving up capabilities");
+        return err_errno (err, ERR_IO, "cannot drop capabilities");
     return 0;
 }

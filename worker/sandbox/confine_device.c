@@ -33,7 +33,7 @@ static int look (const char *path, int depth, struct arena *arena, struct confin
     if (!folder && (errno == ENOENT || errno == EACCES))
         return 0; /* what this process does not reach, the program will not */
     if (!folder)
-        return err_errno (err, ERR_IO, "reading %s", path);
+        return err_errno (err, ERR_IO, "cannot read %s", path);
     int rc = 0;
     struct dirent *entry;
     while (rc == 0 && (entry = readdir (folder))) {

@@ -1,5 +1,5 @@
-/* confine_device.h - block devices and what passes commands to disks: whoever may write those writes any file system on
- * them, whatever is mounted how. */
+/* confine_device.h - finds block devices, and devices that pass commands to disks: a program that may write these can
+ * write any file system on them, whatever its mounts allow. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_DEVICE_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_DEVICE_H
 

@@ -17,7 +17,7 @@ enum { DEPTH_MAX = 32, OPTIONS_BYTES = 160 };
 static int open_folder (const char *path, struct err *err)
 {
     int fd = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? err_errno (err, ERR_IO, "opening %.300s", path) : fd;
+    return fd < 0 ? err_errno (err, ERR_IO, "cannot open %.300s", path) : fd;
 }
 
 /* Descriptors instead of names, since the option's syntax has no room for commas and colons. Attributes of "user." are
@@ -30,7 +30,7 @@ static int mount_on (const char *at, int lower, int upper, int work, struct err 
               "userxattr",
               lower, upper, work);
     if (mount ("sliceup", at, "overlay", MS_NOSUID | MS_NODEV, options) < 0)
-        return err_errno (err, ERR_IO, "mounting an overlay on %.200s (cache.overlay asks for one)", at);
+        return err_errno (err, ERR_IO, "cannot mount an overlay on %.200s (cache.overlay requires one)", at);
     return 0;
 }
 
@@ -87,6 +87,6 @@ int confine_layer_take (const char *scratch, struct arena *arena, struct confine
     counting.arena = arena;
     counting.prefix = strlen (upper) + 1;
     if (lstat (upper, &at) == 0 && S_ISDIR (at.st_mode) && nftw (upper, count, DEPTH_MAX, FTW_PHYS) < 0)
-        return err_errno (err, ERR_IO, "looking through what the program wrote in %.300s", upper);
+        return err_errno (err, ERR_IO, "cannot list what the program wrote in %.300s", upper);
     return folder_remove (layer, err);
 }

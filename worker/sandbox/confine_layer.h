@@ -1,5 +1,5 @@
-/* confine_layer.h - for programs that insist on writing: a scratch layer above a sealed generation (overlayfs), thrown
- * away with the attempt's scratch. What landed in it is what the program tried to write. */
+/* confine_layer.h - mounts a scratch layer above a sealed generation (overlayfs), for programs that insist on writing.
+ * The layer is discarded with the attempt's scratch folder. What landed in it is what the program tried to write. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_LAYER_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_LAYER_H
 

@@ -76,7 +76,7 @@ static int set_access (const char *path, bool writable, unsigned recursive, unsi
 static int bind (struct mounts *mounts, const char *from, const char *to, struct err *err)
 {
     if (mount (from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
-        return err_errno (err, ERR_IO, "binding %.200s to %.200s", from, to);
+        return err_errno (err, ERR_IO, "cannot bind %.200s to %.200s", from, to);
     return note_mount (mounts, to, err);
 }
 
@@ -85,7 +85,7 @@ static int bind_as (struct mounts *mounts, const char *from, const char *to, boo
     if (bind (mounts, from, to, err) < 0)
         return -1;
     if (set_access (to, writable, AT_RECURSIVE, MS_PRIVATE) < 0)
-        return err_errno (err, ERR_IO, "making %.300s %s", to, writable ? "writable" : "read-only");
+        return err_errno (err, ERR_IO, "cannot make %.300s %s", to, writable ? "writable" : "read-only");
     return 0;
 }
 
@@ -122,10 +122,10 @@ static int enter_user_namespace (struct err *err)
     snprintf (uid_map, sizeof uid_map, "%u %u 1", geteuid (), geteuid ());
     snprintf (gid_map, sizeof gid_map, "%u %u 1", getegid (), getegid ());
     if (unshare (CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return err_errno (err, ERR_IO, "making a user namespace");
+        return err_errno (err, ERR_IO, "cannot make a user namespace");
     if (put_file ("/proc/self/setgroups", "deny") < 0 || put_file ("/proc/self/uid_map", uid_map) < 0 ||
         put_file ("/proc/self/gid_map", gid_map) < 0)
-        return err_errno (err, ERR_IO, "mapping our own user and group");
+        return err_errno (err, ERR_IO, "cannot map this user and group into the user namespace");
     return 0;
 }
 
@@ -137,11 +137,11 @@ static int enter_namespace (bool privileged, struct err *err)
                         "root without CAP_SYS_ADMIN: in a user namespace it would lose the rights over "
                         "the host that devices need");
     if (privileged && unshare (CLONE_NEWNS) < 0)
-        return err_errno (err, ERR_IO, "making a mount namespace");
+        return err_errno (err, ERR_IO, "cannot make a mount namespace");
     if (!privileged && enter_user_namespace (err) < 0)
         return -1;
     if (mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-        return err_errno (err, ERR_IO, "parting from the host's mounts");
+        return err_errno (err, ERR_IO, "cannot separate from the host's mounts");
     return 0;
 }
 
@@ -173,7 +173,7 @@ static int close_all_else (struct mounts *mounts, struct err *err)
         struct mount *one = &mounts->table.items[i];
         bool done = one->read_only || stays_open (mounts, one) || set_access (one->point, false, 0, 0) == 0;
         if (!done && errno != ENOENT && errno != EACCES && errno != EINVAL)
-            return err_errno (err, ERR_IO, "making %.300s read-only", one->point);
+            return err_errno (err, ERR_IO, "cannot make %.300s read-only", one->point);
         one->read_only = one->read_only || stays_open (mounts, one); /* nothing to take back */
         mounts->closed_n = i + 1;
     }
@@ -234,7 +234,7 @@ static int open_one (struct mounts *mounts, const char *own, struct err *err)
     if (bind (mounts, own, own, err) < 0)
         return -1;
     if (set_access (own, true, 0, 0) < 0 || mount (NULL, own, NULL, MS_PRIVATE | MS_REC, NULL) < 0)
-        return err_errno (err, ERR_IO, "making %.300s writable", own);
+        return err_errno (err, ERR_IO, "cannot make %.300s writable", own);
     return 0;
 }
 
@@ -294,16 +294,16 @@ static int hide_folder (struct mounts *mounts, const char *path, struct err *err
         return 0;
     int fd = inside ? open (directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (inside && fd < 0)
-        return err_errno (err, ERR_IO, "opening %.300s", directory);
+        return err_errno (err, ERR_IO, "cannot open %.300s", directory);
     int rc = 0;
     if (mount ("sliceup", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=64,mode=0755") < 0)
-        rc = err_errno (err, ERR_IO, "hiding %.300s", path);
+        rc = err_errno (err, ERR_IO, "cannot hide %.300s", path);
     if (rc == 0)
         rc = note_mount (mounts, path, err);
     if (rc == 0 && inside)
         rc = show_again (mounts, fd, err);
     if (rc == 0 && mount (NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
-        rc = err_errno (err, ERR_IO, "making %.300s read-only", path);
+        rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", path);
     if (fd >= 0)
         close (fd);
     return rc;
@@ -351,19 +351,19 @@ static int show (struct mounts *mounts, bool overlay, struct err *err)
         return 0;
     const char *constant = text_format (&mounts->arena, "%s/generation", site->place).ptr;
     if (mount ("sliceup", site->place, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=16,mode=0755") < 0)
-        return err_errno (err, ERR_IO, "mounting a folder of its own on %.300s", site->place);
+        return err_errno (err, ERR_IO, "cannot mount a private folder on %.300s", site->place);
     if (note_mount (mounts, site->place, err) < 0)
         return -1;
     if (mkdir (constant, 0755) < 0)
-        return err_errno (err, ERR_IO, "making %.300s", constant);
+        return err_errno (err, ERR_IO, "cannot make %.300s", constant);
     int rc = overlay ? confine_layer_mount (site->generation, site->scratch, constant, err)
                      : bind (mounts, site->generation, constant, err);
     if (rc == 0 && !overlay && !site->own && set_access (constant, false, AT_RECURSIVE, MS_PRIVATE) < 0)
-        rc = err_errno (err, ERR_IO, "making %.300s read-only", constant);
+        rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", constant);
     if (rc == 0 && overlay)
         rc = note_mount (mounts, constant, err);
     if (rc == 0 && mount (NULL, site->place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
-        rc = err_errno (err, ERR_IO, "making %.300s read-only", site->place);
+        rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", site->place);
     return rc;
 }
 
@@ -383,7 +383,7 @@ int confine_mounts_enter (const struct confine_site *site, bool overlay, struct 
     if (rc == 0 && !privileged)
         rc = enter_user_namespace (err);
     if (rc == 0 && chdir (site->scratch) < 0) /* where we stand may have been found before it was mounted over */
-        rc = err_errno (err, ERR_IO, "entering %.300s", site->scratch);
+        rc = err_errno (err, ERR_IO, "cannot enter %.300s", site->scratch);
     if (rc < 0)
         undo (&mounts);
     arena_release (&mounts.arena);

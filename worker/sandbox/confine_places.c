@@ -40,7 +40,7 @@ static int add_closed (struct confine_places *out, const char *path, struct err 
     const char **list = S_ISDIR (at.st_mode) ? out->closed : out->closed_files;
     uint32_t *n = S_ISDIR (at.st_mode) ? &out->closed_n : &out->closed_files_n;
     if (*n == PLACES_CLOSED_MAX)
-        return err_set (err, ERR_LIMIT, "more than %d paths have to be kept from programs", PLACES_CLOSED_MAX);
+        return err_set (err, ERR_LIMIT, "more than %d paths have to be protected from programs", PLACES_CLOSED_MAX);
     list[(*n)++] = path;
     return 0;
 }
@@ -74,10 +74,10 @@ static int refuse_link (void *owner, const char *link, struct err *err)
     const struct writable *writable = owner;
     if (!confine_places_is_open (writable->places, link))
         return 0;
-    return err_set (err, ERR_STATE,
-                    "cache.writable %.200s leads through the link %.200s, which programs may replace: name the path "
-                    "that it leads to",
-                    writable->path, link);
+    return err_set (
+        err, ERR_STATE,
+        "cache.writable %.200s goes through the link %.200s, which programs may replace: name the target of the link",
+        writable->path, link);
 }
 
 static int find_open (const struct confine_plan *plan, struct arena *arena, struct confine_places *out, struct err *err)
@@ -104,8 +104,8 @@ static int refuse_closed (const struct confine_plan *plan, const struct confine_
         const char *path = real (plan->writable[i], arena);
         if (path && is_listed (out->closed, out->closed_n, path))
             return err_set (err, ERR_STATE,
-                            "cache.writable %.200s lies in what sliceup itself uses on this host, so no program could "
-                            "write there: name a folder apart from it",
+                            "cache.writable %.200s is inside a folder that sliceup itself uses on this host, so no "
+                            "program could write there: name another folder",
                             plan->writable[i]);
     }
     return 0;
@@ -135,7 +135,7 @@ static int add_link (void *owner, const char *link, struct err *err)
     if (!confine_places_is_open (out, link) || is_listed (out->links, out->links_n, link))
         return 0;
     if (out->links_n == PLACES_LINKS_MAX)
-        return err_set (err, ERR_LIMIT, "more than %d links have to be kept from programs", PLACES_LINKS_MAX);
+        return err_set (err, ERR_LIMIT, "more than %d links have to be protected from programs", PLACES_LINKS_MAX);
     out->links[out->links_n++] = text_copy (linking->arena, text_of (link)).ptr;
     return 0;
 }

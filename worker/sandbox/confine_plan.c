@@ -23,7 +23,7 @@ static int take_path (const char *name, const char *value, const char **out, str
 static int take_word (const char *name, const char *value, const struct names *names, uint32_t *out, struct err *err)
 {
     if (!names_find (names, text_of (value), out))
-        return err_set (err, ERR_USAGE, "%s is \"%.40s\", which is none of its words", name, value);
+        return err_set (err, ERR_USAGE, "%s is \"%.40s\", which is not one of its words", name, value);
     return 0;
 }
 
@@ -39,21 +39,21 @@ static int take_number (const char *name, const char *value, int *out, struct er
 static int take_writable (struct confine_plan *plan, const char *value, struct err *err)
 {
     if (plan->writable_n == WRITABLE_MAX)
-        return err_set (err, ERR_USAGE, "--writable is there more than %d times", WRITABLE_MAX);
+        return err_set (err, ERR_USAGE, "--writable is given more than %d times", WRITABLE_MAX);
     return take_path ("--writable", value, &plan->writable[plan->writable_n++], err);
 }
 
 static int take_hidden (struct confine_plan *plan, const char *value, struct err *err)
 {
     if (plan->hidden_n == CONFINE_HIDDEN_MAX)
-        return err_set (err, ERR_USAGE, "--hidden is there more than %d times", CONFINE_HIDDEN_MAX);
+        return err_set (err, ERR_USAGE, "--hidden is given more than %d times", CONFINE_HIDDEN_MAX);
     return take_path ("--hidden", value, &plan->hidden[plan->hidden_n++], err);
 }
 
 static int take_protected (struct confine_plan *plan, const char *value, struct err *err)
 {
     if (plan->protected_n == CONFINE_PROTECTED_MAX)
-        return err_set (err, ERR_USAGE, "--protected is there more than %d times", CONFINE_PROTECTED_MAX);
+        return err_set (err, ERR_USAGE, "--protected is given more than %d times", CONFINE_PROTECTED_MAX);
     return take_path ("--protected", value, &plan->protected[plan->protected_n++], err);
 }
 
@@ -95,11 +95,11 @@ static int check (const struct confine_plan *plan, struct err *err)
     if (!plan->root || !plan->bundle || !plan->scratch)
         return err_set (err, ERR_USAGE, "confine needs --root, --bundle and --scratch");
     if (apart && (plan->place || plan->generation || plan->base || plan->overlay))
-        return err_set (err, ERR_USAGE, "without --role a program is shown no generation");
+        return err_set (err, ERR_USAGE, "--place, --generation, --base and --overlay need --role");
     if (!apart && !plan->place && !plan->generation)
         return err_set (err, ERR_USAGE, "confine needs --place or --generation");
     if (plan->overlay && !plan->place)
-        return err_set (err, ERR_USAGE, "--overlay needs --place, where programs find it");
+        return err_set (err, ERR_USAGE, "--overlay needs --place, where programs find the overlay");
     if (plan->program && !plan->program[1])
         return err_set (err, ERR_USAGE, "a program needs its argv after its path");
     return 0;

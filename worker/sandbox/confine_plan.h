@@ -1,12 +1,12 @@
-/* confine_plan.h - what the stage between spawn and a program is told: its command line, both ways.
+/* confine_plan.h - writes and reads the command line of the process that sets up a program's sandbox.
  *
  *   sliceup-worker confine --root R --bundle B --scratch S --least LEVEL [--role reader|writer|own] [--place P]
  *       [--generation G] [--base D] [--writable W]... [--protected P]... [--hidden H]... [--directory D] [--overlay]
  *       [--most LEVEL] [--landlock-abi N] [--report FD] [-- PROGRAM ARGV0 ARGV...]
  *
- * Without a program it only tells; without --report it tells on standard output. --most and --landlock-abi make a host
- * poorer than it is, for whoever wants to know why. Nothing secret is on it. Paths are absolute and without "..". It
- * changes nothing and borrows the words of its command line. */
+ * Without a program it only reports; without --report it prints the report. --most and --landlock-abi pretend that the
+ * host can do less, to find out why a level is not reached. The command line holds no secret. Paths are absolute and
+ * without "..". It changes nothing and borrows the words of its command line. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_PLAN_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_PLAN_H
 

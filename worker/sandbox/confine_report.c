@@ -23,9 +23,9 @@ int confine_report_tell (int fd, const struct confine_report *report, struct err
     wire_put_record (&bytes, &confine_report_record, report);
     int rc = 0;
     if (bytes.overflow)
-        rc = err_set (err, ERR_LIMIT, "what is to be told of the sandbox is longer than %d bytes", REPORT_BYTES_MAX);
+        rc = err_set (err, ERR_LIMIT, "the report of the sandbox is longer than %d bytes", REPORT_BYTES_MAX);
     else if (send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL) != (ssize_t) bytes.len)
-        rc = err_errno (err, ERR_IO, "telling the worker about the sandbox");
+        rc = err_errno (err, ERR_IO, "cannot send the report of the sandbox to the worker");
     buf_release (&bytes);
     return rc;
 }

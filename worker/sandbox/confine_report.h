@@ -1,8 +1,8 @@
-/* confine_report.h - what the stage tells before the program begins: one small packet.
+/* confine_report.h - carries the report of the sandbox to the worker before the program starts: one small packet.
  *
  * It travels over a pair of SEQPACKET sockets; the last packet counts, since execve can fail after the first. The
  * stage's end is closed by execve, so the end of the stream means that the program runs or that nothing does. Texts
- * that come from hear live in the arena given. */
+ * that come from here live in the arena given. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_REPORT_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_REPORT_H
 

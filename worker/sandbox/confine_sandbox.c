@@ -87,16 +87,16 @@ static bool uid_reaches_all (const struct making *making)
 static int change_uid (const struct making *making, struct err *err)
 {
     if (chown (making->site->scratch, NOBODY, NOBODY) < 0)
-        return err_errno (err, ERR_IO, "giving %.300s to uid %d", making->site->scratch, NOBODY);
+        return err_errno (err, ERR_IO, "cannot give %.300s to uid %d", making->site->scratch, NOBODY);
     if (!uid_reaches_all (making))
-        return err_set (err, ERR_STATE, "uid %d does not reach the program, its folder %.200s or the generation",
-                        NOBODY, making->site->scratch);
+        return err_set (err, ERR_STATE, "uid %d cannot reach the program, its folder %.200s or the generation", NOBODY,
+                        making->site->scratch);
     pid_t parent = getppid ();
     if (setgroups (0, NULL) < 0 || setresgid (NOBODY, NOBODY, NOBODY) < 0 || setresuid (NOBODY, NOBODY, NOBODY) < 0)
-        return err_errno (err, ERR_IO, "becoming uid %d", NOBODY);
+        return err_errno (err, ERR_IO, "cannot become uid %d", NOBODY);
     /* Both are lost with the uid (prctl(2), proc(5)): to die with the worker, and to own one's files in /proc. */
     if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl (PR_SET_DUMPABLE, 1) < 0)
-        return err_errno (err, ERR_IO, "tying this process to its parent again");
+        return err_errno (err, ERR_IO, "cannot tie this process to its parent again");
     if (getppid () != parent)
         _exit (3);
     return 0;

@@ -1,4 +1,4 @@
-/* confine_sandbox.h - rights are taken away from this process, for good, as far as this host lets us.
+/* confine_sandbox.h - drops rights of this process permanently, as far as this host allows.
  *
  * In this order, because each needs what the next takes: mounts, another uid, capabilities, seccomp, Landlock. What is
  * not possible is noted and the next best is done; so it always comes back. One thread only. */

@@ -15,11 +15,11 @@ static int resolve (const char *path, const char *what, struct arena *arena, con
     char real[PATH_MAX];
     struct stat at;
     if (!realpath (path, real) || stat (real, &at) < 0)
-        return err_errno (err, ERR_IO, "%s %.300s cannot be found", what, path);
+        return err_errno (err, ERR_IO, "cannot find %s %.300s", what, path);
     if (!S_ISDIR (at.st_mode))
         return err_set (err, ERR_STATE, "%s %.300s is not a folder", what, path);
     if (strlen (real) > PATH_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "%s %.300s is longer than %d bytes without its links", what, path,
+        return err_set (err, ERR_LIMIT, "%s %.300s is longer than %d bytes when its links are resolved", what, path,
                         PATH_MAX_BYTES);
     *out = text_copy (arena, text_of (real)).ptr;
     return 0;
@@ -37,7 +37,8 @@ static int resolve_bundle (const struct confine_plan *plan, struct arena *arena,
         return -1;
     if (path_is_below (out->bundle, out->root))
         return 0;
-    return err_set (err, ERR_STATE, "%.200s leads out of the cache root, to %.200s: links in a cache are not followed",
+    return err_set (err, ERR_STATE,
+                    "%.200s is a link out of the cache root, to %.200s: links in a cache are not followed",
                     plan->bundle, out->bundle);
 }
 
@@ -83,7 +84,7 @@ static int look (struct confine_site *out, struct err *err)
 {
     struct statvfs at;
     if (statvfs (out->root, &at) < 0)
-        return err_errno (err, ERR_IO, "the cache root %.300s cannot be looked at", out->root);
+        return err_errno (err, ERR_IO, "cannot inspect the cache root %.300s", out->root);
     out->read_only = at.f_flag & ST_RDONLY;
     return storage_mount (out->root, out->mount, sizeof out->mount, err);
 }
@@ -103,10 +104,10 @@ int confine_site_find (const struct confine_plan *plan, struct arena *arena, str
         resolve (plan->scratch, "the program's own folder", arena, &out->scratch, err) < 0)
         return -1;
     if (path_is_below (out->scratch, out->root))
-        return err_set (err, ERR_STATE,
-                        "%.200s lies in the cache root %.200s, where nothing may be written: choose "
-                        "another cache.root",
-                        out->scratch, out->root);
+        return err_set (
+            err, ERR_STATE,
+            "%.200s is inside the cache root %.200s, where programs may not write: choose another cache.root",
+            out->scratch, out->root);
     if (resolve_bundle (plan, arena, out, err) < 0 || resolve_place (plan, arena, out, err) < 0 ||
         resolve_generation (plan, arena, out, err) < 0 || look (out, err) < 0)
         return -1;

@@ -63,7 +63,7 @@ static int add_rule (const struct grant *grant, const char *path, int fd, const 
     if (!rule.allowed_access)
         return 0;
     if (syscall (SYS_landlock_add_rule, grant->ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
-        return err_errno (err, ERR_IO, "allowing to write %.300s", path);
+        return err_errno (err, ERR_IO, "cannot allow writing %.300s", path);
     return 0;
 }
 
@@ -79,7 +79,7 @@ static int open_whole (const struct grant *grant, const char *path, int flags, s
     int fd = open (path, O_PATH | O_CLOEXEC | flags);
     if (fd < 0)
         return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot open %.300s to allow writing it", path);
-    int rc = fstat (fd, &at) < 0 ? err_errno (err, ERR_IO, "cannot look at %.300s", path) : 0;
+    int rc = fstat (fd, &at) < 0 ? err_errno (err, ERR_IO, "cannot inspect %.300s", path) : 0;
     if (rc == 0 && !S_ISBLK (at.st_mode) && !S_ISLNK (at.st_mode))
         rc = add_rule (grant, path, fd, &at, err);
     close (fd);
@@ -125,13 +125,14 @@ static int open_entries (struct grant *grant, const char *path, int depth, struc
     DIR *folder = opendir (path);
     if (!folder)
         return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot read %.300s", path);
-    int rc = depth < DEPTH_MAX ? 0 : err_set (err, ERR_LIMIT, "%.300s is too deep", path);
+    int rc = depth < DEPTH_MAX ? 0 : err_set (err, ERR_LIMIT, "%.300s is nested too deeply", path);
     struct dirent *entry;
     while (rc == 0 && (entry = readdir (folder))) {
         if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
             continue;
         if (grant->entries++ == ENTRIES_MAX)
-            rc = err_set (err, ERR_LIMIT, "%.300s and the like have more than %d entries", path, ENTRIES_MAX);
+            rc = err_set (err, ERR_LIMIT, "%.300s and the other writable folders have more than %d entries", path,
+                          ENTRIES_MAX);
         else if (snprintf (below, sizeof below, "%s/%s", path, entry->d_name) < (int) sizeof below)
             rc = open_path (grant, below, depth + 1, err);
     }
@@ -173,13 +174,13 @@ int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint
     size_t known_bytes = scopes ? sizeof attr : sizeof attr.files; /* a kernel refuses members that it does not know */
     int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);
     if (ruleset < 0)
-        return err_errno (err, ERR_IO, "Landlock is not there");
+        return err_errno (err, ERR_IO, "this kernel has no Landlock");
     struct grant grant = { .paths = paths, .ruleset = ruleset, .rights = rights };
     int rc = open_all (&grant, err);
     if (rc == 0 && prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        rc = err_errno (err, ERR_IO, "giving up new privileges");
+        rc = err_errno (err, ERR_IO, "cannot set no_new_privs");
     if (rc == 0 && syscall (SYS_landlock_restrict_self, ruleset, 0) < 0)
-        rc = err_errno (err, ERR_IO, "entering Landlock");
+        rc = err_errno (err, ERR_IO, "cannot enter the Landlock ruleset");
     close (ruleset);
     return rc;
 }

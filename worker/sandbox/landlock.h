@@ -1,8 +1,7 @@
-/* landlock.h - writing is allowed in a few places and nowhere else, for this process and what it starts (landlock(7)).
+/* landlock.h - allows writing in a few places and nowhere else, for this process and what it starts (landlock(7)).
  *
- * Reading and executing stay free. It holds for files whatever the name by which they are reached, and refuses
- * mount(2) as well; it knows nothing of modes, times and extended attributes. It cannot be undone and needs
- * no_new_privs. */
+ * Reading and executing stay free. It holds for files whatever the name by which they are reached, and refuses mount(2)
+ * as well; it knows nothing of modes, times and extended attributes. It cannot be undone and needs no_new_privs. */
 #ifndef SLICEUP_WORKER_SANDBOX_LANDLOCK_H
 #define SLICEUP_WORKER_SANDBOX_LANDLOCK_H
 

@@ -101,14 +101,14 @@ static const struct mount *mount_of (const struct mount_table *table, const char
     struct statx st;
     const struct mount *own = NULL;
     if (statx (AT_FDCWD, folder, 0, STATX_MNT_ID, &st) < 0) {
-        err_errno (err, ERR_IO, "cannot look at %.300s", folder);
+        err_errno (err, ERR_IO, "cannot inspect %.300s", folder);
         return NULL;
     }
     for (uint32_t i = 0; i < table->n && st.stx_mask & STATX_MNT_ID; i++)
         if (table->items[i].id == st.stx_mnt_id)
             own = &table->items[i];
     if (!own || !path_is_below (folder, own->point)) {
-        err_set (err, ERR_STATE, "/proc/self/mountinfo does not tell the mount of %.300s", folder);
+        err_set (err, ERR_STATE, "/proc/self/mountinfo does not list the mount of %.300s", folder);
         return NULL;
     }
     const char *below = rest (folder, own->point), *within = strcmp (own->within, "/") ? own->within : "";
@@ -127,7 +127,7 @@ int mount_table_aliases (const struct mount_table *table, const char *folder, st
     if (!own)
         return -1;
     if (stat (folder, &at) < 0)
-        return err_errno (err, ERR_IO, "cannot look at %.300s", folder);
+        return err_errno (err, ERR_IO, "cannot inspect %.300s", folder);
     for (uint32_t i = 0; i < table->n; i++) {
         const struct mount *mount = &table->items[i];
         if (mount == own || mount->major != own->major || mount->minor != own->minor)
@@ -137,9 +137,8 @@ int mount_table_aliases (const struct mount_table *table, const char *folder, st
             continue;
         if (*n == max)
             return err_set (err, ERR_LIMIT,
-                            "%.200s and the like have more than %u other names, by other mounts of their "
-                            "storage",
-                            folder, max);
+                            "%.200s and the other protected paths are mounted in more than %u other places", folder,
+                            max);
         out[(*n)++] = name;
     }
     return 0;

@@ -1,5 +1,5 @@
-/* own_files_probe.h - ways to change what sliceup itself executes, imports, reads as configuration or trusts, tried
- * from inside the sandbox that a program gets: through that, code of the program would run outside of it.
+/* own_files_probe.h - tries from inside a program's sandbox to change what sliceup itself executes, imports, reads as
+ * configuration or trusts: such a change would run the program's code outside of the sandbox.
  *
  * Nothing stays changed: what worked is taken back. A name that is taken away comes back at once. */
 #ifndef SLICEUP_WORKER_SANDBOX_OWN_FILES_PROBE_H

@@ -1,5 +1,5 @@
-/* remount_probe.h - can read-only mounts be undone by who is in this sandbox, as it is or from a user namespace of its
- * own?
+/* remount_probe.h - tries whether a process in this sandbox can undo read-only mounts, directly or from a user
+ * namespace of its own.
  *
  * What could be undone is made read-only again, or was undone in a child's own mount namespace. */
 #ifndef SLICEUP_WORKER_SANDBOX_REMOUNT_PROBE_H

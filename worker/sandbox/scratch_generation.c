@@ -23,10 +23,10 @@ static int fill (const char *folder, struct err *err)
     snprintf (path, sizeof path, "%s/" WITNESS_NAME, folder);
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "making %.300s", path);
+        return err_errno (err, ERR_IO, "cannot make %.300s", path);
     ssize_t put = write (fd, WORDS, strlen (WORDS));
     if (close (fd) < 0 || put != (ssize_t) strlen (WORDS) || chmod (folder, 0555) < 0)
-        return err_errno (err, ERR_IO, "filling %.300s", path);
+        return err_errno (err, ERR_IO, "cannot fill %.300s", path);
     return 0;
 }
 
@@ -60,9 +60,9 @@ int scratch_generation_make (const char *folder, struct scratch_generation *fixt
         return err_set (err, ERR_STATE, "this host has no name");
     int len = snprintf (fixture->path, sizeof fixture->path, "%s/" PREFIX "%s-XXXXXX", folder, host);
     if (len >= (int) sizeof fixture->path)
-        return err_set (err, ERR_LIMIT, "%.200s is too long a path", folder);
+        return err_set (err, ERR_LIMIT, "the path %.200s is too long", folder);
     if (!mkdtemp (fixture->path)) /* pids of several workers' namespaces are the same */
-        return err_errno (err, ERR_IO, "making %.300s", fixture->path);
+        return err_errno (err, ERR_IO, "cannot make %.300s", fixture->path);
     sweep (folder, fixture);
     if (fill (fixture->path, err) == 0)
         return 0;
@@ -73,6 +73,6 @@ int scratch_generation_make (const char *folder, struct scratch_generation *fixt
 int scratch_generation_remove (const struct scratch_generation *fixture, struct err *err)
 {
     if (chmod (fixture->path, 0700) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "opening %.300s to remove it", fixture->path);
+        return err_errno (err, ERR_IO, "cannot open %.300s to remove it", fixture->path);
     return folder_remove (fixture->path, err);
 }

@@ -1,4 +1,4 @@
-/* scratch_generation.h - a folder made like a sealed generation, to try ways of writing on without touching one.
+/* scratch_generation.h - makes a folder like a sealed generation, on which write protection is tested.
  *
  * Its name is none that a generation has, so that no audit looks at it. */
 #ifndef SLICEUP_WORKER_SANDBOX_SCRATCH_GENERATION_H

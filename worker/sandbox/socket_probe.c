@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SOCKET_NAME ".deputy"
+#define SOCKET_NAME ".socket"
 
 static int listening (const struct sockaddr_un *name, unsigned bytes)
 {

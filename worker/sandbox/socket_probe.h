@@ -1,5 +1,5 @@
-/* socket_probe.h - a process outside of the sandbox that takes requests on a socket could write for a program: can a
- * program reach one?
+/* socket_probe.h - tries whether a program in the sandbox can reach a socket of a process outside of it, which could
+ * write for the program.
  *
  * Two sockets that are made before rights are taken away, one with a path and one with an abstract name (unix(7)),
  * stand for those of all such processes. */

@@ -49,6 +49,6 @@ int truncation_refuse (struct err *err)
 {
     struct sock_fprog program = { .len = sizeof filter / sizeof filter[0], .filter = filter };
     if (prctl (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
-        return err_errno (err, ERR_IO, "refusing truncation by seccomp");
+        return err_errno (err, ERR_IO, "cannot refuse truncation with seccomp");
     return 0;
 }

@@ -1,4 +1,4 @@
-/* truncation.h - no more cutting of files by name, for this process and what it starts, by seccomp(2).
+/* truncation.h - forbids truncating files by name, for this process and what it starts, with seccomp(2).
  *
  * Landlock before ABI 3 (Linux 6.2) does not see truncate(2), nor an open(2) that is for reading and truncates. So both
  * are refused everywhere, and with them what a filter cannot look into: openat2 and io_uring (ENOSYS, as on a kernel

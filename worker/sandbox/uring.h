@@ -1,4 +1,4 @@
-/* uring.h - a file opened through io_uring(7) and not by a system call of its own: is it asked for the same rights? */
+/* uring.h - tries whether a file opened through io_uring(7) needs the same rights as one opened by a system call. */
 #ifndef SLICEUP_WORKER_SANDBOX_URING_H
 #define SLICEUP_WORKER_SANDBOX_URING_H
 

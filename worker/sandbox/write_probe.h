@@ -1,4 +1,4 @@
-/* write_probe.h - every way to write a cache, tried from inside the sandbox that a program gets.
+/* write_probe.h - tries every way to write a cache, from inside the sandbox that a program gets.
  *
  * Those here are tried in one folder of the cache. The names and what they mean are those of docs/spec/cache.md.
  * Nothing stays changed: what worked is taken back, contents are only ever touched of WITNESS, which is there for it. A

@@ -27,12 +27,12 @@ def named(canary):
     name = canary.args.get(key)
     if name is None and canary.attempt["scope"] == "slice":
         raise Failure("launch", "warm: aot in a rung of scope slice needs the argument topology, such as "
-                      "v6e:4x4: the writer is alone in this pass and sees the devices of no other host")
+                      "v6e:4x4: the writer runs alone in this pass and does not see the devices of other hosts")
     return name
 
 
 def prepare():
-    """Before libtpu is loaded: its lock is for chips, and nobody touches one here."""
+    """Before libtpu is loaded: its lock is for chips, and no chip is used here."""
     os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
 
 

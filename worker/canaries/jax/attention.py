@@ -50,7 +50,7 @@ def sharded(session, path):
 
 
 def prove_path(path, program):
-    """What was asked for is a wish: a kernel can be seen in what was traced, a compiled one in the lowered text too."""
+    """A kernel that was requested may not be used: it shows in the trace, and a compiled one in the lowered text too."""
     written = "pallas_call" in str(program.jaxpr)
     compiled = any(call in program.text for call in sliceup_flash.CALLS)
     if (written, compiled) != (path != "reference", path == "pallas"):

@@ -43,7 +43,7 @@ def inputs(session):
 def body(session):
     numpy, canary = session.numpy, session.canary
     if len(canary.axes) < 2:
-        raise Failure("launch", f"the mesh has the one axis {canary.axes[0]}, this rung needs two: scope slice")
+        raise Failure("launch", f"the mesh has the one axis {canary.axes[0]}; this rung needs two: use scope slice")
     first, last = canary.axes[0], canary.axes[-1]
     metrics = [sliceup_jax.Metric("columns", "sum", [last], lambda scattered, gathered: (scattered, 1.0)),
                sliceup_jax.Metric("rows", "sum", [first], lambda scattered, gathered: (gathered, 1.0))]

@@ -1,4 +1,4 @@
-"""AdamW whose state is written, read back and gone on with: the next step must give the same bits as without.
+"""AdamW that writes its state, reads it back and continues: the next step must give the same bits as without.
 
 Adds: a state that leaves the devices. Each host writes the shards of its own devices into its scratch folder, with a
 manifest and sha256 sums, as a checkpoint of a slice without a shared disk would.

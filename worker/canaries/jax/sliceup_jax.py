@@ -160,7 +160,7 @@ class Session:
             errors.append(numpy.abs(numpy.asarray(shard.data, numpy.float64) - right).max())
             sizes.append(numpy.abs(right).max())
         if max(sizes) == 0:
-            raise Failure("program", "all right values are 0, which proves nothing: choose other sizes")
+            raise Failure("program", "all expected values are 0, which proves nothing: choose other sizes")
         return float(numpy.max(errors) / max(sizes))
 
     def scalar(self, array):
@@ -183,7 +183,7 @@ class Session:
             self.canary.fact("cache.unused", why_unused(self.jax.config))
 
     def explain(self, error):
-        """What is known of keys is told; raises a better error where the cache is at fault."""
+        """Reports what is known of cache keys; raises a better error when the cache is the cause."""
         entry = self.keys.failed(error)
         if entry is not None:
             did = "was found and could not be loaded" if entry.state == "unreadable" else "could not be written"
@@ -348,7 +348,7 @@ def platform_version(device):
 
 def expect(owner, name, wanted, seen):
     if wanted != seen:
-        raise Failure(owner, f"{name}: {wanted} asked for, {seen} seen")
+        raise Failure(owner, f"{name}: expected {wanted}, found {seen}")
 
 
 def share_cpu_cache_keys():

@@ -5,7 +5,7 @@ PARTS = ("argument", "output", "temp", "generated_code")
 
 
 def predicted_bytes(compiled):
-    """0 where the backend does not say, or not of an executable that comes from a cache."""
+    """0 where the backend does not report it, or reports it only for executables that did not come from a cache."""
     try:
         analysis = compiled.memory_analysis()
     except Exception:  # noqa: BLE001 - a figure that is not there fails no rung; backends raise what they like
@@ -17,7 +17,7 @@ def predicted_bytes(compiled):
 
 
 def peak_bytes(devices):
-    """Of the device that had most; 0 where the backend does not count, as on CPU."""
+    """The peak of the device that needed most; 0 where the backend does not count, as on CPU."""
     return max(int(stats(device).get("peak_bytes_in_use", 0)) for device in devices)
 
 

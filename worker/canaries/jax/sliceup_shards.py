@@ -44,8 +44,8 @@ def read(numpy, folder):
     for entry in json.loads((folder / MANIFEST).read_text())["shards"]:
         content = (folder / entry["file"]).read_bytes()
         if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-            raise Failure("host", f"{folder / entry['file']}: its sha256 is not the manifest's; what was written "
-                          "to this disk is not what it gives back")
+            raise Failure("host", f"{folder / entry['file']}: its sha256 differs from the manifest: "
+                          "this disk does not return what was written to it")
         array = numpy.frombuffer(content, entry["dtype"]).reshape(entry["shape"])
         found[entry["name"], tuple(tuple(part) for part in entry["index"])] = array
     return found

@@ -79,7 +79,7 @@ class Star:
         try:
             link = Link(server.accept()[0])
         except OSError:
-            raise Failure("peer", f"{len(self.members) + 1} of {self.canary.world} hosts met") from None
+            raise Failure("peer", f"{len(self.members) + 1} of {self.canary.world} hosts connected") from None
         hello = link.receive("a host that connected")
         if isinstance(hello, dict) and hello.get("run") == self.canary.attempt["run"]:
             self.members[hello["rank"]] = link

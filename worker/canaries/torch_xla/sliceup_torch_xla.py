@@ -111,9 +111,9 @@ def report_backend(canary, runtime):
         kernel_path="native")
     wanted = canary.attempt["backend"]
     if platform != wanted:
-        raise Failure("launch", f"backend: {wanted} asked for, {platform} seen")
+        raise Failure("launch", f"backend: expected {wanted}, found {platform}")
     if local != canary.devices_per_host:
-        raise Failure("platform", f"devices of this host: {canary.devices_per_host} asked for, {local} seen")
+        raise Failure("platform", f"devices of this host: expected {canary.devices_per_host}, found {local}")
 
 
 def peak_bytes(torch_xla, device):
