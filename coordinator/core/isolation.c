@@ -20,7 +20,7 @@ bool isolation_goes_on (const struct coord *coord)
 
 static struct text others_text (const struct coord *coord, const struct isolate_set *set, struct arena *arena)
 {
-    return text_format (arena, "%u of %u hosts by themselves, because %.*s fell and nobody says why", set->n,
+    return text_format (arena, "%u of %u hosts by themselves, because %.*s failed and no host reports a cause", set->n,
                         coord->state->plan.hosts.n,
                         TEXT_ARG (coord->state->plan.rungs.items[coord->state->isolation.failed.key.rung].id));
 }

@@ -25,11 +25,11 @@ static struct text unknown_epoch (const struct coord *coord, uint32_t host, uint
 {
     if (epoch <= coord->state->epoch)
         return (struct text){ 0 };
-    return text_format (
-        arena,
-        "%.*s obeys the coordinator of epoch %llu, and the last one here is of epoch %llu: the run was gone on with "
-        "from another copy of its folder",
-        TEXT_ARG (host_name (coord, host)), (unsigned long long) epoch, (unsigned long long) coord->state->epoch);
+    return text_format (arena,
+                        "%.*s obeys the coordinator of epoch %llu, and the last one here is of epoch %llu: the run was "
+                        "continued from another copy of its folder",
+                        TEXT_ARG (host_name (coord, host)), (unsigned long long) epoch,
+                        (unsigned long long) coord->state->epoch);
 }
 
 static struct text unknown_attempt (const struct coord *coord, uint32_t host, const struct attempt_key *key,

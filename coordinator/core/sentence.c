@@ -2,6 +2,7 @@
 #include "coordinator/core/sentence.h"
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/failure.h"
 
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
 enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240 };
@@ -39,9 +40,8 @@ static void add_group (const struct plan *plan, const struct fact_pass_ended *en
 {
     const struct verdict *verdict = &ended->verdicts.items[like];
     add_hosts (plan, ended, like, done, arena, line);
-    buf_printf (line, " %s: %.*s [%s%s%.*s]", names_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause),
-                names_of (&owner_names, verdict->owner), verdict->signature.len ? ", " : "",
-                TEXT_ARG (verdict->signature));
+    buf_printf (line, " %s: %.*s", names_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause));
+    failure_put_owner (line, verdict->owner, verdict->signature);
     if (verdict->next.len)
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }

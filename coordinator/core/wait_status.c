@@ -17,12 +17,11 @@ static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct a
         return text_format (arena, "run %.*s, which writes this cache now (generation %" PRIu64 ")", TEXT_ARG (run),
                             coord->soft.lease_owner.token);
     if (coord->soft.acquisition == ACQUISITION_AUDITING)
-        return TEXT_LIT ("the cache root to be looked over");
+        return TEXT_LIT ("the audit of the cache root");
     if (acquire_is_asking (coord))
         return TEXT_LIT ("the catalogue of the cache");
     if (coord->soft.wants_token && lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
-        return text_format (arena, "the lease of generation %" PRIu64 " to be over for certain",
-                            coord->soft.lease.token);
+        return text_format (arena, "the lease of generation %" PRIu64 " to run out", coord->soft.lease.token);
     return (struct text){ 0 };
 }
 

@@ -315,7 +315,7 @@ static void add_candidate (struct drift_work *work, struct candidates *list, uin
 static void sort_out (struct drift_work *work, uint32_t at, struct candidates *list)
 {
     const struct drift_rule unheard = { .kind = DRIFT_EXPECTED,
-                                        .why = TEXT_LIT ("not heard in time: nobody knows whether it differs") };
+                                        .why = TEXT_LIT ("not reported in time: whether it differs is unknown") };
     struct drift_fact *fact = &work->table.facts[at];
     bool equal = fact->values_n == 1 && fact->missing == DRIFT_NONE_AT;
     struct text pinned = pin_of (work, fact);

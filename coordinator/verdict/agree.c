@@ -53,7 +53,7 @@ void agree_parts (const struct agree_case *of, struct verdict *verdicts, struct 
 static struct text storage_text (const struct result *result, struct arena *arena)
 {
     if (!result->cache.storage.len)
-        return TEXT_LIT ("not to be seen");
+        return TEXT_LIT ("not visible");
     return text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->cache.storage), TEXT_ARG (result->cache.mount));
 }
 
@@ -78,7 +78,7 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
         struct text others = majority ? storage_text (of->results[agreed], arena) : (struct text){ 0 };
         verdicts[i].cause = text_format (
             arena, "the storage under %.*s is %.*s, %s%.*s", TEXT_ARG (of->plan->cache.root), TEXT_ARG (mine),
-            majority ? "that of most hosts is " : "and no storage is that of most hosts", TEXT_ARG (others));
+            majority ? "that of most hosts is " : "and no storage is that of a majority", TEXT_ARG (others));
         verdicts[i].next = TEXT_LIT ("mount one storage there on all hosts, or use cache mode per-host");
     }
 }

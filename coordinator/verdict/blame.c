@@ -180,12 +180,12 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (first < 0)
         return;
     if (named)
-        blame_host_of (plan, &hosts[first], "the others name it as the one that failed them", arena);
+        blame_host_of (plan, &hosts[first], "the other hosts name it as the one that failed", arena);
     for (uint32_t i = 0; i < n && awaited; i++)
         if (hosts[i].awaited)
             blame_host_of (plan, &hosts[i], "the others waited for it at a gate", arena);
     struct text name = plan->hosts.items[hosts[first].verdict->host].name;
-    struct text cause = text_format (arena, "fell because %.*s did", TEXT_ARG (name));
+    struct text cause = text_format (arena, "aborted because %.*s failed", TEXT_ARG (name));
     for (uint32_t i = 0; i < n; i++) {
         struct verdict *verdict = hosts[i].verdict;
         if (!failed (&hosts[i]) || keeps_its_cause (plan, &hosts[i], &hosts[first], named))

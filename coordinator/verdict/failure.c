@@ -88,3 +88,12 @@ void failure_of (const struct judge_case *of, struct arena *arena, struct text h
     }
     out->evidence = reading.evidence;
 }
+
+void failure_put_owner (struct buf *out, enum owner owner, struct text signature)
+{
+    if (owner == OWNER_UNKNOWN && !signature.len)
+        buf_puts (out, "; cause unknown: no known error matched");
+    else
+        buf_printf (out, " [%s%s%.*s]", names_of (&owner_names, owner), signature.len ? ", " : "",
+                    TEXT_ARG (signature));
+}

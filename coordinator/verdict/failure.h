@@ -17,4 +17,7 @@ void failure_of (const struct judge_case *of, struct arena *arena, struct text h
 /* Adds to a verdict on a program that hung what is known of what it printed. */
 void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
+/* After a cause: " [owner, signature]", or that no known error matched. */
+void failure_put_owner (struct buf *out, enum owner owner, struct text signature);
+
 #endif

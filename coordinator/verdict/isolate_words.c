@@ -182,7 +182,8 @@ void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict 
         .outcome = OUTCOME_CASCADE,
         .owner = OWNER_PEER,
         .signature = before->signature,
-        .cause = text_clip (text_format (arena, "fell because %.*s did", TEXT_ARG (ruling->who)), SENTENCE_MAX_BYTES),
+        .cause = text_clip (text_format (arena, "aborted because %.*s failed", TEXT_ARG (ruling->who)),
+                            SENTENCE_MAX_BYTES),
         .phase = before->phase,
     };
 }

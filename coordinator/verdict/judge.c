@@ -40,7 +40,7 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
     if (result->ending != ENDING_NOT_STARTED)
         return true;
     enum owner owner = result->owner ? result->owner : OWNER_SLICEUP;
-    return verdict_set (out, OUTCOME_BLOCKED, owner, result->problem, "mend what the sentence names, then run again");
+    return verdict_set (out, OUTCOME_BLOCKED, owner, result->problem, "fix what the cause names, then run again");
 }
 
 static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -58,13 +58,12 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     }
     if (result->ending == ENDING_ORPHANED)
         return verdict_set (out, OUTCOME_LOST, OWNER_PLATFORM,
-                            TEXT_LIT ("heard nothing from the coordinator for too long and stopped itself"),
+                            TEXT_LIT ("received nothing from the coordinator for too long and stopped itself"),
                             "check the network between the hosts and the coordinator");
     if (result->ending == ENDING_LEASE_LOST)
-        return verdict_set (
-            out, OUTCOME_LOST, OWNER_CACHE,
-            result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
-            "see whether the host was stopped or its network cut; what it wrote later is read by nobody");
+        return verdict_set (out, OUTCOME_LOST, OWNER_CACHE,
+                            result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
+                            "see whether the host was stopped or its network cut; nothing reads what it wrote later");
     if (result->ending == ENDING_CANCELLED)
         return verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
                             result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
@@ -103,7 +102,7 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
         return true;
     struct text how = result->ending == ENDING_SIGNALLED ? text_format (arena, "killed by signal %u (%s)", result->code,
                                                                         strsignal ((int) result->code))
-                                                         : text_format (arena, "exit status %u", result->code);
+                                                         : text_format (arena, "exited with status %u", result->code);
     failure_of (of, arena, how, out);
     if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* nobody knows more of it */
         broke_protocol (of, arena, how, out);
@@ -119,7 +118,7 @@ static bool said_no_failure (const struct judge_case *of, struct arena *arena, s
 {
     if (of->result->failure.len == 0)
         return true;
-    failure_of (of, arena, TEXT_LIT ("said failure, and ended with status 0"), out);
+    failure_of (of, arena, TEXT_LIT ("reported a failure, but exited with status 0"), out);
     return false;
 }
 
@@ -130,9 +129,10 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
         return true;
     struct text said = result->problem.len ? text_format (arena, ": %.*s", TEXT_ARG (result->problem))
                                            : (struct text){ 0 };
-    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
-                        text_format (arena, "ended with status 0 but never said that it was done%.*s", TEXT_ARG (said)),
-                        "a canary says done with its attempt's nonce: docs/spec/canary.md");
+    return verdict_set (
+        out, OUTCOME_FAILED, OWNER_PROGRAM,
+        text_format (arena, "exited with status 0 but never reported that it was done%.*s", TEXT_ARG (said)),
+        "a canary says done with its attempt's nonce: docs/spec/canary.md");
 }
 
 /* Also beside good evidence: who breaks the protocol once may have meant something else with the rest. */
@@ -157,7 +157,7 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
     if (seen->platform.len == 0)
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_LAUNCH,
-            text_format (arena, "asked for backend %.*s, and it did not say which one ran", TEXT_ARG (asked)), next);
+            text_format (arena, "asked for backend %.*s, but it did not report which one ran", TEXT_ARG (asked)), next);
     if (!text_equal (seen->platform, asked))
         return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
@@ -296,7 +296,7 @@ static bool same_storage (const struct judge_case *of, struct arena *arena, stru
     return verdict_set (out, OUTCOME_BLOCKED, OWNER_CACHE,
                         text_format (arena, "the storage under %.*s is %.*s, that of the other hosts is %.*s",
                                      TEXT_ARG (of->plan->cache.root),
-                                     TEXT_ARG (seen.len ? seen : TEXT_LIT ("not to be seen")), TEXT_ARG (of->storage)),
+                                     TEXT_ARG (seen.len ? seen : TEXT_LIT ("not visible")), TEXT_ARG (of->storage)),
                         "mount one storage there on all hosts, or use cache mode per-host");
 }
 
@@ -309,7 +309,7 @@ static bool untouched (const struct judge_case *of, struct arena *arena, struct 
         if (!finding_counts (finding->kind))
             continue; /* what its program tried, and how well it was kept from it, changes nothing that was sealed */
         verdict_set (out, OUTCOME_FAILED, OWNER_CACHE,
-                     text_format (arena, "generation %" PRIu64 " is not as it was sealed: %s %.*s: %.*s",
+                     text_format (arena, "generation %" PRIu64 " was modified after it was sealed: %s %.*s: %.*s",
                                   finding->token, names_of (&finding_kind_names, finding->kind),
                                   TEXT_ARG (finding->path), TEXT_ARG (finding->detail)),
                      "see who else can write the cache: the receipt says between which entries it happened");

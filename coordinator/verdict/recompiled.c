@@ -94,7 +94,7 @@ static struct text because (struct text why, struct arena *arena)
 static struct explanation explain_unreadable (const struct cache_key *key, struct arena *arena)
 {
     struct text why = because (key->why, arena);
-    struct text text = text_format (arena, "%.*s was found and could not be loaded%.*s", TEXT_ARG (key->program),
+    struct text text = text_format (arena, "%.*s was found but could not be loaded%.*s", TEXT_ARG (key->program),
                                     TEXT_ARG (why));
     return (struct explanation){ RECOMPILE_UNREADABLE, text };
 }
@@ -112,8 +112,8 @@ static struct explanation explain_missing (const struct cache_key *sealed, struc
 {
     struct text program = sealed->program, why = because (sealed->why, arena);
     static const char below[] = "%.*s is below the write threshold: its writer compiled it and did not keep it";
-    static const char left[] = "entry missing: the writer has left %.*s's, and it was not found here";
-    static const char unwritten[] = "entry missing: the writer compiled %.*s and did not put it in%.*s";
+    static const char left[] = "entry missing: the writer has left %.*s's, but it was not found here";
+    static const char unwritten[] = "entry missing: the writer compiled %.*s but did not store it%.*s";
     if (sealed->state == KEY_BELOW_THRESHOLD)
         return (struct explanation){ RECOMPILE_BELOW_THRESHOLD, text_format (arena, below, TEXT_ARG (program)) };
     struct text text = is_left (sealed->state) ? text_format (arena, left, TEXT_ARG (program))
@@ -126,7 +126,7 @@ static struct explanation explain_difference (const struct cache_key *key, const
 {
     struct text names[KEY_PARTS_MAX];
     uint32_t n = differing_parts (key, sealed, names);
-    struct text parts = n ? joined (names, n, arena) : TEXT_LIT ("something that was not told");
+    struct text parts = n ? joined (names, n, arena) : TEXT_LIT ("something that was not reported");
     struct text text = text_format (arena, "%.*s's key differs from the writer's in %.*s", TEXT_ARG (key->program),
                                     TEXT_ARG (parts));
     return (struct explanation){ RECOMPILE_KEY_DIFFERS, text };
@@ -135,10 +135,10 @@ static struct explanation explain_difference (const struct cache_key *key, const
 /* The writer has no such program. */
 static struct explanation explain_stranger (const struct cache_key *key, struct sealed sealed, struct arena *arena)
 {
-    static const char untold[] = "%.*s was not found, and the writer told no keys";
+    static const char untold[] = "%.*s was not found, and the writer reported no keys";
     /* A writer with more programs than a result carries has not named them all. */
     const char *missing = sealed.n < RESULT_KEYS_MAX ? "entry missing: no writer compiled %.*s"
-                                                     : "entry missing: no writer told of %.*s";
+                                                     : "entry missing: no writer reported %.*s";
     if (sealed.n == 0)
         return (struct explanation){ RECOMPILE_UNKNOWN, text_format (arena, untold, TEXT_ARG (key->program)) };
     return (struct explanation){ RECOMPILE_ENTRY_MISSING, text_format (arena, missing, TEXT_ARG (key->program)) };
@@ -233,7 +233,8 @@ static struct text explain_counts (const struct result *reader, const struct cou
     if (counts->hits >= counts->requests)
         return (struct text){ 0 };
     *reason = RECOMPILE_UNKNOWN;
-    return text_format (arena, "compiled %" PRIu64 " of %" PRIu64 " programs again; which ones, and why, was not told",
+    return text_format (arena,
+                        "compiled %" PRIu64 " of %" PRIu64 " programs again; which ones, and why, was not reported",
                         counts->requests - counts->hits, counts->requests);
 }
 

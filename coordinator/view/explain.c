@@ -50,7 +50,7 @@ static enum explain_mark answer_frontend (const struct asked *asked, const struc
     struct text jaxlib = value_of (&host->bundle, "jaxlib"), libtpu = value_of (&host->bundle, "libtpu");
     *answer = said.len ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "",
                                       TEXT_ARG (jaxlib), libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
-                       : TEXT_LIT ("said no version of any frontend: it never came past its imports, or needs none");
+                       : TEXT_LIT ("reported no frontend version: it did not get past its imports, or needs none");
     return said.len ? EXPLAIN_CLEAR : EXPLAIN_UNKNOWN;
 }
 
@@ -62,7 +62,7 @@ static enum explain_mark answer_device (const struct asked *asked, const struct 
         *answer = text_format (asked->arena, "libtpu's lock file: %.*s", TEXT_ARG (lock));
         return EXPLAIN_SUSPECT;
     }
-    *answer = !holders.len                    ? TEXT_LIT ("nobody looked: no facts rung ran there")
+    *answer = !holders.len                    ? TEXT_LIT ("not checked: no facts rung ran there")
               : text_starts (holders, "none") ? text_format (asked->arena, "held by %.*s", TEXT_ARG (holders))
                                               : holders;
     if (!holders.len || text_starts (holders, "none seen"))
@@ -96,7 +96,7 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
 {
     if (!host->policy.observed.n) {
         *answer = text_format (asked->arena,
-                               "profile %.*s, %u variables launched; it never said what it saw after its imports",
+                               "profile %.*s, %u variables launched; it did not report what it saw after its imports",
                                TEXT_ARG (host->policy.profile), host->policy.launched.n);
         return EXPLAIN_UNKNOWN;
     }
@@ -115,7 +115,8 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
     const struct backend *seen = &host->backend.observed;
     struct text asked_for = host->backend.requested;
     if (!seen->platform.len) {
-        *answer = text_format (asked->arena, "asked for %.*s, and never said which one it got", TEXT_ARG (asked_for));
+        *answer = text_format (asked->arena, "asked for %.*s, but did not report which one it got",
+                               TEXT_ARG (asked_for));
         return EXPLAIN_UNKNOWN;
     }
     *answer = text_format (asked->arena,
@@ -141,7 +142,7 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
 {
     const struct rung_receipt *last = last_at (asked, host);
     if (!last) {
-        *answer = asked->rung.len ? text_format (asked->arena, "never came to rung %.*s", TEXT_ARG (asked->rung))
+        *answer = asked->rung.len ? text_format (asked->arena, "did not reach rung %.*s", TEXT_ARG (asked->rung))
                                   : TEXT_LIT ("no rung has ended there");
         return EXPLAIN_UNKNOWN;
     }

@@ -60,7 +60,7 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
                 names_of (&owner_names, cause->cause.owner),
                 cause->cause.signature.len ? ", recognised as "
                 : cause->recognised        ? ""
-                                           : " (no known text: nobody is blamed by guessing)",
+                                           : " (no known error matched)",
                 TEXT_ARG (cause->cause.signature));
     add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
     add_printed (cause, out);
@@ -76,11 +76,11 @@ static void add_causes (const struct explanation *explanation, struct buf *out)
     for (uint32_t i = 0; i < explanation->causes_n; i++)
         add_cause (&explanation->causes[i], out);
     if (!explanation->causes_n)
-        buf_puts (out, "  nobody: no host that came to this rung ended badly by itself\n");
+        buf_puts (out, "  none: no host of this rung failed by itself\n");
     if (explanation->cascades.n) {
         buf_puts (out, "  ");
         add_hosts (&explanation->cascades, out);
-        buf_puts (out, "  fell with it (cascade)\n");
+        buf_puts (out, "  aborted with it (cascade)\n");
     }
     if (explanation->passed.n) {
         buf_puts (out, "  ");

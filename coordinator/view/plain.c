@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/view/size.h"
 #include "coordinator/view/waiting.h"
 
@@ -178,7 +179,7 @@ static void tell_stopped (struct printer *printer, const struct fact *fact)
 static void add_ending (struct printer *printer, const struct result *result)
 {
     switch (result->ending) {
-    case ENDING_EXITED: buf_printf (&printer->words, "exit status %u", result->code); break;
+    case ENDING_EXITED: buf_printf (&printer->words, "exited with status %u", result->code); break;
     case ENDING_SIGNALLED: buf_printf (&printer->words, "signal %u", result->code); break;
     default: buf_puts (&printer->words, names_of (&ending_names, result->ending));
     }
@@ -235,9 +236,7 @@ static void tell_group (struct printer *printer, const struct board_group *group
     board_fold (printer->board, group->hosts.items, group->hosts.n, &printer->words);
     buf_printf (&printer->words, " %s: ", names_of (&outcome_names, group->outcome));
     buf_text (&printer->words, group->cause);
-    buf_printf (&printer->words, " [%s%s", names_of (&owner_names, group->owner), group->signature.len ? ", " : "");
-    buf_text (&printer->words, group->signature);
-    buf_byte (&printer->words, ']');
+    failure_put_owner (&printer->words, group->owner, group->signature);
     if (group->next.len) {
         buf_puts (&printer->words, "; next: ");
         buf_text (&printer->words, group->next);

@@ -23,11 +23,11 @@ static void announce_parts (struct printer *printer, const struct fact *fact)
     uint64_t part_ms = board_part_most_ms (board);
     char each[DURATION_TEXT_BYTES], all[DURATION_TEXT_BYTES];
     buf_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
-    buf_printf (&printer->words,
-                ": no host says why; parts of the slice are run by themselves to find it: at most %u, each "
-                "given %s: %s in all at most; ctrl-c ends that and keeps the failure, splits: false in the profile "
-                "leaves it out",
-                most_n, duration_print (part_ms, each), duration_print (most_n * part_ms, all));
+    buf_printf (
+        &printer->words,
+        ": no host reports a cause; parts of the slice are run by themselves to find it: at most %u, each given %s: %s "
+        "in all at most; ctrl-c ends that and keeps the failure, splits: false in the profile leaves it out",
+        most_n, duration_print (part_ms, each), duration_print (most_n * part_ms, all));
     plain_say (printer, fact->at_ms);
 }
 

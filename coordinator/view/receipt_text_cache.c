@@ -73,7 +73,7 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
         if (n == 0)
             continue;
         buf_printf (out, "%s%s on ", first ? "         programs are kept from writing it by " : "; ",
-                    level == ENFORCEMENT_COOPERATIVE ? "nothing but manners (cooperative)"
+                    level == ENFORCEMENT_COOPERATIVE ? "convention only (cooperative)"
                                                      : names_of (&enforcement_names, level));
         hostset_fold (names, n, out);
         first = false;

@@ -181,7 +181,7 @@ static const char *cache_phase (struct text phase)
         { "lease", " to be granted the cache" },
         { "cache", " to prepare the cache" },
         { "confine", " to try what its sandbox refuses" },
-        { "audit", " to look over the cache" },
+        { "audit", " to audit the cache" },
         { "seal", " to seal the cache" },
     };
     for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)

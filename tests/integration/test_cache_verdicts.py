@@ -70,7 +70,7 @@ class Verdicts(lab.LabTest):
         for host in ("h0", "h1"):
             outcome, _, cause = self.verdict(receipt, host)
             self.assertEqual("failed", outcome)
-            self.assertIn("jit_doubled was found and could not be loaded: error: Error -5 while decompressing", cause)
+            self.assertIn("jit_doubled was found but could not be loaded: error: Error -5 while decompressing", cause)
             self.assertEqual("cache", self.attempt(receipt, host, "planted")["cause"]["owner"])
         self.assertEqual("torn", self.verdict(receipt, "h1")[1])
 

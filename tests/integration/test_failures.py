@@ -50,7 +50,7 @@ class Failing(lab.LabTest):
 
 class Canaries(Failing):
     def test_an_exit_status_is_told_with_its_phase(self):
-        self.fails(self.lab.rung("exits", "exit3.py"), "failed", "unknown", "exit status 3 in phase run")
+        self.fails(self.lab.rung("exits", "exit3.py"), "failed", "unknown", "exited with status 3 in phase run")
 
     def test_a_hang_is_killed_at_its_limit_though_it_ignores_signals(self):
         rung = self.lab.rung("hangs", "hang.py", timeout="2s", args={"phase": "compile"})
@@ -92,7 +92,7 @@ class Canaries(Failing):
                 self.assertTrue(attempt["bad_line"] and attempt["bad_line"] in attempt["cause"]["text"], attempt)
 
     def test_a_silent_exit_0_is_not_a_pass(self):
-        self.fails(self.lab.rung("silent", "silent_exit0.py"), "failed", "program", "never said that it was done")
+        self.fails(self.lab.rung("silent", "silent_exit0.py"), "failed", "program", "never reported that it was done")
 
     def test_another_nonce_is_not_a_pass(self):
         self.fails(self.lab.rung("replays", "wrong_nonce.py", backend="any"), "failed", "program",
@@ -101,7 +101,7 @@ class Canaries(Failing):
     def test_what_is_said_after_done_or_failure_is_not_a_pass(self):
         for lines, layer, words in (("canary.done()\n    canary.fact('late', '1')", "program", "sent after done, which has to be the last line"),
                                     ("canary.failure('device', 'the chip is busy')\n    canary.failed = False", "device",
-                                     "the chip is busy (said failure, and ended with status 0)")):
+                                     "the chip is busy (reported a failure, but exited with status 0)")):
             with self.subTest(words):
                 self.lab.write("says.py", f"import sliceup_canary\n\n\ndef body(canary):\n    {lines}\n\n\nsliceup_canary.run(body)\n")
                 rung = {"id": "says", "canary": str(self.lab.files / "says.py"), "timeout": "30s", "backend": "any"}
@@ -111,7 +111,7 @@ class Canaries(Failing):
                 self.assertIn(words, cause["text"])
 
     def test_printing_pass_is_not_a_pass(self):
-        self.fails(self.lab.rung("boasts", "pass_text.py"), "failed", "unknown", "exit status 1 in phase PASS")
+        self.fails(self.lab.rung("boasts", "pass_text.py"), "failed", "unknown", "exited with status 1 in phase PASS")
 
     def test_escapes_in_what_it_says_change_nothing(self):
         ended = self.climb([self.lab.rung("paints", "escape.py")])
@@ -203,9 +203,9 @@ class Slices(Failing):
                 receipt = self.lab.receipt()
                 outcomes = [self.attempt(receipt, f"h{i}", "together")["outcome"] for i in range(4)]
                 self.assertEqual(["cascade", "cascade", "failed", "cascade"], outcomes)
-                self.assertEqual("fell because h2 did", self.attempt(receipt, "h0", "together")["cause"]["text"])
+                self.assertEqual("aborted because h2 failed", self.attempt(receipt, "h0", "together")["cause"]["text"])
                 self.assertEqual({"failed": "h2", "cascade": "h[0-1,3]"}, receipt["ladder"][0]["hosts_by_outcome"])
-                self.sentence(receipt, ended, "h2 failed: exit status 1 in phase ")
+                self.sentence(receipt, ended, "h2 failed: exited with status 1 in phase ")
                 self.assertNotIn("cascade", receipt["headers"][0]["sentence"])
 
     def test_the_next_run_works(self):
@@ -232,7 +232,7 @@ class Slices(Failing):
                           "six": "not-reached"}, by_rung)
         cause = self.attempt(receipt, "h2", "four")["cause"]
         self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
-        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exit status 1 in phase run [host, disk-full]",
+        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exited with status 1 in phase run [host, disk-full]",
                       "Free space")
         self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},
                          {name: (receipt["frontier"][name]["rung"], receipt["frontier"][name]["hosts"])
@@ -291,7 +291,7 @@ class Liars(Failing):
     def test_who_came_to_the_end_beside_one_that_fell_has_not_passed_what_is_not_proved(self):
         receipt = self.reduced("falls_in_slice.py", "devices", ["cascade", "cascade", "failed", "cascade"], host="h2", when="end")
         self.assertEqual([("unproved", ["h2"])], [(item["proof"], item["missing"]) for item in receipt["reductions"]])
-        self.sentence(receipt, self.ended, "h2 failed: exit status 1 in phase run")
+        self.sentence(receipt, self.ended, "h2 failed: exited with status 1 in phase run")
         self.assertEqual("metric devices is not proved, because h2 did not pass", self.attempt(receipt, "h3", "metric")["cause"]["text"])
 
     def test_many_values_are_judged_by_the_last_and_what_went_before_is_told(self):

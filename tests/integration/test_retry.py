@@ -94,7 +94,7 @@ class Retry(lab.LabTest):
                  for host in receipt["hosts"]}
         self.assertEqual(["h1"], [host for host, rung in first.items() if rung["outcome"] == "failed"])
         self.assertEqual(7, sum(rung["outcome"] == "cascade" for rung in first.values()), first)
-        self.assertEqual({"fell because h1 did"}, {r["cause"]["text"] for h, r in first.items() if h != "h1"})
+        self.assertEqual({"aborted because h1 failed"}, {r["cause"]["text"] for h, r in first.items() if h != "h1"})
 
     def test_a_coordinator_that_dies_while_it_waits_neither_loses_nor_doubles_the_budget(self):
         run = self.lab.start("run", self.slice(limits={"retry_wait": "4s"}))

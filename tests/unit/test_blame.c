@@ -99,7 +99,7 @@ static void expect_only (struct slice *slice, uint32_t initiator)
                       initiator);
     uint32_t other = initiator == 0;
     char sentence[64];
-    snprintf (sentence, sizeof sentence, "fell because h%u did", initiator);
+    snprintf (sentence, sizeof sentence, "aborted because h%u failed", initiator);
     assert_true (text_is (slice->verdicts[other].cause, sentence));
     assert_false (slice->verdicts[other].transient);
 }
@@ -148,7 +148,7 @@ static void one_that_was_stopped_and_is_named_by_several_is_the_cause (void **st
     slice.parts[2] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     expect_only (&slice, 2);
     assert_int_equal (slice.verdicts[2].owner, OWNER_UNKNOWN);
-    assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the others name it"), NULL));
+    assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the other hosts name it"), NULL));
     assert_true (slice.verdicts[2].next.len > 0);
     slice_close (&slice);
 }
@@ -224,7 +224,7 @@ static void who_passed_is_not_accused_by_the_others (void **state)
     blame (&slice);
     assert_int_equal (slice.verdicts[6].outcome, OUTCOME_PASSED);
     assert_int_equal (slice.verdicts[6].cause.len, 0);
-    assert_true (text_is (slice.verdicts[1].cause, "fell because h0 did"));
+    assert_true (text_is (slice.verdicts[1].cause, "aborted because h0 failed"));
     slice_close (&slice);
 }
 
@@ -250,7 +250,7 @@ static void of_two_the_one_that_is_left_is_believed (void **state)
     read_part (&slice, 1, &hosts[1]);
     blame_slice (&slice.plan, hosts, 2, &slice.arena);
     assert_int_equal (slice.verdicts[0].outcome, OUTCOME_CASCADE);
-    assert_true (text_is (slice.verdicts[0].cause, "fell because h1 did"));
+    assert_true (text_is (slice.verdicts[0].cause, "aborted because h1 failed"));
     assert_int_not_equal (slice.verdicts[1].outcome, OUTCOME_CASCADE);
     slice_close (&slice);
 }

@@ -29,7 +29,7 @@ static void verdicts_with_the_same_cause_fold (void **state)
     struct show show;
     struct verdict verdicts[] = {
         { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
-        { .host = 2, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 2, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer failed") },
         { .host = 3, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
     };
     show_gathered (&show, 4);

@@ -71,7 +71,7 @@ static void no_token_is_asked_for_before_the_root_was_looked_over (void **state)
     bench_open (&bench, CACHE_SINGLE_WRITER);
     assert_string_equal (bench.awaited, "the catalogue of the cache");
     found (&bench, NULL);
-    assert_string_equal (bench.awaited, "the cache root to be looked over");
+    assert_string_equal (bench.awaited, "the audit of the cache root");
     assert_int_equal (count_effects (&bench, FX_TOKEN), 0);
     audited (&bench, NULL);
     assert_int_equal (count_effects (&bench, FX_TOKEN), 1);

@@ -43,7 +43,7 @@ static void fill_host (struct story *story, uint32_t i)
                                .attempt = 1,
                                .outcome = OUTCOME_CASCADE,
                                .phase = TEXT_LIT ("run"),
-                               .cause = { .owner = OWNER_PEER, .text = TEXT_LIT ("fell because v6e-3 did") } };
+                               .cause = { .owner = OWNER_PEER, .text = TEXT_LIT ("aborted because v6e-3 failed") } };
     *host = (struct host_receipt){ .run = story->header.run, .host = story->names[i], .rank = i };
     host->bundle = (var_list){ story->bundle[i], 2 };
     host->facts = (var_list){ story->facts[i], 2 };
@@ -364,7 +364,7 @@ static void a_person_reads_the_fault_first (void **state)
     expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device, "
                   "recognised as vfio-busy\n");
     expect (text, "    printed: open(/dev/vfio/0): Device or resource busy\n");
-    expect (text, "  v6e-[0-2,4-7]  fell with it (cascade)\n");
+    expect (text, "  v6e-[0-2,4-7]  aborted with it (cascade)\n");
     expect (text, "1. which frontend owned the path?");
     assert_false (text_find (text, TEXT_LIT ("\x1b"), NULL)); /* nothing that a host said drives the terminal */
 }
@@ -384,7 +384,7 @@ static void who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung (void **
     story->hosts[5].rungs.n = 0;
     explain (story);
     assert_true (
-        says (story, "end", text_format (&story->arena, "never came to rung %.*s", TEXT_ARG (story->told.rung)).ptr));
+        says (story, "end", text_format (&story->arena, "did not reach rung %.*s", TEXT_ARG (story->told.rung)).ptr));
     for (uint32_t i = 0; i < HOSTS; i++)
         story->hosts[i].rungs.n = 0;
     explain (story);
@@ -422,7 +422,7 @@ static void an_unknown_failure_blames_nobody (void **state)
     story->attempts[3][1].cause.owner = OWNER_UNKNOWN;
     story->attempts[3][1].cause.signature = (struct text){ 0 };
     explain (story);
-    expect (printed (story, false), "owner: unknown (no known text: nobody is blamed by guessing)");
+    expect (printed (story, false), "owner: unknown (no known error matched)");
     expect (printed (story, true), "\"recognised\": false");
 }
 

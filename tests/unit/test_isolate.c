@@ -470,10 +470,11 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the others"),
                                          .suspects = { suspects, 1 } };
     struct verdict first = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("still in phase run") };
-    struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("fell because h0 did") }, after;
+    struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because h0 failed") },
+                   after;
     rule (&named, OUTCOME_TIMED_OUT, &first, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
-    assert_true (text_is (after.cause, "fell because h2 did"));
+    assert_true (text_is (after.cause, "aborted because h2 failed"));
     rule (&named, OUTCOME_TIMED_OUT, &other, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
     assert_true (text_is (after.cause, "fails also without the others"));
@@ -486,13 +487,14 @@ static void without_suspects_verdicts_stay_and_say_what_was_tried (void **state)
     struct arena arena = { 0 };
     struct fact_suspects_named named = { .why = TEXT_LIT ("no host stands out") };
     struct verdict first = { .host = 0, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("exit status 1") };
-    struct verdict other = { .host = 1, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("fell because h0 did") }, after;
+    struct verdict other = { .host = 1, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because h0 failed") },
+                   after;
     rule (&named, OUTCOME_FAILED, &first, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_FAILED);
     assert_true (text_is (after.cause, "exit status 1; no host stands out"));
     rule (&named, OUTCOME_FAILED, &other, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_CASCADE);
-    assert_true (text_is (after.cause, "fell because h0 did"));
+    assert_true (text_is (after.cause, "aborted because h0 failed"));
     arena_release (&arena);
 }
 

@@ -203,9 +203,8 @@ static void an_epoch_that_is_not_here_is_told_by_any_message (void **state)
     all_join (bench);
     struct msg beat = { .kind = MSG_HEARTBEAT };
     tell (bench, 0, &beat, 2);
-    expect_doubt (bench,
-                  "host0 obeys the coordinator of epoch 2, and the last one here is of epoch 1: the run was gone on "
-                  "with from another copy of its folder");
+    expect_doubt (bench, "host0 obeys the coordinator of epoch 2, and the last one here is of epoch 1: the run was "
+                         "continued from another copy of its folder");
 }
 
 /* The same epoch of another history: here the host never joined in it. */

@@ -93,7 +93,7 @@ static void how_it_ended_decides (void **state)
         enum outcome outcome;
         const char *words;
     } cases[] = {
-        { ENDING_EXITED, 3, OUTCOME_FAILED, "exit status 3" },
+        { ENDING_EXITED, 3, OUTCOME_FAILED, "exited with status 3" },
         { ENDING_SIGNALLED, SIGSEGV, OUTCOME_FAILED, "signal 11" },
         { ENDING_SIGNALLED, SIGKILL, OUTCOME_FAILED, "signal 9" },
         { ENDING_TIMEOUT, 0, OUTCOME_TIMED_OUT, "still in phase run after 1 min" },
@@ -122,7 +122,7 @@ static void silence_and_exit_0_is_no_evidence (void **state)
     bench_make (&bench, TINY, PASS_ONCE);
     bench.result.done = false;
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
-    assert_true (cause_has (&bench, "never said that it was done"));
+    assert_true (cause_has (&bench, "never reported that it was done"));
     arena_release (&bench.arena);
 }
 
@@ -135,7 +135,7 @@ static void who_says_failure_fails_whatever_else_it_says (void **state)
     bench.result.failure = TEXT_LIT ("the chip is busy");
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     assert_int_equal (bench.verdict.owner, OWNER_DEVICE);
-    assert_true (cause_has (&bench, "the chip is busy (said failure, and ended with status 0)"));
+    assert_true (cause_has (&bench, "the chip is busy (reported a failure, but exited with status 0)"));
     arena_release (&bench.arena);
 }
 
@@ -151,8 +151,8 @@ static void a_broken_rule_is_the_cause_when_nobody_knows_a_better_one (void **st
     } cases[] = {
         { 0, true, "", OWNER_PROGRAM, "broke the canary protocol with 2 lines: done: said after failure: {}" },
         { 0, false, "", OWNER_PROGRAM, "broke the canary protocol with 2 lines" },
-        { 1, false, "", OWNER_PROGRAM, "exit status 1; broke the canary protocol with 2 lines" },
-        { 1, false, "No space left on device", OWNER_HOST, "exit status 1 in phase run" },
+        { 1, false, "", OWNER_PROGRAM, "exited with status 1; broke the canary protocol with 2 lines" },
+        { 1, false, "No space left on device", OWNER_HOST, "exited with status 1 in phase run" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct bench bench;

@@ -250,7 +250,7 @@ static void a_cascade_is_not_the_cause (void **state)
 {
     struct story *story = *state;
     struct verdict verdicts[] = {
-        { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("fell because h1 did") },
+        { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("aborted because h1 failed") },
         { .host = 1,
           .outcome = OUTCOME_FAILED,
           .owner = OWNER_PROGRAM,

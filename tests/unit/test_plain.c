@@ -87,18 +87,18 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
           .owner = OWNER_HOST,
           .cause = TEXT_LIT ("no space"),
           .next = TEXT_LIT ("free some") },
-        { .host = 3, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer failed") },
     };
     show_began (&show, ALL, PASS_RESTORED, 2, 4);
     show_ended (&show, 2, ENDING_EXITED, 3);
     show_ended (&show, 3, ENDING_SIGNALLED, 15);
     show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 2);
-    assert_lines (&show, "[     0.2 s] all restored attempt 2 began on host[0-3] (4 hosts)\n"
-                         "[     0.2 s] all restored ended on host2: exit status 3 in phase run\n"
-                         "[     0.2 s] all restored ended on host3: signal 15 in phase run\n"
-                         "[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n"
-                         "[     0.2 s]   host2 failed: no space [host]; next: free some\n"
-                         "[     0.2 s]   host3 cascade: a peer fell [peer]\n");
+    assert_lines (
+        &show,
+        "[     0.2 s] all restored attempt 2 began on host[0-3] (4 hosts)\n[     0.2 s] all restored ended "
+        "on host2: exited with status 3 in phase run\n[     0.2 s] all restored ended on host3: signal 15 in phase "
+        "run\n[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n[     0.2 s]   host2 "
+        "failed: no space [host]; next: free some\n[     0.2 s]   host3 cascade: a peer failed [peer]\n");
     show_release (&show);
 }
 

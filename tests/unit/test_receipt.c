@@ -599,8 +599,8 @@ static void enforcement_is_that_of_the_latest_rung_with_a_cache (void **state)
     assert_true (text_is (names[0], "h0"));
     assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_COOPERATIVE, names), 1);
     assert_true (text_is (names[0], "h1"));
-    assert_true (text_has (
-        &receipt, "kept from writing it by namespace+landlock on h0; nothing but manners (cooperative) on h1\n"));
+    assert_true (
+        text_has (&receipt, "kept from writing it by namespace+landlock on h0; convention only (cooperative) on h1\n"));
     assert_true (text_has (&receipt, "ways to write that were open on h1: remount\n"));
     const struct rung_receipt *rung = &receipt.hosts.items[0].rungs.items[1];
     assert_true (text_is (rung->cache_view.mount, "nfs4 rw s:/c") && rung->findings.n == 1);

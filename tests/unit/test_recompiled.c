@@ -134,7 +134,7 @@ static void keys_without_parts_differ_in_what_was_not_told (void **state)
     bench_make (&bench, 1, 0);
     add (&bench, count, KEY_MISSED)->parts.n = 0;
     says (&bench, &plain, 1, RECOMPILE_KEY_DIFFERS,
-          AGAIN SQUARES "'s key differs from the writer's in something that was not told");
+          AGAIN SQUARES "'s key differs from the writer's in something that was not reported");
 }
 
 static void a_program_that_no_writer_compiled_has_no_entry (void **state)
@@ -150,9 +150,9 @@ static void a_program_that_no_writer_compiled_has_no_entry (void **state)
     for (uint32_t i = 0; i < RESULT_KEYS_MAX; i++)
         many[i] = plain;
     says (&bench, many, RESULT_KEYS_MAX, RECOMPILE_ENTRY_MISSING,
-          "compiled 1 of 3 programs again: entry missing: no writer told of jit_x");
+          "compiled 1 of 3 programs again: entry missing: no writer reported jit_x");
     says (&bench, NULL, 0, RECOMPILE_UNKNOWN,
-          "compiled 1 of 3 programs again: jit_x was not found, and the writer told no keys");
+          "compiled 1 of 3 programs again: jit_x was not found, and the writer reported no keys");
 }
 
 static void what_the_writer_did_with_the_very_key_is_told (void **state)
@@ -163,13 +163,13 @@ static void what_the_writer_did_with_the_very_key_is_told (void **state)
         const char *sentence;
     } rows[] = {
         { KEY_WRITTEN, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer has left jit_sum_of_squares's, and it was not found here" },
+          AGAIN "entry missing: the writer has left jit_sum_of_squares's, but it was not found here" },
         { KEY_HIT, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer has left jit_sum_of_squares's, and it was not found here" },
+          AGAIN "entry missing: the writer has left jit_sum_of_squares's, but it was not found here" },
         { KEY_BELOW_THRESHOLD, RECOMPILE_BELOW_THRESHOLD,
           AGAIN SQUARES " is below the write threshold: its writer compiled it and did not keep it" },
         { KEY_UNWRITTEN, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer compiled " SQUARES " and did not put it in: disk full" },
+          AGAIN "entry missing: the writer compiled " SQUARES " but did not store it: disk full" },
     };
     (void) state;
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
@@ -206,7 +206,7 @@ static void an_entry_that_could_not_be_loaded_comes_first (void **state)
     add (&bench, count, KEY_MISSED)->program = TEXT_LIT ("jit_x");
     add (&bench, plain, KEY_UNREADABLE)->why = TEXT_LIT (TRUNCATED);
     says (&bench, &plain, 1, RECOMPILE_UNREADABLE,
-          SQUARES " was found and could not be loaded: " TRUNCATED "; and 1 more");
+          SQUARES " was found but could not be loaded: " TRUNCATED "; and 1 more");
 }
 
 static void a_cache_that_nobody_asked_is_named (void **state)
@@ -235,10 +235,12 @@ static void without_keys_the_counters_alone_decide (void **state)
     struct bench bench;
     (void) state;
     bench_make (&bench, 3, 1);
-    says (&bench, &plain, 1, RECOMPILE_UNKNOWN, "compiled 2 of 3 programs again; which ones, and why, was not told");
+    says (&bench, &plain, 1, RECOMPILE_UNKNOWN,
+          "compiled 2 of 3 programs again; which ones, and why, was not reported");
     bench.reader.counters.n = 2; /* without cache_requests */
     bench.counters[1].value = 0;
-    says (&bench, &plain, 1, RECOMPILE_UNKNOWN, "compiled 3 of 3 programs again; which ones, and why, was not told");
+    says (&bench, &plain, 1, RECOMPILE_UNKNOWN,
+          "compiled 3 of 3 programs again; which ones, and why, was not reported");
     bench.reader.counters.n = 1;
     says (&bench, &plain, 1, RECOMPILE_UNKNOWN, "it did not report its compile counters");
     bench_make (&bench, 3, 3);

@@ -202,14 +202,13 @@ static void parts_of_the_slice_do_not_change_how_the_rung_stands (void **state)
     for (uint32_t i = 0; i < pass->groups.n; i++) {
         bool suspect = pass->groups.items[i].hosts.items[0] == 3;
         assert_true (text_is (pass->groups.items[i].cause,
-                              suspect ? "fails also without the others" : "fell because host3 did"));
+                              suspect ? "fails also without the others" : "aborted because host3 failed"));
     }
     assert_status (&both, "\"suspects\": \"host3\"");
-    assert_has (&both.show.lines,
-                "all: no host says why; parts of the slice are run by themselves to find it: at most 8, each given "
-                "1 min: 8 min in all at most; ctrl-c ends that");
+    assert_has (&both.show.lines, "all: no host reports a cause; parts of the slice are run by themselves to find it: "
+                                  "at most 8, each given 1 min: 8 min in all at most; ctrl-c ends that");
     assert_status (&both, "\"passes_most\": 8");
-    assert_int_equal (count_lines (&both.show.lines, "no host says why"), 1);
+    assert_int_equal (count_lines (&both.show.lines, "no host reports a cause"), 1);
     assert_has (&both.show.lines, "all part 1: works by itself (1 s)");
     assert_has (&both.show.lines, "all part 2: fails by itself (1 s)");
     assert_has (&both.show.lines, "all isolated: host3 fails also without the others");
@@ -260,7 +259,7 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     receipt_text (&receipt, &out);
     assert_has (&out, "in parts works          host[0-1]  (1 s)\n");
     assert_has (&out, "in parts fails          host[2-3]  (1 s)\n");
-    assert_has (&out, "fell because host3 did");
+    assert_has (&out, "aborted because host3 failed");
     buf_release (&out);
     both_close (&both);
 }

@@ -29,13 +29,13 @@ static void what_no_host_of_the_run_has_to_do_is_waited_for_by_name (void **stat
     (void) state;
     struct show show;
     struct fact awaited = { .kind = FACT_CACHE_AWAITED };
-    awaited.of.cache_awaited.what = TEXT_LIT ("the cache root to be looked over");
+    awaited.of.cache_awaited.what = TEXT_LIT ("the audit of the cache root");
     show_gathered (&show, 2);
     show.at_ms = 1000;
     show_fact (&show, awaited);
     show.at_ms = 4000;
     show_fact (&show, awaited);
-    assert_waiting (&show, "waiting for the cache root to be looked over (3 s)\n");
+    assert_waiting (&show, "waiting for the audit of the cache root (3 s)\n");
     awaited.of.cache_awaited.what = (struct text){ 0 };
     show_fact (&show, awaited);
     assert_waiting (&show, "");
@@ -66,7 +66,7 @@ static void what_a_worker_does_with_the_cache_has_words (void **state)
         { "lease", "waiting for host0 to be granted the cache (2 s of 30 s)\n" },
         { "cache", "waiting for host0 to prepare the cache (2 s of 30 s)\n" },
         { "confine", "waiting for host0 to try what its sandbox refuses (2 s of 30 s)\n" },
-        { "audit", "waiting for host0 to look over the cache (2 s of 30 s)\n" },
+        { "audit", "waiting for host0 to audit the cache (2 s of 30 s)\n" },
         { "seal", "waiting for host0 to seal the cache (2 s of 30 s)\n" },
         { "sealing", "waiting for host0 in phase sealing (2 s of 30 s)\n" },
     };

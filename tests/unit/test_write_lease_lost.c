@@ -101,7 +101,7 @@ static void of_three_storages_none_is_called_that_of_most_hosts (void **state)
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[i];
         assert_int_equal (verdict->outcome, OUTCOME_BLOCKED);
-        assert_true (text_find (verdict->cause, TEXT_LIT ("and no storage is that of most hosts"), NULL));
+        assert_true (text_find (verdict->cause, TEXT_LIT ("and no storage is that of a majority"), NULL));
         assert_false (text_find (verdict->cause, TEXT_LIT ("that of most hosts is"), NULL));
     }
     bench_close (&bench);
