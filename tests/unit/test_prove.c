@@ -136,7 +136,7 @@ static void who_ended_well_beside_one_that_failed_has_not_passed (void **state)
     bench_open (&bench);
     end (&bench, 2, ENDING_EXITED, 3, "something odd");
     others_end_well (&bench, 2);
-    stands (&bench, 2, OUTCOME_FAILED, "exit status 3");
+    stands (&bench, 2, OUTCOME_FAILED, "exited with status 3");
     others_stand (&bench, 2, OUTCOME_CASCADE, "metric loss is not proved, because host2 did not pass");
     assert_int_equal (ended (&bench)->outcome, OUTCOME_FAILED);
     const struct fact_metric_judged *loss = judged (&bench, "loss");
@@ -160,7 +160,7 @@ static void who_was_stopped_for_another_lacks_it_and_is_not_at_fault (void **sta
     end_well (&bench, 1, NULL);
     end (&bench, 2, ENDING_EXITED, 3, "something odd");
     end (&bench, 3, ENDING_CANCELLED, 0, "");
-    stands (&bench, 2, OUTCOME_FAILED, "exit status 3");
+    stands (&bench, 2, OUTCOME_FAILED, "exited with status 3");
     stands (&bench, 3, OUTCOME_CASCADE, "host2");
     const struct fact_metric_judged *loss = judged (&bench, "loss");
     assert_int_equal (loss->missing.n, 2);
@@ -213,7 +213,7 @@ static void where_nobody_came_to_the_end_nothing_is_judged (void **state)
     for (uint32_t host = 0; host < HOSTS; host++)
         end (&bench, host, ENDING_EXITED, 3, "No space left on device");
     assert_null (judged (&bench, "loss"));
-    others_stand (&bench, HOSTS, OUTCOME_FAILED, "exit status 3");
+    others_stand (&bench, HOSTS, OUTCOME_FAILED, "exited with status 3");
     bench_close (&bench);
 }
 
@@ -226,7 +226,7 @@ static void a_worker_that_was_lost_is_named_too (void **state)
     end_well (&bench, 1, NULL);
     end_well (&bench, 3, NULL);
     lose (&bench, 2);
-    stands (&bench, 0, OUTCOME_FAILED, "exit status 3");
+    stands (&bench, 0, OUTCOME_FAILED, "exited with status 3");
     stands (&bench, 1, OUTCOME_CASCADE, "because host[0,2] did not pass");
     stands (&bench, 3, OUTCOME_CASCADE, "because host[0,2] did not pass");
     assert_true (verdict_on (&bench, 2) && verdict_on (&bench, 2)->outcome != OUTCOME_CASCADE);
@@ -393,7 +393,7 @@ static void a_coordinator_that_takes_over_comes_to_the_same_verdicts (void **sta
         others_end_well (&bench, 2);
         die_after (&bench, moments[i]);
         tick_at (&bench, bench.now_ms + 10);
-        stands (&bench, 2, OUTCOME_FAILED, "exit status 3");
+        stands (&bench, 2, OUTCOME_FAILED, "exited with status 3");
         others_stand (&bench, 2, OUTCOME_CASCADE, "metric loss is not proved, because host2 did not pass");
         assert_int_equal (count (&bench, FACT_PASS_ENDED), 1);
         bench_close (&bench);

@@ -268,8 +268,8 @@ static void names_leave_room_for_what_is_said (void **state)
             end_all (&bench, ENDING_EXITED, 1, "No space left on device");
         struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
         assert_true (text_find (sentence, TEXT_LIT (" 4 hosts, pppp"), NULL));
-        assert_true (
-            text_find (sentence, passes ? TEXT_LIT ("sss... in ") : TEXT_LIT ("sss... failed: exit status 1"), NULL));
+        assert_true (text_find (
+            sentence, passes ? TEXT_LIT ("sss... in ") : TEXT_LIT ("sss... failed: exited with status 1"), NULL));
         bench_close (&bench);
     }
 }

@@ -186,7 +186,7 @@ class Session:
         """Reports what is known of cache keys; raises a better error when the cache is the cause."""
         entry = self.keys.failed(error)
         if entry is not None:
-            did = "was found and could not be loaded" if entry.state == "unreadable" else "could not be written"
+            did = "was found but could not be loaded" if entry.state == "unreadable" else "could not be written"
             raise Failure("cache", f"{entry.program} {did}: {entry.why}") from error
 
 
