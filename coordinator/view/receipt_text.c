@@ -6,6 +6,7 @@
 #include "common/base/duration.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/view/drift_brief.h"
 #include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/reduction_text.h"
@@ -151,8 +152,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
         return;
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
-    buf_printf (out, "  [%s%s%.*s]", names_of (&owner_names, rung->cause.owner), rung->cause.signature.len ? ", " : "",
-                TEXT_ARG (rung->cause.signature));
+    failure_put_owner (out, rung->cause.owner, rung->cause.signature);
     add_sighting (rung, out);
     add_bad_line (rung, out);
     if (rung->cause.next.len) {

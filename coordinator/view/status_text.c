@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/view/grid.h"
 #include "coordinator/view/size.h"
 
@@ -44,9 +45,9 @@ static void add_group (const struct board *board, const struct board_group *grou
     line_paint (&line, PAINT_NONE);
     line_puts (&line, ": ");
     line_text (&line, group->cause);
-    line_printf (&line, " [%s%s", names_of (&owner_names, group->owner), group->signature.len ? ", " : "");
-    line_text (&line, group->signature);
-    line_puts (&line, "]");
+    buf_clear (&names);
+    failure_put_owner (&names, group->owner, group->signature);
+    line_text (&line, buf_as_text (&names));
     if (group->next.len) {
         line_puts (&line, "; next: ");
         line_text (&line, group->next);
