@@ -32,7 +32,7 @@ static void read_root (struct draft *draft, const struct value *root)
             root->given ? "with a relative cache.root" : "without cache.root");
         return;
     }
-    struct text full = draft_path (draft, root);
+    struct text full = draft_read_path (draft, root);
     plan->root = plain_path (draft, full);
     if (full.len > 0 && plan->root.len == 0)
         problem_at (draft->problems, root->node, "the cache root %s, expected a folder below /",

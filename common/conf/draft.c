@@ -88,7 +88,7 @@ struct text draft_base (const struct draft *draft)
     return directory.len > 0 ? directory : text_of (draft->options->home);
 }
 
-struct text draft_path (struct draft *draft, const struct value *path)
+struct text draft_read_path (struct draft *draft, const struct value *path)
 {
     struct text full = path->text;
     if (!path->good)

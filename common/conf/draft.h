@@ -84,7 +84,7 @@ const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, cons
 /* Below which relative paths of the hosts lie: SLICEUP_HOME here, `start.directory` elsewhere. */
 struct text draft_base (const struct draft *draft);
 /* `path` as it is when absolute, else below draft_base; empty: too long or leaves it with "..", reported. */
-struct text draft_path (struct draft *draft, const struct value *path);
+struct text draft_read_path (struct draft *draft, const struct value *path);
 /* A path of this machine with its "~/" put in; empty: reported at `node`. */
 struct text draft_own_path (struct draft *draft, const struct yaml_node *node, struct text path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */

@@ -46,7 +46,7 @@ static void add_map (struct host_list *list, const struct yaml_node *node)
         return;
     struct plan_host made = { .name = host[HOST_NAME].text, .address = host[HOST_ADDRESS].text };
     if (host[HOST_ENV_DIR].given)
-        made.env_dir = draft_path (draft, &host[HOST_ENV_DIR]);
+        made.env_dir = draft_read_path (draft, &host[HOST_ENV_DIR]);
     draft_way (draft, &host[HOST_SSH], &made.ssh);
     host_list_add (list, node, made);
 }

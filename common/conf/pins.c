@@ -21,7 +21,7 @@ static void set_env_dir (struct draft *draft)
     struct pins *pins = &draft->plan.pins;
     struct text base = draft_base (draft);
     if (draft->slice[SLICE_ENV_DIR].given)
-        pins->env_dir = draft_path (draft, &draft->slice[SLICE_ENV_DIR]);
+        pins->env_dir = draft_read_path (draft, &draft->slice[SLICE_ENV_DIR]);
     else
         pins->env_dir = text_format (draft->arena, "%.*s/envs/%.*s", TEXT_ARG (base), ENV_DIR_DIGITS,
                                      pins->file.sha256.ptr);

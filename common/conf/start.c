@@ -41,7 +41,7 @@ static void read_start (struct draft *draft)
     if (!draft_is_elsewhere (draft) ||
         section_read_optional (&start_section, &draft->slice[SLICE_START], start, draft->problems) != 0)
         return;
-    plan->directory = draft_path (draft, &start[START_DIRECTORY]);
+    plan->directory = draft_read_path (draft, &start[START_DIRECTORY]);
     for (int i = START_DEADLINE; i <= START_OUTLIVE; i++)
         draft_fits (draft, &start_section.keys[i], &start[i], carried);
     if (draft->plan.launcher == LAUNCHER_JOIN)

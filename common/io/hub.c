@@ -279,7 +279,7 @@ bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, stru
     return false;
 }
 
-bool hub_frames_left (const struct hub *hub, enum link_channel which)
+bool hub_has_frames (const struct hub *hub, enum link_channel which)
 {
     return hub->channels[which].left;
 }
@@ -320,9 +320,9 @@ bool hub_question (struct hub *hub, struct hub_client *from, struct text *bytes)
     return subscribers_question (hub->subscribers, from, bytes);
 }
 
-bool hub_questions_left (const struct hub *hub)
+bool hub_has_questions (const struct hub *hub)
 {
-    return subscribers_questions_left (hub->subscribers);
+    return subscribers_have_questions (hub->subscribers);
 }
 
 bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes, size_t len)

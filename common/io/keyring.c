@@ -95,7 +95,7 @@ void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *k
     *bucket = slot;
 }
 
-uint32_t keyring_generation (const struct keyring *ring, uint32_t slot)
+uint32_t keyring_slot_version (const struct keyring *ring, uint32_t slot)
 {
     assert (slot < ring->slots_len);
     return ring->slots[slot].generation;

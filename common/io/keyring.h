@@ -13,5 +13,5 @@ struct keyring *keyring_make (uint32_t slots);
 void keyring_free (struct keyring *ring);
 void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *key); /* takes it from another slot */
 bool keyring_find (const struct keyring *ring, const struct curve_key *key, uint32_t *slot);
-uint32_t keyring_generation (const struct keyring *ring, uint32_t slot);
+uint32_t keyring_slot_version (const struct keyring *ring, uint32_t slot);
 #endif

@@ -61,7 +61,7 @@ int hub_fd (const struct hub *hub, enum link_channel channel);
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
 /* After hub_receive said false: it stopped although more may be there, since what came last was of no use. No event
  * follows for that; come back soon. */
-bool hub_frames_left (const struct hub *hub, enum link_channel channel);
+bool hub_has_frames (const struct hub *hub, enum link_channel channel);
 /* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
 /* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
@@ -71,7 +71,7 @@ struct hub_client {
 };
 int hub_events_fd (const struct hub *hub);
 bool hub_question (struct hub *hub, struct hub_client *from, struct text *bytes);
-bool hub_questions_left (const struct hub *hub); /* as hub_frames_left */
+bool hub_has_questions (const struct hub *hub); /* as hub_has_frames */
 /* False: errno EHOSTUNREACH: it is gone; else its queue is full, and it asks again. */
 bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes, size_t len);
 /* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
@@ -94,7 +94,7 @@ struct spoke *spoke_open (const struct spoke_options *options, struct err *err);
 void spoke_close (struct spoke *spoke, uint64_t linger_ms);
 int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
-bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_left */
+bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel); /* as hub_has_frames */
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
 
 #endif

@@ -162,7 +162,7 @@ bool subscribers_question (struct subscribers *subscribers, struct hub_client *f
     return false;
 }
 
-bool subscribers_questions_left (const struct subscribers *subscribers)
+bool subscribers_have_questions (const struct subscribers *subscribers)
 {
     return subscribers->left;
 }

@@ -18,7 +18,7 @@ struct subscribers *subscribers_open (void *context, const struct link_keys *key
 void subscribers_close (struct subscribers *subscribers, uint64_t linger_ms);
 void *subscribers_socket (struct subscribers *subscribers);
 bool subscribers_question (struct subscribers *subscribers, struct hub_client *from, struct text *bytes);
-bool subscribers_questions_left (const struct subscribers *subscribers);
+bool subscribers_have_questions (const struct subscribers *subscribers);
 bool subscribers_answer (struct subscribers *subscribers, const struct hub_client *to, const void *bytes, size_t len);
 void subscribers_publish (struct subscribers *subscribers, const void *bytes, size_t len);
 uint64_t subscribers_dropped (

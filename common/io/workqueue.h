@@ -1,6 +1,6 @@
 /* workqueue.h - work that may wait for a disk, done on a thread of its own so that the loop never does.
  *
- * Errands run one after another in the order given. `work` runs on the task thread and may touch only what it was
+ * Tasks run one after another in the order given. `work` runs on the task thread and may touch only what it was
  * handed; `done` runs on the loop's thread afterwards. */
 #ifndef SLICEUP_COMMON_IO_WORKQUEUE_H
 #define SLICEUP_COMMON_IO_WORKQUEUE_H

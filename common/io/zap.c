@@ -48,11 +48,11 @@ static const char *judge (struct zap *zap, const struct zap_request *request, ch
     if (!zap_request_key (request, &key))
         return "500";
     if (zap_request_domain_is (request, ZAP_WORKERS) && keyring_find (zap->workers, &key, &slot)) {
-        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_generation (zap->workers, slot));
+        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_slot_version (zap->workers, slot));
         return "200";
     }
     if (zap_request_domain_is (request, ZAP_MONITORS) && keyring_find (zap->monitors, &key, &slot)) {
-        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_generation (zap->monitors, slot));
+        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_slot_version (zap->monitors, slot));
         return "200";
     }
     if (memcmp (key.bytes, zap->decoy.bytes, sizeof key.bytes) != 0)
@@ -243,7 +243,7 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
 /* Without the lock: only this thread changes it. */
 uint32_t zap_worker_generation (const struct zap *zap, uint32_t rank)
 {
-    return keyring_generation (zap->workers, rank);
+    return keyring_slot_version (zap->workers, rank);
 }
 
 static bool parse_number (const char **at, char end, uint32_t *out)

@@ -15,10 +15,10 @@ struct gathering {
     uint32_t *keys; /* for sorting: n rows of KEY_FIXED + KEY_A_DIM * dims, each rising */
     uint32_t *order;
     struct sets sets;
-    struct growth *grown;  /* the box that takes others in, per coordinate; n == 0: as in its row */
-    struct lookup *lookup; /* per coordinate */
-    bool *gone;            /* per box: taken in during this pass */
-    uint64_t *hashes;      /* per box: the sum over its coordinates */
+    struct set_builder *grown; /* the box that takes others in, per coordinate; n == 0: as in its row */
+    struct lookup *lookup;     /* per coordinate */
+    bool *gone;                /* per box: taken in during this pass */
+    uint64_t *hashes;          /* per box: the sum over its coordinates */
 };
 enum { KEY_FIXED = 1, KEY_A_DIM = 3 };
 
@@ -96,16 +96,16 @@ static void begin_box (struct gathering *gathering)
 /* Its set in a coordinate; SET_NONE: one that no other box has. */
 static uint32_t set_in_hand (struct gathering *gathering, uint32_t box, uint32_t dim)
 {
-    struct growth *growth = &gathering->grown[dim];
-    return growth->n ? growth_find (growth, &gathering->sets) : set_at (gathering, box, dim);
+    struct set_builder *set_builder = &gathering->grown[dim];
+    return set_builder->n ? set_builder_find (set_builder, &gathering->sets) : set_at (gathering, box, dim);
 }
 
 static void take_in (struct gathering *gathering, uint32_t box, uint32_t other, uint32_t dim)
 {
-    struct growth *growth = &gathering->grown[dim];
-    if (growth->n == 0)
-        growth_begin (growth, &gathering->sets, set_at (gathering, box, dim));
-    growth_add (growth, &gathering->sets, set_at (gathering, other, dim));
+    struct set_builder *set_builder = &gathering->grown[dim];
+    if (set_builder->n == 0)
+        set_builder_begin (set_builder, &gathering->sets, set_at (gathering, box, dim));
+    set_builder_add (set_builder, &gathering->sets, set_at (gathering, other, dim));
     gathering->gone[other] = true;
 }
 
@@ -113,8 +113,8 @@ static void end_box (struct gathering *gathering, uint32_t box)
 {
     uint32_t *row = gathering->next + (size_t) gathering->next_n++ * gathering->dims;
     for (uint32_t dim = 0; dim < gathering->dims; dim++) {
-        struct growth *growth = &gathering->grown[dim];
-        row[dim] = growth->n ? growth_keep (growth, &gathering->sets) : set_at (gathering, box, dim);
+        struct set_builder *set_builder = &gathering->grown[dim];
+        row[dim] = set_builder->n ? set_builder_keep (set_builder, &gathering->sets) : set_at (gathering, box, dim);
     }
 }
 
@@ -378,7 +378,7 @@ void boxes_gather (const struct points *points, struct arena *arena, struct boxe
     for (size_t i = 0; i < cells; i++)
         boxes->sets[i] = gathering.sets.items[gathering.rows[i]].is;
     for (uint32_t dim = 0; dim < gathering.dims; dim++)
-        growth_release (&gathering.grown[dim]);
+        set_builder_release (&gathering.grown[dim]);
     sets_release (&gathering.sets);
     arena_release (&scratch);
 }

@@ -12,10 +12,10 @@ uint64_t hash_mix (uint64_t x)
     return x ^ (x >> 31);
 }
 
-static bool is_set (const struct known_set *set, const struct growth *growth)
+static bool is_set (const struct known_set *set, const struct set_builder *set_builder)
 {
-    return set->hash == growth->hash && set->is.n == growth->n &&
-           memcmp (set->is.ids, growth->ids, growth->n * sizeof *growth->ids) == 0;
+    return set->hash == set_builder->hash && set->is.n == set_builder->n &&
+           memcmp (set->is.ids, set_builder->ids, set_builder->n * sizeof *set_builder->ids) == 0;
 }
 
 static void put (struct sets *sets, uint32_t set)
@@ -68,33 +68,34 @@ void sets_release (struct sets *sets)
     *sets = (struct sets){ 0 };
 }
 
-void growth_release (struct growth *growth)
+void set_builder_release (struct set_builder *set_builder)
 {
-    mem_free (growth->ids);
-    *growth = (struct growth){ 0 };
+    mem_free (set_builder->ids);
+    *set_builder = (struct set_builder){ 0 };
 }
 
-void growth_begin (struct growth *growth, const struct sets *sets, uint32_t set)
+void set_builder_begin (struct set_builder *set_builder, const struct sets *sets, uint32_t set)
 {
-    growth->n = 0;
-    growth->hash = 0;
-    growth_add (growth, sets, set);
-    growth->known = set;
-    growth->sorted = true;
+    set_builder->n = 0;
+    set_builder->hash = 0;
+    set_builder_add (set_builder, sets, set);
+    set_builder->known = set;
+    set_builder->sorted = true;
 }
 
-void growth_add (struct growth *growth, const struct sets *sets, uint32_t set)
+void set_builder_add (struct set_builder *set_builder, const struct sets *sets, uint32_t set)
 {
     const struct value_set *more = &sets->items[set].is;
-    if (growth->capacity - growth->n < more->n) {
-        growth->capacity = 2 * (growth->n + more->n);
-        growth->ids = mem_grow (growth->ids, growth->capacity, sizeof *growth->ids);
+    if (set_builder->capacity - set_builder->n < more->n) {
+        set_builder->capacity = 2 * (set_builder->n + more->n);
+        set_builder->ids = mem_grow (set_builder->ids, set_builder->capacity, sizeof *set_builder->ids);
     }
-    growth->sorted = growth->sorted && (growth->n == 0 || growth->ids[growth->n - 1] < more->ids[0]);
-    memcpy (growth->ids + growth->n, more->ids, more->n * sizeof *growth->ids);
-    growth->n += more->n;
-    growth->hash += sets->items[set].hash;
-    growth->known = SET_NONE;
+    set_builder->sorted = set_builder->sorted &&
+                          (set_builder->n == 0 || set_builder->ids[set_builder->n - 1] < more->ids[0]);
+    memcpy (set_builder->ids + set_builder->n, more->ids, more->n * sizeof *set_builder->ids);
+    set_builder->n += more->n;
+    set_builder->hash += sets->items[set].hash;
+    set_builder->known = SET_NONE;
 }
 
 static int by_number (const void *a, const void *b)
@@ -103,31 +104,31 @@ static int by_number (const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void sort (struct growth *growth)
+static void sort (struct set_builder *set_builder)
 {
-    if (!growth->sorted)
-        qsort (growth->ids, growth->n, sizeof *growth->ids, by_number);
-    growth->sorted = true;
+    if (!set_builder->sorted)
+        qsort (set_builder->ids, set_builder->n, sizeof *set_builder->ids, by_number);
+    set_builder->sorted = true;
 }
 
-uint32_t growth_find (struct growth *growth, const struct sets *sets)
+uint32_t set_builder_find (struct set_builder *set_builder, const struct sets *sets)
 {
-    uint32_t mask = 2 * sets->capacity - 1, slot = (uint32_t) hash_mix (growth->hash) & mask;
-    for (; growth->known == SET_NONE && sets->slots[slot]; slot = (slot + 1) & mask) {
+    uint32_t mask = 2 * sets->capacity - 1, slot = (uint32_t) hash_mix (set_builder->hash) & mask;
+    for (; set_builder->known == SET_NONE && sets->slots[slot]; slot = (slot + 1) & mask) {
         const struct known_set *set = &sets->items[sets->slots[slot] - 1];
-        if (set->hash != growth->hash || set->is.n != growth->n)
+        if (set->hash != set_builder->hash || set->is.n != set_builder->n)
             continue;
-        sort (growth);
-        if (is_set (set, growth))
-            growth->known = sets->slots[slot] - 1;
+        sort (set_builder);
+        if (is_set (set, set_builder))
+            set_builder->known = sets->slots[slot] - 1;
     }
-    return growth->known;
+    return set_builder->known;
 }
 
-uint32_t growth_keep (struct growth *growth, struct sets *sets)
+uint32_t set_builder_keep (struct set_builder *set_builder, struct sets *sets)
 {
-    if (growth_find (growth, sets) != SET_NONE)
-        return growth->known;
-    sort (growth);
-    return growth->known = add (sets, growth->ids, growth->n, growth->hash);
+    if (set_builder_find (set_builder, sets) != SET_NONE)
+        return set_builder->known;
+    sort (set_builder);
+    return set_builder->known = add (sets, set_builder->ids, set_builder->n, set_builder->hash);
 }

@@ -26,18 +26,20 @@ void sets_init (struct sets *sets, uint32_t values_n, struct arena *arena);
 void sets_release (struct sets *sets);
 
 /* A union that grows; its members are in no order until they are asked for. */
-struct growth {
+struct set_builder {
     uint32_t *ids;
     uint32_t n, capacity;
     uint64_t hash;
     uint32_t known;
     bool sorted;
 };
-void growth_release (struct growth *growth);
-void growth_begin (struct growth *growth, const struct sets *sets, uint32_t set);
-void growth_add (struct growth *growth, const struct sets *sets, uint32_t set); /* disjoint from what it holds */
-uint32_t growth_find (struct growth *growth, const struct sets *sets); /* the known set that equals it, or SET_NONE */
-uint32_t growth_keep (struct growth *growth, struct sets *sets);       /* the same, made known */
+void set_builder_release (struct set_builder *set_builder);
+void set_builder_begin (struct set_builder *set_builder, const struct sets *sets, uint32_t set);
+void set_builder_add (struct set_builder *set_builder, const struct sets *sets,
+                      uint32_t set); /* disjoint from what it holds */
+uint32_t set_builder_find (struct set_builder *set_builder,
+                           const struct sets *sets); /* the known set that equals it, or SET_NONE */
+uint32_t set_builder_keep (struct set_builder *set_builder, struct sets *sets); /* the same, made known */
 
 uint64_t hash_mix (uint64_t x);
 

@@ -230,7 +230,7 @@ struct signature {
     struct text id;
     struct text text; /* must occur in the evidence */
     enum owner owner;
-    bool peer; /* says "somebody else failed": never a cause while anybody else confesses */
+    bool peer; /* says "somebody else failed": never a cause while another host reports one of its own */
     bool transient;
     struct text next;             /* what to look at */
     LIST_OF (struct text) also;   /* must occur near it as well; docs/spec/signatures.md */

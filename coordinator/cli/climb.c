@@ -154,7 +154,7 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
 {
     uint32_t exit_status = EXIT_COULD_NOT;
     struct err problem = { 0 };
-    bool ended = driver_ended (run_loop->driver, &exit_status, &problem);
+    bool ended = driver_has_ended (run_loop->driver, &exit_status, &problem);
     driver_close (run_loop->driver);
     run_loop->driver = NULL;
     bool unfinished = problem.code || run_loop->sentence[0] == '\0';
@@ -215,7 +215,7 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
         viewer_close (run_loop.viewer);
         status = cli_fail (cli, &err);
     } else {
-        if (!driver_ended (run_loop.driver, NULL, NULL) && loop_run (run_loop.loop, &err) < 0)
+        if (!driver_has_ended (run_loop.driver, NULL, NULL) && loop_run (run_loop.loop, &err) < 0)
             cli_fail (cli, &err);
         status = finish (&run_loop, dir, &err);
     }

@@ -1,5 +1,5 @@
-/* isolation.c - parts of the slice by themselves, after a pass that fell and nobody confessed: what state calls for
- * next. What to run and what it means is isolate.h's affair. docs/spec/retries.md. */
+/* isolation.c - parts of the slice by themselves, after a pass that failed without a cause of its own: what state calls
+ * for next. What to run and what it means is isolate.h's affair. docs/spec/retries.md. */
 #include "coordinator/core/isolation.h"
 
 #include <assert.h>

@@ -82,7 +82,7 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
         .bundle_bytes = launch->bundle_bytes,
         .bundle_head_bytes = launch->bundle_head_bytes,
     };
-    return launch_protocol_courier (words, &order, err);
+    return launch_protocol_put_courier (words, &order, err);
 }
 
 static int worker_words (const struct launch *launch, uint32_t rank, struct text host, const char *directory,
@@ -101,7 +101,7 @@ static int worker_words (const struct launch *launch, uint32_t rank, struct text
     };
     if (directory[0] != '/')
         return err_set (err, ERR_STATE, "%s is no place for a worker: expected an absolute path", directory);
-    return launch_protocol_join (words, &join, err);
+    return launch_protocol_put_join (words, &join, err);
 }
 
 /* On its own host, a worker's folder is named after run and host. */

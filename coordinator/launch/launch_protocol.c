@@ -26,7 +26,7 @@ static int tell (struct buf *out, json_t *line, size_t max_bytes, const char *ad
     return rc;
 }
 
-int launch_protocol_join (struct buf *out, const struct launch_join *join, struct err *err)
+int launch_protocol_put_join (struct buf *out, const struct launch_join *join, struct err *err)
 {
     json_t *line = json_pack ("{s:i, s:s, s:s%, s:I, s:s, s:i, s:i, s:s, s:s}", "protocol", LAUNCH_PROTOCOL, "run",
                               join->run_id_hex, "host", join->host.ptr, (size_t) join->host.len, "rank",
@@ -69,7 +69,7 @@ static json_t *json_slurm (const struct slurm_plan *slurm)
                       json_text (slurm->partition), "options", json_texts (slurm->options.items, slurm->options.n));
 }
 
-int launch_protocol_courier (struct buf *out, const struct courier_order *order, struct err *err)
+int launch_protocol_put_courier (struct buf *out, const struct courier_order *order, struct err *err)
 {
     bool ssh = order->launcher == LAUNCHER_SSH;
     json_t *line = json_pack ("{s:i, s:s, s:o, s:s, s:I, s:b, s:o, s:s, s:s, s:I}", "sliceup-courier", LAUNCH_PROTOCOL,

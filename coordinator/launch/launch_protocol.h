@@ -56,8 +56,8 @@ struct launch_parser {
 };
 
 /* Appends the line with its newline. ERR_PARSE: a text is not UTF-8. ERR_LIMIT: too long. */
-int launch_protocol_join (struct buf *out, const struct launch_join *join, struct err *err);
-int launch_protocol_courier (struct buf *out, const struct courier_order *order, struct err *err);
+int launch_protocol_put_join (struct buf *out, const struct launch_join *join, struct err *err);
+int launch_protocol_put_courier (struct buf *out, const struct courier_order *order, struct err *err);
 /* 1: `said` is there, and `output` what follows it. 0: all of `output` was taken. -1: a word is broken, or too much was
  * said; `err` is a sentence on "it". */
 int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said,

@@ -201,7 +201,7 @@ uint64_t monitors_turn (struct monitors *monitors)
         if (snapshot_asked (question, &place))
             query_queue_ask (&monitors->query_queue, &from, &place, now_ms);
     serve (monitors);
-    return taken == QUESTIONS_A_PASS || hub_questions_left (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
+    return taken == QUESTIONS_A_PASS || hub_has_questions (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
 }
 
 /* ---- the end ---- */

@@ -374,7 +374,7 @@ void driver_cancel (struct driver *driver, uint32_t level)
     driver_end (driver, 130);
 }
 
-bool driver_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem)
+bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem)
 {
     if (driver->ended && exit_status)
         *exit_status = driver->exit_status;

@@ -35,7 +35,7 @@ void driver_close (struct driver *driver);
 /* The user wants it to stop: level 1 politely, 2 at once; 3 leaves without waiting for anybody. */
 void driver_cancel (struct driver *driver, uint32_t level);
 /* Did it end, and how? `problem` holds the sentence when the driver itself had to stop (journal failed). */
-bool driver_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem);
+bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem);
 const struct coord *driver_coord (const struct driver *driver);
 const struct hub *driver_hub (const struct driver *driver);
 /* For workers that are not launched here (launcher join): `rank` may now speak with `public_key`. */

@@ -156,7 +156,7 @@ static void take_channel (struct driver *driver, enum link_channel channel, stru
     uint32_t host;
     while (!driver->input_closed && !driver_is_behind (driver) && share_take (share)) {
         if (!hub_receive (driver->hub, channel, &host, &bytes)) {
-            driver->more |= hub_frames_left (driver->hub, channel);
+            driver->more |= hub_has_frames (driver->hub, channel);
             return;
         }
         if (!may_speak (driver, channel, host))

@@ -24,14 +24,14 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
            (host->ending == ENDING_TIMEOUT && host->at_gate);
 }
 
-/* What working programs print, too, is no confession. */
+/* What working programs print as well is no cause. */
 static bool recognised (const struct plan *plan, const struct blame_host *host)
 {
     const struct signature *signature = plan_signature (plan, host->verdict->signature);
     return host->killed || (host->verdict->owner != OWNER_UNKNOWN && !(signature && signature->noise));
 }
 
-static bool confesses (const struct plan *plan, const struct blame_host *host)
+static bool has_own_cause (const struct plan *plan, const struct blame_host *host)
 {
     return failed (host) && !follows (plan, host) && recognised (plan, host) && !host->complains;
 }
@@ -44,13 +44,13 @@ static bool was_made_to_end (const struct blame_host *host)
 /* Returns how many there are. */
 static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
-    bool waited = false, confessed = false;
+    bool waited = false, caused = false;
     uint32_t awaited = 0;
     for (uint32_t i = 0; i < n; i++) {
         waited |= failed (&hosts[i]) && hosts[i].at_gate && hosts[i].ending == ENDING_TIMEOUT;
-        confessed |= confesses (plan, &hosts[i]);
+        caused |= has_own_cause (plan, &hosts[i]);
     }
-    for (uint32_t i = 0; i < n && waited && !confessed; i++) {
+    for (uint32_t i = 0; i < n && waited && !caused; i++) {
         hosts[i].awaited = failed (&hosts[i]) && !hosts[i].at_gate && was_made_to_end (&hosts[i]);
         awaited += hosts[i].awaited;
     }
@@ -134,7 +134,7 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
 {
     uint32_t *votes = arena_array (arena, n, sizeof *votes);
     for (uint32_t i = 0; i < n; i++)
-        if (confesses (plan, &hosts[i]))
+        if (has_own_cause (plan, &hosts[i]))
             return -1;
     uint32_t voters = count_votes (plan, hosts, n, votes, arena);
     return named_most (hosts, n, votes, voters);

@@ -1,7 +1,7 @@
-/* isolate.h - finding by halves which hosts of a slice make a program fail that nobody confesses to. Pure.
+/* isolate.h - finding by halves which hosts of a slice make a program fail when none of them reports a cause. Pure.
  *
- * A failure is unconfessed when nobody's words or ending point at its own host: all complain of others, are silent, or
- * say what nobody recognises. Then parts of the slice are run by themselves, and what each showed decides the next.
+ * A failure is without a cause when nobody's words or ending point at its own host: all complain of others, are silent,
+ * or say what nobody recognises. Then parts of the slice are run by themselves, and what each showed decides the next.
  * Knows no clock, no message and no fact beside those it gets; the same trials always give the same next step, so that
  * a coordinator that takes over goes on where the last one stood. docs/spec/retries.md. Lists live in the arena given.
  */

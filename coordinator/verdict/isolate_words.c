@@ -1,5 +1,5 @@
-/* isolate_words.c - who has confessed, and what isolation says in words: the part of isolate.h that reads and makes
- * verdicts. */
+/* isolate_words.c - which host reports a cause, and what isolation says in words: the part of isolate.h that reads and
+ * makes verdicts. */
 #include "coordinator/verdict/isolate.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { FOLDED_BYTES = 1 << 20, NAMED_BYTES = 512 };
 
-/* ---- confessions ---- */
+/* ---- causes of their own ---- */
 
 bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict)
 {

@@ -198,7 +198,7 @@ static void run (struct project *project, const struct plan *plan, struct err *e
     if (loop_run (project->loop, err) < 0)
         bench_die (err->text);
     uint32_t exit_status = 1;
-    if (!driver_ended (driver, &exit_status, err) || exit_status != 0)
+    if (!driver_has_ended (driver, &exit_status, err) || exit_status != 0)
         bench_die (err->code ? err->text : "the run did not pass");
     driver_close (driver);
     loop_close (project->loop);

@@ -181,7 +181,7 @@ def kill_worker(trial, host):
 
 
 def end_worker(trial, host):
-    """SIGTERM to the worker itself; its keeper is a child of it."""
+    """SIGTERM to the worker itself; its init process is a child of it."""
     trial.lab[host].kill(trial.lab[host].workers()[0], signal.SIGTERM)
 
 

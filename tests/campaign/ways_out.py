@@ -322,7 +322,7 @@ def daemon(scene):
 
 @variant("a process outside that acts for whoever asks at a socket in /tmp", user="ordinary", blind=True,
          told="that were open .*path-socket")
-def deputy(scene):
+def socket_process(scene):
     path = scene.open / "socket"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))

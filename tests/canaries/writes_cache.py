@@ -135,7 +135,7 @@ class Attack:
         opened("/proc/self/root" + self.victim, os.O_WRONLY)
 
     def other_roots(self):
-        """Every process that shows its root: the worker, its deputy, whoever else runs here."""
+        """Every process that shows its root: the worker, its init process, whatever else runs here."""
         why = "no process at all"
         for pid in filter(str.isdigit, os.listdir("/proc")):
             if int(pid) == os.getpid():

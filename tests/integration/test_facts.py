@@ -24,7 +24,7 @@ class Talkative(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Facts(test_join.Volunteers):
+class Facts(test_join.Joiners):
     def run_with(self, profile, *environments):
         """Facts of hosts that came by themselves, each with an environment of its own, as pods do."""
         path = self.lab.write("profile.yaml", "profile: mine\nfrontend: plain\nbackend: cpu\ndevices_per_host: 2\n"

@@ -30,7 +30,7 @@ def free_ports(n):
     return ports
 
 
-class Volunteers(lab.LabTest):
+class Joiners(lab.LabTest):
     def setUp(self):
         super().setUp()
         self.control, self.bulk = free_ports(2)
@@ -86,7 +86,7 @@ class Volunteers(lab.LabTest):
         return json.loads(self.ticket(host).read_text())
 
 
-class Tickets(Volunteers):
+class Tickets(Joiners):
     def test_a_ticket_is_private_and_says_where_the_coordinator_is(self):
         self.passes(self.issue(self.slice()))
         for host in ("h0", "h1"):
@@ -182,7 +182,7 @@ class Tickets(Volunteers):
         self.assertRegex(ended.out, "mode 0777.*others may write there: chmod go-w it")
 
 
-class Runs(Volunteers):
+class Runs(Joiners):
     def test_workers_that_wait_serve_one_run_after_another(self):
         path = self.slice()
         self.passes(self.issue(path))
@@ -351,7 +351,7 @@ class Metadata(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Deployed(Volunteers):
+class Deployed(Joiners):
     """What deploy/ and docs/guide/ give people to use, used."""
 
     def words(self, name, *arguments, env=None):

@@ -295,7 +295,7 @@ class Coordinators(Hosts):
         self.assertFalse(names & {"host-joined", "attempt-ended", "pass-ended", "pass-began", "run-ended"}, names)
 
 
-class Volunteers(Hosts):
+class Joiners(Hosts):
     """Launcher join: each host's worker was started by the host, and is started again by it."""
 
     def begin_by_ticket(self, rungs):

@@ -150,7 +150,7 @@ class Host(Faults):
         return {pid: words for pid, words in found.items() if words and not resident(words)}
 
     def workers(self):
-        """pids in the host of its workers, and of what they forked to keep a program together (their keepers)."""
+        """pids in the host of its workers, and of what they forked to keep a program together (their init processes)."""
         return sorted(pid for pid, words in self.processes().items() if "sliceup-worker" in " ".join(words)
                       and ("join" in words or words[-1].endswith(" init")))
 

@@ -19,7 +19,7 @@
 
 struct machine {
     char base[64], proc[80], sys[80], dev[80], etc[80], tmp[80], root[80];
-    struct fact_roots roots;
+    struct host_fact_roots roots;
     struct fact_list list;
 };
 
@@ -34,8 +34,8 @@ static inline int machine_setup (void **state)
     snprintf (machine->etc, sizeof machine->etc, "%s/etc", machine->base);
     snprintf (machine->tmp, sizeof machine->tmp, "%s/tmp", machine->base);
     snprintf (machine->root, sizeof machine->root, "%s/root", machine->base);
-    machine->roots = (struct fact_roots){ machine->proc, machine->sys, machine->dev,
-                                          machine->etc,  machine->tmp, machine->root };
+    machine->roots = (struct host_fact_roots){ machine->proc, machine->sys, machine->dev,
+                                               machine->etc,  machine->tmp, machine->root };
     fact_list_init (&machine->list, &machine->roots);
     *state = machine;
     return 0;

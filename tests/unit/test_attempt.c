@@ -633,7 +633,7 @@ static void a_stop_while_preparing_starts_nothing (void **state)
 
 int main (int argc, char **argv)
 {
-    /* Errands and builtins are this executable again, as they are in the worker. */
+    /* Tasks and builtins are this executable again, as they are in the worker. */
     if (argc > 1 && strcmp (argv[1], "facts") == 0)
         return facts_main (argc - 1, argv + 1);
     if (argc > 1 && strcmp (argv[1], "task") == 0)

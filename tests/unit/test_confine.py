@@ -40,7 +40,7 @@ for kind, name in (("path", sys.argv[1]), ("abstract", chr(0) + sys.argv[2])):
 """
 
 
-class Deputy:
+class SocketProcess:
     """A process outside that takes whoever comes."""
 
     def __init__(self, folder, uid):
@@ -56,7 +56,7 @@ class Deputy:
             one.close()
 
 
-# As its keeper (worker/process/pid_namespace.c) does: through /proc/<pid>/root of a process outside the sandbox it would be left.
+# As the init process (worker/process/pid_namespace.c) does: through /proc/<pid>/root of a process outside the sandbox it would be left.
 APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", '"$@"; exit $?', "sh"] if IS_ROOT else []
 
 
@@ -65,7 +65,7 @@ def as_user(uid):
     return [] if uid == os.geteuid() else ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
 
 
-class Yard:
+class SandboxFixture:
     """A cache with one sealed generation, a worker's folder, and a place to work in."""
 
     def __init__(self, uid, below=None):
@@ -141,24 +141,24 @@ class Confine(unittest.TestCase):
             self.skipTest("only root can try both")
         if subprocess.run([*as_user(self.uid), str(WORKER), "--version"], capture_output=True).returncode:
             self.skipTest(f"uid {self.uid} does not reach {WORKER}")
-        self.yard = Yard(self.uid)
-        self.addCleanup(self.yard.remove)
+        self.fixture = SandboxFixture(self.uid)
+        self.addCleanup(self.fixture.remove)
 
     def confine(self, *options, role="reader", program=(), before=(), env=None):
-        yard = self.yard
-        part = ["--bundle", yard.bundle, "--place", yard.place, "--role", role] if role else ["--bundle", yard.root]
-        words = [*before, *APART, *as_user(self.uid), str(WORKER), "confine", "--root", yard.root, "--scratch", yard.scratch,
+        fixture = self.fixture
+        part = ["--bundle", fixture.bundle, "--place", fixture.place, "--role", role] if role else ["--bundle", fixture.root]
+        words = [*before, *APART, *as_user(self.uid), str(WORKER), "confine", "--root", fixture.root, "--scratch", fixture.scratch,
                  *part, *options]
         if program:
             words += ["--", program[0], *program]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=90,
-                              cwd=yard.scratch, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
+                              cwd=fixture.scratch, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
         self.assertNotIn("Sanitizer", done.stderr)
         return Told(done)
 
     def attack(self, *options, folders=None, role="reader", before=()):
-        folders = folders or [self.yard.generation, self.yard.place / "generation"]
-        program = ["/usr/bin/python3", "-B", str(self.yard.top / "canary.py"), *map(str, folders)]
+        folders = folders or [self.fixture.generation, self.fixture.place / "generation"]
+        program = ["/usr/bin/python3", "-B", str(self.fixture.top / "canary.py"), *map(str, folders)]
         return self.confine(*options, role=role, program=program, before=before)
 
     def shell(self, command, *options, role="reader", **more):
@@ -174,18 +174,18 @@ class Confine(unittest.TestCase):
     # ---- levels ----
 
     def test_at_the_best_level_every_way_is_refused_and_nothing_changes(self):
-        before = self.yard.listing()
+        before = self.fixture.listing()
         told = self.attack()
         self.assertEqual("namespace+landlock", told.level, told.text)
         self.assertEqual(DEPUTIES[:1], told.said("open"))
         self.assertEqual(set(), self.open_ways(told), told.text)
-        self.assertEqual(before, self.yard.listing())
+        self.assertEqual(before, self.fixture.listing())
 
     def test_the_namespace_alone_refuses_every_way(self):
-        before = self.yard.listing()
+        before = self.fixture.listing()
         told = self.attack("--most", "namespace")
         self.assertEqual(("namespace", DEPUTIES, set()), (told.level, told.said("open"), self.open_ways(told)), told.text)
-        self.assertEqual(before, self.yard.listing())
+        self.assertEqual(before, self.fixture.listing())
 
     def test_landlock_alone_refuses_all_but_modes_times_and_attributes(self):
         told = self.attack("--most", "landlock")
@@ -205,14 +205,14 @@ class Confine(unittest.TestCase):
         self.assertIn("PermissionError", cut.err)
 
     def test_where_nothing_is_refused_the_ways_are_named_and_nothing_stays_changed(self):
-        before = self.yard.listing()
+        before = self.fixture.listing()
         told = self.confine("--most", "cooperative")
         self.assertEqual("cooperative", told.level)
         self.assertIn("chmod", told.said("open"))
         self.assertEqual(self.uid == 0, "create" in told.said("open"), told.text)
-        after = self.yard.listing()
+        after = self.fixture.listing()
         changed = {path for path in after if before.get(path) != after[path]}
-        self.assertTrue(changed <= {str(self.yard.bundle)}, f"{changed}: only its time may differ")
+        self.assertTrue(changed <= {str(self.fixture.bundle)}, f"{changed}: only its time may differ")
 
     def test_less_than_asked_for_does_not_start_and_says_why(self):
         told = self.shell("echo started", "--most", "landlock", "--least", "namespace")
@@ -229,14 +229,14 @@ class Confine(unittest.TestCase):
 
     def test_readers_find_the_generation_at_the_constant_path(self):
         for most in ("storage", "landlock"):
-            told = self.shell(f"cat {self.yard.place}/generation/entry; ls {self.yard.place}/generation",
+            told = self.shell(f"cat {self.fixture.place}/generation/entry; ls {self.fixture.place}/generation",
                               "--most", most)
             self.assertEqual(0, told.status, told.text)
             self.assertIn("entry", told.lines)
             self.assertIn("MANIFEST", told.lines)
 
     def test_scratch_and_the_usual_places_stay_writable(self):
-        more = self.yard.top / "more"
+        more = self.fixture.top / "more"
         more.mkdir()
         os.chown(more, self.uid, self.uid)
         for most in ("storage", "landlock"):
@@ -279,34 +279,34 @@ class Confine(unittest.TestCase):
     # ---- writers ----
 
     def test_a_writer_writes_its_own_generation_and_no_other(self):
-        own = self.yard.own("gen-2")
-        before = self.yard.listing()
+        own = self.fixture.own("gen-2")
+        before = self.fixture.listing()
         for most in ("storage", "namespace", "landlock"):
-            told = self.shell(f"echo a > {self.yard.place}/generation/{most}; mkdir {self.yard.bundle}/gen-3; "
-                              f"rm -f {self.yard.generation}/entry; echo b >> {self.yard.generation}/entry; "
-                              f"rmdir {own}; mv {own} {self.yard.bundle}/gen-4", "--most", most, "--base",
-                              self.yard.generation, role="writer")
+            told = self.shell(f"echo a > {self.fixture.place}/generation/{most}; mkdir {self.fixture.bundle}/gen-3; "
+                              f"rm -f {self.fixture.generation}/entry; echo b >> {self.fixture.generation}/entry; "
+                              f"rmdir {own}; mv {own} {self.fixture.bundle}/gen-4", "--most", most, "--base",
+                              self.fixture.generation, role="writer")
             self.assertEqual(most if most != "storage" else "namespace+landlock", told.level, told.text)
             self.assertEqual("a\n", (own / most).read_text(), told.text)
-        after = self.yard.listing()
+        after = self.fixture.listing()
         for path in before:
-            if not path.startswith(str(own)) and path != str(self.yard.bundle):
+            if not path.startswith(str(own)) and path != str(self.fixture.bundle):
                 self.assertEqual(before[path], after[path], path)
-        self.assertEqual({"gen-1", "gen-2"}, set(os.listdir(self.yard.bundle)))
+        self.assertEqual({"gen-1", "gen-2"}, set(os.listdir(self.fixture.bundle)))
 
     def test_the_generation_a_writer_began_with_is_attacked_in_vain(self):
-        self.yard.own("gen-2")
-        told = self.attack("--base", self.yard.generation, folders=[self.yard.generation], role="writer")
+        self.fixture.own("gen-2")
+        told = self.attack("--base", self.fixture.generation, folders=[self.fixture.generation], role="writer")
         self.assertEqual(set(), self.open_ways(told), told.text)
 
     def test_a_host_writes_its_own_folder_and_no_other(self):
-        own = self.yard.own("host-h0")
-        told = self.shell(f"echo a > {self.yard.place}/generation/a; mkdir {self.yard.bundle}/host-h1", role="own")
+        own = self.fixture.own("host-h0")
+        told = self.shell(f"echo a > {self.fixture.place}/generation/a; mkdir {self.fixture.bundle}/host-h1", role="own")
         self.assertEqual("a\n", (own / "a").read_text(), told.text)
-        self.assertFalse((self.yard.bundle / "host-h1").exists())
+        self.assertFalse((self.fixture.bundle / "host-h1").exists())
 
     def test_a_writer_whose_generation_cannot_be_written_does_not_start(self):
-        own = self.yard.own("gen-2")
+        own = self.fixture.own("gen-2")
         own.rmdir()
         told = self.shell("echo started", role="writer")
         self.assertNotIn("started", told.lines)
@@ -315,16 +315,16 @@ class Confine(unittest.TestCase):
     # ---- the overlay ----
 
     def test_an_overlay_takes_what_the_program_writes(self):
-        before = self.yard.listing()
-        told = self.shell(f"cd {self.yard.place}/generation && rm -f entry MANIFEST && echo new > entry && "
+        before = self.fixture.listing()
+        told = self.shell(f"cd {self.fixture.place}/generation && rm -f entry MANIFEST && echo new > entry && "
                           "echo x > made && cat entry", "--overlay")
         self.assertIn("new", told.lines, told.text)
-        self.assertEqual(before, self.yard.listing())
-        upper = self.yard.scratch / ".cache-layer" / "upper"
+        self.assertEqual(before, self.fixture.listing())
+        upper = self.fixture.scratch / ".cache-layer" / "upper"
         self.assertEqual({"entry", "MANIFEST", "made"}, set(os.listdir(upper)))
 
     def test_an_overlay_does_not_open_the_generation_itself(self):
-        told = self.attack("--overlay", folders=[self.yard.generation])
+        told = self.attack("--overlay", folders=[self.fixture.generation])
         self.assertEqual(set(), self.open_ways(told), told.text)
 
     def test_without_mounts_there_is_no_overlay_and_no_program(self):
@@ -336,23 +336,23 @@ class Confine(unittest.TestCase):
 
     def ours(self):
         """Folders like those of a start directory, in a place where programs may write, and one file of a configuration."""
-        ours = self.yard.top / "start" / "ours"
+        ours = self.fixture.top / "start" / "ours"
         for folder in (ours / "bundles" / "sub", ours / "envs", ours / "runs" / "r" / "h1"):
             folder.mkdir(parents=True)
         for name in ("bundles/worker", "bundles/sub/library", "envs/python", "runs/r/h1/result"):
             (ours / name).write_text("#!/bin/sh\nexit 0\n")
             (ours / name).chmod(0o755)
-        slice_file = self.yard.top / "settings" / "slice.yaml"
+        slice_file = self.fixture.top / "settings" / "slice.yaml"
         slice_file.parent.mkdir()
         slice_file.write_text("slice: s\n")
-        for path in [self.yard.top / "start", *(self.yard.top / "start").rglob("*"), slice_file.parent, slice_file]:
+        for path in [self.fixture.top / "start", *(self.fixture.top / "start").rglob("*"), slice_file.parent, slice_file]:
             os.chown(path, self.uid, self.uid)
-        shutil.copy(ESCAPES, self.yard.top / "escapes.py")
+        shutil.copy(ESCAPES, self.fixture.top / "escapes.py")
         return ours, slice_file
 
     def escape(self, *options, ours, **more):
-        mark = self.yard.top / "MARK"
-        program = ["/usr/bin/python3", "-B", str(self.yard.top / "escapes.py"), str(mark), *map(str, ours)]
+        mark = self.fixture.top / "MARK"
+        program = ["/usr/bin/python3", "-B", str(self.fixture.top / "escapes.py"), str(mark), *map(str, ours)]
         words = [word for path in ours for word in ("--protected", path)]
         told = self.confine(*options, *words, program=program, **more)
         return told, {way: paths for way, paths in told.came().items() if paths}
@@ -361,7 +361,7 @@ class Confine(unittest.TestCase):
         ours = self.ours()
         def listing():
             return {path: (path.lstat().st_mode, path.lstat().st_ino, path.is_file() and path.read_bytes())
-                    for path in [self.yard.top / "start", *(self.yard.top / "start").rglob("*"), ours[1]]}
+                    for path in [self.fixture.top / "start", *(self.fixture.top / "start").rglob("*"), ours[1]]}
         before = listing()
         for most in ("storage", "namespace", "landlock"):
             for role in ("reader", ""):
@@ -373,7 +373,7 @@ class Confine(unittest.TestCase):
     def test_a_link_that_leads_to_what_is_sliceups_own_cannot_be_replaced(self):
         """In an open place; nothing can be mounted on a link, so without Landlock that is told."""
         ours, slice_file = self.ours()
-        links = {self.yard.top / "start-link": ours, self.yard.top / "slice-link": slice_file}
+        links = {self.fixture.top / "start-link": ours, self.fixture.top / "slice-link": slice_file}
         for link, target in links.items():
             link.symlink_to(target)
             os.chown(link, self.uid, self.uid, follow_symlinks=False)
@@ -386,12 +386,12 @@ class Confine(unittest.TestCase):
             self.assertEqual(not holds, "own-rename" in told.said("open"), told.text)
 
     def test_a_writable_path_that_a_program_could_choose_is_refused(self):
-        elsewhere = self.yard.top / "elsewhere"
+        elsewhere = self.fixture.top / "elsewhere"
         elsewhere.mkdir()
-        (self.yard.top / "out").symlink_to(elsewhere)
-        for path in (elsewhere, self.yard.top / "out"):
+        (self.fixture.top / "out").symlink_to(elsewhere)
+        for path in (elsewhere, self.fixture.top / "out"):
             os.chown(path, self.uid, self.uid, follow_symlinks=False)
-        told = self.shell(f"echo a > {elsewhere}/a", "--writable", self.yard.top / "out")
+        told = self.shell(f"echo a > {elsewhere}/a", "--writable", self.fixture.top / "out")
         self.assertEqual([], list(elsewhere.iterdir()), told.text)
         self.assertRegex(told.text, "cache.writable .*/out goes through the link .*/out, which programs may replace: name the target")
         told = self.shell("echo fine", "--writable", elsewhere)
@@ -411,7 +411,7 @@ class Confine(unittest.TestCase):
 
     def test_the_nodes_of_the_hosts_devices_cannot_be_changed(self):
         """Whoever masks a file with one hands it to the program: its mode is everybody's."""
-        ticket = self.yard.top / "ticket"
+        ticket = self.fixture.top / "ticket"
         ticket.write_text("secret\n")
         os.chown(ticket, self.uid, self.uid)
         for most in ("storage", "namespace"):
@@ -442,19 +442,19 @@ class Confine(unittest.TestCase):
     def test_scratch_in_what_is_ours_stays_writable(self):
         for most in ("storage", "namespace", "landlock"):
             told = self.shell("echo a > mine && mkdir folder && mv mine folder/ && cat folder/mine && rm -r folder",
-                              "--protected", self.yard.top, "--most", most)
+                              "--protected", self.fixture.top, "--most", most)
             self.assertIn("a", told.lines, told.text)
 
     def test_what_is_not_there_is_passed_over(self):
-        told = self.shell("echo fine", "--protected", self.yard.top / "nowhere" / "at" / "all")
+        told = self.shell("echo fine", "--protected", self.fixture.top / "nowhere" / "at" / "all")
         self.assertIn("fine", told.lines, told.text)
 
     def test_without_a_part_in_the_cache_a_program_cannot_write_it_either(self):
-        before = self.yard.listing()
+        before = self.fixture.listing()
         for most in ("storage", "namespace", "landlock"):
-            told = self.attack("--most", most, folders=[self.yard.generation], role="")
+            told = self.attack("--most", most, folders=[self.fixture.generation], role="")
             self.assertTrue(self.open_ways(told) <= (NO_MODES if most == "landlock" else set()), told.text)
-        after = self.yard.listing()
+        after = self.fixture.listing()
         self.assertEqual({path: what[3] for path, what in before.items()}, {path: what[3] for path, what in after.items()})
 
     def test_in_a_namespace_nothing_of_the_host_is_writable_but_the_usual_places(self):
@@ -468,30 +468,30 @@ class Confine(unittest.TestCase):
 
     def test_the_catalogue_can_be_locked_only_where_it_is_in_sight(self):
         for name in ("catalogue.db", "catalogue.db-shm"):
-            (self.yard.root / name).write_bytes(b"SQLite")
-            os.chown(self.yard.root / name, self.uid, self.uid)
+            (self.fixture.root / name).write_bytes(b"SQLite")
+            os.chown(self.fixture.root / name, self.uid, self.uid)
         lock = ("/usr/bin/python3", "-c", "import fcntl, sys\nwith open(sys.argv[1], 'rb') as one:\n"
                 " fcntl.lockf(one, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 1 << 30)\n"
-                " print('bytes', len(one.read()))", str(self.yard.root / "catalogue.db"))
+                " print('bytes', len(one.read()))", str(self.fixture.root / "catalogue.db"))
         for most, sees, named in (("storage", "bytes 0", False), ("namespace", "bytes 0", False), ("landlock", "bytes 6", True)):
             told = self.confine("--most", most, program=lock)
             self.assertIn(sees, told.lines, told.text)
             self.assertEqual(named, "catalogue-lock" in told.said("open"), told.text)
 
     def test_what_is_hidden_is_out_of_sight_but_the_workers_own_folder(self):
-        runs = self.yard.top / "home" / "runs"
+        runs = self.fixture.top / "home" / "runs"
         own = runs / "r" / "hosts" / "h1"
         for folder in (own / "scratch", own / "cache", runs / "r" / "hosts" / "h2"):
             folder.mkdir(parents=True)
         for name in ("r/coordinator.key", "r/hosts/h2/result", "r/hosts/h1/worker.log"):
             (runs / name).write_text("secret\n")
-        ticket = self.yard.top / "ticket"
+        ticket = self.fixture.top / "ticket"
         ticket.write_text("secret\n")
-        (own / "cache" / "generation").symlink_to(self.yard.generation)
+        (own / "cache" / "generation").symlink_to(self.fixture.generation)
         for path in [runs.parent, *runs.parent.rglob("*"), ticket]:
             os.chown(path, self.uid, self.uid, follow_symlinks=False)
-        self.yard.scratch, self.yard.place = own / "scratch", own / "cache"
-        look = f"cd {runs}; find . -type f | sort; cat {ticket} | wc -c; cat {self.yard.place}/generation/entry; echo a > {own}/scratch/a && echo fine"
+        self.fixture.scratch, self.fixture.place = own / "scratch", own / "cache"
+        look = f"cd {runs}; find . -type f | sort; cat {ticket} | wc -c; cat {self.fixture.place}/generation/entry; echo a > {own}/scratch/a && echo fine"
         options = ["--protected", runs.parent, "--hidden", runs, "--hidden", ticket, "--directory", own]
         for most in ("storage", "namespace"):
             told = self.shell(look, *options, "--most", most)
@@ -504,7 +504,7 @@ class Confine(unittest.TestCase):
 
     def test_who_takes_requests_outside_is_reached_only_by_path(self):
         """The deputy writes what it is sent into the cache."""
-        deputy = Deputy(self.yard.top, self.uid)
+        deputy = SocketProcess(self.fixture.top, self.uid)
         self.addCleanup(deputy.stop)
         ask = "/usr/bin/python3", "-c", ASK, deputy.path, deputy.name
         for most, reached in (("storage", ["path"]), ("namespace", ["path", "abstract"]), ("landlock", ["path"])):
@@ -521,21 +521,21 @@ class Confine(unittest.TestCase):
             self.assertEqual(2, self.confine(*words).status, words)
 
     def test_a_generation_outside_of_the_bundle_is_refused(self):
-        self.yard.show("/usr")
+        self.fixture.show("/usr")
         self.assertRegex(self.confine().said("problem")[0], "which is not in the bundle's folder")
 
     def test_a_bundle_that_leads_out_of_the_root_is_refused(self):
-        away = self.yard.top / "away"
-        self.yard.bundle.rename(away)
-        self.yard.bundle.symlink_to(away)
+        away = self.fixture.top / "away"
+        self.fixture.bundle.rename(away)
+        self.fixture.bundle.symlink_to(away)
         self.assertRegex(self.confine().said("problem")[0], "is a link out of the cache root")
 
     def test_scratch_in_the_cache_is_refused(self):
-        self.yard.scratch = self.yard.root
+        self.fixture.scratch = self.fixture.root
         self.assertRegex(self.confine().said("problem")[0], "is inside the cache root")
 
     def test_without_a_witness_it_says_what_was_not_tried(self):
-        (self.yard.generation / "WITNESS").unlink()
+        (self.fixture.generation / "WITNESS").unlink()
         told = self.confine()
         self.assertEqual("namespace+landlock", told.level)
         self.assertRegex(" ".join(told.said("note")), "there is no WITNESS")
@@ -556,35 +556,35 @@ class Mounted(Confine):
         return ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", f'set -e; {script}; exec "$@"', "sh"]
 
     def test_another_name_of_the_same_storage_is_closed_as_well(self):
-        for where in (self.yard.top / "alias", self.yard.scratch / "alias"):
+        for where in (self.fixture.top / "alias", self.fixture.scratch / "alias"):
             where.mkdir()
             for most in ("storage", "namespace", "landlock"):
                 told = self.attack("--most", most, folders=[where / "jax" / "f00d" / "gen-1"],
-                                   before=self.before(f"mount --bind {self.yard.root} {where}"))
-                if where.is_relative_to(self.yard.scratch) and most == "landlock":
+                                   before=self.before(f"mount --bind {self.fixture.root} {where}"))
+                if where.is_relative_to(self.fixture.scratch) and most == "landlock":
                     continue # what is mounted into scratch is scratch to Landlock alone
                 allowed = NO_MODES if most == "landlock" else set()
                 self.assertTrue(self.open_ways(told) <= allowed, f"{most} {where} {told.text}")
 
     def test_a_storage_that_is_read_only_is_the_best_level(self):
-        self.yard.generation.chmod(0o755)
-        script = f"mount --bind {self.yard.root} {self.yard.root}; mount -o remount,bind,ro {self.yard.root}"
+        self.fixture.generation.chmod(0o755)
+        script = f"mount --bind {self.fixture.root} {self.fixture.root}; mount -o remount,bind,ro {self.fixture.root}"
         told = self.confine("--least", "storage", before=self.before(script))
         self.assertEqual(("storage", DEPUTIES[:1]), (told.level, told.said("open")), told.text)
         self.assertRegex(told.said("mount")[0], r" ro,")
 
     def test_another_uid_when_nothing_better_works(self):
-        self.yard.top.chmod(0o755)
+        self.fixture.top.chmod(0o755)
         told = self.shell("id -u; echo a > mine; cat mine; grep ^CapEff /proc/self/status", "--most", "other-uid")
         self.assertEqual("other-uid", told.level, told.text)
         self.assertEqual([str(ORDINARY), "a", "CapEff:\t" + "0" * 16], told.lines[-3:], told.text)
-        before = self.yard.listing()
-        told = self.attack("--most", "other-uid", folders=[self.yard.generation])
+        before = self.fixture.listing()
+        told = self.attack("--most", "other-uid", folders=[self.fixture.generation])
         self.assertEqual(set(), self.open_ways(told) - {"raw_device"}, told.text)
-        self.assertEqual(before, self.yard.listing())
+        self.assertEqual(before, self.fixture.listing())
 
     def test_another_uid_that_reaches_nothing_is_not_taken(self):
-        self.yard.top.chmod(0o700)
+        self.fixture.top.chmod(0o700)
         told = self.confine("--most", "other-uid")
         self.assertEqual("cooperative", told.level)
         self.assertRegex(" ".join(told.said("note")), "uid 65534 cannot reach")

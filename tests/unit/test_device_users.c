@@ -21,7 +21,7 @@
 /* A machine made of files: what /proc, /sys and /dev look like is all that counts. */
 struct machine {
     char folder[48], proc[64], sys[64], dev[64];
-    struct fact_roots roots;
+    struct host_fact_roots roots;
     struct arena arena;
     struct device_users found;
 };
@@ -34,7 +34,7 @@ static int setup (void **state)
     snprintf (machine->proc, sizeof machine->proc, "%s/proc", machine->folder);
     snprintf (machine->sys, sizeof machine->sys, "%s/sys", machine->folder);
     snprintf (machine->dev, sizeof machine->dev, "%s/dev", machine->folder);
-    machine->roots = (struct fact_roots){ .proc = machine->proc, .sys = machine->sys, .dev = machine->dev };
+    machine->roots = (struct host_fact_roots){ .proc = machine->proc, .sys = machine->sys, .dev = machine->dev };
     assert_int_equal (folder_make (machine->proc, 0700, NULL), 0);
     *state = machine;
     return 0;

@@ -18,7 +18,7 @@ static void a_new_run_is_recorded_and_can_be_reached (void **state)
     assert_int_equal (at.events_port, hub_events_port (driver_hub (stage->driver)));
     assert_true (stage_has_file (stage, "coordinator.key"));
     assert_true (stage_has_file (stage, "monitor.key"));
-    assert_false (driver_ended (stage->driver, NULL, NULL));
+    assert_false (driver_has_ended (stage->driver, NULL, NULL));
     stage_stop (stage);
     assert_int_equal (stage_recorded (stage).of[FACT_RUN_OPENED], 1);
 }
@@ -92,7 +92,7 @@ static bool cancel (struct stage *stage)
 {
     bool stays = true;
     driver_cancel (stage->driver, 1);
-    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !driver_ended (stage->driver, NULL, NULL);) {
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !driver_has_ended (stage->driver, NULL, NULL);) {
         stays = stage_run (stage, STAGE_STEP_MS);
         assert_true (clock_boot_ms () < end);
     }
@@ -108,7 +108,7 @@ static void it_leaves_when_its_workers_are_gone (void **state)
     stage_join (stage, 1);
     assert_true (cancel (stage)); /* one is still there */
     assert_true (stage_run (stage, 200));
-    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
     assert_int_equal (exit_status, 130);
     assert_int_equal (problem.code, ERR_NONE);
     stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
@@ -173,7 +173,7 @@ static void a_run_that_is_over_is_over_at_once (void **state)
     assert_true (clock_boot_ms () < stage->driver->leave_by_ms);
     stage_stop (stage);
     assert_int_equal (stage_resume (stage, &err), 0);
-    assert_true (driver_ended (stage->driver, &exit_status, NULL));
+    assert_true (driver_has_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 130);
     assert_null (driver_hub (stage->driver));
     stage_stop (stage);
@@ -191,7 +191,7 @@ static void it_can_be_made_to_leave_at_once (void **state)
     stage_receives (stage, 0, MSG_RUN);
     uint32_t received = stage->actors[0].received_n;
     driver_cancel (stage->driver, 3);
-    assert_true (driver_ended (stage->driver, &exit_status, NULL));
+    assert_true (driver_has_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 130);
     stage_leave (stage);
     stage_says (stage, 0, (struct msg){ .kind = MSG_HEARTBEAT });
@@ -202,7 +202,7 @@ static void it_can_be_made_to_leave_at_once (void **state)
     assert_true (stage_has_file (stage, "coordinator.key"));
     assert_true (stage_has_file (stage, "hub.json"));
     assert_int_equal (stage_resume (stage, &err), 0);
-    assert_false (driver_ended (stage->driver, NULL, NULL));
+    assert_false (driver_has_ended (stage->driver, NULL, NULL));
 }
 
 int main (void)

@@ -150,7 +150,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     disk_fails = true;
     stage_says (stage, 0, stage_hello (stage, 0));
     stage_leave (stage);
-    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
     assert_int_equal (exit_status, 3);
     assert_int_not_equal (problem.code, ERR_NONE);
     assert_non_null (strstr (problem.text, "journal"));
@@ -169,7 +169,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
 
     assert_int_equal (stage_resume (stage, &err), 0);
     assert_int_equal (stage->facts[FACT_HOST_KEYED], 1); /* what came after may be there or not: nobody heard of it */
-    assert_false (driver_ended (stage->driver, NULL, NULL));
+    assert_false (driver_has_ended (stage->driver, NULL, NULL));
 }
 
 /* A worker that was told of more than is recorded: who else comes is told nothing, and nobody goes on with the run. */
@@ -190,7 +190,7 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     knows_more.of.hello.told_index = stage->driver->recorded_index + 1;
     stage_says (stage, 0, knows_more);
     stage_leave (stage);
-    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
     assert_true (clock_boot_ms () < stage->driver->leave_by_ms); /* it waits for no worker */
     assert_int_equal (exit_status, 5);
     assert_int_equal (problem.code, ERR_DAMAGE);
@@ -225,7 +225,7 @@ static void a_fact_out_of_its_bounds_is_where_it_stops (void **state)
     outbox_effect (out, FX_END)->exit_status = 0;
     driver_take_outbox (stage->driver);
     driver_release_held (stage->driver);
-    assert_true (driver_ended (stage->driver, &exit_status, &problem));
+    assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
     assert_int_equal (exit_status, 3); /* and not how the effect behind it says */
     assert_int_equal (problem.code, ERR_LIMIT);
     assert_non_null (strstr (problem.text, fact_name (FACT_HOST_KEYED)));
@@ -268,7 +268,7 @@ static void an_order_that_is_too_large_ends_the_attempt (void **state)
     stage_start (stage);
     stage_join (stage, 0);
     stage_until (stage, FACT_RUN_ENDED, 1);
-    assert_true (driver_ended (stage->driver, &exit_status, NULL));
+    assert_true (driver_has_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 3);
     assert_non_null (
         strstr (stage->driver->coord->state->stop.ptr, "its order is larger than the 65536 bytes of one message"));

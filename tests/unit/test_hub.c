@@ -179,7 +179,7 @@ static void every_key_has_a_place_of_its_own (void **state)
         for (int i = 0; i < GREEDY; i++)
             for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
                 (void) listener_ask (listeners[i][k], "listen", 6);
-        while (hub_question (hub, &query, &got) || hub_questions_left (hub))
+        while (hub_question (hub, &query, &got) || hub_has_questions (hub))
             continue;
         dropped = hub_counts (hub).dropped_frames > 0;
     }
@@ -223,8 +223,8 @@ static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
             more = hub_question (hub, &query, &got);
             uint64_t dropped = hub_counts (hub).dropped_frames - before;
             assert_true (dropped <= AT_ONCE);
-            left |= !more && hub_questions_left (hub);
-            assert_int_equal (!more && dropped == AT_ONCE, hub_questions_left (hub));
+            left |= !more && hub_has_questions (hub);
+            assert_int_equal (!more && dropped == AT_ONCE, hub_has_questions (hub));
         }
     }
     for (int i = 0; i < MONITOR_PLACES_A_KEY; i++)
@@ -252,7 +252,7 @@ static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
     assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
     assert_true (lab_hub_receives (hub, LINK_CONTROL, &rank, &got));
-    assert_false (hub_frames_left (hub, LINK_CONTROL));
+    assert_false (hub_has_frames (hub, LINK_CONTROL));
     lab_admit (hub, 1, &b);
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
         assert_true (clock_boot_ms () < end);
@@ -261,10 +261,10 @@ static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
         assert_false (hub_receive (hub, LINK_CONTROL, &rank, &got));
         uint64_t dropped = hub_counts (hub).dropped_frames - before;
         assert_true (dropped <= AT_ONCE);
-        left = hub_frames_left (hub, LINK_CONTROL);
+        left = hub_has_frames (hub, LINK_CONTROL);
         assert_int_equal (dropped == AT_ONCE, left);
     }
-    assert_false (hub_frames_left (hub, LINK_BULK));
+    assert_false (hub_has_frames (hub, LINK_BULK));
     spoke_close (spoke, 0);
     hub_close (hub);
 }

@@ -323,9 +323,9 @@ static void a_keyring_agrees_with_a_list (void **state)
             if (loses)
                 model[i] = -1;
             bool changed = loses || (i == slot && !same);
-            assert_true (changed ? keyring_generation (ring, i) > generations[i]
-                                 : keyring_generation (ring, i) == generations[i]);
-            generations[i] = keyring_generation (ring, i);
+            assert_true (changed ? keyring_slot_version (ring, i) > generations[i]
+                                 : keyring_slot_version (ring, i) == generations[i]);
+            generations[i] = keyring_slot_version (ring, i);
         }
         model[slot] = (int) number;
         for (uint32_t n = 0; n < KEYS; n++) {

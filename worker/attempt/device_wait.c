@@ -75,7 +75,7 @@ static struct text got_free (const struct device_users *held, uint64_t waited_ms
                         duration_print (waited_ms, waited));
 }
 
-int device_wait (const struct fact_roots *roots, uint64_t limit_ms, struct arena *arena, struct text *waited,
+int device_wait (const struct host_fact_roots *roots, uint64_t limit_ms, struct arena *arena, struct text *waited,
                  struct text *why)
 {
     uint64_t began_ms = clock_boot_ms ();

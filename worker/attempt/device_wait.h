@@ -19,7 +19,7 @@ bool device_is_wanted (const struct msg_run *run);
 /* 0: it is free; `*waited` says who had it and for how long, and is empty when nobody had. -1: still held after
  * `limit_ms`;
  * `*why` says by whom and what to do. Texts live in `arena`; at most SENTENCE_MAX_BYTES. */
-int device_wait (const struct fact_roots *roots, uint64_t limit_ms, struct arena *arena, struct text *waited,
+int device_wait (const struct host_fact_roots *roots, uint64_t limit_ms, struct arena *arena, struct text *waited,
                  struct text *why);
 
 #endif

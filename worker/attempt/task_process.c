@@ -115,7 +115,8 @@ static void prepare (const struct task_place *place, const struct msg_run *run, 
 
 static void wait_for_device (const struct task_order *order, struct arena *arena, struct task_answer *answer)
 {
-    answer->done = device_wait (&fact_roots_real, order->device_wait_ms, arena, &answer->waited, &answer->problem) == 0;
+    answer->done = device_wait (&host_fact_roots_real, order->device_wait_ms, arena, &answer->waited,
+                                &answer->problem) == 0;
     if (!answer->done)
         answer->owner = OWNER_DEVICE;
 }

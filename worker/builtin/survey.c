@@ -124,7 +124,7 @@ static int measure_room (struct survey *survey, struct err *err)
 static void say_hardware (struct survey *survey)
 {
     struct fact_list *list = mem_alloc (sizeof *list);
-    fact_list_init (list, &fact_roots_real);
+    fact_list_init (list, &host_fact_roots_real);
     machine_facts (list);
     device_facts (list);
     protocol_writer_fact (

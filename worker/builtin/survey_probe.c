@@ -34,7 +34,7 @@ static _Noreturn void become_stage (const struct probe *probe, int report_fd)
         argv[n++] = probe->protected->items[i];
     }
     struct self_start start = self_again ((char *const *) (uintptr_t) argv, &arena);
-    self_keep ();
+    self_keep_image_open ();
     if (fcntl (report_fd, F_SETFD, 0) == 0 && prctl (PR_SET_PDEATHSIG, SIGKILL) == 0)
         execve (start.program, start.argv, environ);
     _exit (127);

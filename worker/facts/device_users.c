@@ -19,7 +19,7 @@ enum { LINKS_MAX = 65536, START_BYTES = 4096, PID_DIGITS_MAX = 9, PIDS_MAX = 1 <
 #define VENDOR_GOOGLE "0x1ae0"
 
 struct search {
-    const struct fact_roots *roots;
+    const struct host_fact_roots *roots;
     enum device_users_of of;
     struct arena *arena;
     struct device_users *out;
@@ -51,7 +51,7 @@ static bool is_google (const char *devices, const char *device)
 }
 
 /* `group`: "3". What sysfs does not tell counts: better to wait for nothing than to start into a busy device. */
-static bool group_has_tpu (const struct fact_roots *roots, const char *group)
+static bool group_has_tpu (const struct host_fact_roots *roots, const char *group)
 {
     char devices[PATH_MAX_BYTES + 1];
     struct dirent *entry;
@@ -211,8 +211,8 @@ static void look_at_all (struct search *search, const uint32_t *pids, uint32_t n
     search->out->unfinished = late || n == PIDS_MAX;
 }
 
-void device_users_find (const struct fact_roots *roots, enum device_users_of of, uint64_t limit_ms, struct arena *arena,
-                        struct device_users *out)
+void device_users_find (const struct host_fact_roots *roots, enum device_users_of of, uint64_t limit_ms,
+                        struct arena *arena, struct device_users *out)
 {
     struct search search = { roots, of, arena, out };
     uint64_t until_ms = clock_boot_ms () + limit_ms;

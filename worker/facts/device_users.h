@@ -31,7 +31,7 @@ struct device_users {
 };
 
 /* Between two processes `limit_ms` is looked at: of one, 65536 descriptors at most are read. */
-void device_users_find (const struct fact_roots *roots, enum device_users_of of, uint64_t limit_ms, struct arena *arena,
-                        struct device_users *out);
+void device_users_find (const struct host_fact_roots *roots, enum device_users_of of, uint64_t limit_ms,
+                        struct arena *arena, struct device_users *out);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define UNREADABLE "unreadable ("
 
-const struct fact_roots fact_roots_real = {
+const struct host_fact_roots host_fact_roots_real = {
     .proc = "/proc",
     .sys = "/sys",
     .dev = "/dev",
@@ -24,7 +24,7 @@ const struct fact_roots fact_roots_real = {
     .root = "",
 };
 
-void fact_list_init (struct fact_list *list, const struct fact_roots *roots)
+void fact_list_init (struct fact_list *list, const struct host_fact_roots *roots)
 {
     memset (list, 0, sizeof *list);
     list->roots = roots;

@@ -21,20 +21,20 @@ enum {
     FACT_DIGEST_BYTES = 16
 };
 
-struct fact_roots {
+struct host_fact_roots {
     const char *proc, *sys, *dev, *etc, *tmp, *root;
 }; /* `root`: what else is there; "" for "/" */
-extern const struct fact_roots fact_roots_real;
+extern const struct host_fact_roots host_fact_roots_real;
 
 struct fact_list {
-    const struct fact_roots *roots;
+    const struct host_fact_roots *roots;
     struct arena arena;
     struct var items[FACT_LIST_MAX];
     uint32_t n;
     size_t left_bytes; /* of FACT_BYTES_MAX; each fact costs its texts and what json_record.c adds */
 };
 
-void fact_list_init (struct fact_list *list, const struct fact_roots *roots);
+void fact_list_init (struct fact_list *list, const struct host_fact_roots *roots);
 void fact_list_release (struct fact_list *list);
 /* An empty value is "absent". One of more than FACT_VALUE_BYTES is shortened; to FACT_BRIEF_BYTES, once little is left
  * for all. `name` lives as long as the list. */

@@ -154,7 +154,7 @@ static int run (void)
         goto failed;
     reporting = mem_alloc (sizeof *reporting);
     reporting->writer = writer;
-    fact_list_init (&reporting->list, &fact_roots_real);
+    fact_list_init (&reporting->list, &host_fact_roots_real);
     reporting->profile = protocol_writer_arg_vars (writer, "profile_env", &reporting->list.arena);
     say_all (reporting);
     fact_list_release (&reporting->list);

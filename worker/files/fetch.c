@@ -39,7 +39,7 @@ static struct text path_of (const struct msg_run *run, struct text sha256)
 
 static struct wanted wanted_of (const struct msg_run *run, struct text sha256, struct arena *arena)
 {
-    const struct kit_file *wheel = wheels_are_needed (run) ? wheels_named (run, sha256) : NULL;
+    const struct kit_file *wheel = wheels_are_needed (run) ? wheels_find_by_sha256 (run, sha256) : NULL;
     return (struct wanted){ text_copy (arena, sha256),
                             text_copy (arena, wheel ? wheel->file.path : path_of (run, sha256)),
                             wheel ? text_copy (arena, wheel->name) : (struct text){ 0 } };

@@ -31,7 +31,7 @@ struct text wheels_folder (struct text directory, struct arena *arena)
     return text_format (arena, "%.*s/wheels", TEXT_ARG (directory));
 }
 
-const struct kit_file *wheels_named (const struct msg_run *run, struct text sha256)
+const struct kit_file *wheels_find_by_sha256 (const struct msg_run *run, struct text sha256)
 {
     for (uint32_t i = 0; i < run->pins.wheels.n; i++)
         if (text_equal (run->pins.wheels.items[i].file.sha256, sha256))

@@ -16,7 +16,7 @@ int wheels_find (const struct msg_run *run, const char *directory, struct arena 
                  uint32_t *missing_n, struct err *err);
 struct text wheels_folder (struct text directory, struct arena *arena);
 /* The wheel with this sha256; NULL: the plan has none. */
-const struct kit_file *wheels_named (const struct msg_run *run, struct text sha256);
+const struct kit_file *wheels_find_by_sha256 (const struct msg_run *run, struct text sha256);
 
 /* One on its way. */
 struct wheel;

@@ -51,7 +51,7 @@ bool self_image (int *first, int *n)
     return pieces_n > 0;
 }
 
-void self_keep (void)
+void self_keep_image_open (void)
 {
     for (int i = 0; i < pieces_n; i++)
         (void) fcntl (IMAGE_FD_FIRST + i, F_SETFD, 0); /* open descriptors have flags */

@@ -8,7 +8,7 @@
 #include "common/base/mem.h"
 #include <stdbool.h>
 
-/* What execve(2) takes. Out of an image its descriptors have to stay open as well: self_keep. */
+/* What execve(2) takes. Out of an image its descriptors have to stay open as well: self_keep_image_open. */
 struct self_start {
     const char *program;
     char **argv;
@@ -25,6 +25,6 @@ const char *self_executable_path (struct arena *arena);
 /* The image's descriptors; false: there is none. */
 bool self_image (int *first, int *n);
 /* In a new process that executes what self_again gave. Async-signal-safe. */
-void self_keep (void);
+void self_keep_image_open (void);
 
 #endif

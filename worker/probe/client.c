@@ -31,7 +31,7 @@ static int tell_text (struct client *client, size_t slot, void *object, const ch
     if (!text.len || (text.len < get.text_size && text.len < max))
         return reporter_wrong (OWNER_BUNDLE, "its %s has %zu bytes, of which %u can be read", name, get.text_size,
                                text.len);
-    reporter_is (name, text);
+    reporter_value (name, text);
     return 0;
 }
 

@@ -156,7 +156,7 @@ static int tell_digest (int fd)
     if (digest_of_fd (fd, &digest, &bytes, &err) < 0)
         return reporter_wrong (OWNER_HOST, "%s", err.text);
     reporter_is_number ("plugin.bytes", (int64_t) bytes);
-    reporter_is ("plugin.sha256", text_of (digest_hex (&digest, hex)));
+    reporter_value ("plugin.sha256", text_of (digest_hex (&digest, hex)));
     return 0;
 }
 
@@ -253,7 +253,7 @@ static int check_interface (struct plugin *plugin, const struct pjrt_api *(*get)
     if (!plugin->api)
         return reporter_wrong (OWNER_BUNDLE, "its GetPjrtApi returns nothing");
     plugin->api_bytes = plugin->api->struct_size;
-    reporter_is ("api.struct_size", text_format (&plugin->arena, "%zu", plugin->api_bytes));
+    reporter_value ("api.struct_size", text_format (&plugin->arena, "%zu", plugin->api_bytes));
     if (check_size (plugin) < 0)
         return -1;
     plugin->minor = plugin->api->version.minor;
@@ -336,7 +336,7 @@ static int tell_attribute (struct plugin *plugin, const struct pjrt_plugin_attri
     if (index < 0 || *told & 1u << index)
         return 0;
     *told |= 1u << index;
-    reporter_is (text_copy (&plugin->arena, name).ptr, value_text (plugin, &value));
+    reporter_value (text_copy (&plugin->arena, name).ptr, value_text (plugin, &value));
     return 0;
 }
 

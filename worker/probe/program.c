@@ -153,7 +153,7 @@ static int check_value (const char *name, const float *got)
         sum += got[i];
     if (isfinite (sum)) {
         struct arena arena = { 0 };
-        reporter_is (name, text_format (&arena, "%.9g", (double) sum));
+        reporter_value (name, text_format (&arena, "%.9g", (double) sum));
         arena_release (&arena);
     }
     for (uint32_t i = 0; i < NUMBERS_N; i++)

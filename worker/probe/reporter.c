@@ -59,7 +59,7 @@ void reporter_call (const char *function)
     say ("call", function, NULL);
 }
 
-void reporter_is (const char *name, struct text value)
+void reporter_value (const char *name, struct text value)
 {
     say ("is", name, &value);
 }
@@ -67,7 +67,7 @@ void reporter_is (const char *name, struct text value)
 void reporter_is_number (const char *name, int64_t value)
 {
     struct arena arena = { 0 };
-    reporter_is (name, text_format (&arena, "%" PRId64, value));
+    reporter_value (name, text_format (&arena, "%" PRId64, value));
     arena_release (&arena);
 }
 

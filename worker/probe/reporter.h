@@ -12,8 +12,8 @@
 #include "worker/probe/stage.h"
 
 void reporter_step (enum probe_stage stage);
-void reporter_call (const char *function);              /* of the plugin, about to be called */
-void reporter_is (const char *name, struct text value); /* something found out */
+void reporter_call (const char *function);                 /* of the plugin, about to be called */
+void reporter_value (const char *name, struct text value); /* something found out */
 void reporter_is_number (const char *name, int64_t value);
 void reporter_note (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
 /* The plugin's own error. `lacks`: it has no such function, which is no failure here; 0. */

@@ -49,7 +49,7 @@ static bool try_cgroup (struct containment *containment, const char *directory, 
 static void empty_last (const char *directory, const struct log *log)
 {
     struct err err = { 0 };
-    int rc = control_group_empty_last (directory, &err);
+    int rc = control_group_empty_previous (directory, &err);
     if (rc < 0)
         log_say (log, "cannot end the processes that an earlier worker left running: %s", err.text);
     else if (rc > 0)

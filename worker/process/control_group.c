@@ -150,7 +150,7 @@ static int check_record (const char *directory, struct buf *record, struct err *
     return 0;
 }
 
-int control_group_empty_last (const char *directory, struct err *err)
+int control_group_empty_previous (const char *directory, struct err *err)
 {
     char path[PATH_MAX];
     struct stat st;

@@ -18,6 +18,6 @@ int control_group_procs_fd (const struct control_group *group); /* for struct sp
 void control_group_kill (const struct control_group *group);
 
 /* Kills what an earlier worker of this directory left in its leaf; 1: there was one, 0: there was none. */
-int control_group_empty_last (const char *directory, struct err *err);
+int control_group_empty_previous (const char *directory, struct err *err);
 
 #endif

@@ -93,7 +93,7 @@ static NEW_PROCESS int close_others (unsigned from, bool again)
     int first, n;
     if (!again || !self_image (&first, &n))
         return close_range (from, ~0U, 0);
-    self_keep ();
+    self_keep_image_open ();
     return close_range (from, (unsigned) first - 1, 0) < 0 ? -1 : close_range ((unsigned) (first + n), ~0U, 0);
 }
 
