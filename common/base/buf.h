@@ -1,4 +1,4 @@
-/* buf.h - bytes that grow, born with a maximum.
+/* buf.h - a growing byte buffer with a maximum size.
  *
  * Invariant: len <= capacity <= max. Appending past `max` appends nothing, sets `overflow` and keeps what is there:
  * writers need not check each call, they check once at the end. Overflow sticks: nothing is appended behind what was

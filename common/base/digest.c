@@ -66,7 +66,7 @@ int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err)
     struct digest digest = digest_end (state);
     errno = reason;
     if (got < 0)
-        return err_errno (err, ERR_IO, "reading descriptor %d for its digest", fd);
+        return err_errno (err, ERR_IO, "cannot read descriptor %d to compute its digest", fd);
     *out = digest;
     if (bytes)
         *bytes = total;
@@ -80,13 +80,13 @@ int digest_of_file (const char *path, struct digest *out, struct err *err)
     /* O_NONBLOCK: opening a pipe that nobody writes must not wait. */
     int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == ELOOP)
-        return err_set (err, ERR_IO, "%s is a symbolic link: a regular file was expected", path);
+        return err_set (err, ERR_IO, "%s is a symbolic link, expected a regular file", path);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot open %s for its digest", path);
+        return err_errno (err, ERR_IO, "cannot open %s to compute its digest", path);
     if (fstat (fd, &found) < 0)
-        err_errno (err, ERR_IO, "cannot look at %s for its digest", path);
+        err_errno (err, ERR_IO, "cannot examine %s to compute its digest", path);
     else if (!S_ISREG (found.st_mode))
-        err_set (err, ERR_IO, "%s is not a regular file: no digest is made of it", path);
+        err_set (err, ERR_IO, "%s is not a regular file, so its digest cannot be computed", path);
     else if (digest_of_fd (fd, out, NULL, err) < 0)
         err_prefix (err, "%s", path);
     else

@@ -60,7 +60,7 @@ const char *err_advice (int number)
 {
     switch (number) {
     case EMFILE: return " (raise this process's limit: ulimit -n, LimitNOFILE=)";
-    case ENFILE: return " (end what holds many files, or raise fs.file-max)";
+    case ENFILE: return " (end processes that hold many files, or raise fs.file-max)";
     case EFBIG: return " (raise this process's limit: ulimit -f, LimitFSIZE=, or that of the file system)";
     case ENOMEM: return " (raise this process's limits, ulimit -v and -d, or free memory)";
     default: return "";

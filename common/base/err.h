@@ -1,4 +1,4 @@
-/* err.h - one failed operation, explained.
+/* err.h - the description of one failed operation.
  *
  * A function that can fail takes a `struct err *` last, returns 0 or -1, and on -1 has left a code and one sentence
  * there: what failed, where, what was expected. Setting an error returns -1, so failing and explaining are one

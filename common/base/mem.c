@@ -27,8 +27,8 @@ _Noreturn void mem_exhausted (size_t bytes)
     if (bytes)
         snprintf (asked, sizeof asked, " (asked for %zu bytes)", bytes);
     fprintf (stderr,
-             "sliceup: out of memory%s: raise this process's limits (ulimit -v, ulimit -d), or free memory of this "
-             "machine, then go on where it stopped; what was recorded is safe\n",
+             "sliceup: out of memory%s: raise this process's limits (ulimit -v, ulimit -d), or free memory on this "
+             "machine, then resume; everything recorded so far is safe\n",
              asked);
     _exit (COULD_NOT_RUN);
 }

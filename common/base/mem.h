@@ -1,4 +1,4 @@
-/* mem.h - allocation that cannot fail quietly, and arenas.
+/* mem.h - allocation that ends the process when memory runs out, and arenas.
  *
  * Out of memory ends the process here, in one place, with a sentence and exit status 3: the journal makes a restart
  * cheap. The counterpart is a promise: nothing that comes from outside decides an allocation before it was bounded.

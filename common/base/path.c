@@ -51,7 +51,7 @@ static int follow (struct way *way, const char *folder, const char *link, struct
         return 1;
     target[len] = '\0';
     if (++way->links > PATH_LINKS_MAX)
-        return err_set (err, ERR_LIMIT, "%.200s leads through more than %d links", link, PATH_LINKS_MAX);
+        return err_set (err, ERR_LIMIT, "%.200s passes through more than %d symbolic links", link, PATH_LINKS_MAX);
     int n = snprintf (next, sizeof next, "%s/%s%s", target[0] == '/' ? "" : folder, target, way->path + way->end);
     if (n < 0 || (size_t) n >= sizeof next)
         return too_long (link, err);
@@ -78,7 +78,7 @@ static int begin (struct way *way, const char *path, struct err *err)
 {
     char here[PATH_MAX] = "";
     if (path[0] != '/' && !getcwd (here, sizeof here))
-        return err_errno (err, ERR_IO, "where this process stands cannot be told");
+        return err_errno (err, ERR_IO, "cannot find the current directory of this process");
     int n = snprintf (way->path, sizeof way->path, "%s%s%s", here, *here ? "/" : "", path);
     return n < 0 || (size_t) n >= sizeof way->path ? too_long (path, err) : 0;
 }

@@ -1,6 +1,7 @@
-/* path.h - paths as texts, and the symbolic links through which one leads, as the kernel resolves it.
+/* path.h - joins paths as texts, and lists the symbolic links of a path, as the kernel resolves them.
  *
- * Whoever may replace such a link chooses what the path names. It changes nothing, and knows nothing of rights. */
+ * A user who may replace such a link chooses what the path names. These functions change nothing, and do not check
+ * permissions. */
 #ifndef SLICEUP_COMMON_BASE_PATH_H
 #define SLICEUP_COMMON_BASE_PATH_H
 

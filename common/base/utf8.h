@@ -1,4 +1,4 @@
-/* utf8.h - characters in bytes that may be anything.
+/* utf8.h - finds characters in bytes that may be invalid UTF-8.
  *
  * Knows no locale: the tables are its own, so that what is printable does not depend on a host's environment.
  * Pure functions; any thread. */

@@ -75,7 +75,7 @@ int audit_generation (struct text bundle_root, uint64_t token, struct text sha25
                  ? collect_whole (&collection, &why, err)
                  : inspect (&generation, sha256, depth, seed, collect, &collection, err);
     if (rc)
-        err_prefix (err, "%s in %.160s cannot be looked at", generation.name, generation.root_path);
+        err_prefix (err, "cannot examine %s in %.160s", generation.name, generation.root_path);
     else
         *out = collection.list;
     generation_close (&generation);

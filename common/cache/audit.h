@@ -1,7 +1,7 @@
-/* audit.h - what is no longer as it was sealed, all of it and by name. docs/spec/cache.md.
+/* audit.h - lists everything in a generation that was modified after it was sealed, by name. docs/spec/cache.md.
  *
- * Differences are findings, not errors; an error is only that it could not be looked at. It never writes. Any
- * thread. */
+ * Differences are findings, not errors; an error means only that the generation could not be read. It never writes.
+ * Any thread. */
 #ifndef SLICEUP_COMMON_CACHE_AUDIT_H
 #define SLICEUP_COMMON_CACHE_AUDIT_H
 

@@ -24,7 +24,7 @@ static int unmake_generation (const struct generation *generation, struct err *e
     char path[PATH_MAX_BYTES + GENERATION_NAME_BYTES + 2];
     struct err why;
     if (generation_path (generation, path, sizeof path, &why) || folder_remove (path, &why))
-        err_prefix (err, "(%s stays, half made: %.120s)", generation->name, why.text);
+        err_prefix (err, "(%s remains incomplete: %.120s)", generation->name, why.text);
     return -1;
 }
 
@@ -103,7 +103,7 @@ static int prepare_published (const struct cache_access *access, enum audit_dept
     if (generation_path (&generation, dir, dir_bytes, err) == 0 && generation_open (&generation, err) == 0)
         rc = inspect (&generation, access->sha256, depth, drawn, inspect_refuse, NULL, err);
     if (rc)
-        err_prefix (err, "%s in %.160s cannot be used", generation.name, generation.root_path);
+        err_prefix (err, "cannot use %s in %.160s", generation.name, generation.root_path);
     generation_close (&generation);
     return rc;
 }
@@ -122,14 +122,14 @@ static int close_to_others (const struct generation *generation, struct err *err
 {
     struct stat st;
     if (fstat (generation->fd, &st))
-        return err_errno (err, ERR_IO, "cannot look at it");
+        return err_errno (err, ERR_IO, "cannot examine it");
     if (st.st_uid != geteuid ())
-        return err_set (err, ERR_REFUSED,
-                        "it belongs to user %u, this host's worker is user %u: remove it, or give it "
-                        "to that user",
-                        (unsigned) st.st_uid, (unsigned) geteuid ());
+        return err_set (
+            err, ERR_REFUSED,
+            "it belongs to user %u, but the worker of this host runs as user %u: remove it, or chown it to that user",
+            (unsigned) st.st_uid, (unsigned) geteuid ());
     if ((st.st_mode & 07777) != 0700 && fchmod (generation->fd, 0700))
-        return err_errno (err, ERR_IO, "it cannot be closed to others");
+        return err_errno (err, ERR_IO, "cannot remove the access of other users");
     return 0;
 }
 
@@ -147,7 +147,7 @@ int cache_prepare_own (const struct cache_access *access, struct text host, char
     if (rc == 0)
         rc = generation_make (&own, 0700, true, err);
     if (rc == 0 && (close_to_others (&own, err) || tree_list (own.fd, NULL, &arena, &tree, err)))
-        rc = err_prefix (err, "%s in %.160s cannot be used", own.name, own.root_path);
+        rc = err_prefix (err, "cannot use %s in %.160s", own.name, own.root_path);
     arena_release (&arena);
     generation_close (&own);
     return rc;

@@ -100,7 +100,7 @@ static int copy_entry (const struct manifest_entry *entry, int from, int to, str
     char path[PATH_MAX_BYTES + 1], shown[TREE_SHOWN_BYTES];
     tree_shown (entry->at.path, shown);
     if (!text_to_c (entry->at.path, path, sizeof path))
-        return err_set (err, ERR_LIMIT, "\"%s\" is too long a path", shown);
+        return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", shown);
     if (entry->at.kind == TREE_FOLDER)
         return copy_folder (path, to, shown, err);
     int source = tree_open_entry (from, &entry->at, err);

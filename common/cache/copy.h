@@ -1,4 +1,4 @@
-/* copy.h - the entries of one sealed generation, copied into the folder of another.
+/* copy.h - copies the entries of one sealed generation into the folder of another.
  *
  * Never links: two names of one file would let a late write through the old one change both. What is held against the
  * manifest is the copy, since that is what the program will use. */

@@ -33,7 +33,7 @@ static int open_root (struct generation *generation, struct text root, bool make
     if (generation->root >= 0)
         return 0;
     if (errno == ENOTDIR)
-        return err_set (err, ERR_IO, "cache root %.300s is a file, or lies below one: a folder is expected",
+        return err_set (err, ERR_IO, "cache root %.300s is a file, or lies below one: expected a folder",
                         generation->root_path);
     return err_errno (err, ERR_IO, "cannot open cache root %.300s: does this host see the shared cache?",
                       generation->root_path);
@@ -52,7 +52,7 @@ int generation_open_root_of_host (struct generation *generation, struct text roo
 {
     generation->root = generation->fd = -1;
     if (!tree_name_valid (host) || host.len > HOST_NAME_MAX_BYTES)
-        return err_set (err, ERR_REFUSED, "a cache of this host's own needs the host's name, as the plan has it");
+        return err_set (err, ERR_REFUSED, "a per-host cache needs the name of the host from the plan");
     snprintf (generation->name, sizeof generation->name, "host-%.*s", TEXT_ARG (host));
     return open_root (generation, root, true, err);
 }
@@ -66,15 +66,15 @@ int generation_open (struct generation *generation, struct err *err)
     switch (errno) {
     case ENOSYS: return err_set (err, ERR_IO, "this kernel has no openat2: a shared cache needs Linux 5.6 or later");
     case ENOENT:
-        return err_set (err, ERR_DAMAGE, "there is no %s in %s: was it removed, or does this host see another storage?",
+        return err_set (err, ERR_DAMAGE, "there is no %s in %s: it was removed, or this host sees another storage",
                         name, where);
     case ELOOP:
     case ENOTDIR: return err_set (err, ERR_DAMAGE, "%s in %s is not a folder", name, where);
     case EXDEV:
-        return err_set (err, ERR_DAMAGE,
-                        "%s in %s is where another file system is mounted: a generation lies on the "
-                        "cache's own",
-                        name, where);
+        return err_set (
+            err, ERR_DAMAGE,
+            "another file system is mounted at %s in %s: expected the generation on the file system of the cache", name,
+            where);
     default: return err_errno (err, ERR_IO, "cannot open %s in %s", name, where);
     }
 }
@@ -84,16 +84,16 @@ static int cannot_make (const struct generation *generation, struct err *err)
     const char *name = generation->name, *where = generation->root_path;
     switch (errno) {
     case EEXIST:
-        return err_set (err, ERR_REFUSED, "%s exists already in %s: a token is used once; nothing was written", name,
-                        where);
+        return err_set (err, ERR_REFUSED, "%s already exists in %s, and a token is used only once: nothing was written",
+                        name, where);
     case EROFS:
-        return err_errno (err, ERR_IO, "cannot make %s in %s, which a host that writes the cache has to be able to",
-                          name, where);
+        return err_errno (err, ERR_IO, "cannot make %s in %s: a host that writes the cache needs that permission", name,
+                          where);
     case EACCES:
     case EPERM:
         return err_errno (err, ERR_IO,
-                          "cannot make %s in %s: user %u may not write there; give it that folder, or "
-                          "name a writer that may",
+                          "cannot make %s in %s: user %u may not write there; chown the folder to that user, or name a "
+                          "writer that may",
                           name, where, (unsigned) geteuid ());
     default: return err_errno (err, ERR_IO, "cannot make %s in %s", name, where);
     }
@@ -109,7 +109,7 @@ int generation_make (struct generation *generation, mode_t mode, bool taken, str
     if (generation_open (generation, err) == 0)
         return 0;
     if (made && unlinkat (generation->root, generation->name, AT_REMOVEDIR))
-        err_prefix (err, "(and the empty folder stays)");
+        err_prefix (err, "(the empty folder remains)");
     return -1;
 }
 
@@ -125,8 +125,8 @@ int generation_note_space (const struct generation *generation, uint64_t needed_
     if (free_bytes >= needed_bytes && inodes)
         return -1;
     was = *err;
-    return err_set (err, ERR_IO, "%.400s (it takes %" PRIu64 " KiB; %" PRIu64 " KiB are free there%s)", was.text,
-                    (needed_bytes + 1023) / 1024, free_bytes / 1024, inodes ? "" : " and room for no more files");
+    return err_set (err, ERR_IO, "%.400s (needs %" PRIu64 " KiB; %" PRIu64 " KiB are free there%s)", was.text,
+                    (needed_bytes + 1023) / 1024, free_bytes / 1024, inodes ? "" : ", with no room for more files");
 }
 
 void generation_close (struct generation *generation)
@@ -153,7 +153,7 @@ static int read_all (int fd, struct arena *arena, struct text *out, struct err *
     struct stat st;
     ssize_t got;
     if (fstat (fd, &st))
-        return err_errno (err, ERR_IO, "cannot look at " MANIFEST_NAME);
+        return err_errno (err, ERR_IO, "cannot examine " MANIFEST_NAME);
     if (st.st_size > MANIFEST_BYTES_MAX)
         return err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX);
     char *bytes = arena_alloc (arena, (size_t) st.st_size + 1);

@@ -1,4 +1,4 @@
-/* generation.h - one folder gen-<token>, opened.
+/* generation.h - opens the folder gen-<token> of one generation.
  *
  * Also host-<name>, the folder that one host has for itself. Shared by those who prepare and those who seal. The
  * frontend's root is opened once, by the path the administrator wrote (which may hold links); everything below goes

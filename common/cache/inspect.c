@@ -85,8 +85,8 @@ static int refuse_open (const struct tree_seen *seen, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
     return err_set (err, ERR_REFUSED,
-                    "\"%s\" has mode %04o on this mount, so others may write it: mount it with modes "
-                    "that let its owner write alone, or name another cache.root",
+                    "\"%s\" has mode %04o on this mount, so other users may write to it: mount it with modes that let "
+                    "only its owner write, or set another cache.root",
                     tree_shown (seen->at.path, shown), (unsigned) seen->at.mode);
 }
 
@@ -98,7 +98,7 @@ static int meet (void *owner, const struct tree_seen *seen, struct err *err)
     if (seen->problem)
         return meet_odd (look, seen, err);
     if (!path_index_find (&look->manifest.index, seen->at.path, &at))
-        return tell (look, FINDING_EXTRA, seen->at.path, "is there and was never sealed", err);
+        return tell (look, FINDING_EXTRA, seen->at.path, "exists, but was never sealed", err);
     const struct manifest_entry *entry = &look->manifest.items[at];
     bool wanted = (look->marks[at] & MARK_READ) && entry->at.kind == TREE_FILE;
     look->marks[at] |= MARK_MET;
@@ -125,7 +125,7 @@ static int tell_missing (struct look *look, struct err *err)
     for (uint32_t i = 0; i < look->manifest.n && !look->cut; i++) {
         struct text path = look->manifest.items[i].at.path;
         if (!(look->marks[i] & MARK_MET) && !is_hidden (look, path) &&
-            tell (look, FINDING_MISSING, path, "was sealed and is missing", err))
+            tell (look, FINDING_MISSING, path, "was sealed, but is missing", err))
             return -1;
     }
     return 0;
@@ -139,11 +139,11 @@ static int look_at_witness (const struct look *look, int fd, const struct stat *
 {
     struct stat st;
     if (fstatat (fd, WITNESS_NAME, &st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot look at " WITNESS_NAME);
+        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot examine " WITNESS_NAME);
     if (S_ISREG (st.st_mode) && st.st_nlink == 1 && st.st_uid == top->st_uid)
         return 0;
-    return tell (look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME), "is not a regular file with one name and its owner",
-                 err);
+    return tell (look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME),
+                 "is not a regular file with one name and the owner of the generation", err);
 }
 
 /* Where modes are kept at all: a mount may have one mode for all folders. */
@@ -166,12 +166,12 @@ static int look_at_top (const struct look *look, int fd, struct err *err)
     char how[DIFFERENCE_BYTES];
     struct stat top;
     if (fstat (fd, &top))
-        return err_errno (err, ERR_IO, "cannot look at the generation's folder");
+        return err_errno (err, ERR_IO, "cannot examine the generation's folder");
     if (look_at_witness (look, fd, &top, err))
         return -1;
     if (!(top.st_mode & 07222) || !keeps_modes (look, fd))
         return 0;
-    snprintf (how, sizeof how, "is the generation's own folder and has mode %04o, which lets somebody write",
+    snprintf (how, sizeof how, "is the folder of the generation and has mode %04o, which allows writing",
               (unsigned) (top.st_mode & 07777));
     return tell (look, FINDING_CHANGED, TEXT_LIT ("."), how, err);
 }
@@ -193,7 +193,7 @@ static int tell_manifest (struct look *look, const struct generation *generation
     else if (!strncmp (how, quoted, sizeof quoted - 1))
         how += sizeof quoted - 1;
     return tell (look, missing ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT (MANIFEST_NAME),
-                 missing ? "was sealed and is missing" : how, err);
+                 missing ? "was sealed, but is missing" : how, err);
 }
 
 int inspect (const struct generation *generation, struct text sha256, enum audit_depth depth, uint64_t seed,

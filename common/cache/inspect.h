@@ -1,6 +1,6 @@
-/* inspect.h - how one generation differs from what was sealed, one difference at a time.
+/* inspect.h - reports the differences between one generation and its manifest, one at a time.
  *
- * Prepare refuses the first, an audit collects all: one look for both. It writes nothing. Any thread. */
+ * Prepare refuses at the first difference, an audit collects all of them. It writes nothing. Any thread. */
 #ifndef SLICEUP_COMMON_CACHE_INSPECT_H
 #define SLICEUP_COMMON_CACHE_INSPECT_H
 

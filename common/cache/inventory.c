@@ -94,7 +94,7 @@ static int list_other (struct lines *lines, int root, const char *name, struct e
     struct stat st;
     struct tree_seen seen = { .at.path = TEXT_LIT (""), .st = &st };
     if (fstatat (root, name, &st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 1 : err_errno (err, ERR_IO, "cannot look at %s", name);
+        return errno == ENOENT ? 1 : err_errno (err, ERR_IO, "cannot examine %s", name);
     add_line (lines, &seen);
     return 0;
 }
@@ -110,7 +110,7 @@ static int list_lines (struct lines *lines, int root, const char *name, struct e
     int rc = tree_walk (fd, NULL, false, note, lines, err);
     close (fd);
     if (rc == 0 && lines->bytes.overflow)
-        rc = err_set (err, ERR_LIMIT, "%s holds more names than fit into %d bytes", name, LINES_BYTES_MAX);
+        rc = err_set (err, ERR_LIMIT, "the names in %s take more than %d bytes", name, LINES_BYTES_MAX);
     return rc ? err_prefix (err, "%s", name) : 0;
 }
 

@@ -121,11 +121,10 @@ static int add_line (struct manifest *manifest, struct text line, struct err *er
         return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u is not in order", manifest->n + 1);
     uint32_t twin;
     if (!path_index_add (&manifest->index, manifest->n, &twin))
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lines %u and %u differ only in upper and lower case", twin + 1,
+        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lines %u and %u differ only in case", twin + 1,
                         manifest->n + 1);
     if (__builtin_add_overflow (manifest->bytes, entry->at.bytes, &manifest->bytes))
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u: the sizes add up to more than there is",
-                        manifest->n + 1);
+        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u: the sum of the sizes is too large", manifest->n + 1);
     manifest->files += entry->at.kind == TREE_FILE;
     manifest->n++;
     return 0;
@@ -153,12 +152,13 @@ int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out
 bool manifest_differs (const struct tree_entry *sealed, const struct tree_entry *found, char how[DIFFERENCE_BYTES])
 {
     if (sealed->kind != found->kind)
-        snprintf (how, DIFFERENCE_BYTES, "is a %s, a %s was sealed", found->kind == TREE_FILE ? "file" : "folder",
-                  sealed->kind == TREE_FILE ? "file" : "folder");
+        snprintf (how, DIFFERENCE_BYTES, "is a %s, but was sealed as a %s",
+                  found->kind == TREE_FILE ? "file" : "folder", sealed->kind == TREE_FILE ? "file" : "folder");
     else if (sealed->bytes != found->bytes)
-        snprintf (how, DIFFERENCE_BYTES, "has %" PRIu64 " bytes, %" PRIu64 " were sealed", found->bytes, sealed->bytes);
+        snprintf (how, DIFFERENCE_BYTES, "has %" PRIu64 " bytes, but was sealed with %" PRIu64, found->bytes,
+                  sealed->bytes);
     else if (sealed->mode != found->mode)
-        snprintf (how, DIFFERENCE_BYTES, "has mode %04o, %04o was sealed", found->mode, sealed->mode);
+        snprintf (how, DIFFERENCE_BYTES, "has mode %04o, but was sealed with %04o", found->mode, sealed->mode);
     else
         return false;
     return true;
@@ -181,10 +181,10 @@ int manifest_compare (const struct manifest *manifest, const struct tree *tree, 
                     : j == tree->n   ? -1
                                      : text_compare (manifest->items[i].at.path, tree->items[j].path);
         if (order < 0)
-            return err_set (err, ERR_DAMAGE, "\"%s\" was sealed and is missing",
+            return err_set (err, ERR_DAMAGE, "\"%s\" was sealed, but is missing",
                             tree_shown (manifest->items[i].at.path, shown));
         if (order > 0)
-            return err_set (err, ERR_DAMAGE, "\"%s\" is there and was never sealed",
+            return err_set (err, ERR_DAMAGE, "\"%s\" exists, but was never sealed",
                             tree_shown (tree->items[j].path, shown));
         if (compare_entry (&manifest->items[i++].at, &tree->items[j++], err))
             return -1;
@@ -249,7 +249,7 @@ int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[
         return err_prefix (err, "\"%s\"", tree_shown (entry->at.path, shown));
     if (bytes == entry->at.bytes && digest_equal (&digest, &entry->digest))
         return 0;
-    snprintf (how, DIFFERENCE_BYTES, "holds other bytes than were sealed (sha256 %.12s, expected %.12s)",
+    snprintf (how, DIFFERENCE_BYTES, "was modified after it was sealed (sha256 %.12s, expected %.12s)",
               digest_hex (&digest, got), digest_hex (&entry->digest, wanted));
     return 1;
 }

@@ -13,7 +13,7 @@
 static struct safe_rule rule_of (const char *what, const uid_list *trust)
 {
     return (struct safe_rule){ .what = what,
-                               .instead = "name another cache.root",
+                               .instead = "set another cache.root",
                                .trust = "cache: {trust: [...]}",
                                .uids = trust->items,
                                .uids_n = trust->n };
@@ -31,7 +31,7 @@ static int check_file (const char *root, const char *name, const uid_list *trust
     if (lstat (path, &at) != 0)
         return errno == ENOENT || errno == ENOTDIR || errno == EACCES
                    ? 0
-                   : err_errno (err, ERR_IO, "cannot look at %.300s", path);
+                   : err_errno (err, ERR_IO, "cannot examine %.300s", path);
     return S_ISREG (at.st_mode) ? safe_path_check_end (path, &at, &rule, err) : 0;
 }
 
@@ -53,7 +53,7 @@ static int check_folders (char *path, uint64_t token, const uid_list *trust, str
     char *bundle = strrchr (path, '/');
     char *frontend = bundle && bundle != path ? memrchr (path, '/', (size_t) (bundle - path)) : NULL;
     if (!frontend || frontend == path)
-        return err_set (err, ERR_REFUSED, "\"%.300s\" is no absolute path <root>/<frontend>/<bundle>", path);
+        return err_set (err, ERR_REFUSED, "\"%.300s\" is not an absolute path <root>/<frontend>/<bundle>", path);
     *frontend = *bundle = '\0';
     int rc = owners_check_root (path, trust, err);
     *frontend = '/';
@@ -72,7 +72,7 @@ int owners_check_generation (struct text bundle_root, uint64_t token, const uid_
 {
     char path[PATH_MAX];
     if (!text_to_c (bundle_root, path, PATH_MAX - 32) || path[0] != '/')
-        return err_set (err, ERR_REFUSED, "the path of a cache's bundle is not an absolute one of at most %d bytes",
+        return err_set (err, ERR_REFUSED, "the path of a cache bundle is not an absolute path of at most %d bytes",
                         PATH_MAX - 33);
     return check_folders (path, token, trust, err);
 }
@@ -89,11 +89,11 @@ static int check_entry (void *owner, const struct tree_seen *seen, struct err *e
     char shown[TREE_SHOWN_BYTES];
     if (!seen->st || seen->st->st_uid == owned->uid)
         return 0;
-    return err_set (
-        err, ERR_REFUSED,
-        "cache entry \"%s\" of %s belongs to uid %u, its generation to uid %u: chown it to that one, if that "
-        "other user may have written what runs there, else move the generation away",
-        tree_shown (seen->at.path, shown), owned->generation, (unsigned) seen->st->st_uid, (unsigned) owned->uid);
+    return err_set (err, ERR_REFUSED,
+                    "cache entry \"%s\" of %s belongs to uid %u, but its generation to uid %u: if you trust what that "
+                    "user wrote, chown the entry to the owner of the generation; else move the generation away",
+                    tree_shown (seen->at.path, shown), owned->generation, (unsigned) seen->st->st_uid,
+                    (unsigned) owned->uid);
 }
 
 /* What is not there, or no folder, is for an audit to say as well. */
@@ -104,7 +104,7 @@ static int check_entries (struct generation *generation, struct err *err)
     if (generation_open (generation, &why) < 0)
         return why.code == ERR_DAMAGE ? 0 : err_set (err, why.code, "%s", why.text);
     if (fstat (generation->fd, &top) < 0)
-        return err_errno (err, ERR_IO, "cannot look at %s", generation->name);
+        return err_errno (err, ERR_IO, "cannot examine %s", generation->name);
     struct owned owned = { .generation = generation->name, .uid = top.st_uid };
     return tree_walk (generation->fd, NULL, false, check_entry, &owned, err);
 }

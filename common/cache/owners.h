@@ -1,4 +1,4 @@
-/* owners.h - who could change what lies in a cache? What is in it runs as a program, so nobody may whom nobody trusts.
+/* owners.h - checks that only trusted users can change a cache, because its entries run as programs.
  *
  * Trusted are root, the user that asks, and the uids of the plan (cache: {trust: [...]}). The root, the folders of
  * frontend and bundle, a generation and the catalogue's files belong to one of these, and their modes let nobody else

@@ -52,7 +52,7 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
         return -1;
     int rc = fchmod (fd, entry->mode & 0555) || fstat (fd, &st) ? -1 : 0;
     if (rc)
-        err_errno (err, ERR_IO, "cannot take write rights from \"%s\"", tree_shown (entry->path, shown));
+        err_errno (err, ERR_IO, "cannot remove write permission from \"%s\"", tree_shown (entry->path, shown));
     else
         entry->mode = st.st_mode & 0777; /* as the file system kept it: some mounts have one mode for everything */
     if (rc == 0 && entry->kind == TREE_FILE)
@@ -76,8 +76,8 @@ static int make_durable (struct manifest_entry *entry, int fd, bool at_once, str
     if (entry->at.kind == TREE_FILE && manifest_digest (fd, entry->at.bytes, &entry->digest, &bytes, err))
         return -1;
     if (bytes != entry->at.bytes)
-        return err_set (err, ERR_STATE, "its size changed while it was read");
-    return sync_entry (&entry->at, fd, at_once) ? err_errno (err, ERR_IO, "cannot make it durable") : 0;
+        return err_set (err, ERR_STATE, "its size changed during reading");
+    return sync_entry (&entry->at, fd, at_once) ? err_errno (err, ERR_IO, "cannot sync it to disk") : 0;
 }
 
 static int seal_entry (int root, struct manifest_entry *entry, bool at_once, struct err *err)
@@ -106,7 +106,7 @@ static int seal_entries (int root, const struct tree *tree, struct arena *arena,
         if (seal_entry (root, &out->items[i], at_once, err))
             return -1;
     if (at_once && syncfs (root))
-        return err_errno (err, ERR_IO, "cannot make its %u files and folders durable", tree->n);
+        return err_errno (err, ERR_IO, "cannot sync its %u files and folders to disk", tree->n);
     return 0;
 }
 
@@ -114,7 +114,7 @@ static int check_still (int root, const struct manifest *manifest, struct arena 
 {
     struct tree again;
     if (tree_list (root, NULL, arena, &again, err) || manifest_compare (manifest, &again, err))
-        return err_prefix (err, "something wrote while the generation was being sealed");
+        return err_prefix (err, "another process wrote to the generation while it was being sealed");
     return 0;
 }
 
@@ -166,7 +166,7 @@ static int take_back (int root, struct err *err)
         err_prefix (err, "(and it cannot be reopened)");
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         if (unlinkat (root, added[i], 0) && errno != ENOENT)
-            err_prefix (err, "(%s stays in the failed generation)", added[i]);
+            err_prefix (err, "(%s remains in the failed generation)", added[i]);
     return -1;
 }
 
@@ -198,7 +198,8 @@ static int seal_generation (const struct generation *generation, struct arena *a
         return -1;
     for (uint32_t i = 0; i < tree.n; i++)
         if (manifest_is_reserved (tree.items[i].path))
-            return err_set (err, ERR_REFUSED, "\"%.*s\" is there already: it was sealed before, or the program made it",
+            return err_set (err, ERR_REFUSED,
+                            "\"%.*s\" already exists: the generation was sealed before, or the program made this file",
                             TEXT_ARG (tree.items[i].path));
     if (seal_entries (generation->fd, &tree, arena, manifest, err) ||
         check_still (generation->fd, manifest, arena, err))
@@ -228,12 +229,12 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
     struct buf bytes;
     int rc = -1;
     if (access->role != CACHE_ROLE_WRITER)
-        return err_set (err, ERR_REFUSED, "only a writer's cache order can be sealed");
+        return err_set (err, ERR_REFUSED, "only the cache order of a writer can be sealed");
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     buf_init (&bytes, MANIFEST_BYTES_MAX);
     if (generation_open (&generation, err) || seal_generation (&generation, &scratch, &manifest, &bytes, err)) {
-        err_prefix (err, "%s in %.160s cannot be sealed", generation.name, generation.root_path);
+        err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
         goto out;
     }
     describe (access, &manifest, &bytes, arena, seal);

@@ -68,9 +68,7 @@ static enum found read_id (int root, const char *path, char id[STORAGE_ID_BYTES]
     }
     if (found != FOUND_HALF)
         return found;
-    return err_set (err, ERR_DAMAGE,
-                    "%.200s/" STORAGE_NAME " was begun and never finished; remove it while no run "
-                    "uses the cache",
+    return err_set (err, ERR_DAMAGE, "%.200s/" STORAGE_NAME " is incomplete; remove it while no run uses the cache",
                     path),
            FOUND_ERROR;
 }
@@ -120,7 +118,7 @@ static int make_id (int root, const char *path, struct err *err)
     if (place_id (root, line) && errno != EEXIST)
         return err_errno (err, ERR_IO, "cannot make the mark of the cache's storage, %.200s/" STORAGE_NAME, path);
     if (fsync (root) && errno != EINVAL)
-        return err_errno (err, ERR_IO, "cannot make the mark of the cache's storage durable in %.200s", path);
+        return err_errno (err, ERR_IO, "cannot sync the mark of the cache's storage to disk in %.200s", path);
     return 0;
 }
 
@@ -133,8 +131,8 @@ static int id_of (int root, const char *path, bool make, char id[STORAGE_ID_BYTE
         found = read_id (root, path, id, err);
     if (found == FOUND_NONE)
         return err_set (err, ERR_STATE,
-                        "there is no %.200s/" STORAGE_NAME ": no run has used this cache yet, or this "
-                        "host sees another storage under that path",
+                        "there is no %.200s/" STORAGE_NAME
+                        ": no run has used this cache yet, or another storage is mounted at this path",
                         path);
     return found == FOUND_WHOLE ? 0 : -1;
 }
@@ -202,9 +200,10 @@ int storage_mount (const char *path, char *out, size_t out_bytes, struct err *er
     struct buf table;
     struct text line;
     if (statx (AT_FDCWD, path, 0, STATX_MNT_ID, &st))
-        return err_errno (err, ERR_IO, "cannot look at %.200s to see what it is mounted from", path);
+        return err_errno (err, ERR_IO, "cannot examine %.200s to find its mount", path);
     if (!(st.stx_mask & STATX_MNT_ID))
-        return err_set (err, ERR_STATE, "this kernel does not say which mount %.200s lies on: Linux 5.8 does", path);
+        return err_set (err, ERR_STATE,
+                        "this kernel does not report the mount of %.200s: that needs Linux 5.8 or later", path);
     buf_init (&table, MOUNTS_BYTES_MAX);
     int rc = file_read ("/proc/self/mountinfo", &table, err);
     if (rc == 0 && find_mount (buf_as_text (&table), st.stx_mnt_id, &line))

@@ -1,4 +1,4 @@
-/* storage.h - which storage is this? A cache root that two hosts see must be one and the same.
+/* storage.h - identifies the storage of a cache root, to check that all hosts see the same one.
  *
  * `<root>/storage` holds 64 random bits, made once by whoever comes first (O_EXCL). Hosts that read different values
  * see different storages of the same name: the cheapest proof there is. docs/spec/cache.md. Any thread. */

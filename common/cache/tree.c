@@ -18,7 +18,7 @@ enum { NAME_BYTES_MAX = 255, SHOWN_COLUMNS = 60, WALK_FULL = 1 };
 /* TREE_DEPTH_MAX and TREE_ENTRIES_MAX in words. */
 #define DEPTH_WORDS "16"
 #define ENTRIES_WORDS "131072"
-_Static_assert(TREE_DEPTH_MAX == 16 && TREE_ENTRIES_MAX == 131072, "the words say what the numbers are");
+_Static_assert(TREE_DEPTH_MAX == 16 && TREE_ENTRIES_MAX == 131072, "the texts equal the numbers");
 
 bool tree_name_valid (struct text name)
 {
@@ -139,13 +139,13 @@ int tree_open_entry (int root, const struct tree_entry *entry, struct err *err)
     struct stat st, top;
     int folder = entry->kind == TREE_FOLDER ? O_DIRECTORY : 0;
     if (!text_to_c (entry->path, path, sizeof path))
-        return err_set (err, ERR_LIMIT, "\"%s\" is too long a path", tree_shown (entry->path, shown));
+        return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", tree_shown (entry->path, shown));
     /* O_NONBLOCK: between the listing and now a pipe may have taken the file's place. */
     int fd = tree_open (root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | folder, 0);
     if (fd < 0)
         return cannot_open (entry->path, err);
     if (fstat (root, &top) || fstat (fd, &st)) {
-        err_errno (err, ERR_IO, "cannot look at \"%s\"", tree_shown (entry->path, shown));
+        err_errno (err, ERR_IO, "cannot examine \"%s\"", tree_shown (entry->path, shown));
         close (fd);
         return -1;
     }
@@ -181,7 +181,7 @@ static int walk_into (struct walk *walk, struct tree_seen *seen, int folder, con
                       struct err *err)
 {
     if (depth >= TREE_DEPTH_MAX)
-        return meet (walk, seen, ERR_LIMIT, "lies deeper than a cache's folders may (" DEPTH_WORDS ")", err);
+        return meet (walk, seen, ERR_LIMIT, "lies deeper than the folders of a cache may (" DEPTH_WORDS ")", err);
     int fd = open_name (folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return 0;
@@ -222,7 +222,7 @@ static int walk_found (struct walk *walk, struct tree_seen *seen, int folder, co
     if (is_folder && !problem)
         return walk_into (walk, seen, folder, name, depth + 1, err);
     if (file && !problem && walk->open_files && seen->fd < 0)
-        problem = "cannot be opened: its mode forbids it, or something is mounted there";
+        problem = "cannot be opened: its mode forbids it, or another file system is mounted there";
     return meet (walk, seen, ERR_DAMAGE, problem, err);
 }
 
@@ -236,12 +236,12 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
     walk->path[above] = '/';
     memcpy (walk->path + at, name.ptr, name.len + 1);
     if (++walk->n > TREE_ENTRIES_MAX) {
-        int rc = meet (walk, &seen, ERR_LIMIT, "is one more than the " ENTRIES_WORDS " files and folders a cache holds",
+        int rc = meet (walk, &seen, ERR_LIMIT, "exceeds the limit of " ENTRIES_WORDS " files and folders in a cache",
                        err);
         return rc ? rc : WALK_FULL;
     }
     if (!tree_name_valid (name) || seen.at.path.len > PATH_MAX_BYTES)
-        return meet (walk, &seen, ERR_DAMAGE, "is not a name that sliceup accepts in a cache", err);
+        return meet (walk, &seen, ERR_DAMAGE, "is not an accepted name in a cache", err);
     int rc = look (walk, folder, entry, &st, &seen.fd);
     seen.st = &st;
     if (rc == 0)
@@ -299,7 +299,7 @@ int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open the folder");
     if (fstat (fd, &top)) {
-        err_errno (err, ERR_IO, "cannot look at the folder");
+        err_errno (err, ERR_IO, "cannot examine the folder");
         close (fd);
         return -1;
     }
@@ -349,7 +349,7 @@ static int check_twins (const struct tree *tree, struct err *err)
     path_index_make (&index, tree->items, sizeof *tree->items, tree->n, &scratch);
     for (uint32_t i = 0; i < tree->n && rc == 0; i++)
         if (!path_index_add (&index, i, &twin))
-            rc = err_set (err, ERR_DAMAGE, "\"%s\" and \"%s\" differ only in upper and lower case",
+            rc = err_set (err, ERR_DAMAGE, "\"%s\" and \"%s\" differ only in case",
                           tree_shown (tree->items[twin].path, one), tree_shown (tree->items[i].path, other));
     arena_release (&scratch);
     return rc;

@@ -1,4 +1,4 @@
-/* tree.h - what lies below one folder, seen without ever leaving it.
+/* tree.h - lists everything below one folder, without following anything out of it.
  *
  * A shared cache holds what other hosts put there. So everything here starts from a descriptor of the folder, opened
  * once, and resolves names below it with openat2 (RESOLVE_BENEATH, no symlinks, no magic links, no other file system);

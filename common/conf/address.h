@@ -1,4 +1,4 @@
-/* address.h - how machines and users may be written.
+/* address.h - checks the form of host names, addresses and user names.
  *
  * Strict on purpose: these words become arguments of programs, lines for a host and endpoints. Nothing here begins with
  * '-', holds a blank, or means anything to a shell. Knows the form only: resolves nothing. Pure, any thread. */

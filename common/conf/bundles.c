@@ -20,7 +20,7 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
 {
     const struct yaml_node *value = key->value;
     if (!requirement_name_valid (key->text) || key->text.len > WORD_MAX_BYTES)
-        return problem_at (draft->problems, key, "%s is no name of a package",
+        return problem_at (draft->problems, key, "%s is not a package name",
                            problem_quote (draft->problems, key->text));
     if (value->kind == YAML_BAD)
         return -1;
@@ -60,10 +60,11 @@ static int check (struct bundle_draft *list, const struct value of[], const stru
 {
     struct problem_list *problems = list->draft->problems;
     if (is_taken (list, of[BUNDLE_ID].text))
-        return problem_at (problems, of[BUNDLE_ID].node, "the rule %s is given twice, expected once in all lists",
+        return problem_at (problems, of[BUNDLE_ID].node, "the rule %s is given twice, expected once over all lists",
                            problem_quote (problems, of[BUNDLE_ID].text));
     if (of[BUNDLE_WORD].number == BUNDLE_BAD && !of[BUNDLE_WHY].given)
-        return problem_at (problems, node, "a bad bundle without the key 'why', expected what is wrong with it");
+        return problem_at (problems, node,
+                           "a bad bundle without the key 'why', expected a text that says what is wrong with it");
     if (list->n == BUNDLE_RULES_MAX)
         return problem_at (problems, node, "more than %d rules in all lists", BUNDLE_RULES_MAX);
     return 0;

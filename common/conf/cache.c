@@ -45,7 +45,7 @@ static void refuse_writer (struct draft *draft, const struct value *writer)
     if (writer->given)
         problem_at (draft->problems, writer->node, "writer with mode: %s, expected none: %s",
                     names_of (&cache_mode_names, draft->plan.cache.mode),
-                    own ? "every host writes a cache of its own" : "nobody writes, what is published is read");
+                    own ? "every host writes its own cache" : "hosts only read published generations");
 }
 
 static int check_candidate (struct draft *draft, const struct value *writer, struct text name)
@@ -53,8 +53,8 @@ static int check_candidate (struct draft *draft, const struct value *writer, str
     if (plan_rank (&draft->plan, name) >= 0)
         return 0;
     return problem_at (draft->problems, writer->node,
-                       "the writer %s is no host of this slice, expected one of its hosts%s",
-                       problem_quote (draft->problems, name), draft->reduced ? " that are not left out" : "");
+                       "the writer %s is not a host of this slice, expected one of its hosts%s",
+                       problem_quote (draft->problems, name), draft->reduced ? " that are not excluded" : "");
 }
 
 static void read_writers (struct draft *draft, const struct value *writer)
@@ -115,8 +115,8 @@ static void read_writable_path (struct draft *draft, const struct yaml_node *pat
                     problem_quote (draft->problems, path->text));
     else if (plan->root.len && (lies_in (path->text, plan->root) || lies_in (plan->root, path->text)))
         problem_at (draft->problems, path,
-                    "%s is writable and %s the cache root %.*s, expected it apart: who may write there may write the "
-                    "cache",
+                    "%s is writable and %s the cache root %.*s, expected a folder apart from it: programs that write "
+                    "there could write the cache",
                     problem_quote (draft->problems, path->text), lies_in (path->text, plan->root) ? "lies in" : "holds",
                     TEXT_ARG (plan->root));
     else
@@ -158,7 +158,7 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
     if (number)
         trust->items[trust->n++] = (uint32_t) uid;
     else
-        problem_at (draft->problems, user, "%s, expected the number of a user (uid), 0 to %u: `id -u NAME` tells it",
+        problem_at (draft->problems, user, "%s, expected the number of a user (uid), 0 to %u: `id -u NAME` prints it",
                     user->kind == YAML_SCALAR ? problem_quote (draft->problems, user->text)
                                               : yaml_kind_name (user->kind),
                     (unsigned) TRUST_UID_MAX);
@@ -182,7 +182,7 @@ static void refuse_all (struct draft *draft, const struct value cache[])
 {
     for (int i = 0; i < CACHE_KEYS; i++)
         if (i != CACHE_MODE && cache[i].given)
-            problem_at (draft->problems, cache[i].node, "%s with mode: off, expected mode alone: there is no cache",
+            problem_at (draft->problems, cache[i].node, "%s with mode: off, expected only mode: there is no cache",
                         cache_section.keys[i].name);
 }
 

@@ -11,7 +11,7 @@ static void check_bounds (struct draft *draft)
     struct buf why;
     buf_init (&why, ERR_TEXT_BYTES);
     if (draft->problems->errors == 0 && !record_check (&plan_record, &draft->plan, &why))
-        problem_at (draft->problems, draft->root, "the plan passes a bound: %s", buf_c (&why));
+        problem_at (draft->problems, draft->root, "the plan exceeds a limit: %s", buf_c (&why));
     buf_release (&why);
 }
 

@@ -97,8 +97,7 @@ struct text draft_read_path (struct draft *draft, const struct value *path)
     if (full.ptr[0] != '/')
         full = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (base), TEXT_ARG (path->text));
     if (has_dotdot (full)) {
-        problem_at (draft->problems, path->node,
-                    "the path %s has '..' in it, expected a path that stays where it begins",
+        problem_at (draft->problems, path->node, "the path %s contains '..', expected a path without it",
                     problem_quote (draft->problems, full));
         return (struct text){ 0 };
     }
@@ -138,7 +137,7 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
     for (const struct yaml_node *key = map->first; key; key = key->next) {
         struct var *var = &read.items[read.n];
         if (!is_arg_name (key->text))
-            result = problem_at (draft->problems, key, "%s is no name of an argument, expected letters, digits and '_'",
+            result = problem_at (draft->problems, key, "%s is not an argument name, expected letters, digits and '_'",
                                  problem_quote (draft->problems, key->text));
         else if (json_of (key->value, key->text, &var->value, draft->problems) != 0)
             result = -1;

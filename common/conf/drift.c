@@ -31,7 +31,7 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
     bool numeric = of[DRIFT_RULE_TOLERANCE].given || of[DRIFT_RULE_LEAST].given;
     if (numeric != (rule->kind == DRIFT_TOLERANCE))
         return problem_at (problems, node,
-                           "tolerance_percent and least belong to `compare: tolerance`, which needs one of them");
+                           "tolerance_percent and least are for `compare: tolerance` only, which needs one of them");
     if (of[DRIFT_RULE_LEAST].given && !read_least (of[DRIFT_RULE_LEAST].text, &rule->least))
         return problem_at (problems, of[DRIFT_RULE_LEAST].node,
                            "%s, expected a number, a size (256MiB) or a duration (3s)",

@@ -20,7 +20,7 @@ static void add_group (struct draft *draft, const struct yaml_node *key)
 {
     const struct yaml_node *set = key->value;
     if (!name_is_good (key->text))
-        problem_at (draft->problems, key, "%s is no name of a group, expected letters, digits, '.', '_' and '-'",
+        problem_at (draft->problems, key, "%s is not a group name, expected letters, digits, '.', '_' and '-'",
                     problem_quote (draft->problems, key->text));
     else if (set->kind == YAML_SCALAR && !yaml_is_null (set))
         draft->groups.items[draft->groups.n++] = (struct var){ .name = key->text, .value = set->text };

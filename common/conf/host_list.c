@@ -82,7 +82,7 @@ static void take_out (struct host_list *list, const struct yaml_node *node)
     /* A list of machines that are known to be bad is good for many slices, so strangers in it are no mistake. */
     if (choose (list, node, choice) == 0) {
         if (choice->strangers_n > 0)
-            warning_at (list->draft->problems, node, "%s: not in this slice, so not taken out of it",
+            warning_at (list->draft->problems, node, "%s: not in this slice, so nothing was excluded",
                         folded (list->draft, choice->strangers, choice->strangers_n));
         keep (list, choice, false);
     }
@@ -104,7 +104,7 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
     struct choice *choice = mem_alloc (sizeof *choice);
     int result = choose (list, node, choice);
     if (result == 0 && choice->strangers_n > 0)
-        problem_at (list->draft->problems, node, "%s: not in this slice, expected some of %s",
+        problem_at (list->draft->problems, node, "%s: not in this slice, expected hosts of %s",
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)
         keep (list, choice, true);
@@ -154,7 +154,7 @@ static void warn_of_same (const struct host_list *list, const struct location *b
     if (!text_equal (before->address, location->address) || before->port != location->port)
         return;
     warning_at (list->draft->problems, list->where[location->host],
-                "the hosts %.*s and %.*s have the same %s%.*s%s: one machine given twice?", TEXT_ARG (first->name),
+                "the hosts %.*s and %.*s have the same %s%.*s%s: is one machine listed twice?", TEXT_ARG (first->name),
                 TEXT_ARG (second->name), location->port ? "sshd, " : "address ", TEXT_ARG (location->address),
                 location->port ? text_format (list->draft->arena, " port %u", location->port).ptr : "");
 }

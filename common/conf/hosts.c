@@ -82,7 +82,7 @@ static void ask_source (struct host_list *list, const struct value *from)
     buf_init (&set, SOURCE_MAX_BYTES);
     const char *word = text_copy (draft->arena, from->text).ptr;
     if (!draft->options->host_source)
-        problem_at (draft->problems, from->node, "from: %s cannot be asked here, expected host sets", word);
+        problem_at (draft->problems, from->node, "from: %s is not available here, expected host sets", word);
     else if (draft->options->host_source (word, &set, &err) != 0)
         problem_at (draft->problems, from->node, "from: %s: %s", word, err.text);
     else {

@@ -81,13 +81,13 @@ static int add_scalar (const struct yaml_node *node, struct text name, struct bu
         return problem_at (problems, node, "%.*s holds %s, expected a single value or a list of single values",
                            TEXT_ARG (name), yaml_kind_name (node->kind));
     if (yaml_is_null (node))
-        return problem_at (problems, node, "%.*s has no value, expected one; \"\" is the empty text", TEXT_ARG (name));
+        return problem_at (problems, node, "%.*s has no value, expected one (\"\" for the empty text)",
+                           TEXT_ARG (name));
     bool as_written = text_is (node->text, "true") || text_is (node->text, "false") || is_number (node->text);
     if (node->plain && as_written)
         buf_text (out, node->text);
     else if (node->plain && is_doubtful (node->text))
-        return problem_at (problems, node,
-                           "%.*s is %s, expected true, false, a number as JSON writes it, or the text in quotes",
+        return problem_at (problems, node, "%.*s is %s, expected true, false, a JSON number, or a text in quotes",
                            TEXT_ARG (name), problem_quote (problems, node->text));
     else
         add_string (node->text, out);

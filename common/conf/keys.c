@@ -28,25 +28,23 @@ static const struct names warm_words = WORDS (warm_list), backend_words = WORDS 
                           from_words = WORDS (from_list), parse_words = WORDS (parse_list);
 
 static const struct key slice_keys[SLICE_KEYS] = {
-    [SLICE_SLICE] = { "slice", KEY_NAME, .required = true,
-                      .help = "What the slice is called in every view and receipt." },
+    [SLICE_SLICE] = { "slice", KEY_NAME, .required = true, .help = "Name of the slice in every view and receipt." },
     [SLICE_HOSTS] = { "hosts", KEY_ANY, .required = true,
-                      .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps, or a map that says "
-                              "where to take "
-                              "them from. The order as written is the rank order." },
-    [SLICE_EXCLUDE] = { "exclude", KEY_HOSTS, .help = "Hosts taken out again, wherever `hosts` named them." },
+                      .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps, or a map that "
+                              "names their source. The written order is the rank order." },
+    [SLICE_EXCLUDE] = { "exclude", KEY_HOSTS, .help = "Hosts to leave out of `hosts`." },
     [SLICE_GROUPS] = { "groups", KEY_MAP,
-                       .help =
-                           "Name to host set; `@name` stands for it in the host sets of this file, in `--hosts` and in "
-                           "`--exclude`." },
+                       .help = "Group name to host set. Write `@name` for it in the host sets of this file, in "
+                               "`--hosts` and in `--exclude`." },
     [SLICE_LAUNCHER] = { "launcher", KEY_WORD, .words = &launcher_names, .fallback = "local",
-                         .help = "Who starts the workers. `local`: here, as processes of this machine. `ssh`, `slurm`: "
-                                 "sliceup takes "
-                                 "them to their hosts. `join`: they come by themselves, each with a ticket." },
-    [SLICE_START] = { "start", KEY_MAP, .help = "How a worker gets onto its host; not with `local`." },
-    [SLICE_COORDINATOR] = { "coordinator", KEY_MAP, .help = "Where hosts and monitors find the coordinator." },
-    [SLICE_SSH] = { "ssh", KEY_MAP, .help = "How hosts are reached; with launcher `ssh` only." },
-    [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "What srun is told; with launcher `slurm` only." },
+                         .help = "How workers are started. `local`: as processes of this machine. `ssh`, `slurm`: "
+                                 "sliceup copies them to their hosts and starts them. `join`: a service manager starts "
+                                 "them, each with a ticket." },
+    [SLICE_START] = { "start", KEY_MAP, .help = "Where and how a worker is started on its host; not with `local`." },
+    [SLICE_COORDINATOR] = { "coordinator", KEY_MAP,
+                            .help = "Address and ports of the coordinator for hosts and monitors." },
+    [SLICE_SSH] = { "ssh", KEY_MAP, .help = "Settings of the ssh connections; with launcher `ssh` only." },
+    [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "Settings of srun; with launcher `slurm` only." },
     [SLICE_MESH] = { "mesh", KEY_MAP,
                      .help = "Axis name to size, outermost first; the product is hosts times devices per host. "
                              "Default: one axis "
@@ -54,13 +52,13 @@ static const struct key slice_keys[SLICE_KEYS] = {
     [SLICE_PROFILE] = { "profile", KEY_REFERENCE, .required = true,
                         .help = "The launch policy: a file of `configs/profiles`." },
     [SLICE_PINS] = { "pins", KEY_ANY,
-                     .help = "The pin set: a file of `configs/pins`, or a map. Left out when no rung needs an "
+                     .help = "The pin set: a file of `configs/pins`, or a map. Leave it out when no rung needs an "
                              "environment." },
     [SLICE_CACHE] = { "cache", KEY_MAP,
                       .help = "The compile cache. Default: one writer, below SLICEUP_HOME (`local` only)." },
     [SLICE_LADDER] = { "ladder", KEY_REFERENCE, .required = true, .help = "The rungs: a file of `configs/ladders`." },
     [SLICE_SIGNATURES] = { "signatures", KEY_LIST,
-                           .help = "Files of `configs/signatures`, special ones first. Default: `xla` and the "
+                           .help = "Files of `configs/signatures`, the most specific first. Default: `xla` and the "
                                    "frontend's own, then `system`." },
     [SLICE_BUNDLES] = { "bundles", KEY_LIST,
                         .help = "Files of `configs/bundles`: versions known to work together, or not to. Default: the "
@@ -72,7 +70,7 @@ static const struct key slice_keys[SLICE_KEYS] = {
                         .help = "Where the environment is built; the worker appends the Python version. Default: "
                                 "`envs/` and the "
                                 "first 16 digits of the pin set's sha256, below SLICEUP_HOME or `start.directory`." },
-    [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "How long and how much; every wait has a bound." },
+    [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "Time and size limits. Every wait has one." },
 };
 
 static const struct key host_keys[HOST_KEYS] = {
@@ -82,7 +80,7 @@ static const struct key host_keys[HOST_KEYS] = {
                                "launcher `local`, "
                                "else its name." },
     [HOST_ENV_DIR] = { "env_dir", KEY_PATH, .help = "This host's own environment directory. Default: the slice's." },
-    [HOST_SSH] = { "ssh", KEY_MAP, .help = "How this host is reached, where it differs from the slice's `ssh`." },
+    [HOST_SSH] = { "ssh", KEY_MAP, .help = "Settings of this host that differ from the slice's `ssh`." },
 };
 
 static const struct key way_keys[WAY_KEYS] = {
@@ -93,30 +91,27 @@ static const struct key way_keys[WAY_KEYS] = {
     [WAY_PORT] = { "port", KEY_NUMBER, 1, 65535, .help = "Default: the slice's." },
     [WAY_USER] = { "user", KEY_NAME, .help = "Default: the slice's." },
     [WAY_JUMP] = { "jump", KEY_TEXT, 0, 255,
-                   .help = "`[user@]host[:port]` to go through; `''`: straight there. Default: the slice's." },
+                   .help = "`[user@]host[:port]` of a jump host; `''`: a direct connection. Default: the slice's." },
 };
 
 static const struct key from_keys[FROM_KEYS] = {
     [FROM_FROM] = { "from", KEY_WORD, .words = &from_words, .required = true,
-                    .help = "`slurm`: SLURM_JOB_NODELIST, the allocation that sliceup runs in. `tpu`: the machines of "
-                            "this TPU VM "
-                            "(TPU_WORKER_HOSTNAMES). `file`: a file." },
+                    .help = "`slurm`: SLURM_JOB_NODELIST, the allocation in which sliceup runs. `tpu`: the machines of "
+                            "this TPU VM (TPU_WORKER_HOSTNAMES). `file`: a file." },
     [FROM_FILE] = { "file", KEY_REFERENCE,
-                    .help = "With `from: file`: a path relative to the slice file; host sets, one or more a line, and "
-                            "comments "
-                            "behind `#`." },
+                    .help = "With `from: file`: a path relative to the slice file. The file holds one or more host "
+                            "sets a line, and comments after `#`." },
 };
 
 static const struct key start_keys[START_KEYS] = {
     [START_DIRECTORY] = { "directory", KEY_FOLDER, 2, PATH_MAX_BYTES / 2, .fallback = START_DIRECTORY_DEFAULT,
-                          .help = "On every host: the worker that was brought there, its folder of each run, "
-                                  "environments. Made with "
-                                  "mode 0700." },
+                          .help = "Directory on every host for the worker, one folder for each run, and environments. "
+                                  "Made with mode 0700." },
     [START_DEADLINE] = { "deadline", KEY_DURATION, SECOND, HOUR, .fallback = "60s",
-                         .help =
-                             "Of one host's whole start, from connecting until its worker answers; not with `join`." },
+                         .help = "Time limit for starting one host, from connecting until its worker answers; not with "
+                                 "`join`." },
     [START_AT_ONCE] = { "at_once", KEY_NUMBER, 1, HOSTS_MAX, .fallback = "32",
-                        .help = "Hosts being started at the same time; not with `join`." },
+                        .help = "Number of hosts that are started at the same time; not with `join`." },
     [START_OUTLIVE] = { "outlive", KEY_BOOL,
                         .help = "Workers outlive the connection that started them, so a run can be resumed. Default: "
                                 "true with `ssh`; "
@@ -134,32 +129,32 @@ static const struct key coordinator_keys[COORDINATOR_KEYS] = {
                              .help = "The local IP address to listen at. Default: `127.0.0.1` with launcher `local`, "
                                      "else `0.0.0.0`: all." },
     [COORDINATOR_CONTROL] = { "control_port", KEY_NUMBER, 0, 65535, .fallback = "0",
-                              .help = "Where workers connect; 0: any free port. Required with `join`." },
+                              .help = "Port for workers; 0: any free port. Required with `join`." },
     [COORDINATOR_BULK] = { "bulk_port", KEY_NUMBER, 0, 65535, .fallback = "0",
-                           .help = "Where workers send logs and fetch files; 0: any free port. Required with `join`." },
+                           .help = "Port on which workers send logs and fetch files; 0: any free port. Required with "
+                                   "`join`." },
     [COORDINATOR_EVENTS] = { "events_port", KEY_NUMBER, 0, 65535, .fallback = "0",
-                             .help = "Where monitors connect; 0: any free port." },
+                             .help = "Port for monitors; 0: any free port." },
 };
 
 static const struct key ssh_keys[SSH_KEYS] = {
-    [SSH_USER] = { "user", KEY_NAME, .help = "User on the hosts. Default: whoever runs sliceup." },
+    [SSH_USER] = { "user", KEY_NAME, .help = "User on the hosts. Default: the user who runs sliceup." },
     [SSH_PORT] = { "port", KEY_NUMBER, 1, 65535, .fallback = "22", .help = "Port of sshd on the hosts." },
     [SSH_JUMP] = { "jump", KEY_TEXT, 0, 255,
-                   .help = "`[user@]host[:port]` to go through to reach the hosts. Default: straight there." },
+                   .help = "`[user@]host[:port]` of a jump host. Default: a direct connection." },
     [SSH_IDENTITIES] = { "identities", KEY_LIST,
-                         .help = "Private key files, tried in this order behind the agent's. Default: those of "
-                                 "`~/.ssh/id_ed25519`, "
-                                 "`~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
+                         .help = "Private key files, tried in this order after the keys of the agent. Default: those "
+                                 "of `~/.ssh/id_ed25519`, `~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
     [SSH_AGENT] = { "agent", KEY_BOOL, .fallback = "true",
-                    .help = "Ask the key agent at SSH_AUTH_SOCK first, when there is one." },
+                    .help = "Try the keys of the agent at SSH_AUTH_SOCK first, if there is one." },
     [SSH_KNOWN_HOSTS] = { "known_hosts", KEY_OWN_PATH, .fallback = "~/.ssh/known_hosts",
-                          .help = "Host keys as OpenSSH keeps them. A host whose key is not in it is refused before "
-                                  "anything is sent." },
+                          .help = "File of known host keys, in OpenSSH's format. A host whose key is not in it is "
+                                  "refused before anything is sent." },
 };
 
 static const struct key slurm_keys[SLURM_KEYS] = {
-    [SLURM_ACCOUNT] = { "account", KEY_NAME, .help = "Account to charge. Default: Slurm's." },
-    [SLURM_PARTITION] = { "partition", KEY_NAME, .help = "Where to run. Default: Slurm's." },
+    [SLURM_ACCOUNT] = { "account", KEY_NAME, .help = "Account to charge. Default: the one that Slurm chooses." },
+    [SLURM_PARTITION] = { "partition", KEY_NAME, .help = "Partition to run in. Default: the one that Slurm chooses." },
     [SLURM_OPTIONS] = { "options", KEY_LIST,
                         .help = "Further options of srun, each `--name` or `--name=value`; at most 16." },
 };
@@ -172,111 +167,98 @@ static const struct key pins_keys[PINS_KEYS] = {
     [PINS_PYTHON] = { "python", KEY_TEXT, 1, 1023, .fallback = "python3",
                       .help = "The interpreter to build from: a name on the PATH, or an absolute path." },
     [PINS_WHEELS] = { "wheels", KEY_OWN_PATH,
-                      .help = "A folder of this machine with a wheel for every pin: they travel to the hosts, and no "
-                              "index is asked. "
-                              "Default: none." },
+                      .help = "A folder of this machine with a wheel for every pin. The wheels are copied to the "
+                              "hosts, and no package index is used. Default: none." },
 };
 
 static const struct key cache_keys[CACHE_KEYS] = {
     [CACHE_MODE] = { "mode", KEY_WORD, .words = &cache_mode_names, .fallback = "single-writer",
-                     .help =
-                         "`single-writer`: one host writes, all others cannot. `per-host`: every host writes and reads "
-                         "a "
-                         "cache of its own. `read-only`: what is published is read, nothing is compiled on purpose. "
-                         "`warm-only`: generations are written and published, nothing is restored here. `off`: no "
-                         "cache, every "
-                         "rung runs once." },
+                     .help = "`single-writer`: one host writes, all others only read. `per-host`: every host writes "
+                             "and reads its own cache. `read-only`: hosts read published generations, and no rung has "
+                             "a cold pass. `warm-only`: generations are written and published, and no rung has a "
+                             "restored pass. `off`: no cache, every rung runs once." },
     [CACHE_WRITER] = { "writer", KEY_HOSTS,
-                       .help =
-                           "The hosts that may write, in the order in which they are asked; one at a time does. With "
-                           "`single-writer` and `warm-only`; at most 64. Default: the host of rank 0." },
+                       .help = "The hosts that may write, in order of preference; only one of them writes at a time. "
+                               "With `single-writer` and `warm-only`; at most 64. Default: the host of rank 0." },
     [CACHE_ROOT] = { "root", KEY_PATH, .fallback = "cache",
-                     .help = "The cache directory as the hosts see it. With every launcher but `local` it must be "
-                             "given, absolute, "
-                             "on storage that all hosts share; with `per-host` it need not." },
+                     .help = "The cache directory on the hosts. Every launcher but `local` needs it: an absolute path "
+                             "on storage that all hosts share. With `per-host` the storage need not be shared." },
     [CACHE_ENFORCEMENT] = { "enforcement", KEY_WORD, .words = &enforcement_names, .fallback = "landlock",
-                            .help = "The least that keeps programs from writing what is published; each host takes the "
-                                    "best it has, and "
-                                    "runs no program with less than this. Weakest first: `cooperative` (file modes: "
-                                    "manners), "
-                                    "`other-uid` (the reader is another user), `landlock`, `namespace` (a read-only "
-                                    "mount), "
-                                    "`namespace+landlock`, `storage` (mounted read-only by its administrator)." },
+                            .help = "The weakest acceptable protection of published generations against writing. Each "
+                                    "host uses the strongest that it has, and runs no program with a weaker one than "
+                                    "this. Weakest first: `cooperative` (file modes only), `other-uid` (the reader is "
+                                    "another user), `landlock`, `namespace` (a read-only mount), `namespace+landlock`, "
+                                    "`storage` (mounted read-only by its administrator)." },
     [CACHE_OVERLAY] = { "overlay", KEY_BOOL, .fallback = "false",
-                        .help = "Readers get a scratch layer above the generation, for programs that insist on "
-                                "writing; it is thrown "
-                                "away." },
+                        .help = "Readers get a scratch layer above the generation, for programs that must write. The "
+                                "layer is removed afterwards." },
     [CACHE_WRITABLE] = { "writable", KEY_LIST,
                          .help = "Absolute paths that programs may write besides their scratch folder, `/tmp`, "
-                                 "`/var/tmp` and `/dev`; at "
-                                 "most 16, none in or around `root`. What sliceup itself uses stays closed." },
+                                 "`/var/tmp` and `/dev`; at most 16, none in or around `root`. The folders of sliceup "
+                                 "itself stay read-only." },
     [CACHE_TRUST] = { "trust", KEY_LIST,
-                      .help = "Numbers of users (uid, 0 to 4294967294) who may own the cache besides root and the user "
-                              "of the worker and of "
-                              "the coordinator; at most 16. Whoever owns it chooses what programs run." },
+                      .help =
+                          "Users (uid, 0 to 4294967294) who may own the cache, besides root and the users of the "
+                          "worker and the coordinator; at most 16. The owner of the cache chooses what programs run." },
 };
 
 static const struct key limits_keys[LIMIT_KEYS] = {
     [LIMIT_JOIN] = { "join", KEY_DURATION, SECOND, HOUR,
-                     .help = "From launch to every host joined. Default: `30s`; with `ssh` and `slurm` that and "
-                             "`start.deadline` "
-                             "for each round of `start.at_once` hosts, at most `1h`; with `join` `10m`." },
+                     .help = "Time from launch until every host has joined. Default: `30s`; with `ssh` and `slurm` "
+                             "`30s` and `start.deadline` for each round of `start.at_once` hosts, at most `1h`; with "
+                             "`join` `10m`." },
     [LIMIT_SUSPECT] = { "suspect", KEY_DURATION, SECOND, HOUR, .fallback = "5s",
-                        .help = "Silence after which a host is shown as suspect; less than `lost`." },
+                        .help = "A host that is silent for this long is shown as suspect; less than `lost`." },
     [LIMIT_LOST] = { "lost", KEY_DURATION, SECOND, HOUR, .fallback = "30s",
-                     .help = "Silence after which a host is lost." },
+                     .help = "A host that is silent for this long is lost." },
     [LIMIT_ORPHAN] = { "orphan", KEY_DURATION, 5 * SECOND, DAY, .fallback = "120s",
-                       .help = "Silence of the coordinator after which a worker ends its rung; at most `exit`." },
+                       .help = "A worker ends its rung when the coordinator is silent for this long; at most `exit`." },
     [LIMIT_EXIT] = { "exit", KEY_DURATION, 5 * SECOND, 7 * DAY, .fallback = "30m",
-                     .help = "Silence of the coordinator after which a worker ends itself." },
+                     .help = "A worker ends when the coordinator is silent for this long." },
     [LIMIT_CASCADE] = { "cascade", KEY_DURATION, 0, 10 * MINUTE, .fallback = "5s",
-                        .help = "Grace for the peers of a failed host to say why they end." },
+                        .help = "After a host fails: time for the other hosts of its group to report why they end." },
     [LIMIT_STOP] = { "stop", KEY_DURATION, 100, 10 * MINUTE, .fallback = "10s",
-                     .help = "From SIGINT to SIGTERM, and again to SIGKILL." },
+                     .help = "Time from SIGINT to SIGTERM, and from SIGTERM to SIGKILL." },
     [LIMIT_LOG] = { "log", KEY_SIZE, 4 * KIB, GIB, .fallback = "4MiB",
-                    .help = "Output kept of one attempt on one host." },
+                    .help = "Size of the output that is kept of one attempt on one host." },
     [LIMIT_LEASE] = { "lease", KEY_DURATION, SECOND, 5 * MINUTE, .fallback = "15s",
-                      .help = "Term of the cache writer's lease: how long a writer that nobody hears may go on. After "
-                              "its loss "
-                              "nobody is granted for about twice as long." },
+                      .help =
+                          "Duration of the cache writer's lease: how long a writer that cannot reach the coordinator "
+                          "may continue. After a lost lease, no other writer gets one for about twice as long." },
     [LIMIT_RETRIES] = { "retries", KEY_NUMBER, 0, RETRIES_MAX, .fallback = "1",
-                        .help = "How often one pass of a rung is run again after a failure of a class that is known to "
-                                "pass by itself; "
-                                "a mismatch never is." },
+                        .help = "How often one pass of a rung is run again after a transient failure. A mismatch is "
+                                "never run again." },
     [LIMIT_RETRY_WAIT] = { "retry_wait", KEY_DURATION, 0, 10 * MINUTE, .fallback = "2s",
-                           .help = "Before the first of these; twice as long before each further one." },
+                           .help = "Wait before the first retry; twice as long before each further one." },
     [LIMIT_DEVICE_WAIT] = { "device_wait", KEY_DURATION, 0, HOUR, .fallback = "30s",
-                            .help = "How long a device that another process still holds is waited for before a program "
-                                    "is started; at most "
-                                    "half of its rung's timeout." },
+                            .help = "Time to wait for a device that another process still holds, before a program is "
+                                    "started; at most half of its rung's timeout." },
 };
 
 static const struct key profile_keys[PROFILE_KEYS] = {
     [PROFILE_PROFILE] = { "profile", KEY_NAME, .required = true, .help = "Its name in receipts." },
     [PROFILE_FRONTEND] = { "frontend", KEY_NAME, .required = true,
-                           .help = "Who traces the programs: `jax`, `torch_xla`, or `plain` for programs that trace "
-                                   "nothing." },
+                           .help = "The library that traces the programs: `jax`, `torch_xla`, or `plain` for programs "
+                                   "that trace nothing." },
     [PROFILE_BACKEND] = { "backend", KEY_WORD, .words = &backend_words, .required = true,
-                          .help = "What is requested; a canary that observes another backend fails." },
+                          .help = "The requested backend. A canary that observes another backend fails." },
     [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256, .required = true,
-                          .help = "Devices each host must show." },
+                          .help = "Number of devices that each host must have." },
     [PROFILE_ENV] = { "env", KEY_MAP,
-                      .help = "Variables set before a program starts, taken literally. Of the worker's own it inherits "
-                              "PATH, LANG, TZ and "
-                              "TMPDIR, and nothing else; HOME is the attempt's own folder." },
-    [PROFILE_ARGS] = { "args", KEY_MAP, .help = "Arguments for every canary; a rung's own win." },
+                      .help = "Variables for programs; nothing in a value is expanded. From the worker a program "
+                              "inherits only PATH, LANG, TZ and TMPDIR. HOME is the attempt's own folder." },
+    [PROFILE_ARGS] = { "args", KEY_MAP, .help = "Arguments for every canary; arguments of a rung replace them." },
     [PROFILE_PREMAPPED] = { "premapped_buffer_bytes", KEY_NUMBER, 4096, 1024 * GIB,
                             .help = "Sets TPU_PREMAPPED_BUFFER_SIZE; a multiple of 4096. Default: not set." },
     [PROFILE_ACCELERATOR] = { "accelerator", KEY_NAME,
-                              .help = "Type of the slice as its cloud names it, such as `v6e-16`; held against what "
-                                      "the hosts say." },
+                              .help = "Type of the slice in the words of its cloud, such as `v6e-16`; compared with "
+                                      "what the hosts report." },
     [PROFILE_TOPOLOGY] = { "topology", KEY_NAME,
                            .help = "Its chips as a grid, such as `4x4`; the product must be hosts times devices per "
                                    "host." },
     [PROFILE_SPLITS] = { "splits", KEY_BOOL,
-                         .help = "A part of the hosts can form a group of its own, so that a failure which nobody "
-                                 "confesses is found by "
-                                 "halves. Default: true with `backend: cpu`, else false." },
+                         .help = "Parts of the slice can run as groups of their own, so that a failure without cause "
+                                 "is isolated by halving. Default: true with `backend: cpu`, else false." },
 };
 
 static const struct key ladder_keys[LADDER_KEYS] = {
@@ -287,69 +269,66 @@ static const struct key ladder_keys[LADDER_KEYS] = {
 };
 
 static const struct key rung_keys[RUNG_KEYS] = {
-    [RUNG_ID] = { "id", KEY_NAME, .required = true, .help = "Its name; used once in a ladder." },
+    [RUNG_ID] = { "id", KEY_NAME, .required = true, .help = "Its name, unique in the ladder." },
     [RUNG_BUILTIN] = { "builtin", KEY_WORD, .words = &builtin_words,
                        .help = "A program of the worker. Exactly one of `builtin`, `canary` and `command` is given." },
     [RUNG_CANARY] = { "canary", KEY_REFERENCE,
                       .help = "A Python program that speaks the canary protocol: a file below `worker/canaries`, or, "
                               "with a "
                               "leading `.` or `/`, a path beside the ladder file." },
-    [RUNG_COMMAND] = { "command", KEY_LIST, .help = "A command and its arguments; no shell reads them." },
+    [RUNG_COMMAND] = { "command", KEY_LIST, .help = "A command and its arguments; run without a shell." },
     [RUNG_SCOPE] = { "scope", KEY_WORD, .words = &scope_names, .fallback = "host",
                      .help = "`host`: each host alone. `slice`: all hosts as one group." },
     [RUNG_WARM] = { "warm", KEY_WORD, .words = &warm_words, .fallback = "none",
-                    .help = "How the cold pass runs. `solo`: the writer alone, for scope `host`; `gang`: everybody, "
-                            "for scope "
-                            "`slice`; `aot`: the writer alone, compiling for devices that need not be there; `none`: "
-                            "there is "
-                            "none." },
+                    .help = "How the cold pass runs. `solo`: on the writer alone, for scope `host`; `gang`: on all "
+                            "hosts, for scope `slice`; `aot`: on the writer alone, which compiles for devices that it "
+                            "need not have; `none`: no cold pass." },
     [RUNG_TIMEOUT] = { "timeout", KEY_DURATION, 100, DAY, .fallback = "60s",
-                       .help = "Bound of one attempt on one host." },
+                       .help = "Time limit of one attempt on one host." },
     [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
-                       .help = "`required`: what the profile requests must be observed, by a canary or a probe; `any`: "
-                               "not looked at. "
-                               "Default: `required` for canaries, `any` otherwise." },
+                       .help =
+                           "`required`: a canary or probe must observe the backend that the profile requests; `any`: "
+                           "the backend is not checked. Default: `required` for canaries, `any` otherwise." },
     [RUNG_ARGS] = { "args", KEY_MAP,
                     .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, "
                             "`options`, `client`." },
     [RUNG_METRICS] = { "metrics", KEY_LIST,
-                       .help = "Metrics that must be proved for the rung to pass; scope `slice` only." },
+                       .help = "Metrics that must be proved before the rung passes; scope `slice` only." },
     [RUNG_ENV] = { "env", KEY_BOOL,
-                   .help = "Run in the restored environment; of `probe`: its plugin lies there. Default: true for "
-                           "canaries when the "
-                           "slice has pins, else the system's Python." },
+                   .help = "Run in the restored environment; for `probe`: load the plugin from it. Default: true for "
+                           "canaries when the slice has pins, else the system's Python." },
     [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
-                     .help = "How a command's output is read for counters. `torch_xla-metrics`: its metrics report. "
-                             "Default: not at "
-                             "all." },
+                     .help = "How counters are read from a command's output. `torch_xla-metrics`: from its metrics "
+                             "report. Default: they are not read." },
 };
 
 static const struct key signatures_keys[SIGNATURES_KEYS] = {
     [SIGNATURES_SIGNATURES] = { "signatures", KEY_NAME, .required = true, .help = "The name of the list." },
     [SIGNATURES_LIST] = { "list", KEY_LIST, .required = true,
-                          .help = "Signatures; of two on one line the first here wins." },
+                          .help = "Signatures. When two match the same line, the first in this list counts." },
 };
 
 static const struct key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_ID] = { "id", KEY_NAME, .required = true,
-                       .help = "Its name in receipts; used once among all lists of a slice." },
+                       .help = "Its name in receipts, unique over all lists of a slice." },
     [SIGNATURE_TEXT] = { "text", KEY_TEXT, 4, 255, .required = true,
-                         .help = "What must occur in the program's output." },
-    [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of it as well; at most 4." },
+                         .help = "Text that must occur in the program's output." },
+    [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of it; at most 4." },
     [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts none of which may occur within 2 KiB of it; at most 4." },
-    [SIGNATURE_OWNER] = { "layer", KEY_WORD, .words = &owner_names, .required = true, .help = "Who owns the failure." },
+    [SIGNATURE_OWNER] = { "layer", KEY_WORD, .words = &owner_names, .required = true,
+                          .help = "The owner of the failure." },
     [SIGNATURE_PEER] = { "peer", KEY_BOOL, .fallback = "false",
-                         .help = "Says that somebody else failed: never a cause while another host has one." },
+                         .help = "The text reports the failure of another host: it is never the cause while another "
+                                 "host has one." },
     [SIGNATURE_NOISE] = { "noise", KEY_BOOL, .fallback = "false",
-                          .help = "Printed in runs that then work, too: owns a failure only when nothing else looks "
-                                  "like an error, and never "
-                                  "with owner `unknown`." },
+                          .help = "Runs that succeed print this text too: it is the cause only when no other line "
+                                  "looks like an error, and never with owner `unknown`." },
     [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false",
-                              .help = "Known to pass by itself: the rung is tried again, when nothing else that was "
-                                      "printed speaks against it." },
+                              .help = "The failure is transient: the rung is run again, unless another printed line "
+                                      "contradicts it." },
     [SIGNATURE_MEMORY] = { "memory", KEY_BOOL, .fallback = "false",
-                           .help = "The device's memory did not suffice: the same launch will not fit next time." },
-    [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "What to look at next." },
+                           .help = "The device ran out of memory: the same launch will fail again." },
+    [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "The next step." },
 };
 
 static const struct key bundles_keys[BUNDLES_KEYS] = {
@@ -358,21 +337,22 @@ static const struct key bundles_keys[BUNDLES_KEYS] = {
 };
 
 static const struct key bundle_keys[BUNDLE_KEYS] = {
-    [BUNDLE_ID] = { "id", KEY_NAME, .required = true, .help = "Its name in receipts; used once among all lists." },
+    [BUNDLE_ID] = { "id", KEY_NAME, .required = true, .help = "Its name in receipts, unique over all lists." },
     [BUNDLE_WORD] = { "word", KEY_WORD, .words = &bundle_word_names, .required = true,
-                      .help = "`bad`: an environment with these versions fails. `good`: it is said to be known." },
+                      .help =
+                          "`bad`: an environment with these versions fails. `good`: it is reported as known to work." },
     [BUNDLE_BACKENDS] = { "backends", KEY_LIST, .help = "For these backends only. Default: any." },
     [BUNDLE_PARTS] = { "parts", KEY_MAP, .required = true,
-                       .help = "Package to version, as installed; all must fit. Forms: `docs/spec/bundles.md`." },
-    [BUNDLE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "What is wrong with them; `bad` needs it." },
-    [BUNDLE_SOURCE] = { "source", KEY_TEXT, 1, 255, .required = true, .help = "Where that is known from." },
+                       .help = "Package name to installed version; all must match. Forms: `docs/spec/bundles.md`." },
+    [BUNDLE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "What is wrong with these versions; `bad` needs it." },
+    [BUNDLE_SOURCE] = { "source", KEY_TEXT, 1, 255, .required = true, .help = "Source of that knowledge." },
 };
 
 static const struct key drifts_keys[DRIFTS_KEYS] = {
     [DRIFTS_DRIFT] = { "drift", KEY_NAME, .required = true, .help = "The name of the policy." },
     [DRIFTS_RULES] = { "rules", KEY_LIST, .required = true,
-                       .help = "Rules, each a map; the first that matches a fact counts. At most 128. What none "
-                               "matches has to agree." },
+                       .help = "Rules, each a map; the first that matches a fact counts. At most 128. Facts that no "
+                               "rule matches must agree." },
 };
 
 static const struct key drift_rule_keys[DRIFT_RULE_KEYS] = {
@@ -380,17 +360,16 @@ static const struct key drift_rule_keys[DRIFT_RULE_KEYS] = {
                           .help = "Which facts, kind first, such as `fact kernel.release` or `bundle *`; `*` stands "
                                   "for anything." },
     [DRIFT_RULE_COMPARE] = { "compare", KEY_WORD, .words = &drift_kind_names, .required = true,
-                             .help = "`agree`: the same on all hosts. `pinned`: as the pin set says, and without a pin "
-                                     "the same. `tokens`: the "
-                                     "same words in any order. `tolerance`: a number near the others. `expected`: "
-                                     "differs by its nature; "
-                                     "listed. `ignored`: not looked at." },
+                             .help = "`agree`: equal on all hosts. `pinned`: equal to the pin set, or without a pin "
+                                     "equal on all hosts. `tokens`: the same words in any order. `tolerance`: a number "
+                                     "near the others. `expected`: may differ; listed. `ignored`: not compared." },
     [DRIFT_RULE_TOLERANCE] = { "tolerance_percent", KEY_NUMBER, 0, 100000,
-                               .help = "With `tolerance`: the least difference from the median that matters." },
+                               .help =
+                                   "With `tolerance`: the smallest relevant difference from the median, in percent." },
     [DRIFT_RULE_LEAST] = { "least", KEY_TEXT, 1, 32,
-                           .help = "With `tolerance`: and the least absolute one: a number in the fact's unit, a size "
-                                   "or a duration." },
-    [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why it matters, or why it may differ." },
+                           .help = "With `tolerance`: the smallest relevant absolute difference: a number in the "
+                                   "fact's unit, a size or a duration." },
+    [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why the difference matters, or why it may exist." },
 };
 
 const struct section slice_section = SECTION ("a slice file", slice_keys), host_section = SECTION ("a host", host_keys),

@@ -81,9 +81,8 @@ static int add_file (struct kit_draft *kit, struct text name, const struct sourc
         return 0;
     if (kit->n == KIT_FILES_MAX)
         return problem_at (kit->draft->problems, kit->canary,
-                           "this canary needs more than %d files with the modules that it imports from %.*s, expected "
-                           "at most that many",
-                           KIT_FILES_MAX, TEXT_ARG (kit->folder));
+                           "this canary and the modules that it imports from %.*s are more than %d files",
+                           TEXT_ARG (kit->folder), KIT_FILES_MAX);
     kit->files[kit->n].name = name;
     kit->files[kit->n].file = source->ref;
     kit->bytes[kit->n++] = source->bytes;
@@ -142,7 +141,7 @@ static void warn_of_package (struct kit_draft *kit, struct text name)
     struct text folder = below (kit->draft, kit->folder, name);
     if (draft_is_elsewhere (kit->draft) && is_file (below (kit->draft, folder, TEXT_LIT ("__init__.py")).ptr))
         warning_at (kit->draft->problems, kit->canary,
-                    "the package %.*s beside this canary is not taken to hosts, only modules in one file are",
+                    "the package %.*s beside this canary is not copied to hosts, expected modules of one file each",
                     TEXT_ARG (name));
 }
 

@@ -16,7 +16,7 @@ static void check_frontend (struct draft *draft, const struct value *frontend)
                     problem_quote (draft->problems, frontend->text));
     else if (draft->frontend && !text_is (frontend->text, frontend_name (draft->frontend)))
         problem_at (draft->problems, frontend->node,
-                    "a ladder for the frontend %.*s, expected one for %s, which the profile %.*s names",
+                    "a ladder for the frontend %.*s, expected one for %s, the frontend of the profile %.*s",
                     TEXT_ARG (frontend->text), frontend_name (draft->frontend), TEXT_ARG (draft->plan.profile.name));
 }
 
@@ -67,8 +67,8 @@ static void put_survey (struct draft *draft, const struct value *list, const str
                     warm->line);
     else if (taken)
         problem_at (draft->problems, rung_key (taken, "id"),
-                    "a rung called " SURVEY ", expected another name: the rung that looks at the cache before the "
-                    "first cold pass has this one, unless one with builtin: " SURVEY " is in the ladder");
+                    "a rung called " SURVEY ", expected another name: sliceup adds a rung of this name before the "
+                    "first cold pass, unless a rung with builtin: " SURVEY " is in the ladder");
     else if (list->node->n == RUNGS_MAX)
         problem_at (draft->problems, list->node,
                     "%d rungs, and the one with builtin: " SURVEY " before the first cold pass; expected at most %d "
@@ -89,8 +89,8 @@ static bool is_needless (struct draft *draft, const struct rung *rung, const str
 {
     if (draft->plan.cache.mode != CACHE_OFF || !text_is (rung->builtin, SURVEY))
         return false;
-    warning_at (draft->problems, node,
-                "rung %.*s is left out: the slice's cache is off, so there is nothing to look at", TEXT_ARG (rung->id));
+    warning_at (draft->problems, node, "rung %.*s is left out: the slice's cache is off, so there is nothing to check",
+                TEXT_ARG (rung->id));
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* nearest.h - "did you mean": the known word that a mistyped one is closest to. */
+/* nearest.h - "did you mean": finds the known word that is closest to a mistyped one. */
 #ifndef SLICEUP_COMMON_CONF_NEAREST_H
 #define SLICEUP_COMMON_CONF_NEAREST_H
 

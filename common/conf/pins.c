@@ -35,7 +35,7 @@ static int read_file (struct draft *draft, const struct yaml_node *reference, st
     struct text name = source_stem (source.ref.path, pins_kind.extension);
     if (!name_is_good (name))
         return problem_at (draft->problems, reference,
-                           "a pin set called %s, expected a file name of letters, digits, '.', '_' and '-'",
+                           "a pin set named %s, expected a file name of letters, digits, '.', '_' and '-'",
                            problem_quote (draft->problems, name));
     draft->plan.pins.name = name;
     draft->plan.pins.file = source.ref;

@@ -28,7 +28,7 @@ static int read_plugin (struct draft *draft, const struct yaml_node *value, bool
     if (value->text.ptr[0] == '/')
         return 0;
     if (!is_inside (value->text))
-        return problem_at (draft->problems, value, "the plugin %s leaves the environment's packages with \"..\"",
+        return problem_at (draft->problems, value, "the plugin %s leaves the packages of the environment with \"..\"",
                            problem_quote (draft->problems, value->text));
     if (!has_env)
         return problem_at (draft->problems, value,
@@ -77,9 +77,9 @@ static int read_client (struct draft *draft, const struct yaml_node *value, bool
     if (value->kind != YAML_SCALAR || !(text_is (value->text, "true") || text_is (value->text, "false")))
         return problem_at (draft->problems, value, "client, expected true or false");
     if (needs_client && text_is (value->text, "false"))
-        return problem_at (draft->problems, value,
-                           "client: false with backend: required, expected any: without a client nobody says which "
-                           "backend it is");
+        return problem_at (
+            draft->problems, value,
+            "client: false with backend: required, expected any: without a client the backend cannot be observed");
     return 0;
 }
 
@@ -93,7 +93,7 @@ static int read_arg (struct draft *draft, const struct yaml_node *key, const str
     else if (text_is (key->text, "client"))
         rc = read_client (draft, key->value, rung->backend.len > 0);
     else
-        problem_at (draft->problems, key, "%s is no argument of a probe, expected plugin, options or client",
+        problem_at (draft->problems, key, "%s is not an argument of a probe, expected plugin, options or client",
                     problem_quote (draft->problems, key->text));
     return rc == 0 ? json_of (key->value, key->text, json, draft->problems) : -1;
 }

@@ -50,8 +50,8 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
         return problem_at (draft->problems, value, "%.*s holds %s, expected a single value; \"\" is the empty text",
                            TEXT_ARG (key->text), value->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (value->kind));
     if (memchr (value->text.len ? value->text.ptr : "", '$', value->text.len))
-        warning_at (draft->problems, value, "%.*s is set to %s as written: nothing is expanded", TEXT_ARG (key->text),
-                    problem_quote (draft->problems, value->text));
+        warning_at (draft->problems, value, "%.*s is set literally to %s: variables in values are not expanded",
+                    TEXT_ARG (key->text), problem_quote (draft->problems, value->text));
     return 0;
 }
 
@@ -61,7 +61,7 @@ static void read_env (struct draft *draft, const struct value *map, const struct
     var_list env = { .items = arena_array (draft->arena, n + 1, sizeof *env.items) };
     for (const struct yaml_node *key = n ? map->node->first : NULL; key; key = key->next) {
         if (!var_name_is_good (key->text))
-            problem_at (draft->problems, key, "%s is no name of a variable, expected letters, digits and '_'",
+            problem_at (draft->problems, key, "%s is not a variable name, expected letters, digits and '_'",
                         problem_quote (draft->problems, key->text));
         else if (check_owner (draft, key) == 0 && check_value (draft, key) == 0)
             env.items[env.n++] = (struct var){ .name = key->text, .value = key->value->text };

@@ -91,8 +91,8 @@ static void check_writable (struct draft *draft)
         for (uint32_t k = 0; k < plan->protected.n && k < PROTECTED_MAX; k++)
             if (path_is_below (text_copy (draft->arena, plan->writable.items[i]).ptr, plan->protected.items[k].ptr))
                 problem_at (draft->problems, draft->root,
-                            "cache.writable %.*s lies in %.*s, which sliceup itself uses, so no "
-                            "program could write there; expected a folder apart from it",
+                            "cache.writable %.*s lies in %.*s, a folder of sliceup itself that programs may not write; "
+                            "expected a folder apart from it",
                             TEXT_ARG (plan->writable.items[i]), TEXT_ARG (plan->protected.items[k]));
 }
 

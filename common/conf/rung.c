@@ -49,7 +49,7 @@ static void read_command (struct draft *draft, const struct value *command, stru
         if (word->kind == YAML_SCALAR && !yaml_is_null (word))
             rung->argv.items[rung->argv.n++] = word->text;
         else if (word->kind != YAML_BAD)
-            problem_at (draft->problems, word, "a word of a command that is %s, expected a single value",
+            problem_at (draft->problems, word, "a word of a command is %s, expected a single value",
                         word->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (word->kind));
     }
     const struct yaml_node *first = command->node->first;
@@ -147,8 +147,9 @@ static void read_parse (struct draft *draft, const struct value *parse, struct r
     if (!parse->given || !parse->good)
         return;
     if (rung->kind != PROGRAM_COMMAND)
-        problem_at (draft->problems, parse->node, "parse without a command, expected it for commands only: %s",
-                    rung->kind == PROGRAM_CANARY ? "a canary says its counters itself" : "a builtin has no counters");
+        problem_at (draft->problems, parse->node, "parse without a command, expected it only for commands: %s",
+                    rung->kind == PROGRAM_CANARY ? "a canary reports its counters itself"
+                                                 : "a builtin has no counters");
     rung->parse = parse->text;
 }
 
@@ -163,7 +164,7 @@ static void read_env (struct draft *draft, const struct value *env, struct rung 
     bool has_pins = draft->slice[SLICE_PINS].given || draft->options->pins;
     bool restores = text_is (rung->builtin, "restore");
     if (rung->kind == PROGRAM_BUILTIN && env->given && !is_probe (rung))
-        problem_at (draft->problems, env->node, "env for a builtin, expected it for canaries, commands and probe only");
+        problem_at (draft->problems, env->node, "env for a builtin, expected it only for canaries, commands and probe");
     rung->needs_env = env->given ? env->good && env->number : rung->kind == PROGRAM_CANARY && has_pins;
     draft->needs_pins |= rung->needs_env || restores;
     if (!has_pins && (rung->needs_env || restores))
@@ -178,7 +179,7 @@ static void read_backend (struct draft *draft, const struct value *backend, stru
     bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : is_canary;
     if (required && !is_canary && !is_probe (rung))
         problem_at (draft->problems, backend->node,
-                    "backend: required without a canary, expected any: only a canary says what it sees");
+                    "backend: required without a canary, expected any: only a canary reports its backend");
     if (required && (is_canary || is_probe (rung)))
         rung->backend = draft->plan.profile.backend;
 }
@@ -191,7 +192,7 @@ static void read_metrics (struct draft *draft, const struct value of[], struct r
         return;
     if (rung->kind != PROGRAM_CANARY || rung->scope != SCOPE_SLICE)
         problem_at (draft->problems, metrics->node,
-                    "metrics to be proved, expected them for canaries of scope slice only");
+                    "metrics to be proved, expected them only for canaries of scope slice");
     rung->metrics.items = names.items;
     rung->metrics.n = names.n;
 }
@@ -210,7 +211,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     if (rung->kind == PROGRAM_CANARY)
         read_args (draft, &of[RUNG_ARGS], rung);
     else if (of[RUNG_ARGS].given && !is_probe (rung))
-        problem_at (draft->problems, of[RUNG_ARGS].node, "args without a canary, expected them for canaries only");
+        problem_at (draft->problems, of[RUNG_ARGS].node, "args without a canary, expected them only for canaries");
     read_warm (draft, of, rung);
     check_cache (draft, &of[RUNG_WARM], rung);
     read_env (draft, &of[RUNG_ENV], rung);

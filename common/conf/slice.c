@@ -40,7 +40,7 @@ static int read_axis (struct draft *draft, const struct yaml_node *key, struct a
     const struct yaml_node *value = key->value;
     if (!axis_name_is_good (key->text))
         return problem_at (draft->problems, key,
-                           "%s is no name of an axis, expected letters, digits and '_', at most %d bytes",
+                           "%s is not an axis name, expected letters, digits and '_', at most %d bytes",
                            problem_quote (draft->problems, key->text), AXIS_NAME_MAX_BYTES);
     bool good = value->kind == YAML_SCALAR && value->plain && text_to_u64 (value->text, &size) && size > 0;
     if (!good || size > DEVICES_MAX)
@@ -125,7 +125,7 @@ void draft_mesh (struct draft *draft)
             draft->problems, given->node,
             "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u devices_per_host; "
             "a mesh of %s would fit",
-            (uint32_t) devices, draft->plan.hosts.n, draft->reduced ? " (others are left out)" : "",
+            (uint32_t) devices, draft->plan.hosts.n, draft->reduced ? " (others are excluded)" : "",
             draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft, devices);
     draft->plan.mesh = mesh;
@@ -147,11 +147,10 @@ static void read_join (struct draft *draft, const struct value *join)
     uint64_t deadline_ms = draft->plan.start.deadline_ms;
     draft->plan.limits.join_ms = join->given ? join->number : usual_join_ms (draft);
     if (join->given && join->good && join->number < deadline_ms)
-        warning_at (
-            draft->problems, join->node,
-            "every host must have joined after %llu ms, but start.deadline gives one %llu ms to start; expected at "
-            "least that",
-            (unsigned long long) join->number, (unsigned long long) deadline_ms);
+        warning_at (draft->problems, join->node,
+                    "limits.join is %llu ms, but start.deadline gives one host %llu ms to start; expected at least "
+                    "that for limits.join",
+                    (unsigned long long) join->number, (unsigned long long) deadline_ms);
 }
 
 void draft_limits (struct draft *draft)

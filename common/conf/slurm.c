@@ -75,12 +75,12 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
     if (name.len == 0 || name.ptr[0] == '-')
         problem_at (
             draft->problems, item,
-            "%s, expected an option of srun: --name or --name=value, without blanks, quotes and what shells heed",
+            "%s, expected an option of srun: --name or --name=value, without blanks, quotes and other shell characters",
             shown);
     else if (is_refused (name))
         problem_at (draft->problems, item,
-                    "the option %s, expected one that leaves to sliceup what it sets itself: "
-                    "nodes, tasks, input and output, environment (and slurm.account, slurm.partition)",
+                    "the option %s, expected one that sliceup does not set itself: it sets nodes, tasks, input and "
+                    "output, and environment (use slurm.account and slurm.partition for those)",
                     shown);
     else
         slurm->options.items[slurm->options.n++] = item->text;

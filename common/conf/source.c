@@ -130,7 +130,7 @@ static int read_file (const char *path, struct buf *bytes, const char **why)
     if (fd < 0 || fstat (fd, &status) != 0)
         *why = strerror (errno);
     else if (!S_ISREG (status.st_mode))
-        *why = "it is no regular file";
+        *why = "it is not a regular file";
     else
         result = read_all (fd, bytes, why);
     if (fd >= 0)

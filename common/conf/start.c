@@ -30,7 +30,7 @@ static void read_outlive (struct draft *draft, const struct value *outlive)
     if (is_slurm && outlive->given && outlive->good && outlive->number)
         problem_at (
             draft->problems, outlive->node,
-            "outlive: true with launcher: slurm, expected it left out: a worker of Slurm ends with its job step");
+            "outlive: true with launcher: slurm, expected no such key: a worker of Slurm ends with its job step");
     draft->plan.start.tied = is_slurm || (outlive->given && outlive->good && !outlive->number);
 }
 
@@ -56,7 +56,7 @@ static void check_ports (struct draft *draft, const struct value of[])
     for (int i = COORDINATOR_CONTROL; i <= COORDINATOR_EVENTS; i++)
         for (int k = COORDINATOR_CONTROL; k < i; k++)
             if (of[i].good && of[k].good && of[i].number > 0 && of[i].number == of[k].number)
-                problem_at (draft->problems, of[i].node, "%s is that of %s, expected a port of its own",
+                problem_at (draft->problems, of[i].node, "%s is also the port of %s, expected another port",
                             coordinator_section.keys[i].name, coordinator_section.keys[k].name);
 }
 
@@ -68,7 +68,7 @@ static void check_join (struct draft *draft, const struct value of[])
              missing = !of[i].given || (of[i].good && i >= COORDINATOR_CONTROL && of[i].number == 0);
         if (wanted && missing)
             problem_at (draft->problems, of[i].node,
-                        "launcher: join without coordinator.%s, expected %s: it stands in every ticket",
+                        "launcher: join without coordinator.%s, expected %s: every ticket contains it",
                         coordinator_section.keys[i].name,
                         i == COORDINATOR_ADDRESS ? "the address of this machine" : "a port");
     }
@@ -114,8 +114,7 @@ void draft_way_back (struct draft *draft)
 {
     const struct value *coordinator = &draft->slice[SLICE_COORDINATOR];
     if (draft->jumps && draft->plan.start.address.len == 0 && (!coordinator->given || coordinator->good))
-        problem_at (
-            draft->problems, coordinator->node,
-            "hosts behind a jump host without coordinator.address, expected the address of this machine as they "
-            "reach it: what they see is the jump host's end of the connection");
+        problem_at (draft->problems, coordinator->node,
+                    "hosts behind a jump host without coordinator.address, expected the address by which the hosts "
+                    "reach this machine: they see only the jump host's end of the connection");
 }

@@ -63,17 +63,16 @@ static int check_wheel (struct wheel_draft *wheels, struct text name, struct tex
     struct stat status;
     if (!kit_name_is_good (name) || path.len > PATH_MAX_BYTES)
         return problem_at (problems, wheels->at,
-                           "the wheel %s has a name or path that cannot travel, expected letters, "
-                           "digits, '.', '_', '+' and '-', and at most %d bytes of path",
+                           "the name or path of the wheel %s has characters that cannot be copied to hosts, expected "
+                           "letters, digits, '.', '_', '+' and '-', and at most %d bytes of path",
                            problem_quote (problems, name), PATH_MAX_BYTES);
     if (lstat (path.ptr, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
-        return problem_at (problems, wheels->at, "the wheel %s is no regular file of less than 2 GiB",
+        return problem_at (problems, wheels->at, "the wheel %s is not a regular file of less than 2 GiB",
                            problem_quote (problems, name));
     if (wheels->n == WHEELS_MAX || wheels->names_bytes + name.len + path.len > NAMES_MAX_BYTES)
         return problem_at (problems, wheels->at,
-                           "more wheels than travel in one order, expected at most %d with at most "
-                           "%d bytes of names and paths",
-                           WHEELS_MAX, NAMES_MAX_BYTES);
+                           "too many wheels, expected at most %d with at most %d bytes of names and paths", WHEELS_MAX,
+                           NAMES_MAX_BYTES);
     return 0;
 }
 
@@ -114,10 +113,10 @@ static int read_folder (struct wheel_draft *wheels)
         result = take (wheels, entry->d_name);
     closedir (folder);
     if (n > FOLDER_ENTRIES_MAX) /* those behind may be the ones that are looked for */
-        return problem_at (wheels->draft->problems, wheels->at,
-                           "the wheel folder %s holds more than %d files, "
-                           "expected one with the wheels of the pins",
-                           problem_quote (wheels->draft->problems, text_of (wheels->folder)), FOLDER_ENTRIES_MAX);
+        return problem_at (
+            wheels->draft->problems, wheels->at,
+            "the wheel folder %s holds more than %d files, expected a folder with only the wheels of the pins",
+            problem_quote (wheels->draft->problems, text_of (wheels->folder)), FOLDER_ENTRIES_MAX);
     return result;
 }
 

@@ -15,7 +15,7 @@ struct yaml {
     bool ended;   /* the library came to the end of the file */
 };
 
-static const char *const kind_names[] = { "something already refused", "a single value", "a list", "a map" };
+static const char *const kind_names[] = { "a value that was already refused", "a single value", "a list", "a map" };
 
 const char *yaml_kind_name (enum yaml_kind kind)
 {
@@ -57,9 +57,9 @@ static void refuse_extras (struct yaml *yaml, struct yaml_node *node, const stru
 {
     if (anchor)
         problem_at (yaml->problems, node,
-                    "an anchor (&name), expected the value alone: anchors and aliases are not read");
+                    "an anchor (&name), expected only the value: anchors and aliases are not supported");
     if (tag)
-        problem_at (yaml->problems, node, "a tag (!name), expected the value alone: the key decides the type");
+        problem_at (yaml->problems, node, "a tag (!name), expected only the value: the key decides the type");
 }
 
 static bool is_printable (struct text text)
@@ -104,7 +104,8 @@ static struct yaml_node *read_alias (struct yaml *yaml, struct fy_event *event)
     if (!node)
         return NULL;
     node->column -= node->column > 1; /* the library's mark stands behind the star */
-    problem_at (yaml->problems, node, "an alias (*name), expected the value itself: anchors and aliases are not read");
+    problem_at (yaml->problems, node,
+                "an alias (*name), expected the value itself: anchors and aliases are not supported");
     return node;
 }
 
@@ -184,7 +185,7 @@ static struct yaml_node *read_value (struct yaml *yaml, struct fy_event *event, 
     if (!node)
         return NULL;
     if (!is_map && event->type != FYET_SEQUENCE_START)
-        return stop (yaml, node, "ends of maps or lists that were never begun", 0);
+        return stop (yaml, node, "the end of a map or list that did not begin", 0);
     if (depth == YAML_DEPTH_MAX)
         return stop (yaml, node, "maps and lists nested too deep", YAML_DEPTH_MAX);
     if (is_map) {
@@ -260,7 +261,7 @@ static bool is_text (struct yaml *yaml, struct text bytes)
         rest.len -= one.len + (end != NULL);
     }
     problem_add (yaml->problems, yaml->file, line, 1,
-                 "bytes that are no text, expected UTF-8 without control characters");
+                 "bytes that are not text, expected UTF-8 without control characters");
     return false;
 }
 
@@ -280,7 +281,7 @@ struct yaml_node *yaml_parse (const char *file, struct text bytes, struct proble
     /* Some errors the library keeps to itself. */
     if (!root && problems->errors == errors_before)
         problem_add (problems, file, yaml.last.line, yaml.last.column, "%s",
-                     yaml.ended ? "an empty file, expected a map of keys" : "not YAML: broken behind this place");
+                     yaml.ended ? "an empty file, expected a map of keys" : "not YAML: the error is after this place");
     fy_parser_destroy (yaml.parser);
     fy_diag_destroy (yaml.diag);
     return root;

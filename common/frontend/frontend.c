@@ -59,7 +59,7 @@ static const struct frontend frontends[] = {
          * in the bundle, whose fingerprint is in the path. */
         .broken = {
             { "jax", NULL, "0.5.1", NULL, /* jax-ml/jax d5d43fc46e: get () touched <key>-atime, size cap or none */
-              "writes beside each cache entry that it reads, which a reader's cache refuses",
+              "writes a file beside each cache entry that it reads, and a reader may not write",
               "use jax 0.5.1 or later, or the cache mode off" },
         },
     },
@@ -86,8 +86,7 @@ static const struct frontend frontends[] = {
             /* pytorch/xla #9094, #8930: the client of the XLA revisions they pin. Seen with 2.9.0 on CPU, where 2.7.0
              * reads its entries back (tests/campaign/torch_xla). */
             { "torch-xla", "2.8", "2.10", NULL,
-              "writes its persistent cache and cannot read it back (UNIMPLEMENTED: Deserializing serialized executable "
-              "not supported), so that every program is compiled again, and a writer deletes the entries it meets",
+              "writes its persistent cache but cannot read it back (UNIMPLEMENTED: Deserializing serialized executable not supported): every program is compiled again, and a writer deletes existing entries",
               "use torch_xla 2.7, or the cache mode off" },
         },
     },

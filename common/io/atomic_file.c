@@ -110,7 +110,7 @@ int file_read (const char *path, struct buf *out, struct err *err)
     /* NONBLOCK: a FIFO in its place must not hold us; it is refused below. */
     int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ELOOP)
-        return err_set (err, ERR_REFUSED, "%s is a symbolic link; a regular file is expected", path);
+        return err_set (err, ERR_REFUSED, "%s is a symbolic link, expected a regular file", path);
     if (fd < 0)
         return err_errno (err, ERR_IO, "%s cannot be opened", path);
     buf_clear (out);

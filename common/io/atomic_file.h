@@ -1,4 +1,5 @@
-/* atomic_file.h - files that are either old or new, never half. Write beside, fsync, rename, fsync the folder. */
+/* atomic_file.h - replaces a file atomically: readers see the old or the new content, never a part. Write beside,
+ * fsync, rename, fsync the folder. */
 #ifndef SLICEUP_COMMON_IO_ATOMIC_FILE_H
 #define SLICEUP_COMMON_IO_ATOMIC_FILE_H
 #include "common/base/buf.h"

@@ -32,8 +32,8 @@ static int refuse_files (const char *what, uint32_t wanted, struct err *err)
     struct rlimit limit = { 0 };
     (void) getrlimit (RLIMIT_NOFILE, &limit); /* worked a moment ago */
     return err_set (err, ERR_LIMIT,
-                    "%s needs %u more open files, this process may have %llu in all; raise its limit (ulimit -n, "
-                    "LimitNOFILE=)",
+                    "%s needs %u more open files, but the limit of this process is %llu in all: raise its limit "
+                    "(ulimit -n, LimitNOFILE=)",
                     what, wanted, (unsigned long long) limit.rlim_cur);
 }
 
@@ -41,8 +41,8 @@ static int refuse_files (const char *what, uint32_t wanted, struct err *err)
 static int refuse_table (const char *what, uint32_t wanted, struct err *err)
 {
     return err_set (err, ERR_LIMIT,
-                    "%s needs %u more open files, and the table of the whole system is full: end what holds "
-                    "many of them, or raise fs.file-max (sysctl)",
+                    "%s needs %u more open files, but the file table of the system is full: end processes that hold "
+                    "many files, or raise fs.file-max (sysctl)",
                     what, wanted);
 }
 
@@ -82,8 +82,8 @@ static int refuse_memory (const char *what, double mib, struct err *err)
     (void) getrlimit (RLIMIT_AS, &space);
     (void) getrlimit (RLIMIT_DATA, &data);
     return err_set (err, ERR_LIMIT,
-                    "%s needs %.0f MiB more of memory than this process gets (address space: %s, data: %s); raise its "
-                    "limits (ulimit -v, ulimit -d), or free memory of this machine",
+                    "%s needs %.0f MiB more memory than this process can get (address space: %s, data: %s): raise its "
+                    "limits (ulimit -v, ulimit -d), or free memory on this machine",
                     what, mib, shown (space.rlim_cur, first), shown (data.rlim_cur, second));
 }
 
@@ -155,7 +155,7 @@ static int refuse_threads (const char *what, const struct capacity *needs, uint3
         return refuse_memory (
             what, (double) stack_bytes () / MIB * (needs->threads - got) + (double) needs->bytes / MIB, err);
     return err_set (err, ERR_LIMIT,
-                    "%s needs %u threads, and the system refuses more than %u (%s); raise its limit (ulimit -u, "
+                    "%s needs %u threads, but the system refuses more than %u (%s): raise the limit (ulimit -u, "
                     "TasksMax=, pids.max of its control group)",
                     what, needs->threads, got, strerror (why));
 }

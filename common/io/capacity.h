@@ -1,4 +1,4 @@
-/* capacity.h - may this process have what it is about to need: open files, threads, memory?
+/* capacity.h - checks that this process can get the open files, threads and memory that it is about to need.
  *
  * Asked before anything is begun: libzmq ends the process by an assertion when one of them is refused to it, and a run
  * that was begun would have to be taken back. The answer holds for now; whatever is refused later is told by who asked

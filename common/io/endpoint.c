@@ -15,12 +15,11 @@ static int check_address (const char *address, struct err *err)
 {
     size_t len = strnlen (address, ADDRESS_BYTES_MAX + 1);
     if (len == 0 || len > ADDRESS_BYTES_MAX)
-        return err_set (err, ERR_USAGE, "an address has 1 to %d characters", ADDRESS_BYTES_MAX);
+        return err_set (err, ERR_USAGE, "an address must have 1 to %d characters", ADDRESS_BYTES_MAX);
     size_t good = strspn (address, address_letters);
     if (good != len)
         return err_set (err, ERR_USAGE,
-                        "character %zu of an address cannot be in one; a name, an IPv4 or an IPv6 "
-                        "address is expected",
+                        "character %zu of the address is not allowed: expected a host name, an IPv4 or an IPv6 address",
                         good + 1);
     return 0;
 }

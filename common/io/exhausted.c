@@ -21,9 +21,8 @@ static bool has_memory (void)
 }
 
 /* No limit of this process. */
-static const char table_is_full[] =
-    "open files, for the table of the whole system is full: end what holds many of them, or raise "
-    "fs.file-max";
+static const char table_is_full[] = "open files, because the file table of the system is full: end processes that hold "
+                                    "many files, or raise fs.file-max";
 
 /* Of what there is too little for one more open file; NULL: nothing. */
 static const char *lacks_descriptor (void)
@@ -55,10 +54,10 @@ static void on_abort (int signal_number)
         return;
     }
     say (who);
-    say (": this process may not have more ");
+    say (": this process cannot get more ");
     say (what);
     say (what == table_is_full ? ", " : ": raise its limit, ");
-    say ("then go on where it stopped; what was recorded is safe\n");
+    say ("then resume; everything recorded so far is safe\n");
     _exit (EXIT_STATUS);
 }
 

@@ -1,6 +1,6 @@
-/* exhausted.h - what a limit of this process ends without a word. A library that is refused memory or a descriptor ends
- * the process by an assertion: libzmq does. A write past the largest size of a file (RLIMIT_FSIZE) ends it by SIGXFSZ.
- */
+/* exhausted.h - prints a message when a resource limit ends this process. A library that is refused memory or a
+ * descriptor ends the process by an assertion: libzmq does. A write past the largest size of a file (RLIMIT_FSIZE)
+ * ends it by SIGXFSZ. / */
 #ifndef SLICEUP_COMMON_IO_EXHAUSTED_H
 #define SLICEUP_COMMON_IO_EXHAUSTED_H
 

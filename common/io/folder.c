@@ -35,7 +35,7 @@ static int make_one (const char *path, mode_t mode, struct err *err)
     if (stat (path, &at) == 0 && S_ISDIR (at.st_mode))
         return 0;
     if (why == EEXIST)
-        return err_set (err, ERR_IO, "%s is in the way: a folder is expected", path);
+        return err_set (err, ERR_IO, "%s exists but is not a folder: move it away", path);
     errno = why;
     return err_errno (err, ERR_IO, "folder %s cannot be made", path);
 }
@@ -45,7 +45,8 @@ int folder_make (const char *path, mode_t mode, struct err *err)
     char part[PATH_MAX];
     size_t len = strlen (path);
     if (len == 0 || len >= sizeof part)
-        return err_set (err, ERR_LIMIT, "the path of a folder has 1 to %d bytes, this one has %zu", PATH_MAX - 1, len);
+        return err_set (err, ERR_LIMIT, "the path of a folder must have 1 to %d bytes; this one has %zu", PATH_MAX - 1,
+                        len);
     if (make_one (path, mode, NULL) == 0) /* mostly all that leads to it is there */
         return 0;
     for (size_t at = 1; at < len; at++) {
@@ -94,7 +95,7 @@ static int move_up (struct removal *removal, int parent_fd, const char *name, st
         if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
             break;
     }
-    return err_errno (err, ERR_IO, "a deep folder below %s cannot be moved up to be removed", removal->path);
+    return err_errno (err, ERR_IO, "a deep folder below %s cannot be moved up for removal", removal->path);
 }
 
 static int remove_folder (struct removal *removal, int parent_fd, const char *name, unsigned depth, struct err *err)
@@ -105,7 +106,7 @@ static int remove_folder (struct removal *removal, int parent_fd, const char *na
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_errno (err, ERR_IO, "a folder below %s cannot be opened to be removed", removal->path);
+        return err_errno (err, ERR_IO, "a folder below %s cannot be opened for removal", removal->path);
     if (empty (removal, fd, depth, err) != 0) /* closes fd */
         return -1;
     if (unlinkat (parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
@@ -148,7 +149,8 @@ static int empty (struct removal *removal, int fd, unsigned depth, struct err *e
     if (fstat (fd, &at) != 0)
         err_errno (err, ERR_IO, "a folder below %s cannot be examined", removal->path);
     else if (at.st_dev != removal->device)
-        err_set (err, ERR_REFUSED, "another file system is mounted below %s; unmount it, then remove", removal->path);
+        err_set (err, ERR_REFUSED, "another file system is mounted below %s: unmount it, then remove the folder",
+                 removal->path);
     else if ((at.st_mode & 0700) != 0700 && fchmod (fd, 0700) != 0)
         err_errno (err, ERR_IO, "a folder below %s cannot be made writable", removal->path);
     else
@@ -173,7 +175,7 @@ int folder_remove (const char *path, struct err *err)
     }
     int fd = open_folder (AT_FDCWD, path);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "folder %s cannot be opened to be removed", path);
+        return err_errno (err, ERR_IO, "folder %s cannot be opened for removal", path);
     struct removal removal = { .path = path, .top_fd = fd, .device = at.st_dev };
     if (empty (&removal, fd, 0, err) != 0)
         return -1;

@@ -1,5 +1,5 @@
-/* handshake.h - private to common/io: what libzmq tells of a socket's handshakes and listeners (zmq_socket_monitor).
- * For counting and for the self-test; never for deciding who is alive. */
+/* handshake.h - private to common/io: reads the events of a socket's handshakes and listeners from libzmq
+ * (zmq_socket_monitor). For counting and for the self-test; never for deciding who is alive. */
 #ifndef SLICEUP_COMMON_IO_HANDSHAKE_H
 #define SLICEUP_COMMON_IO_HANDSHAKE_H
 #include "common/base/err.h"

@@ -44,7 +44,7 @@ static int check_private (int fd, const char *path, struct err *err)
     if (private_file_check (fd, path, &at, err) < 0)
         return -1;
     if (at.st_size != FILE_BYTES)
-        return err_set (err, ERR_DAMAGE, "key file %s has %lld bytes, %d are expected", path, (long long) at.st_size,
+        return err_set (err, ERR_DAMAGE, "key file %s has %lld bytes, expected %d", path, (long long) at.st_size,
                         (int) FILE_BYTES);
     return 0;
 }
@@ -59,7 +59,7 @@ int link_keys_parse (struct link_keys *keys, struct text file, const char *path,
                  end == FILE_BYTES - (int) sizeof head + 1;
     explicit_bzero (copy, sizeof copy);
     if (!whole)
-        return err_set (err, ERR_DAMAGE, "key file %s is not one of ours; it must begin with \"%.*s\"", path,
+        return err_set (err, ERR_DAMAGE, "key file %s was not made by sliceup: it must begin with \"%.*s\"", path,
                         (int) sizeof head - 2, head);
     if (link_keys_check (keys, err) != 0)
         return err_prefix (err, "key file %s", path);

@@ -64,7 +64,7 @@ int loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void
     struct epoll_event event = { .events = events, .data.ptr = watch };
     if (epoll_ctl (loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         mem_free (watch);
-        return err_errno (err, ERR_IO, "descriptor %d cannot be watched (a pipe, socket or terminal is expected)", fd);
+        return err_errno (err, ERR_IO, "descriptor %d cannot be watched: expected a pipe, socket or terminal", fd);
     }
     by_fd_reach (loop, fd);
     loop->by_fd[fd] = watch;
@@ -77,7 +77,7 @@ int loop_change (struct loop *loop, int fd, uint32_t events, struct err *err)
     assert (watch);
     struct epoll_event event = { .events = events, .data.ptr = watch };
     if (epoll_ctl (loop->epoll_fd, EPOLL_CTL_MOD, fd, &event) != 0)
-        return err_errno (err, ERR_IO, "the events watched on descriptor %d cannot be changed", fd);
+        return err_errno (err, ERR_IO, "cannot change which events of descriptor %d are watched", fd);
     return 0;
 }
 
@@ -128,7 +128,7 @@ int loop_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, vo
             return err_errno (err, ERR_IO, "signal %d cannot be delivered to the loop", *signal);
     int fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "no descriptor for signals");
+        return err_errno (err, ERR_IO, "cannot create a descriptor for signals");
     loop->signal_fn = fn;
     loop->signal_owner = owner;
     if (loop_watch (loop, fd, EPOLLIN, on_signal, loop, err) != 0) {
@@ -182,13 +182,13 @@ struct loop *loop_open (struct err *err)
     loop->deadline_ms = loop->armed_ms = UINT64_MAX;
     loop->epoll_fd = epoll_create1 (EPOLL_CLOEXEC);
     if (loop->epoll_fd < 0) {
-        err_errno (err, ERR_IO, "no epoll descriptor");
+        err_errno (err, ERR_IO, "cannot create an epoll descriptor");
         goto failed;
     }
     /* BOOTTIME, as clock_boot_ms: a deadline passes while the machine is suspended, too. */
     loop->timer_fd = timerfd_create (CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (loop->timer_fd < 0) {
-        err_errno (err, ERR_IO, "no timer descriptor");
+        err_errno (err, ERR_IO, "cannot create a timer descriptor");
         goto failed;
     }
     if (loop_watch (loop, loop->timer_fd, EPOLLIN, on_timer, loop, err) != 0)
@@ -233,7 +233,7 @@ static int pass (struct loop *loop, int wait_ms, struct err *err)
     arm (loop);
     int n = epoll_wait (loop->epoll_fd, events, EVENTS_A_PASS, wait_ms);
     if (n < 0 && errno != EINTR)
-        return err_errno (err, ERR_IO, "waiting for events failed");
+        return err_errno (err, ERR_IO, "cannot wait for events");
     for (int i = 0; i < n; i++) {
         struct watch *watch = events[i].data.ptr;
         if (!watch->forgotten)

@@ -18,14 +18,14 @@ static const char *kind_of (mode_t mode)
 
 static int refuse (const char *path, mode_t mode, struct err *err)
 {
-    return err_set (err, ERR_STATE, "%s is %s: expected a file", path, kind_of (mode));
+    return err_set (err, ERR_STATE, "%s is %s, expected a regular file", path, kind_of (mode));
 }
 
 int plain_file_check (const char *path, struct err *err)
 {
     struct stat at;
     if (lstat (path, &at) != 0)
-        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot look at %s", path);
+        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot examine %s", path);
     return S_ISREG (at.st_mode) ? 1 : refuse (path, at.st_mode, err);
 }
 

@@ -1,4 +1,4 @@
-/* plain_file.h - files of ours that others may have put something else in place of: a link, a folder, a FIFO. */
+/* plain_file.h - opens a file of sliceup, and refuses a link, folder or FIFO in its place. */
 #ifndef SLICEUP_COMMON_IO_PLAIN_FILE_H
 #define SLICEUP_COMMON_IO_PLAIN_FILE_H
 

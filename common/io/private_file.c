@@ -17,8 +17,8 @@ int private_file_check (int fd, const char *path, struct stat *at, struct err *e
         return err_set (err, ERR_REFUSED, "key file %s is not a regular file", path);
     if (at->st_mode & 077)
         return err_set (err, ERR_REFUSED,
-                        "key file %s has mode %04o, so others may use it: make a new one, or chmod "
-                        "600 if nobody read it",
+                        "key file %s has mode %04o, so other users may read it: make a new one, or chmod 600 if no "
+                        "other user read it",
                         path, (unsigned) at->st_mode & 07777);
     return safe_path_check_end (path, at, &rule, err);
 }
@@ -44,7 +44,7 @@ static int read_all (int fd, const char *path, struct buf *out, struct err *err)
         buf_add (out, block, n > 0 ? (size_t) n : 0);
     }
     explicit_bzero (block, sizeof block);
-    return out->overflow ? err_set (err, ERR_DAMAGE, "%s grew while it was read", path) : 0;
+    return out->overflow ? err_set (err, ERR_DAMAGE, "%s grew during reading", path) : 0;
 }
 
 static int read_by (const char *path, int flags, struct buf *out, struct err *err)

@@ -1,6 +1,6 @@
-/* private_file.h - files that hold a secret: owner and mode are asked of the open file, before a byte of it is read.
+/* private_file.h - reads files that hold a secret. It checks owner and mode of the open file before it reads a byte.
  *
- * Errors name the path, never what is in it. */
+ * Errors contain the path, never the content. */
 #ifndef SLICEUP_COMMON_IO_PRIVATE_FILE_H
 #define SLICEUP_COMMON_IO_PRIVATE_FILE_H
 #include "common/base/buf.h"

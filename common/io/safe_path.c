@@ -123,10 +123,10 @@ static int refuse_owner (const char *subject, const struct stat *at, const struc
 {
     char owner[WHO_BYTES], self[WHO_BYTES], share[120] = "";
     if (rule->trust)
-        snprintf (share, sizeof share, ", or, where that user is meant to share it, list %u in %.40s",
-                  (unsigned) at->st_uid, rule->trust);
-    return err_set (err, ERR_REFUSED, "%s belongs to %s, mode %04o, who may change it: chown it to %s, %s%s", subject,
-                    who (at->st_uid, owner), bits (at), who (geteuid (), self), rule->instead, share);
+        snprintf (share, sizeof share, ", or, to share it with that user, list %u in %.40s", (unsigned) at->st_uid,
+                  rule->trust);
+    return err_set (err, ERR_REFUSED, "%s belongs to %s, mode %04o, and that user may change it: chown it to %s, %s%s",
+                    subject, who (at->st_uid, owner), bits (at), who (geteuid (), self), rule->instead, share);
 }
 
 static int refuse_mode (const char *subject, const struct stat *at, const struct safe_rule *rule, struct err *err)
@@ -137,8 +137,9 @@ static int refuse_mode (const char *subject, const struct stat *at, const struct
                   " (on NFS that maps all users to one: first chown it to that one on the server, and list its "
                   "uid in %.40s)",
                   rule->trust);
-    return err_set (err, ERR_REFUSED, "%s has mode %04o, owner %s, so others may write there: chmod go-w it%s, or %s",
-                    subject, bits (at), who (at->st_uid, owner), squash, rule->instead);
+    return err_set (err, ERR_REFUSED,
+                    "%s has mode %04o, owner %s, so other users may write there: chmod go-w it%s, or %s", subject,
+                    bits (at), who (at->st_uid, owner), squash, rule->instead);
 }
 
 /* ---- the rules ---- */
@@ -219,7 +220,7 @@ static int stand_at (struct walk *walk, const char *at, struct err *err)
         snprintf (walk->at, sizeof walk->at, "%s", at);
     if (lstat (walk->at[0] ? walk->at : "/", &walk->found) == 0)
         return 0;
-    return err_errno (err, ERR_IO, "%s %.200s: cannot look at %.200s", walk->rule->what, walk->path, walk->at);
+    return err_errno (err, ERR_IO, "%s %.200s: cannot examine %.200s", walk->rule->what, walk->path, walk->at);
 }
 
 static int follow (struct walk *walk, const char *link, struct err *err)
@@ -230,8 +231,8 @@ static int follow (struct walk *walk, const char *link, struct err *err)
         return err_errno (err, ERR_IO, "%s %.150s: the link %.150s cannot be read", walk->rule->what, walk->path, link);
     target[len] = '\0';
     if (++walk->links > LINKS_MAX)
-        return err_set (err, ERR_REFUSED, "%s %.200s leads through more than %d links", walk->rule->what, walk->path,
-                        LINKS_MAX);
+        return err_set (err, ERR_REFUSED, "%s %.200s passes through more than %d symbolic links", walk->rule->what,
+                        walk->path, LINKS_MAX);
     int n = snprintf (rest, sizeof rest, "%s/%s", target, walk->rest);
     if (n < 0 || (size_t) n >= sizeof rest)
         return too_long (walk, err);
@@ -251,8 +252,8 @@ static int refuse_link (const struct walk *walk, const char *link, const struct 
 {
     char owner[WHO_BYTES];
     return err_set (err, ERR_REFUSED,
-                    "%s %.200s is a symbolic link, owner %s, mode %04o: whoever may change it chooses what is "
-                    "used; give the path it leads to, or %s",
+                    "%s %.200s is a symbolic link, owner %s, mode %04o, and a user who may change it chooses its "
+                    "target: give the target path, or %s",
                     walk->rule->what, link, who (at->st_uid, owner), bits (at), walk->rule->instead);
 }
 
@@ -285,7 +286,7 @@ static int step_down (struct walk *walk, const char *name, struct err *err)
     if (lstat (down, &at) != 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
         return 1;
     if (lstat (down, &at) != 0)
-        return err_errno (err, ERR_IO, "%s %.200s: cannot look at %.200s", walk->rule->what, walk->path, down);
+        return err_errno (err, ERR_IO, "%s %.200s: cannot examine %.200s", walk->rule->what, walk->path, down);
     return S_ISLNK (at.st_mode) ? step_link (walk, down, &at, err) : stand_at (walk, down, err);
 }
 
@@ -303,7 +304,7 @@ static int begin (struct walk *walk, struct err *err)
 {
     char *here = walk->path[0] == '/' ? NULL : getcwd (NULL, 0);
     if (walk->path[0] != '/' && here == NULL)
-        return err_errno (err, ERR_IO, "%s %.200s: where this process stands cannot be told", walk->rule->what,
+        return err_errno (err, ERR_IO, "%s %.200s: cannot find the current directory of this process", walk->rule->what,
                           walk->path);
     int n = snprintf (walk->rest, sizeof walk->rest, "%s/%s", here ? here : "", walk->path);
     free (here);

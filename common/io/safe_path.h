@@ -1,4 +1,4 @@
-/* safe_path.h - could somebody else put another thing where a path leads, or change what lies there?
+/* safe_path.h - checks that no untrusted user can replace or change the file at a path.
  *
  * The way is walked from / as the kernel resolves it, links included. Every folder on it belongs to root, to this
  * process's user or to somebody trusted, and nobody else may write to it: no group but the owner's private one, as

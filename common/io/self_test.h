@@ -1,4 +1,4 @@
-/* self_test.h - private to common/io: a locked door is tried before it is trusted. */
+/* self_test.h - private to common/io: tests that a new socket refuses an unknown key, before it is used. */
 #ifndef SLICEUP_COMMON_IO_SELF_TEST_H
 #define SLICEUP_COMMON_IO_SELF_TEST_H
 #include "common/io/socket.h"

@@ -1,4 +1,4 @@
-/* share.h - how much a reader takes at a time, so that whoever speaks without end takes no turn from anybody.
+/* share.h - limits how much a reader takes at a time, so that a peer that sends without end does not delay others.
  *
  * A share is one reader's part of one pass of the loop: so many pieces, for so long. What is left comes at the next
  * pass, which follows at once; in between timers, signals and all other readers have their turn. An allowance is what

@@ -75,7 +75,7 @@ static void *open_kind (void *context, const struct socket_kind *kind, struct er
 {
     void *socket = zmq_socket (context, kind->type);
     if (!socket)
-        err_set (err, ERR_IO, "no socket: %s", zmq_strerror (zmq_errno ()));
+        err_set (err, ERR_IO, "cannot create a socket: %s", zmq_strerror (zmq_errno ()));
     else if (set_kind (socket, kind, err) != 0)
         socket_close (&socket, 0);
     return socket;
@@ -142,8 +142,7 @@ int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound
     if (zmq_bind (socket, at->text) != 0) {
         int why = zmq_errno ();
         return err_set (err, ERR_IO,
-                        "%s cannot be bound: %s; a free port and an address or interface of this machine "
-                        "are expected",
+                        "cannot bind %s: %s; expected a free port, and an address or interface of this machine",
                         at->text, zmq_strerror (why));
     }
     int rc = zmq_getsockopt (socket, ZMQ_LAST_ENDPOINT, bound->text, &len);
@@ -156,7 +155,8 @@ int socket_connect (void *socket, const struct endpoint *to, struct err *err)
     if (allow_ipv6 (socket, to, err) != 0)
         return -1;
     if (zmq_connect (socket, to->text) != 0)
-        return err_set (err, ERR_IO, "%s is not an address to connect to: %s", to->text, zmq_strerror (zmq_errno ()));
+        return err_set (err, ERR_IO, "cannot connect to %s, which is not a valid address: %s", to->text,
+                        zmq_strerror (zmq_errno ()));
     return 0;
 }
 

@@ -39,7 +39,7 @@ static int check_options (const struct spoke_options *options, struct err *err)
     if (curve_key_parse (text_of (options->hub_public_key), &key, err) != 0)
         return err_prefix (err, "the coordinator's key");
     if (options->control_port == 0 || options->bulk_port == 0)
-        return err_set (err, ERR_USAGE, "the coordinator's ports are numbers from 1 to 65535");
+        return err_set (err, ERR_USAGE, "the ports of the coordinator must be numbers from 1 to 65535");
     return 0;
 }
 

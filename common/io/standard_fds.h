@@ -1,4 +1,4 @@
-/* standard_fds.h - descriptors 0 to 2 stay what they are for.
+/* standard_fds.h - keeps descriptors 0 to 2 reserved for standard input, output and error.
  *
  * A program that is started with one of them closed would be given its number for a socket or a journal, and print into
  * it (libzmq asserts on it as well: facts of zeromq/libzmq issue #3104). First thing in main. */

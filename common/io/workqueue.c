@@ -120,7 +120,7 @@ struct workqueue *workqueue_open (struct loop *loop, struct err *err)
     pthread_cond_init (&workqueue->given, NULL);
     workqueue->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (workqueue->wake_fd < 0) {
-        err_errno (err, ERR_IO, "no descriptor for what waits for disks");
+        err_errno (err, ERR_IO, "cannot create a descriptor for the queue of disk work");
         goto failed;
     }
     if (loop_watch (loop, workqueue->wake_fd, EPOLLIN, workqueue_deliver, workqueue, err) < 0)
@@ -128,7 +128,7 @@ struct workqueue *workqueue_open (struct loop *loop, struct err *err)
     errno = pthread_create (&workqueue->thread, NULL, workqueue_run, workqueue);
     if (errno == 0)
         return workqueue;
-    err_errno (err, ERR_IO, "no thread for what waits for disks");
+    err_errno (err, ERR_IO, "cannot start a thread for the queue of disk work");
     loop_forget (loop, workqueue->wake_fd);
 failed:
     if (workqueue->wake_fd >= 0)

@@ -1,4 +1,4 @@
-/* workqueue.h - work that may wait for a disk, done on a thread of its own so that the loop never does.
+/* workqueue.h - runs work that may wait for a disk on a separate thread, so that the loop never waits.
  *
  * Tasks run one after another in the order given. `work` runs on the task thread and may touch only what it was
  * handed; `done` runs on the loop's thread afterwards. */

@@ -119,13 +119,13 @@ static int bind_requests (struct zap *zap, struct err *err)
     const int linger = 0;
     zap->requests = zmq_socket (zap->context, ZMQ_REP);
     if (!zap->requests || zmq_setsockopt (zap->requests, ZMQ_LINGER, &linger, sizeof linger) != 0)
-        return err_set (err, ERR_IO, "no socket for the ZAP handler: %s", zmq_strerror (zmq_errno ()));
+        return err_set (err, ERR_IO, "cannot create a socket for the ZAP handler: %s", zmq_strerror (zmq_errno ()));
     if (zmq_bind (zap->requests, handler_address) == 0)
         return 0;
     int why = zmq_errno ();
     socket_close (&zap->requests, 0);
     if (why == EADDRINUSE)
-        return err_set (err, ERR_STATE, "this process has a hub open already; close it first");
+        return err_set (err, ERR_STATE, "this process already has an open hub; close it first");
     return err_set (err, ERR_IO, "the ZAP handler cannot be bound: %s", zmq_strerror (why));
 }
 
@@ -148,7 +148,7 @@ struct zap *zap_open (void *context, uint32_t workers, struct err *err)
     zap->monitors = keyring_make (ZAP_MONITORS_MAX);
     zap->stop_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (zap->stop_fd < 0)
-        err_errno (err, ERR_IO, "no descriptor for the ZAP handler");
+        err_errno (err, ERR_IO, "cannot create a descriptor for the ZAP handler");
     else if (bind_requests (zap, err) == 0)
         return zap;
     zap_close (zap);
@@ -176,7 +176,7 @@ int zap_start (struct zap *zap, struct err *err)
     int rc = pthread_create (&zap->thread, NULL, serve, zap);
     pthread_sigmask (SIG_SETMASK, &before, NULL);
     if (rc != 0)
-        return err_set (err, ERR_IO, "no thread for the ZAP handler: %s", strerror (rc));
+        return err_set (err, ERR_IO, "cannot start a thread for the ZAP handler: %s", strerror (rc));
     zap->started = true;
     return 0;
 }
@@ -218,7 +218,7 @@ int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *ke
 {
     uint32_t slot;
     if (keyring_find (zap->monitors, key, &slot))
-        return err_set (err, ERR_REFUSED, "the key of host %u is a monitor's already; each needs its own", rank);
+        return err_set (err, ERR_REFUSED, "the key of host %u already belongs to a monitor; each needs its own", rank);
     pthread_mutex_lock (&zap->lock);
     keyring_put (zap->workers, rank, key);
     pthread_mutex_unlock (&zap->lock);
@@ -231,9 +231,9 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
     if (keyring_find (zap->monitors, key, &slot))
         return 0;
     if (keyring_find (zap->workers, key, &slot))
-        return err_set (err, ERR_REFUSED, "a monitor's key is that of host %u already; each needs its own", slot);
+        return err_set (err, ERR_REFUSED, "the key of a monitor already belongs to host %u; each needs its own", slot);
     if (zap->monitors_len == ZAP_MONITORS_MAX)
-        return err_set (err, ERR_LIMIT, "no more than %d monitors can be admitted in one run", ZAP_MONITORS_MAX);
+        return err_set (err, ERR_LIMIT, "a run can admit at most %d monitors", ZAP_MONITORS_MAX);
     pthread_mutex_lock (&zap->lock);
     keyring_put (zap->monitors, zap->monitors_len++, key);
     pthread_mutex_unlock (&zap->lock);

@@ -1,4 +1,5 @@
-/* zap.h - private to common/io: who may pass. The process's one ZAP handler (RFC 27), on a thread of its own.
+/* zap.h - private to common/io: decides which connections are admitted: the one ZAP handler (RFC 27) of the process,
+ * on its own thread.
  *
  * It answers from memory: no file, no allocation, constant work a request. Two domains with a keyring each; a key has
  * one role. User-Id of a connection is "<rank>.<generation>", or a monitor's number in place of the rank; so what an

@@ -21,7 +21,7 @@ static int too_long (const struct buf *expression, struct err *err)
 {
     if (!expression->overflow)
         return 0;
-    return err_set (err, ERR_LIMIT, "the list of hosts has more than %zu bytes, its bound here", expression->max);
+    return err_set (err, ERR_LIMIT, "the list of hosts has more than %zu bytes, the limit", expression->max);
 }
 
 static bool is_blank (char c)
@@ -56,11 +56,11 @@ int host_source_slurm (struct text nodelist, struct buf *expression, struct err 
 {
     struct scan scan = { .all = trimmed (nodelist) };
     if (scan.all.len == 0)
-        return err_set (err, ERR_PARSE, "Slurm's list of nodes is empty; expected one such as tux[1-3]");
+        return err_set (err, ERR_PARSE, "Slurm's list of nodes is empty, expected one such as tux[1-3]");
     while (!scan_ended (&scan))
         if (scan_name (&scan).len == 0 && !scan_take (&scan, '[') && !scan_take (&scan, ']') && !scan_take (&scan, ','))
             return refuse (err, "Slurm's list of nodes", 1, scan_part (&scan, scan.at, scan.all.len),
-                           "only names, brackets and commas were expected, such as tux[1-3],login1");
+                           "expected only names, brackets and commas, such as tux[1-3],login1");
     buf_text (expression, scan.all);
     return too_long (expression, err);
 }
@@ -70,7 +70,7 @@ static int add_name (const char *what, uint32_t entry, struct text shown, struct
 {
     if (!host_name_valid (name))
         return refuse (err, what, entry, shown,
-                       "a host name or IPv4 address was expected: letters, digits, '.', '_', '-', at most 63 bytes");
+                       "expected a host name or IPv4 address: letters, digits, '.', '_', '-', at most 63 bytes");
     buf_puts (expression, entry > 1 ? "," : "");
     buf_text (expression, name);
     return too_long (expression, err);
@@ -108,7 +108,7 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
         return err_set (err, ERR_PARSE, "%s is empty; expected name:id:address for each worker", what);
     for (uint32_t entry = 1; cut (&rest, ',', &endpoint); entry++) {
         if (!endpoint_address (endpoint, &address))
-            return refuse (err, what, entry, endpoint, "name:id:address or a name was expected");
+            return refuse (err, what, entry, endpoint, "expected name:id:address or a name");
         if (add_name (what, entry, endpoint, address, expression, err) < 0)
             return -1;
     }
@@ -160,12 +160,13 @@ int host_source_file (struct text content, struct buf *expression, struct err *e
         for (uint32_t i = 0; i < word.len; i++)
             if (strchr ("!&^", word.ptr[i]) && word.ptr[i])
                 return err_set (err, ERR_PARSE,
-                                "line %" PRIu32 ": a file of hosts is one union: it holds no '!', '&' and '^'",
+                                "line %" PRIu32
+                                ": a file of hosts cannot contain '!', '&' or '^': all its sets are united",
                                 line_of (content, at));
         buf_puts (expression, some ? "," : "");
         buf_text (expression, word);
         if (too_long (expression, err) < 0)
             return -1;
     }
-    return some ? 0 : err_set (err, ERR_PARSE, "no host set in it; expected one or more a line, such as v6e-[0-15]");
+    return some ? 0 : err_set (err, ERR_PARSE, "it has no host set, expected one or more a line, such as v6e-[0-15]");
 }

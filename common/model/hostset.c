@@ -41,7 +41,7 @@ void hostset_destroy (struct hostset *set)
 static int refuse_size (const struct hostset *set, const struct scan *scan, uint32_t at)
 {
     char what[80];
-    snprintf (what, sizeof what, "more than %" PRIu32 " hosts, which is the bound here", set->rules.max);
+    snprintf (what, sizeof what, "more than %" PRIu32 " hosts, the limit", set->rules.max);
     return scan_refuse (scan, ERR_LIMIT, at, what);
 }
 
@@ -51,7 +51,7 @@ static int charge (struct hostset *set, const struct scan *scan, uint32_t at, ui
     set->work += work;
     if (set->work <= (bound > WORK_MIN ? bound : WORK_MIN))
         return 0;
-    return scan_refuse (scan, ERR_LIMIT, at, "too much to work out: the parts are far larger than the set may be");
+    return scan_refuse (scan, ERR_LIMIT, at, "too large to compute: the parts are far larger than the limit of a set");
 }
 
 /* ---- steps ---- */
@@ -133,7 +133,7 @@ static int find_group (const struct hostset *set, const struct scan *scan, uint3
 {
     char what[HOST_NAME_MAX_BYTES + 80];
     if (!set->rules.groups)
-        return scan_refuse (scan, ERR_PARSE, at, "there are no groups here; a slice file has them under groups:");
+        return scan_refuse (scan, ERR_PARSE, at, "no groups are defined here; a slice file defines them under groups:");
     if (set->rules.groups->find (set->rules.groups->owner, name, expression))
         return 0;
     snprintf (what, sizeof what, "there is no group %.*s", TEXT_ARG (name));
@@ -150,7 +150,7 @@ static int add_group (struct hostset *set, const struct scan *scan, uint32_t at,
         charge (set, scan, at, 1 + expression.len / GROUP_BYTES_A_NAME) < 0)
         return -1;
     if (depth == GROUP_DEPTH_MAX)
-        return scan_refuse (scan, ERR_PARSE, at, "groups within groups within groups: does this one name itself?");
+        return scan_refuse (scan, ERR_PARSE, at, "groups are nested too deeply: does this one contain itself?");
     if (evaluate (set, expression, depth + 1, &value, scan->err) < 0)
         err_prefix (scan->err, "@%.*s", TEXT_ARG (name));
     else
@@ -187,8 +187,7 @@ static int read_operator (struct scan *scan, enum hostset_step *step)
 {
     char next = scan_next (scan);
     if (next != ',' && next != '!' && next != '&' && next != '^')
-        return scan_refuse (scan, ERR_PARSE, scan->at,
-                            "an operator was expected between two names: ',' '!' '&' or '^'");
+        return scan_refuse (scan, ERR_PARSE, scan->at, "expected an operator between two names: ',' '!' '&' or '^'");
     *step = (enum hostset_step) next;
     scan->at++;
     scan_blanks (scan);
@@ -219,7 +218,7 @@ static int evaluate (struct hostset *set, struct text expression, uint32_t depth
     table_clear (value);
     scan_blanks (&scan);
     if (scan_ended (&scan))
-        return scan_refuse (&scan, ERR_PARSE, scan.at, "the set is empty: at least one host name was expected");
+        return scan_refuse (&scan, ERR_PARSE, scan.at, "the set is empty, expected at least one host name");
     int rc = read_all (set, &scan, depth, value, &operand);
     table_release (&operand);
     return rc;

@@ -33,7 +33,7 @@ static void add_span (struct item *item, struct span span)
 static int refuse_sign (const struct scan *scan)
 {
     return scan_refuse (scan, ERR_PARSE, scan->at,
-                        "a number was expected: a range has one '-' and no signs (nodeset takes 1-4-6 for -4 to 6)");
+                        "expected a number: a range has one '-' and no signs (nodeset takes 1-4-6 for -4 to 6)");
 }
 
 static int read_number (struct scan *scan, struct text *number)
@@ -46,7 +46,7 @@ static int read_number (struct scan *scan, struct text *number)
     }
     if (scan_next (scan) == '-')
         return refuse_sign (scan);
-    return scan_refuse (scan, ERR_PARSE, scan->at, "a number or a range was expected in the brackets, like 7 or 0-3");
+    return scan_refuse (scan, ERR_PARSE, scan->at, "expected a number or a range in the brackets, like 7 or 0-3");
 }
 
 static int read_step (struct scan *scan, uint64_t *step)
@@ -60,7 +60,7 @@ static int read_step (struct scan *scan, uint64_t *step)
         return -1;
     if (number.len <= RANGE_DIGITS_MAX && text_to_u64 (number, step) && *step > 0)
         return 0;
-    return scan_refuse (scan, ERR_PARSE, at, "a step of at least 1 and at most 18 digits was expected, like 0-30/2");
+    return scan_refuse (scan, ERR_PARSE, at, "expected a step of at least 1 and at most 18 digits, like 0-30/2");
 }
 
 static int read_range (struct item *item, struct scan *scan, struct text low, uint32_t at)
@@ -73,11 +73,11 @@ static int read_range (struct item *item, struct scan *scan, struct text low, ui
         return refuse_sign (scan);
     if (low.len > RANGE_DIGITS_MAX || high.len > RANGE_DIGITS_MAX || !text_to_u64 (low, &span.first) ||
         !text_to_u64 (high, &span.last))
-        return scan_refuse (scan, ERR_PARSE, at, "a range of numbers of at most 18 digits was expected, like 0-15");
+        return scan_refuse (scan, ERR_PARSE, at, "expected a range of numbers of at most 18 digits, like 0-15");
     if ((is_padded (low) || is_padded (high)) && low.len != high.len)
         return scan_refuse (scan, ERR_PARSE, at, "zero-padded ends of a range need equal widths, like 01-16");
     if (span.first > span.last)
-        return scan_refuse (scan, ERR_PARSE, at, "this range runs backwards: the smaller number comes first");
+        return scan_refuse (scan, ERR_PARSE, at, "this range is reversed: the smaller number comes first");
     add_span (item, span);
     return 0;
 }
@@ -133,8 +133,8 @@ static int check_widths (const struct item *item, const struct scan *scan, uint3
         if (width_of (&item->spans[i], item->spans[i].first) != width ||
             width_of (&item->spans[i], item->spans[i].last) != width)
             return scan_refuse (scan, ERR_PARSE, open,
-                                "behind a digit all numbers in the brackets need one width (nodeset takes n1[8-11] for "
-                                "n[18-111]): move the digit into them, like n[18-19,110-111]");
+                                "after a digit all numbers in the brackets need the same width (nodeset takes n1[8-11] "
+                                "for n[18-111]): move the digit into them, like n[18-19,110-111]");
     return 0;
 }
 
@@ -153,7 +153,7 @@ static int read_bracket (struct item *item, struct scan *scan)
     if (!scan_take (scan, ']'))
         return scan_refuse (scan, ERR_PARSE, scan->at,
                             scan_next (scan) == '[' ? "a bracket within brackets: close the first one before it"
-                                                    : "a number, a comma or ']' was expected in the brackets");
+                                                    : "expected a number, a comma or ']' in the brackets");
     if (check_widths (item, scan, open) < 0)
         return -1;
     item->brackets_n++;
@@ -171,7 +171,7 @@ static int check_gap (const struct item *item, const struct scan *scan)
         other = other || !is_digit (gap.ptr[i]);
     return other ? 0
                  : scan_refuse (scan, ERR_PARSE, scan->at,
-                                "between two brackets something other than digits was expected, like r[1-2]n[1-8]");
+                                "expected something other than digits between two brackets, like r[1-2]n[1-8]");
 }
 
 static int read_parts (struct item *item, struct scan *scan)
@@ -191,8 +191,8 @@ static const char *expected (const struct item *item, char next)
         return next == '@' ? "one '@' a group" : "a host name was expected";
     if (next == ']')
         return "this bracket was never opened";
-    return next == '*' || next == '?' ? "wildcards are not known here: write the set out, or give it a name as a group"
-                                      : "an operator (',', '!', '&' or '^') or a character of a host name was expected";
+    return next == '*' || next == '?' ? "wildcards are not supported: write the set out, or define it as a group"
+                                      : "expected an operator (',', '!', '&' or '^') or a character of a host name";
 }
 
 int item_read (struct item *item, struct scan *scan)
@@ -288,7 +288,7 @@ static int make_name (const struct item *item, const struct scan *scan, const st
     struct text text = { name.bytes, name.len };
     if (!host_name_valid (text) && !(item->group && text_is (text, "*")))
         return scan_refuse (scan, ERR_PARSE, item->at,
-                            "a host name was expected: letters, digits, '.', '_', '-', not '-' or '.' first");
+                            "expected a host name: letters, digits, '.', '_', '-', not '-' or '.' first");
     *made = text_copy (arena, text);
     return 0;
 }

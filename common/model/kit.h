@@ -1,4 +1,4 @@
-/* kit.h - what the files that travel to a host may be called there.
+/* kit.h - checks the names of files that are sent to a host.
  *
  * The one rule for such names, used where a plan is made and again where a host makes files of them: whoever sends a
  * plan decides what stands in the kit's folder, and nothing outside of it. Knows no file. */

@@ -96,8 +96,8 @@ static int parse_option (struct place at, struct text option, struct text rest, 
     if (word_in (name, with_value) && (equals || take_word (&rest, &value)) && !take_word (&rest, &more))
         return 0;
     return refuse (at, option, err,
-                   "is not an option that a pin file may have; one file holds all pins, each as "
-                   "name==version with --hash=sha256:...");
+                   "is not an option that a pin file may contain; one file holds all pins, each as name==version with "
+                   "--hash=sha256:...");
 }
 
 static int parse_hashes (struct place at, struct text rest, struct arena *arena, struct requirement *out,
@@ -118,8 +118,7 @@ static int parse_hashes (struct place at, struct text rest, struct arena *arena,
     out->hashes_n = n;
     return n ? 0
              : refuse (at, out->name, err,
-                       "has no hash; expected --hash=sha256:... (pip-compile "
-                       "--generate-hashes writes them)");
+                       "has no hash, expected --hash=sha256:... (pip-compile --generate-hashes writes them)");
 }
 
 /* "name==version", with or without spaces around the "==". */
@@ -134,9 +133,9 @@ static int parse_pin (struct place at, struct text line, struct arena *arena, st
     struct text before = { line.ptr, equals };
     rest = (struct text){ line.ptr + equals + 2, line.len - equals - 2 };
     if (!take_word (&before, &name) || take_word (&before, &version) || !requirement_name_valid (name))
-        return refuse (at, line, err, "expected name==version; the name is a package's, without extras");
+        return refuse (at, line, err, "expected name==version, where name is a package name without extras");
     if (!take_word (&rest, &version) || !requirement_version_valid (version))
-        return refuse (at, line, err, "expected name==version; the version is exact");
+        return refuse (at, line, err, "expected name==version, with an exact version");
     *out = (struct requirement){ .name = requirement_normal_name (name, arena),
                                  .version = text_copy (arena, version),
                                  .line = at.line };
@@ -194,7 +193,7 @@ static int parse_logical (struct place at, struct text line, struct arena *arena
     if (word.ptr[0] == '-')
         return parse_option (at, word, rest, err);
     if (out->n == REQUIREMENTS_MAX)
-        return refuse (at, word, err, "is one pin too many: at most 4096 are accepted");
+        return refuse (at, word, err, "exceeds the limit of 4096 pins");
     if (parse_pin (at, line, arena, &out->items[out->n], err))
         return -1;
     out->n++;
@@ -234,7 +233,7 @@ int requirements_parse (struct text bytes, const char *file, struct arena *arena
             goto out;
     }
     if (all.n == 0) {
-        err_set (err, ERR_CONFIG, "%.200s: holds no pin; expected at least one name==version", file);
+        err_set (err, ERR_CONFIG, "%.200s: has no pins, expected at least one name==version", file);
         goto out;
     }
     qsort (all.items, all.n, sizeof *all.items, by_name);

@@ -1,4 +1,4 @@
-/* secret.h - which values of variables are shown to nobody, and what is shown instead (docs/spec/facts.md, Rules).
+/* secret.h - decides which values of variables are never shown, and what is shown instead (docs/spec/facts.md, Rules).
  *
  * Judged by the names that people give to variables and options; no value is guessed at. Facts, receipts and views ask
  * it; programs get their variables as they are. Pure; what it gives lives in the arena, or is what it was given. Any

@@ -1,4 +1,4 @@
-/* decide.h - which of the known texts that a host's program printed owns its failure.
+/* decide.h - chooses the known text that is the cause of a host's failure, among those that its program printed.
  *
  * Rules: a cause before a text that speaks of peers before noise; among causes the earliest, on one line the one that
  * stands first in the lists; what is said of peers, and noise, only when no line of another kind looks like the reason

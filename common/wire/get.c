@@ -149,7 +149,7 @@ static int get_key (const struct getter *get, int64_t *last)
     if (reader_next (get->reader, &key, get->err) < 0)
         return -1;
     if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= *last)
-        return err_set (get->err, ERR_PARSE, "byte %" PRIu32 ": keys are integers that rise",
+        return err_set (get->err, ERR_PARSE, "byte %" PRIu32 ": keys are not ascending integers",
                         reader_offset (get->reader));
     *last = (int64_t) key.number;
     return 0;
@@ -173,7 +173,7 @@ static int get_field (const struct getter *get, const struct field *field, void 
     if (get_value (get, field, at, depth) < 0)
         return err_prefix (get->err, "%s", field->name);
     if (is_written_zero (field, at, get->reader, began))
-        return err_set (get->err, ERR_PARSE, "%s: byte %" PRIu32 ": zero or empty is left out, not written",
+        return err_set (get->err, ERR_PARSE, "%s: byte %" PRIu32 ": a zero or empty value must be left out",
                         field->name, reader_offset (get->reader));
     return 0;
 }
@@ -233,6 +233,6 @@ int get_end (const struct reader *reader, struct err *err)
 {
     if (reader->at == reader->end)
         return 0;
-    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": %td bytes trail behind the value", reader_offset (reader),
+    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": %td extra bytes after the value", reader_offset (reader),
                     reader->end - reader->at);
 }

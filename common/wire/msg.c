@@ -73,8 +73,8 @@ static int get_versions (struct reader *reader, struct msg *msg, struct err *err
         return -1;
     bool frozen = kind == MSG_HELLO || kind == MSG_REFUSE;
     if (major != PROTOCOL_MAJOR && !frozen)
-        return err_set (err, ERR_REFUSED, "protocol version %" PRIu64 ".%" PRIu64 ", this build speaks %d.%d", major,
-                        minor, PROTOCOL_MAJOR, PROTOCOL_MINOR);
+        return err_set (err, ERR_REFUSED, "protocol version %" PRIu64 ".%" PRIu64 ", expected %d.%d", major, minor,
+                        PROTOCOL_MAJOR, PROTOCOL_MINOR);
     if (!msg_is_known ((enum msg_kind) kind))
         return err_set (err, ERR_REFUSED, "message of unknown kind %" PRIu64, kind);
     msg->major = (uint32_t) major;

@@ -48,13 +48,13 @@ bool value_text_is_clean (struct text text)
 
 static int short_of (const struct reader *reader, uint64_t wanted, struct err *err)
 {
-    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": %" PRIu64 " bytes or items announced, %td bytes remain",
+    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": %" PRIu64 " bytes or items announced, but %td bytes remain",
                     reader_offset (reader), wanted, reader->end - reader->at);
 }
 
 static int longer_than_needed (const struct reader *reader, struct err *err)
 {
-    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": a longer form than the value needs", reader_offset (reader));
+    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": not the shortest form of the value", reader_offset (reader));
 }
 
 /* A big-endian number of `bytes`; the caller has compared with what remains. */
@@ -106,7 +106,7 @@ static int take_float (struct reader *reader, struct value *value, struct err *e
     value->kind = VALUE_FLOAT;
     memcpy (&value->real, &bits, sizeof bits);
     if ((isnan (value->real) && bits != WIRE_NAN_BITS) || bits == NEGATIVE_ZERO_BITS)
-        return err_set (err, ERR_PARSE, "byte %" PRIu32 ": NaN and zero have one form each, this is another",
+        return err_set (err, ERR_PARSE, "byte %" PRIu32 ": not the canonical form of NaN or zero",
                         reader_offset (reader));
     return 0;
 }
@@ -141,7 +141,7 @@ static int take_count (struct reader *reader, enum value_kind kind, uint64_t cou
     if (items > (uint64_t) (reader->end - reader->at))
         return short_of (reader, items, err);
     if (items > reader->items_left)
-        return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": %" PRIu64 " more items, at most %" PRIu32 " may follow",
+        return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": %" PRIu64 " more items, expected at most %" PRIu32,
                         reader_offset (reader), items, reader->items_left);
     value->kind = kind;
     value->number = count;
@@ -159,7 +159,7 @@ static int take_long_count (struct reader *reader, enum value_kind kind, uint32_
 
 static int refuse_format (const struct reader *reader, uint8_t format, struct err *err)
 {
-    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": format %02x (nil, ext, float32 or unused) has no place here",
+    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": format %02x (nil, ext, float32 or unused) is not allowed",
                     reader_offset (reader) - 1, format);
 }
 
@@ -224,7 +224,8 @@ static int skip_pairs (struct reader *reader, uint64_t pairs, uint32_t depth, st
         if (reader_next (reader, &key, err) < 0)
             return -1;
         if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= last)
-            return err_set (err, ERR_PARSE, "byte %" PRIu32 ": keys are integers that rise", reader_offset (reader));
+            return err_set (err, ERR_PARSE, "byte %" PRIu32 ": keys are not ascending integers",
+                            reader_offset (reader));
         last = (int64_t) key.number;
         if (reader_skip (reader, depth, err) < 0)
             return -1;

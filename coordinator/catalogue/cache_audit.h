@@ -1,7 +1,7 @@
-/* cache_audit.h - a whole cache root held against its catalogue, for a person who asks: every bundle, every generation.
+/* cache_audit.h - compares a whole cache root with its catalogue: every bundle, every generation.
  *
- * Differences are findings; what could not be looked at is a problem of its own and does not keep the rest from being
- * looked at. Changes nothing but what catalogue_audit remembers. Long: may read every byte. One thread. */
+ * Differences are findings; what could not be read is reported as a problem, and the audit continues. It changes only
+ * what catalogue_audit records. Long: may read every byte. One thread. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 

@@ -53,7 +53,7 @@ static int add_frontend (struct bundles *bundles, DIR *root, const char *fronten
         if (!is_folder (folder, entry->d_name))
             continue;
         if (bundles->n == BUNDLES_MAX)
-            rc = err_set (err, ERR_LIMIT, "more than %d bundles lie in the cache root: that is no cache root",
+            rc = err_set (err, ERR_LIMIT, "the cache root holds more than %d bundles: it is not a cache root",
                           BUNDLES_MAX);
         else
             bundles->items[bundles->n++] = text_format (bundles->arena, "%s/%s", frontend, entry->d_name);

@@ -60,7 +60,7 @@ static const char lease_tables[] =
 static const char cover_tables[] = "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT "
                                    "NULL, PRIMARY KEY (bundle, cover));"
                                    "PRAGMA user_version = 3;";
-_Static_assert(GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "they stand in the tables");
+_Static_assert(GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "the states are stored in the tables");
 
 /* ---- statements ---- */
 
@@ -185,8 +185,8 @@ static int format_of (const struct catalogue *catalogue, int *format, struct err
 static int format_unknown (const struct catalogue *catalogue, int format, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "%s/catalogue.db has format %d, this sliceup knows %d: use another cache root, or the sliceup that "
-                    "made it",
+                    "%s/catalogue.db has format %d, but this sliceup reads format %d: use another cache root, or the "
+                    "sliceup that made it",
                     catalogue->root, format, FORMAT);
 }
 
@@ -219,14 +219,12 @@ static int settle (struct catalogue *catalogue, struct err *err)
     if (format == FORMAT || (catalogue->looking && format >= READABLE && format < FORMAT))
         return 0;
     if (catalogue->looking && format == 1)
-        return err_set (
-            err, ERR_STATE,
-            "%s/catalogue.db was made by an older sliceup and cannot be changed from here: any run that uses "
-            "this cache brings it to format %d",
-            catalogue->root, FORMAT);
-    if (catalogue->looking && format == 0)
         return err_set (err, ERR_STATE,
-                        "%s/catalogue.db was begun and holds nothing yet: the next run or import makes it whole",
+                        "%s/catalogue.db was made by an older sliceup and cannot be changed from here: the next run "
+                        "that uses this cache converts it to format %d",
+                        catalogue->root, FORMAT);
+    if (catalogue->looking && format == 0)
+        return err_set (err, ERR_STATE, "%s/catalogue.db is incomplete and empty: the next run or import completes it",
                         catalogue->root);
     if (format < 0 || format > FORMAT)
         return format_unknown (catalogue, format, err);
@@ -260,8 +258,8 @@ static struct catalogue *open_file (const char *root, const char *path, enum dat
     *why = sqlite3_extended_errcode (db);
     if (*why == SQLITE_NOTADB || *why == SQLITE_CORRUPT)
         err_set (err, ERR_DAMAGE,
-                 "%s is damaged (%s): put a copy of it back, or use another cache root; without it nobody "
-                 "knows which generations are sealed",
+                 "%s is damaged (%s): restore a copy of it, or use another cache root; without it sliceup cannot tell "
+                 "which generations are sealed",
                  path, sqlite3_errmsg (db));
     catalogue_close (catalogue);
     return NULL;
@@ -279,11 +277,10 @@ static int roll_back (const char *root, const char *path, struct err *err)
         database_close (db);
     if (rc == 0)
         return 0;
-    return err_set (
-        err, own.code,
-        "a change of %s/catalogue.db was interrupted and has to be rolled back before anything is "
-        "read, which user %u cannot do here: ask again as its owner, where the cache can be written (%.200s)",
-        root, (unsigned) geteuid (), own.text);
+    return err_set (err, own.code,
+                    "a change of %s/catalogue.db was interrupted and must be rolled back before reading, but user %u "
+                    "cannot do that here: try again as its owner, where the cache is writable (%.200s)",
+                    root, (unsigned) geteuid (), own.text);
 }
 
 static struct catalogue *open_to_look (const char *root, const char *path, struct err *err)
@@ -327,7 +324,7 @@ struct catalogue *catalogue_look (const char *cache_root, struct err *err)
         return NULL;
     if (lstat (path, &st) != 0 && errno == ENOENT) {
         err_set (err, ERR_STATE,
-                 "there is no catalogue.db in %s: no run has shared a cache there yet, or it is no cache root",
+                 "there is no catalogue.db in %s: no run has used a shared cache there yet, or it is not a cache root",
                  cache_root);
         return NULL;
     }
@@ -358,9 +355,7 @@ int catalogue_bundle_valid (struct text bundle, struct err *err)
     }
     if (!bad)
         return 0;
-    return err_set (
-        err, ERR_REFUSED,
-        "a bundle's name of %u bytes is no folder below the cache root: expected <frontend>/<bundle>, at most "
-        "%d bytes",
-        bundle.len, BUNDLE_MAX_BYTES);
+    return err_set (err, ERR_REFUSED,
+                    "a bundle name of %u bytes is too long, expected <frontend>/<bundle> of at most %d bytes",
+                    bundle.len, BUNDLE_MAX_BYTES);
 }

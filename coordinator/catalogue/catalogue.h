@@ -1,4 +1,4 @@
-/* catalogue.h - which cache generations exist under one cache root, who may write one now, who uses them.
+/* catalogue.h - records the cache generations under one cache root, the run that may write one now, and their users.
  *
  * SQLite at <root>/catalogue.db, shared by all runs and coordinators that use the root; every call is one short
  * transaction with a bounded wait. Tokens only grow and are never reused, whoever asks. A generation counts only when

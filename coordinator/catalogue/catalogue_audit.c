@@ -81,8 +81,7 @@ static void look_for_foreign (struct look *look)
         add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
              text_format (look->arena,
                           "holds %u entries, %" PRIu64 " bytes; token %" PRIu64
-                          " was never handed out for this bundle, or was "
-                          "collected since: move it away",
+                          " was never granted for this bundle, or was collected since: move it away",
                           there->entries, there->bytes, there->token),
              TEXT_LIT (""));
     }
@@ -145,8 +144,7 @@ static int look_at_abandoned (struct look *look, const struct catalogue_entry *e
     if (!before.known || !there || is_as_remembered (&before, there))
         return 0;
     add (look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
-         text_format (look->arena,
-                      "changed after its lease was over (%.*s): it holds %u entries, %" PRIu64 " bytes now",
+         text_format (look->arena, "changed after its lease ended (%.*s): it now holds %u entries, %" PRIu64 " bytes",
                       TEXT_ARG (entry->why), there->entries, there->bytes),
          entry->run);
     return 0;
@@ -173,7 +171,7 @@ static int look_at_published (struct look *look, const struct catalogue_entry *e
     bool lies = stored_of (look, entry->token);
     if (!lies && !still_there (look, entry->token))
         add (look, FINDING_MISSING, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
-             TEXT_LIT ("the whole generation is gone, and was published"), entry->run);
+             TEXT_LIT ("the whole generation is missing, but was published"), entry->run);
     int rc = lies && look->inside ? look_inside (look, entry, err) : 0;
     if (rc == 0 && look->n == before)
         return 0;

@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-_Static_assert(GENERATION_BASE_MAX_ENTRIES <= TREE_ENTRIES_MAX / 4, "what one cold pass adds to a base can be sealed");
+_Static_assert(GENERATION_BASE_MAX_ENTRIES <= TREE_ENTRIES_MAX / 4,
+               "the entries that one cold pass adds to a base can be sealed");
 
 /* ---- reading a record ---- */
 
@@ -26,11 +27,11 @@ int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int 
     if (wire_get_record (catalogue_column (row, record, arena), body, &found, arena, &own) != 0)
         return damaged (catalogue, token, own.text, err);
     if (found.token != token || !text_equal (found.bundle, bundle))
-        return damaged (catalogue, token, "its record is of another one", err);
+        return damaged (catalogue, token, "its record belongs to another generation", err);
     struct text origin = found.from_run; /* of one that was carried here: the run that wrote it, elsewhere */
     found.from_run = catalogue_column (row, run, arena);
     if (!record_check (body, &found, NULL))
-        return damaged (catalogue, token, "its run is not a run's id", err);
+        return damaged (catalogue, token, "its run is not a run id", err);
     if (origin.len)
         found.from_run = origin;
     *out = found;
@@ -78,8 +79,7 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
     sqlite3_finalize (granted); /* repeats an error that is in `err` */
     if (row == SQLITE_DONE)
         return err_set (err, ERR_REFUSED,
-                        "generation %" PRIu64
-                        " cannot be published in %s: this token was not handed out to this run for "
+                        "generation %" PRIu64 " cannot be published in %s: this token was not granted to this run for "
                         "this bundle, or was collected since",
                         generation->token, catalogue->root);
     return row == SQLITE_ROW ? 0 : -1;
@@ -98,7 +98,7 @@ static int published_before (const struct catalogue *catalogue, const struct fac
                 memcmp (sqlite3_column_blob (before, 0), record.ptr, record.len) == 0;
     sqlite3_finalize (before); /* repeats an error that is in `err` */
     if (row == SQLITE_ROW && !same)
-        return err_set (err, ERR_REFUSED, "generation %" PRIu64 " is published in %s already, with other content",
+        return err_set (err, ERR_REFUSED, "generation %" PRIu64 " is already published in %s, with other content",
                         generation->token, catalogue->root);
     return row;
 }
@@ -179,8 +179,9 @@ static int use (const struct catalogue *catalogue, const struct fact_generation 
     if (state_of (catalogue, token, &state, err) < 0)
         return -1;
     if (state == GENERATION_NONE || state == GENERATION_DROPPED || state == GENERATION_REMOVING)
-        return err_set (err, ERR_STATE, "generation %" PRIu64 " of %s cannot be used: it was %s since it was found",
-                        token, catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
+        return err_set (err, ERR_STATE,
+                        "generation %" PRIu64 " of %s cannot be used: it has become %s since it was found", token,
+                        catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
     if (catalogue_change (catalogue, "record who uses a generation", NULL, err,
                           "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt",
                           token, user->run, user->home, user->machine) != 0)
@@ -231,7 +232,7 @@ static int may_go (const struct catalogue *catalogue, uint64_t token, struct err
     struct text why = rc == SQLITE_ROW ? catalogue_column (row, 0, &arena) : TEXT_LIT ("");
     sqlite3_finalize (row); /* repeats an error that is in `err` */
     if (rc == SQLITE_ROW)
-        rc = err_set (err, ERR_STATE, "generation %" PRIu64 " stays: %.*s", token, TEXT_ARG (text_clip (why, 200)));
+        rc = err_set (err, ERR_STATE, "generation %" PRIu64 " is kept: %.*s", token, TEXT_ARG (text_clip (why, 200)));
     arena_release (&arena);
     return rc == SQLITE_DONE ? 0 : -1;
 }

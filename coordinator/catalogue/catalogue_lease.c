@@ -55,8 +55,7 @@ static int next_token (const struct catalogue *catalogue, struct text bundle, ui
         if (!lies_there (catalogue, bundle, *token))
             return 0;
     }
-    return err_set (err, ERR_LIMIT,
-                    "more than %d generations lie in %s/%.*s that its catalogue knows nothing of: move them away",
+    return err_set (err, ERR_LIMIT, "more than %d generations in %s/%.*s are not in its catalogue: move them away",
                     FOREIGN_MAX, catalogue->root, TEXT_ARG (bundle));
 }
 
@@ -80,7 +79,7 @@ static int holder (const struct catalogue *catalogue, struct text bundle, struct
     if (row < 0)
         return -1;
     if (out->run.len > NAME_MAX_BYTES || !text_is_utf8 (out->run))
-        return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged: the lease of token %" PRIu64 " has no run's id",
+        return err_set (err, ERR_DAMAGE, "%s/catalogue.db is damaged: the lease of token %" PRIu64 " has no run id",
                         catalogue->root, out->token);
     return 0;
 }

@@ -32,7 +32,7 @@ static int count (const struct catalogue *catalogue, const char *sql, const char
         return -1;
     if (found > max)
         return err_set (err, ERR_LIMIT,
-                        "%s/catalogue.db holds %lld rows where %u are the most: collect (sliceup cache gc)",
+                        "%s/catalogue.db holds %lld rows, more than the limit of %u: collect (sliceup cache gc)",
                         catalogue->root, (long long) found, max);
     *n = (uint32_t) found;
     return 0;
@@ -46,7 +46,7 @@ static int read_user (const struct catalogue *catalogue, sqlite3_stmt *row, uint
                                     .machine = catalogue_column (row, 2, arena) };
     if (plain (out->run, NAME_MAX_BYTES) && plain (out->home, PATH_MAX_BYTES) && plain (out->machine, NAME_MAX_BYTES))
         return 0;
-    return bad (catalogue, token, "who uses it is no text", err);
+    return bad (catalogue, token, "its user is not a text", err);
 }
 
 static int read_users (const struct catalogue *catalogue, struct arena *arena, struct catalogue_entry *entry,
@@ -82,10 +82,10 @@ static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, str
                                      .why = catalogue_column (row, 5, arena),
                                      .leased = sqlite3_column_int (row, 8) };
     if (state <= GENERATION_NONE || state > GENERATION_REMOVING || state == GENERATION_PUBLISHED)
-        return bad (catalogue, out->token, "its state is none", err);
+        return bad (catalogue, out->token, "its state is unknown", err);
     if (catalogue_bundle_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) ||
         !plain (out->run, 2 * RUN_ID_BYTES) || !plain (out->why, SENTENCE_MAX_BYTES))
-        return bad (catalogue, out->token, "its bundle, its run or its reason is no text of that kind", err);
+        return bad (catalogue, out->token, "its bundle, its run or its reason is not a valid text", err);
     out->state = (enum generation_state) state;
     if (sqlite3_column_type (row, 6) == SQLITE_NULL)
         return 0;
@@ -148,7 +148,7 @@ int catalogue_state (struct catalogue *catalogue, uint64_t token, enum generatio
     if (rc < 0)
         return -1;
     if (kept > GENERATION_REMOVING)
-        return bad (catalogue, token, "its state is none", err);
+        return bad (catalogue, token, "its state is unknown", err);
     *state = recorded && (kept == GENERATION_GRANTED || kept == GENERATION_ABANDONED) ? GENERATION_PUBLISHED
                                                                                       : (enum generation_state) kept;
     return 0;

@@ -127,14 +127,14 @@ bool collect_user_over (const struct catalogue_user *user, char why[STANDS_BYTES
     int held;
     why[0] = '\0';
     if (!here (user->machine))
-        snprintf (why, STANDS_BYTES, "is of another machine, %.*s", TEXT_ARG (text_clip (user->machine, 64)));
+        snprintf (why, STANDS_BYTES, "belongs to another machine, %.*s", TEXT_ARG (text_clip (user->machine, 64)));
     else if (!text_to_c (user->run, dir.id, sizeof dir.id) || !is_run_id (dir.id) ||
              !text_to_c (user->home, dir.home, sizeof dir.home) || dir.home[0] != '/')
-        snprintf (why, STANDS_BYTES, "is recorded without a place to look it up");
+        snprintf (why, STANDS_BYTES, "is recorded without a place to find it");
     else if ((held = journal_is_locked (run_dir_path (&dir, "journal.db", path), NULL, &err)) > 0)
         snprintf (why, STANDS_BYTES, "still runs");
     else if (held < 0 || run_facts (&dir, on_fact, &ended, &err) != 0)
-        snprintf (why, STANDS_BYTES, "cannot be looked up: %.180s", err.text);
+        snprintf (why, STANDS_BYTES, "cannot be read: %.180s", err.text);
     else if (!ended)
         snprintf (why, STANDS_BYTES, "was interrupted and may be resumed");
     return why[0] == '\0';

@@ -1,8 +1,7 @@
-/* collect.h - generations that nobody needs any more are removed, in an order that a crash cannot harm.
+/* collect.h - removes generations that are no longer needed, in an order that is safe against a crash.
  *
- * The catalogue first stops sending anybody there, then the folder gets a name that nobody reads
- * (.removing-gen-<token>), then the catalogue forgets it, then the bytes go. Whatever was interrupted, the next
- * collection finishes. */
+ * The catalogue first stops giving the generation to runs, then the folder is renamed to .removing-gen-<token>, then
+ * the catalogue deletes its record, then the files are removed. The next collection finishes an interrupted one. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_COLLECT_H
 #define SLICEUP_COORDINATOR_CATALOGUE_COLLECT_H
 

@@ -1,4 +1,4 @@
-/* transfer.h - sealed generations taken out of a cache root, and brought into one. docs/guide/cache.md.
+/* transfer.h - exports sealed generations from a cache root, and imports them into one. docs/guide/cache.md.
  *
  *     <folder>/generation.json     what it is (a fact_generation and more); its text is the caller's
  *     <folder>/sealed/             MANIFEST and the entries it lists

@@ -29,9 +29,8 @@ static int check_source (struct text bundle_root, const struct fact_generation *
         return 0;
     const struct finding *first = &found.items[0];
     return err_set (err, ERR_DAMAGE,
-                    "generation %" PRIu64
-                    " is not what was sealed (%s: %.*s%s%.*s): nothing is exported; sliceup cache verify "
-                    "lists all of it",
+                    "generation %" PRIu64 " was modified after it was sealed (%s: %.*s%s%.*s): nothing was exported; "
+                    "sliceup cache verify lists all differences",
                     generation->token, names_of (&finding_kind_names, first->kind), TEXT_ARG (first->path),
                     first->detail.len ? ": " : "", TEXT_ARG (text_clip (first->detail, 200)));
 }
@@ -106,8 +105,7 @@ static int parent_of (const char *path, char parent[PATH_MAX])
 
 static int exists_already (const char *to, struct err *err)
 {
-    return err_set (err, ERR_STATE, "%s exists already: a generation is exported into a folder that is not there yet",
-                    to);
+    return err_set (err, ERR_STATE, "%s already exists: expected the name of a new folder", to);
 }
 
 /* At once and never over something. EINVAL: a file system that cannot promise that; what was seen before has to do. */
@@ -132,11 +130,12 @@ static int begin_part (const char *to, char part[PATH_MAX], struct err *err)
     size_t len = strlen (to);
     if (len == 0 || len > PATH_MAX - 320 ||
         to[len - 1] == '/') /* what is added stays below that, names of entries too */
-        return err_set (err, ERR_USAGE, "'%.200s' names no new folder: give a path without a '/' at its end", to);
+        return err_set (err, ERR_USAGE, "'%.200s' is not a name for a new folder: give a path without a '/' at its end",
+                        to);
     if (lstat (to, &st) == 0)
         return exists_already (to, err);
     if (getrandom (&bits, sizeof bits, 0) != sizeof bits)
-        return err_errno (err, ERR_IO, "no random numbers for the name of a folder");
+        return err_errno (err, ERR_IO, "cannot get random numbers for the name of a folder");
     snprintf (part, PATH_MAX, "%s.part-%08x", to, bits);
     return mkdir (part, 0755) == 0 ? 0 : err_errno (err, ERR_IO, "cannot make %s", part);
 }

@@ -24,9 +24,8 @@ struct watch {
 static int lives (const struct lease_owner *lease_owner, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "run (or import) %.*s writes this bundle's cache now (generation %" PRIu64
-                    "): import again when it is "
-                    "over",
+                    "run (or import) %.*s is writing the cache of this bundle (generation %" PRIu64
+                    "): import again when it has ended",
                     TEXT_ARG (text_clip (lease_owner->run, 40)), lease_owner->token);
 }
 
@@ -42,7 +41,8 @@ static int look (struct watch *watch, const struct lease_owner *now, const struc
         *watch = (struct watch){ .lease_owner = *now, .since_ms = clock_boot_ms (), .rivals = watch->rivals + 1 };
         watch->lease_owner.run = text_copy (arena, now->run);
         log_say (log,
-                 "run (or import) %.*s has the lease of this cache; watching for %" PRIu64 " s whether it still lives",
+                 "run (or import) %.*s holds the lease of this cache; waiting %" PRIu64
+                 " s to see whether it is still alive",
                  TEXT_ARG (text_clip (now->run, 40)), (wait_ms + 999) / 1000);
     }
     watch->told = clock_boot_ms () - watch->since_ms >= wait_ms;

@@ -1,4 +1,5 @@
-/* transfer_lease.h - the lease of a bundle for somebody who is no run: waited for, and held while long work goes on. */
+/* transfer_lease.h - waits for the lease of a bundle and holds it during long work, for an import, which is not a run.
+ */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_TRANSFER_LEASE_H
 #define SLICEUP_COORDINATOR_CATALOGUE_TRANSFER_LEASE_H
 

@@ -60,7 +60,8 @@ static int take_keep (const struct cli *cli, const char *value, struct cache_req
 {
     uint64_t keep;
     if (!text_to_u64 (text_of (value), &keep) || keep == 0 || keep > 1000000)
-        return say (cli, "--keep: how many published generations of each bundle stay, at least 1; not ", value);
+        return say (cli, "--keep: expected how many published generations of each bundle to keep, at least 1; not ",
+                    value);
     request->keep = (uint32_t) keep;
     return EXIT_HOLDS;
 }
@@ -138,7 +139,7 @@ static int take_arguments (const struct cli *cli, const struct subcommand *subco
             return refuse (cli, subcommand, argv[i]);
     }
     if ((request->root != NULL) + (request->run != NULL) + (request->slice != NULL) > 1)
-        return say (cli, "one of --root, --run and --slice says which cache root", "");
+        return say (cli, "give only one of --root, --run and --slice to choose the cache root", "");
     if (request->operands_n >= subcommand->least)
         return EXIT_HOLDS;
     fprintf (cli->log.to, "sliceup cache %s: expected %s; see sliceup cache --help\n", subcommand->name,
@@ -159,7 +160,7 @@ static int cache_run (struct cli *cli, int argc, char **argv)
     const char *names[VERBS_N + 1] = { 0 };
     struct cache_request request = { .keep = KEEP };
     if (argc < 2)
-        return say (cli, "ls, verify, explain, gc, export or import? sliceup cache --help says what they do", "");
+        return say (cli, "expected one of ls, verify, explain, gc, export and import; see sliceup cache --help", "");
     const struct subcommand *subcommand = find_subcommand (argv[1]);
     for (size_t i = 0; i < VERBS_N; i++)
         names[i] = subcommands[i].name;
@@ -172,55 +173,56 @@ static int cache_run (struct cli *cli, int argc, char **argv)
 const struct cli_command cache_command = {
     .name = "cache",
     .usage = "cache ls | verify | explain HOST HOST | gc | import | export",
-    .summary = "the shared compile cache: what is in it, whether it is as sealed, who uses it, carrying and collecting",
+    .summary = "inspect the shared compile cache: list, verify, explain misses, collect, export and import",
     .help =
-        "A cache root holds generations, each written once by one host and sealed with a manifest; runs are sent to "
+        "A cache root holds generations. One host writes each generation once and seals it with a manifest. A run uses "
         "the\n"
-        "newest published one of their bundle (same pins, plugin, flags and hardware). docs/guide/cache.md explains "
-        "all.\n\n"
-        "  ls [SLICE.yaml]            bundles and their generations: state, size, what each covers, who wrote, who "
-        "uses it\n"
-        "  verify [GENERATION...]     hold every sealed generation against its manifest, byte by byte, and look for "
+        "newest published generation of its bundle (same pins, plugin, flags and hardware). Guide: "
+        "docs/guide/cache.md.\n"
+        "\n"
+        "  ls [SLICE.yaml]            bundles and their generations: state, size, covers, writer and users\n"
+        "  verify [GENERATION...]     compare every sealed generation with its manifest, byte by byte, and look for "
         "tokens\n"
-        "                             that were never handed out and for writes that came too late\n"
-        "      --quick                names, kinds, sizes and modes only (--full, every byte, is what happens "
-        "otherwise)\n"
-        "  explain HOST HOST [RUN]    why two hosts of a run have different cache keys: which parts of which program's "
-        "key,\n"
-        "                             and the flag, version, argument or device behind it; HOST@RUN HOST@RUN: of two "
-        "runs\n"
+        "                             that were never granted and for late writes\n"
+        "      --quick                compare only names, kinds, sizes and modes (default: --full, every byte)\n"
+        "  explain HOST HOST [RUN]    why two hosts of a run have different cache keys: which parts of the key differ, "
+        "and\n"
+        "                             the flag, version, argument or device behind it; HOST@RUN HOST@RUN: in two runs\n"
         "  gc                         remove published generations that newer ones replace; never the newest of a "
         "bundle,\n"
-        "                             never one that a run uses which is not over, never one that is being written\n"
+        "                             one that an unfinished run uses, or one that is being written\n"
         "      --keep N               keep the newest N of each bundle (default 2)\n"
-        "      --dropped              also those that were quarantined after a violation: look at them first\n"
+        "      --dropped              also those that were quarantined after a violation: examine them first\n"
         "      --abandoned            also those whose writer lost its lease or failed\n"
-        "      --forget RUN           this run does not count as a user any more: it is of a machine that is gone, or "
-        "was\n"
-        "                             interrupted and will not be resumed; as often as needed\n"
-        "      --dry-run              say what would be removed\n"
+        "      --forget RUN           no longer count this run as a user: its machine is gone, or it was interrupted "
+        "and\n"
+        "                             will not be resumed; may be repeated\n"
+        "      --dry-run              print what would be removed\n"
         "  export WHICH FOLDER        copy a published generation, checked byte by byte, into a new folder that can "
         "be\n"
         "                             taken elsewhere; WHICH: its number, or a bundle (its newest one)\n"
-        "  import FOLDER              hold what was exported against its manifest, and publish it here under a number "
-        "of\n"
-        "                             its own; what is here already is not imported twice\n\n"
+        "  import FOLDER              compare an exported folder with its manifest, and publish it here under a new "
+        "number;\n"
+        "                             a generation that is already here is not imported again\n"
+        "\n"
         "Which cache root, for all but explain:\n"
         "  --root DIR                 this one\n"
-        "  --slice SLICE.yaml         that of a slice (ls, verify and gc take it without the word, too)\n"
+        "  --slice SLICE.yaml         that of a slice (ls, verify and gc also take the file without --slice)\n"
         "  --run RUN                  that of a run: an id, the beginning of one, or 'last' (the default)\n"
-        "  --trust UID[,UID...]       users who may own it, besides root, you, and those whom the slice trusts\n"
-        "  --json                     one JSON object; sizes in bytes\n\n"
+        "  --trust UID[,UID...]       users who may own it, besides root, you, and the users that the slice trusts\n"
+        "  --json                     one JSON object; sizes in bytes\n"
+        "\n"
         "Examples:\n"
         "  sliceup cache ls configs/slices/local-jax.yaml\n"
         "  sliceup cache verify --root /mnt/shared/sliceup-cache\n"
         "  sliceup cache explain v6e-0 v6e-3\n"
         "  sliceup cache gc --keep 1 --abandoned --dry-run\n"
         "  sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n"
-        "  sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n\n"
-        "Exit status: 0 done, and everything is as it was sealed; 1 explain: the keys differ; 2 usage or "
-        "configuration;\n"
-        "3 it could not be done or looked at, or somebody else could change it; 4 verify: something is not as it was\n"
-        "sealed; export and import: what was to be carried is not what was sealed; 5 catalogue.db is damaged.\n",
+        "  sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n"
+        "\n"
+        "Exit status: 0 done, and nothing was modified after it was sealed; 1 explain: the keys differ; 2 usage or\n"
+        "configuration; 3 the command could not be completed, or other users could change the cache; 4 verify, "
+        "export,\n"
+        "import: something was modified after it was sealed; 5 catalogue.db is damaged.\n",
     .run = cache_run,
 };

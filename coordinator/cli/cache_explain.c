@@ -281,9 +281,9 @@ static void add_keys (const struct explained *rung, const struct style *style, s
         struct line line = line_begin (out, style);
         line_printf (&line, "    %.*s: ", TEXT_ARG (key->program));
         if (text_is (key->part, "program"))
-            line_puts (&line, key->here.len ? "asked for here only" : "asked for there only");
+            line_puts (&line, key->here.len ? "requested only here" : "requested only there");
         else
-            line_printf (&line, "%.*s differs, %.*s here and %.*s there", TEXT_ARG (key->part), TEXT_ARG (key->here),
+            line_printf (&line, "%.*s differs: %.*s here, %.*s there", TEXT_ARG (key->part), TEXT_ARG (key->here),
                          TEXT_ARG (key->there));
         line_end (&line);
     }
@@ -292,10 +292,8 @@ static void add_keys (const struct explained *rung, const struct style *style, s
 static void add_causes (const struct explained *rung, const struct style *style, struct buf *out)
 {
     struct line line = line_begin (out, style);
-    line_puts (&line,
-               rung->causes.n
-                   ? "    likely because of"
-                   : "    nothing that the hosts told of themselves differs: look at what the program computes from");
+    line_puts (&line, rung->causes.n ? "    likely because of"
+                                     : "    nothing that the hosts reported differs: check the inputs of the program");
     line_end (&line);
     for (uint32_t i = 0; i < rung->causes.n; i++) {
         line = line_begin (out, style);
@@ -314,7 +312,7 @@ static void add_rung (const struct explained *rung, const struct style *style, s
     if (!rung->both)
         line_puts (&line, "did not run on both");
     else if (!rung->here_n || !rung->there_n)
-        line_printf (&line, "no keys were told %s", rung->here_n ? "there" : "here");
+        line_printf (&line, "no cache keys were reported %s", rung->here_n ? "there" : "here");
     else if (rung->keys.n)
         line_puts (&line, "the keys differ");
     else
@@ -339,7 +337,9 @@ static int show_text (const struct explanation *all)
     for (uint32_t i = 0; i < all->n; i++)
         add_rung (&all->rungs[i], &style, &out);
     if (all->n == 0)
-        buf_puts (&out, "no rung told cache keys on either: they ran without a cache, or their frontend tells none\n");
+        buf_puts (
+            &out,
+            "no rung reported cache keys on either host: they ran without a cache, or their frontend reports none\n");
     int status = terminal_write (all->cli, &out);
     buf_release (&out);
     return status;

@@ -69,7 +69,7 @@ static int users_over (struct collection *gc, const struct catalogue_entry *entr
         over[i] = user->run;
         if (forgotten (gc->request, user->run) || collect_user_over (user, why))
             continue;
-        *stays = text_format (&gc->arena, "run %.*s uses it, which %s (--forget %.8s if it is over)",
+        *stays = text_format (&gc->arena, "run %.*s uses it; that run %s (--forget %.8s if it has ended)",
                               TEXT_ARG (text_clip (user->run, 8)), why, user->run.len >= 8 ? user->run.ptr : "RUN");
         return -1;
     }
@@ -96,7 +96,7 @@ static void collect (struct collection *gc, const struct catalogue_entry *entry,
     if (users_over (gc, entry, over, &line->stays) != 0)
         return;
     if (entry->leased) {
-        line->stays = text_format (&gc->arena, "run %.*s has the lease with it", TEXT_ARG (text_clip (entry->run, 8)));
+        line->stays = text_format (&gc->arena, "run %.*s holds its lease", TEXT_ARG (text_clip (entry->run, 8)));
         return;
     }
     int rc = gc->request->dry_run ? measure (gc, line, &err)
@@ -187,7 +187,7 @@ static int show_text (const struct collection *gc)
     for (uint32_t i = 0; i < gc->n; i++)
         add_line (gc, &gc->lines[i], &style, &out);
     if (gc->leftovers)
-        buf_printf (&out, "removed  %u folder%s that an interrupted collection had left\n", gc->leftovers,
+        buf_printf (&out, "removed  %u folder%s left by an interrupted collection\n", gc->leftovers,
                     gc->leftovers == 1 ? "" : "s");
     buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
                 size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
@@ -201,7 +201,7 @@ static int check_forget (const struct cache_request *request, struct err *err)
     for (uint32_t i = 0; i < request->forget_n; i++)
         if (strlen (request->forget[i]) < 8 ||
             strspn (request->forget[i], "0123456789abcdef") != strlen (request->forget[i]))
-            return err_set (err, ERR_USAGE, "--forget '%.60s': expected a run's id, at least its first 8 digits",
+            return err_set (err, ERR_USAGE, "--forget '%.60s': expected a run id, at least its first 8 digits",
                             request->forget[i]);
     return 0;
 }

@@ -300,9 +300,9 @@ static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct
     add_cell (&line, text_of (names_of (&generation_state_names, row->entry->state)), STATE_COLUMNS);
     line_paint (&line, PAINT_NONE);
     if (!row->lies && row->entry->state == GENERATION_ABANDONED)
-        line_puts (&line, n > 1 ? "nothing of them lies there" : "nothing of it lies there");
+        line_puts (&line, n > 1 ? "no files of them exist" : "no files of it exist");
     else if (!row->lies && row->entry->published.token)
-        line_puts (&line, "its folder is gone: sliceup cache verify");
+        line_puts (&line, "its folder is missing: see sliceup cache verify");
     else
         add_numbers (list, &line, row);
     line_end (&line);
@@ -349,8 +349,8 @@ static void add_own (const struct cache_own *own, struct arena *arena, const str
     add_cell (&line, TEXT_LIT ("per-host"), STATE_COLUMNS);
     add_cell (&line, own->closed ? TEXT_LIT ("?") : text_of (size_print (own->bytes, size)), SIZE_COLUMNS);
     add_cell (&line, own->closed ? TEXT_LIT ("?") : text_format (arena, "%u", own->entries), ENTRIES_COLUMNS);
-    line_text (&line, text_format (arena, "host-%.*s: this host's own, no other uses it%s", TEXT_ARG (own->host),
-                                   own->closed ? "; not to be looked into from here" : ""));
+    line_text (&line, text_format (arena, "host-%.*s: used by this host only%s", TEXT_ARG (own->host),
+                                   own->closed ? "; not readable from here" : ""));
     line_end (&line);
 }
 
@@ -394,7 +394,7 @@ static int show_text (struct listing *list)
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     add_title (list, &style, &out);
     if (list->folders_n == 0)
-        buf_puts (&out, "nothing was cached here yet\n");
+        buf_puts (&out, "this cache is empty\n");
     for (uint32_t i = 0; i < list->folders_n; i++)
         add_pending_results_text (list, &list->folders[i], &style, &out);
     int status = terminal_write (list->cli, &out);

@@ -70,7 +70,7 @@ static int take_text (struct text root, const char *whose, struct cache_place *p
 static int take_folder (const char *root, bool make, struct cache_place *place, struct err *err)
 {
     if (root[0] == '\0')
-        return err_set (err, ERR_USAGE, "--root: which directory?");
+        return err_set (err, ERR_USAGE, "--root: expected a directory");
     if (owners_check_root (root, &place->trust, err) != 0)
         return -1;
     if (make && folder_make (root, 0755, err) != 0)
@@ -87,7 +87,7 @@ static int take_run (struct cli *cli, const char *run, struct cache_place *place
 {
     char whose[64];
     if (run_begun_find (&place->dir, cli->home, run ? run : "last", err) != 0)
-        return run ? -1 : err_prefix (err, "no cache root named (--root DIR, --slice SLICE.yaml), and");
+        return run ? -1 : err_prefix (err, "no cache root was given (--root DIR, --slice SLICE.yaml), and");
     if (cache_plan_of_run (&place->dir, &place->arena, &place->plan, err) != 0)
         return -1;
     snprintf (whose, sizeof whose, "run %.8s", place->dir.id);
@@ -130,10 +130,10 @@ static int check_root (struct cache_place *place, struct err *err)
     if (stat (root, &st) != 0 && errno == ENOENT)
         return 0;
     if (stat (root, &st) == 0 && !S_ISDIR (st.st_mode))
-        return err_set (err, ERR_STATE, "%s is no folder: expected a cache root, which is one (--root DIR)", root);
+        return err_set (err, ERR_STATE, "%s is not a folder, expected a cache root (--root DIR)", root);
     if (access (root, R_OK | X_OK) == 0)
         return 0;
-    return err_errno (err, ERR_IO, "user %u may not look into cache root %s: ask as its owner, or as root",
+    return err_errno (err, ERR_IO, "user %u may not read cache root %s: run this as its owner, or as root",
                       (unsigned) geteuid (), root);
 }
 

@@ -33,8 +33,8 @@ static const struct catalogue_entry *choose (const struct catalogue_list *all, c
                  "'%.100s' is neither a generation nor a bundle with a published one; sliceup cache ls lists them",
                  which);
     else if (chosen->state != GENERATION_PUBLISHED) {
-        err_set (err, ERR_REFUSED, "generation %" PRIu64 " is %s: only what is published is carried", chosen->token,
-                 names_of (&generation_state_names, chosen->state));
+        err_set (err, ERR_REFUSED, "generation %" PRIu64 " is %s: only published generations are exported",
+                 chosen->token, names_of (&generation_state_names, chosen->state));
         return NULL;
     }
     return chosen;
@@ -87,7 +87,7 @@ static int export_failed (const struct cli *cli, struct catalogue *catalogue, ui
 {
     enum generation_state state = GENERATION_PUBLISHED;
     if (catalogue_state (catalogue, token, &state, NULL) == 0 && state != GENERATION_PUBLISHED)
-        err_set (err, ERR_STATE, "generation %" PRIu64 " was %s while it was exported: nothing is exported", token,
+        err_set (err, ERR_STATE, "generation %" PRIu64 " became %s during the export: nothing was exported", token,
                  state == GENERATION_DROPPED ? "quarantined" : "collected");
     return transfer_failed (cli, err);
 }
@@ -156,13 +156,12 @@ static void say_newest (const struct cli *cli, const struct fact_generation *new
                         const struct fact_generation *claim, uint64_t token, bool before, struct arena *arena)
 {
     if (before && newest->token > token)
-        log_say (&cli->log, "generation %" PRIu64 " is newer: runs are sent there, not to %" PRIu64, newest->token,
-                 token);
+        log_say (&cli->log, "generation %" PRIu64 " is newer: runs use it, not %" PRIu64, newest->token, token);
     struct text rest = before ? TEXT_LIT ("") : uncovered (newest, claim, arena);
     if (rest.len)
         log_say (&cli->log,
-                 "generation %" PRIu64 ", the newest before this one, also covers %.*s; runs are sent to %" PRIu64
-                 " now, and compile that again",
+                 "generation %" PRIu64 ", the newest before this one, also covers %.*s; runs now use %" PRIu64
+                 ", and compile that again",
                  newest->token, TEXT_ARG (text_clip (rest, 200)), token);
 }
 
@@ -189,9 +188,9 @@ static int check_claim (const struct fact_generation *claim, struct err *err)
 {
     struct digest digest;
     if (!digest_parse (claim->sha256, &digest))
-        return bad_claim (err, "its sha256 is none");
+        return bad_claim (err, "its sha256 is not valid");
     if (claim->token == 0)
-        return bad_claim (err, "it names no generation");
+        return bad_claim (err, "it has no generation");
     return check_bundle (claim->bundle, err);
 }
 
@@ -201,10 +200,10 @@ static int read_claim (const json_t *json, struct fact_generation *claim, struct
     json_int_t format = json_integer_value (json_object_get (json, "format"));
     const json_t *generation = json_object_get (json, "generation");
     if (!json_is_object (json) || !json_is_object (generation))
-        return bad_claim (err, "it is not what sliceup cache export writes");
+        return bad_claim (err, "sliceup cache export did not write it");
     if (format != TRANSFER_FORMAT)
-        return err_set (err, ERR_STATE, TRANSFER_JSON " has format %lld, this sliceup knows %d", (long long) format,
-                        TRANSFER_FORMAT);
+        return err_set (err, ERR_STATE, TRANSFER_JSON " has format %lld, but this sliceup reads format %d",
+                        (long long) format, TRANSFER_FORMAT);
     if (record_from_json (fact_body (FACT_GENERATION_PUBLISHED), generation, claim, arena, &own) != 0)
         return bad_claim (err, own.text);
     return check_claim (claim, err);
@@ -218,7 +217,7 @@ static int load_claim (const char *folder, struct fact_generation *claim, struct
     const char *path = text_format (arena, "%s/" TRANSFER_JSON, folder).ptr;
     buf_init (&text, TRANSFER_JSON_MAX_BYTES);
     if (access (path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        err_set (err, ERR_STATE, "there is no %s: expected a folder that sliceup cache export made", path);
+        err_set (err, ERR_STATE, "there is no %s, expected a folder that sliceup cache export made", path);
     } else if (file_read (path, &text, err) == 0) {
         json_t *json = json_loadb ((const char *) text.ptr, text.len, JSON_REJECT_DUPLICATES, &where);
         if (json)
@@ -242,10 +241,10 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
                                             "sha256", cache_json_text (claim->sha256), "entries", (int) claim->entries,
                                             "bytes", (json_int_t) claim->bytes, "root", place->root));
     if (before)
-        printf ("%s has this one already, as generation %" PRIu64 " of %.*s: nothing was done\n", place->root, token,
-                TEXT_ARG (claim->bundle));
+        printf ("%s already has this generation, as generation %" PRIu64 " of %.*s: nothing was imported\n",
+                place->root, token, TEXT_ARG (claim->bundle));
     else
-        printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte as it was sealed\n",
+        printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte verified\n",
                 place->root, token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
     return EXIT_HOLDS;
 }

@@ -58,9 +58,10 @@ static void add_other (struct verification *run, struct text host, struct text s
         .bundle = TEXT_LIT (""),
         .found.finding = { .kind = FINDING_NOT_SAME_STORAGE,
                            .path = TEXT_LIT ("storage"),
-                           .detail = text_format (&run->arena,
-                                                  "%.*s read %.*s, here it is %s: another storage under the same path",
-                                                  TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
+                           .detail = text_format (
+                               &run->arena,
+                               "%.*s sees storage %.*s, but here it is %s: two storages under the same path",
+                               TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
     };
     looked->found.items = items;
 }
@@ -87,7 +88,7 @@ static int take_tokens (struct verification *run, uint64_t *tokens, struct err *
     const struct cache_request *request = run->request;
     for (uint32_t i = 0; i < request->operands_n; i++)
         if (!text_to_u64 (text_of (request->operands[i]), &tokens[i]) || tokens[i] == 0)
-            return err_set (err, ERR_USAGE, "'%.60s' is no generation's number", request->operands[i]);
+            return err_set (err, ERR_USAGE, "'%.60s' is not a generation number", request->operands[i]);
     return 0;
 }
 
@@ -180,7 +181,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
         line_text (&line, finding->detail);
     }
     if (found->found.run.len)
-        line_printf (&line, " (handed out to run %.8s)", found->found.run.ptr);
+        line_printf (&line, " (granted to run %.8s)", found->found.run.ptr);
     line_end (&line);
 }
 
@@ -188,7 +189,7 @@ static void add_problem (struct buf *out, const struct style *style, const struc
 {
     struct line line = line_begin (out, style);
     line_paint (&line, PAINT_WARN);
-    line_puts (&line, "not looked at");
+    line_puts (&line, "not verified");
     line_paint (&line, PAINT_NONE);
     line_puts (&line, "  ");
     line_text (&line, problem->why);
@@ -207,7 +208,7 @@ static int show_text (const struct verification *run)
         add_found (&out, &style, &looked->found.items[i]);
     for (uint32_t i = 0; i < looked->problems.n; i++)
         add_problem (&out, &style, &looked->problems.items[i]);
-    buf_printf (&out, "%s (storage %s): %u sealed generation%s, %s, held against %s manifest%s %s: ", run->place->root,
+    buf_printf (&out, "%s (storage %s): %u sealed generation%s, %s, compared with %s manifest%s %s: ", run->place->root,
                 run->storage, looked->generations, looked->generations == 1 ? "" : "s",
                 size_print (looked->bytes, size), looked->generations == 1 ? "its" : "their",
                 looked->generations == 1 ? "" : "s",
@@ -215,7 +216,7 @@ static int show_text (const struct verification *run)
     if (looked->found.n)
         buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");
     else
-        buf_puts (&out, looked->problems.n ? "not all could be looked at\n" : "all as it was sealed\n");
+        buf_puts (&out, looked->problems.n ? "some could not be verified\n" : "unchanged since they were sealed\n");
     int status = terminal_write (run->cli, &out);
     buf_release (&out);
     return status;

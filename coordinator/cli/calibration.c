@@ -167,9 +167,9 @@ static void show_text (const struct question *question, const struct measure_lis
         print_launch (all, i);
     }
     if (shown == 0)
-        printf ("%s\n", all->n ? "no launch of a rung of that name, or of a signature that begins so, was measured; "
+        printf ("%s\n", all->n ? "no launch was measured for a rung of this name or a signature that begins so; "
                                  "sliceup calibration shows all"
-                               : "no launch was measured yet: canaries are, in every run");
+                               : "no launch was measured yet; every run measures its canaries");
 }
 
 static int forget (struct cli *cli, const char *signature)
@@ -179,7 +179,7 @@ static int forget (struct cli *cli, const char *signature)
     if (calibration_forget (cli->home, text_of (signature), &n, &err) < 0)
         return cli_fail (cli, &err);
     if (n == 0) {
-        printf ("nothing was measured of that signature: give the whole one, as sliceup calibration shows it\n");
+        printf ("no measures of this signature: give the whole signature that sliceup calibration shows\n");
         return EXIT_BROKEN;
     }
     printf ("forgot %u measure%s\n", n, n == 1 ? "" : "s");
@@ -208,22 +208,28 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
 const struct cli_command calibration_command = {
     .name = "calibration",
     .usage = "calibration [RUNG|SIGNATURE] [--history] [--json] | calibration --forget SIGNATURE",
-    .summary = "what launches took in memory and time, and which are known bad",
-    .help =
-        "Every canary that ran is a launch with a signature: its code, bundle, hardware, arguments, mesh and "
-        "variables. What it\n"
-        "took is kept over all runs of this home: device memory as the compiler predicted it and as the runtime "
-        "counted\n"
-        "it, memory of the host's process, the time until it ran first, and how it ended. A launch that failed in a "
-        "way\n"
-        "that it would fail again is known bad, and sliceup run does not pay for it twice (--again does). Another "
-        "bundle\n"
-        "is another launch: figures of the old one are shown as outdated.\n\n"
-        "  --history            every measure, not only the last of each launch\n"
-        "  --forget SIGNATURE   forget all measures of a launch (the whole signature)\n"
-        "  --json               docs/spec/calibration.md\n\n"
-        "Examples:\n  sliceup calibration\n  sliceup calibration dense --history\n  sliceup run slice.yaml --again\n\n"
-        "Exit status: 0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 it could not be read, 5 it is "
-        "damaged.\n",
+    .summary = "memory and time of every launch, and which launches are known bad",
+    .help = "Every canary that ran is a launch with a signature: its code, bundle, hardware, arguments, mesh and "
+            "variables.\n"
+            "sliceup keeps measures of each launch over all runs of this home: the device memory that the compiler "
+            "predicted and\n"
+            "that the runtime counted, the memory of the host's process, the time until the first step, and the "
+            "outcome. A launch\n"
+            "whose failure would repeat is known bad: sliceup run does not run it again without --again. Another "
+            "bundle is another\n"
+            "launch: measures of the old one are shown as outdated.\n"
+            "\n"
+            "  --history            show every measure, not only the last of each launch\n"
+            "  --forget SIGNATURE   forget all measures of a launch (the whole signature)\n"
+            "  --json               docs/spec/calibration.md\n"
+            "\n"
+            "Examples:\n"
+            "  sliceup calibration\n"
+            "  sliceup calibration dense --history\n"
+            "  sliceup run slice.yaml --again\n"
+            "\n"
+            "Exit status: 0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 the store could not be read, "
+            "5 it is\n"
+            "damaged.\n",
     .run = calibration_run,
 };

@@ -14,7 +14,7 @@ static int check_run (struct cli *cli, int argc, char **argv)
         if (planning_check_cache (&plan, &err) < 0)
             status = cli_fail (cli, &err);
         else
-            printf ("no mistakes found; what only a host can tell (versions, devices) is found by running\n");
+            printf ("no mistakes found; versions and devices of the hosts are checked by sliceup run\n");
     }
     arena_release (&arena);
     return status;
@@ -26,14 +26,19 @@ const struct cli_command check_command = {
              "              [--exclude EXPR] [--wheels DIR]",
     .summary = "find every mistake that can be found without a host, and print the plan",
     .help =
-        "Reads the slice file and everything it names. All mistakes are printed in one go, each as\n"
-        "file:line:column: what, and what was expected. Without mistakes it prints the plan: hosts with their ranks\n"
-        "and mesh coordinates, launch policy, pins, cache and rungs.\n\n"
-        "  --profile, --ladder, --pins   take another one than the slice file names\n"
-        "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these (v6e[0-3,7]; @name: a group of the "
+        "Reads the slice file and every file it names. Prints all mistakes at once, each as\n"
+        "file:line:column: the mistake, and what was expected. Without mistakes it prints the plan: hosts with their "
+        "ranks\n"
+        "and mesh coordinates, launch policy, pins, cache and rungs.\n"
+        "\n"
+        "  --profile, --ladder, --pins   use this one, not the one that the slice file names\n"
+        "  --hosts EXPR, --exclude EXPR  only these hosts of it; all but these (v6e[0-3,7]; @name: a group of the "
         "file)\n"
-        "  --wheels DIR                  a wheel for every pin is in this folder: no index is asked\n\n"
-        "Example:\n  sliceup check configs/slices/local-jax.yaml\n\n"
-        "Exit status: 0 no mistakes, 2 mistakes, 3 others could change the cache, as this machine sees it.\n",
+        "  --wheels DIR                  a folder with a wheel for every pin: no package index is used\n"
+        "\n"
+        "Example:\n"
+        "  sliceup check configs/slices/local-jax.yaml\n"
+        "\n"
+        "Exit status: 0 no mistakes, 2 mistakes, 3 other users could change the cache, as seen from this machine.\n",
     .run = check_run,
 };

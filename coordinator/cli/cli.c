@@ -30,7 +30,7 @@ bool cli_option (int argc, char **argv, int *i, const char *name, const char **v
     if (argv[*i][len] != '\0')
         return false;
     if (*i + 1 == argc) {
-        fprintf (stderr, "sliceup: %s needs a value; --help says which\n", name);
+        fprintf (stderr, "sliceup: %s needs a value; see --help\n", name);
         exit (EXIT_USAGE);
     }
     *value = argv[++*i];
@@ -44,7 +44,7 @@ int cli_unknown (const struct cli *cli, const struct cli_command *command, const
     while (known[n])
         n++;
     const char *guess = nearest_of (text_of (argument), known, n);
-    fprintf (cli->log.to, "sliceup %s: '%s' is not an argument here%s%s%s; see sliceup %s --help\n", command->name,
-             argument, guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
+    fprintf (cli->log.to, "sliceup %s: unknown argument '%s'%s%s%s; see sliceup %s --help\n", command->name, argument,
+             guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
     return EXIT_USAGE;
 }

@@ -58,9 +58,9 @@ static void on_signal (void *owner, int signal, int64_t pid)
         return; /* a terminal that goes away, or a lost ssh connection, does not end the climb */
     run_loop->interrupts++;
     static const char *const said[] = {
-        "stopping: the running rung is asked to end (Ctrl-C again: kill it)",
-        "killing the running rung (Ctrl-C again: leave without waiting)",
-        "leaving; workers stop by themselves when they hear nothing",
+        "stopping: asking the running rung to end (press Ctrl-C again to kill it)",
+        "killing the running rung (press Ctrl-C again to leave without waiting)",
+        "leaving; workers stop by themselves without a coordinator",
     };
     log_say (&run_loop->cli->log, "%s",
              said[run_loop->interrupts < INTERRUPTS_LEAVE ? run_loop->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
@@ -119,7 +119,7 @@ static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
     struct err err = { 0 };
     bool stays = run_begun_or_remove (dir, &err) == 0 || err.code != ERR_USAGE;
     if (err.code && stays)
-        log_say (&cli->log, "the folder of a run that was not begun stays: %s", err.text);
+        log_say (&cli->log, "cannot remove the folder of a run that was never begun: %s", err.text);
     return !stays;
 }
 
@@ -129,14 +129,14 @@ static void say_problem (const struct cli *cli, const struct err *problem, bool 
     cli_fail (cli, problem);
     if (forgotten)
         return; /* no worker was asked for anything */
-    log_say (&cli->log, "its workers go on for a while and keep their results%s",
-             problem->code == ERR_DAMAGE ? "" : ": make it possible to write, then resume");
+    log_say (&cli->log, "its workers continue for a while and keep their results%s",
+             problem->code == ERR_DAMAGE ? "" : ": fix the problem, then resume");
 }
 
 static void say_unfinished (const struct run_dir *dir, bool forgotten)
 {
     if (forgotten)
-        printf ("run %.8s was never begun, and is removed\n", dir->id);
+        printf ("run %.8s was never begun, and was removed\n", dir->id);
     else
         printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
 }

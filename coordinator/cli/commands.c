@@ -25,26 +25,30 @@ enum { COMMANDS_N = sizeof (commands) / sizeof (commands[0]) };
 
 static void print_overview (FILE *to)
 {
-    fputs ("sliceup brings an accelerator slice up from one node: it climbs a ladder of rungs on every host at once\n"
-           "and leaves one receipt that another engineer can act on.\n\n"
-           "  sliceup COMMAND [ARGUMENTS]\n\n",
+    fputs ("sliceup brings an accelerator slice up from one node: it runs a ladder of rungs on every host at once\n"
+           "and writes one receipt that another engineer can act on.\n"
+           "\n"
+           "  sliceup COMMAND [ARGUMENTS]\n"
+           "\n",
            to);
     for (size_t i = 0; i < COMMANDS_N; i++)
         fprintf (to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
-    fputs (
-        "\nOptions for every command, before or after its name:\n"
-        "  --home DIR   where runs, environments and caches live (SLICEUP_HOME; default: the XDG state directory)\n"
-        "  --plain      plain lines: no live view, no colours\n"
-        "  --verbose    say more on standard error\n"
-        "  --help       of a command: what it does, with examples\n"
-        "  --version\n\n"
-        "First steps:\n"
-        "  sliceup check configs/slices/local-jax.yaml    find every mistake without touching a host\n"
-        "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
-        "  sliceup receipt                                what was proved\n\n"
-        "Exit status: 0 everything holds, 1 something did not hold, 2 usage or configuration, 3 could not run,\n"
-        "4 something in the cache was not as its writer had left it, 5 journal or catalogue damaged, 130 cancelled.\n",
-        to);
+    fputs ("\n"
+           "Options for every command, before or after its name:\n"
+           "  --home DIR   folder of runs, environments and caches (SLICEUP_HOME; default: the XDG state directory)\n"
+           "  --plain      print plain lines: no live view, no colours\n"
+           "  --verbose    print more on standard error\n"
+           "  --help       describe the command, with examples\n"
+           "  --version\n"
+           "\n"
+           "First steps:\n"
+           "  sliceup check configs/slices/local-jax.yaml    find every mistake without using a host\n"
+           "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
+           "  sliceup receipt                                show the results\n"
+           "\n"
+           "Exit status: 0 every check passed, 1 a check failed, 2 usage or configuration, 3 could not run,\n"
+           "4 the cache was modified after it was sealed, 5 journal or catalogue damaged, 130 cancelled.\n",
+           to);
 }
 
 static void print_help (const struct cli_command *command)
@@ -81,7 +85,7 @@ static int name_home (const char *option, char wanted[PATH_BYTES], struct err *e
     const char *set = option ? option : getenv ("SLICEUP_HOME");
     const char *state = getenv ("XDG_STATE_HOME"), *home = getenv ("HOME");
     if (option && option[0] == '\0')
-        return err_set (err, ERR_USAGE, "--home: which directory? usage: --home DIR");
+        return err_set (err, ERR_USAGE, "--home: expected a directory; usage: --home DIR");
     if (set && set[0])
         snprintf (wanted, PATH_BYTES, "%s", set);
     else if (state && state[0] == '/')
@@ -89,7 +93,7 @@ static int name_home (const char *option, char wanted[PATH_BYTES], struct err *e
     else if (home && home[0] == '/')
         snprintf (wanted, PATH_BYTES, "%s/.local/state/sliceup", home);
     else
-        return err_set (err, ERR_USAGE, "no place for runs: give --home DIR, or set SLICEUP_HOME or HOME");
+        return err_set (err, ERR_USAGE, "no folder for runs: give --home DIR, or set SLICEUP_HOME or HOME");
     return 0;
 }
 
@@ -100,7 +104,7 @@ static int find_home (const char *wanted, char out[PATH_BYTES], struct err *err)
     char *real = realpath (wanted, NULL);
     if (real == NULL || strlen (real) >= PATH_BYTES - 200) {
         free (real);
-        return err_set (err, ERR_USAGE, "home '%s': cannot be resolved, or is too long a path", wanted);
+        return err_set (err, ERR_USAGE, "home '%s': cannot be resolved, or its path is too long", wanted);
     }
     snprintf (out, PATH_BYTES, "%s", real);
     free (real);
@@ -195,7 +199,7 @@ static int printed (int status)
 {
     if (fflush (stdout) == 0 && !ferror (stdout))
         return status;
-    fprintf (stderr, "sliceup: standard output could not be written: %s\n", strerror (errno));
+    fprintf (stderr, "sliceup: cannot write to standard output: %s\n", strerror (errno));
     return status == EXIT_HOLDS ? EXIT_COULD_NOT : status;
 }
 

@@ -29,7 +29,7 @@ struct answer {
 static int take_form (const struct cli *cli, struct request *request, enum form form)
 {
     if (request->form != FORM_TEXT && request->form != form) {
-        fprintf (cli->log.to, "sliceup drift: --json and --markdown: expected one of them; see sliceup drift --help\n");
+        fprintf (cli->log.to, "sliceup drift: --json and --markdown exclude each other; see sliceup drift --help\n");
         return EXIT_USAGE;
     }
     request->form = form;
@@ -98,7 +98,7 @@ static int open_sides (const struct cli *cli, const struct request *request, str
         return -1;
     }
     if (request->rung && !has_rung (&answer->now.receipt, text_of (request->rung)))
-        return err_set (err, ERR_STATE, "--rung %s: no host of %.*s came to a rung of that name", request->rung,
+        return err_set (err, ERR_STATE, "--rung %s: no host of %.*s reached a rung of that name", request->rung,
                         TEXT_ARG (answer->now.name));
     *status = EXIT_USAGE;
     if (!host_choice_is_default (&request->hosts)) {
@@ -197,26 +197,32 @@ const struct cli_command drift_command = {
     .name = "drift",
     .usage = "drift [RUN|FILE] [--against RUN|FILE] " HOST_CHOICE_USAGE "\n"
              "              [--rung RUNG] [--policy NAME|FILE] [--save FILE] [--all] [--json | --markdown]",
-    .summary = "how hosts that should be the same differ: from one another, from an earlier run, from a baseline",
-    .help = "Compares facts, versions, observed flags, backend, programs, durations and memory of a run's hosts. The\n"
-            "largest group of hosts that agree is the reference; who differs is named, the worst first: the first line "
-            "says\n"
-            "what breaks the mesh before what slows it. Numbers are judged by median and MAD, from 4 hosts on. Hosts "
-            "without\n"
-            "a report are never counted as equal.\n\n"
-            "  --against WHAT   what changed since that run, baseline or receipt, host by host\n"
-            "  --save FILE      write a baseline of this run for later --against\n"
-            "  --policy NAME    how facts are compared: a file of configs/drift, by name or path (default: the run's)\n"
-            "  --rung RUNG      only durations, memory and programs of that rung\n" HOST_CHOICE_HELP
-            "  --all            everything, with the reasons, also what differs as expected\n"
-            "  --json           docs/spec/drift.md\n"
-            "  --markdown       a table to paste into a ticket\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default); FILE has a '/' or ends in .json.\n\n"
-            "Examples:\n  sliceup drift\n  sliceup drift --save good.json\n  sliceup drift last --against good.json\n"
-            "  sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n\n"
-            "Exit status: 0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 could not: no such run, a file "
-            "that is\n"
-            "no receipt or was damaged, or nothing differs but not all hosts could be compared; 5 the journal is "
-            "damaged.\n",
+    .summary = "show how hosts differ: from one another, from an earlier run, or from a baseline",
+    .help =
+        "Compares facts, versions, observed flags, backend, programs, durations and memory of a run's hosts. The\n"
+        "largest group of hosts that agree is the reference. Hosts that differ are listed, the worst first: "
+        "differences\n"
+        "that break the mesh come before those that slow it. Numbers are compared by median and MAD, from 4 hosts on.\n"
+        "Hosts without a report are never counted as equal.\n"
+        "\n"
+        "  --against WHAT   show what changed since that run, baseline or receipt, host by host\n"
+        "  --save FILE      write a baseline of this run for later --against\n"
+        "  --policy NAME    how facts are compared: a file of configs/drift, by name or path (default: the run's)\n"
+        "  --rung RUNG      only durations, memory and programs of that rung\n" HOST_CHOICE_HELP
+        "  --all            show everything with reasons, and also expected differences\n"
+        "  --json           docs/spec/drift.md\n"
+        "  --markdown       a table to paste into a ticket\n"
+        "\n"
+        "RUN is an id, the beginning of one, or 'last' (the default); FILE has a '/' or ends in .json.\n"
+        "\n"
+        "Examples:\n"
+        "  sliceup drift\n"
+        "  sliceup drift --save good.json\n"
+        "  sliceup drift last --against good.json\n"
+        "  sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n"
+        "\n"
+        "Exit status: 0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 no result: no such run, a file that is "
+        "not\n"
+        "a receipt or is damaged, or no difference but some hosts could not be compared; 5 the journal is damaged.\n",
     .run = drift_run,
 };

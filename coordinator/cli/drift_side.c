@@ -55,10 +55,10 @@ int drift_side_open (struct drift_side *side, const struct cli *cli, const char 
         side->slice = side->receipt.headers.items[0].slice;
     if (side->receipt.headers.n > 1)
         return err_set (err, ERR_REFUSED,
-                        "%.*s holds %u runs; hosts are compared within one run: give the receipt of one",
+                        "%.*s holds %u runs, but hosts are compared within one run: give the receipt of one",
                         TEXT_ARG (side->name), side->receipt.headers.n);
     if (side->receipt.hosts.n == 0)
-        return err_set (err, ERR_STATE, "%.*s holds no host: there is nothing to compare", TEXT_ARG (side->name));
+        return err_set (err, ERR_STATE, "%.*s has no hosts: there is nothing to compare", TEXT_ARG (side->name));
     return 0;
 }
 

@@ -45,10 +45,10 @@ static int reduce (struct plan *plan, bool build, struct arena *arena, struct er
     struct rung *rungs = arena_array (arena, 2, sizeof *rungs);
     uint32_t n = 0;
     if (!plan->pins.file.path.len)
-        return err_set (err, ERR_CONFIG,
-                        "slice %.*s names no pin set, so there is no environment to restore; give it the "
-                        "key 'pins', or name one with --pins",
-                        TEXT_ARG (plan->slice));
+        return err_set (
+            err, ERR_CONFIG,
+            "slice %.*s has no pin set, so there is no environment to restore: add the key 'pins', or give --pins",
+            TEXT_ARG (plan->slice));
     if (facts)
         rungs[n++] = *facts;
     rungs[n++] = restoring (plan, build, arena);
@@ -123,7 +123,7 @@ static int env_run (struct cli *cli, int argc, char **argv)
     for (size_t i = 0; i < VERBS_N; i++)
         names[i] = subcommands[i].name;
     if (argc < 2) {
-        fprintf (cli->log.to, "sliceup env: restore, check or ls? sliceup env --help says what they do\n");
+        fprintf (cli->log.to, "sliceup env: expected restore, check or ls; see sliceup env --help\n");
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < VERBS_N; i++)
@@ -136,33 +136,37 @@ const struct cli_command env_command = {
     .name = "env",
     .usage = "env restore | check SLICE.yaml [--hosts EXPR] [--exclude EXPR] [--pins NAME|FILE] [--wheels DIR]\n"
              "        env ls [--json]",
-    .summary = "the Python environment of the pins: build it on the hosts, verify it, list what is here",
-    .help = "Environments are built on each host from a pin set: exact versions with hashes, by the tool itself. "
-            "Verified are\n"
-            "the versions of what is installed, and every file of every package against the sha256 that it came with.\n"
-            "docs/guide/environment.md explains all.\n\n"
-            "  restore SLICE.yaml         on every host of the slice: build what is not there, verify what is. A run "
-            "like any\n"
-            "                             other, with the rungs `facts` and `restore` only: watch, status, logs and "
+    .summary = "build, verify and list the Python environments of the pins",
+    .help = "sliceup builds an environment on each host from a pin set: exact versions with hashes. It verifies the "
+            "installed\n"
+            "versions, and every file of every package against the sha256 from its package. Guide: "
+            "docs/guide/environment.md.\n"
+            "\n"
+            "  restore SLICE.yaml         on every host of the slice: build a missing environment, verify an existing "
+            "one. This\n"
+            "                             is a run with only the rungs `facts` and `restore`: watch, status, logs, "
             "receipt\n"
-            "                             show it, resume takes it over\n"
-            "  check SLICE.yaml           the same, and nothing is built: a host without the environment fails\n"
-            "  ls                         environments on this machine: where, of which pins and Python, complete or "
-            "not, how\n"
-            "                             large, and which run used them last. Looked for are those of the runs under "
-            "this\n"
-            "                             home, and envs/ in it\n\n"
+            "                             and resume work with it\n"
+            "  check SLICE.yaml           the same without building: a host without the environment fails\n"
+            "  ls                         environments on this machine: path, pins, Python, completeness, size and "
+            "last run. It\n"
+            "                             lists those that runs under this home used, and those in envs/ of this home\n"
+            "\n"
             "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these\n"
-            "  --pins NAME|FILE, --profile NAME|FILE, --ladder NAME|FILE   take another one than the slice file names\n"
-            "  --wheels DIR                  a wheel for every pin is in this folder of this machine: they travel to "
-            "the hosts\n"
-            "                                that do not have them, and no index is asked\n"
-            "  --json                        ls: a list of objects; sizes in bytes\n\n"
+            "  --pins NAME|FILE, --profile NAME|FILE, --ladder NAME|FILE   use this one, not the one that the slice "
+            "file names\n"
+            "  --wheels DIR                  a folder of this machine with a wheel for every pin: sliceup copies the "
+            "wheels to the\n"
+            "                                hosts that need them, and no package index is used\n"
+            "  --json                        ls: a list of objects; sizes in bytes\n"
+            "\n"
             "Examples:\n"
             "  sliceup env restore slice.yaml --wheels ~/wheels --plain\n"
             "  sliceup env check slice.yaml --hosts 'v6e[0-3]'\n"
-            "  sliceup env ls\n\n"
-            "Exit status: 0 all are there and as pinned, 1 some is not, 2 usage or configuration, 3 could not run,\n"
+            "  sliceup env ls\n"
+            "\n"
+            "Exit status: 0 every environment matches its pins, 1 one does not, 2 usage or configuration, 3 could not "
+            "run,\n"
             "130 cancelled.\n",
     .run = env_run,
 };

@@ -71,21 +71,26 @@ static int explain_run (struct cli *cli, int argc, char **argv)
 const struct cli_command explain_command = {
     .name = "explain",
     .usage = "explain [RUN] [--json]",
-    .summary = "whose fault it was, and the five questions one asks, answered with this run's evidence",
-    .help = "Names the hosts that failed for a reason of their own, whose affair that is (host, device, launch, "
-            "bundle,\n"
-            "cache, compiler, peer, program, platform), the line that decided it and what to look at "
-            "next; who fell\n"
-            "with them is a cascade. Then the questions in the order in which one debugs: which frontend owned the "
-            "path; is the\n"
-            "device held by another process; which launch policy was set before the imports; which backend really ran; "
-            "where did it\n"
-            "end. Hosts with the same answer are folded. What nobody said is 'not known', never 'clear'. Last: how the "
-            "hosts differ.\n\n"
-            "  --json   docs/spec/explain.md\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default). What differs between the hosts: sliceup "
-            "drift RUN.\n\n"
-            "Examples:\n  sliceup explain\n  sliceup explain 3fa9 --json | jq '.causes[0]'\n\n"
-            "Exit status: that of the run; 3 while it has not ended; 2 usage; 5 the journal is damaged.\n",
+    .summary = "show the cause of a failure, and five diagnostic answers from the evidence of the run",
+    .help = "Names the hosts that failed first, the owner of the failure, the output line that shows the cause, and "
+            "the next\n"
+            "step. Hosts that were aborted because of them are listed as cascade. Then it answers five questions, in "
+            "the order in\n"
+            "which one debugs: which frontend was used; is the device held by another process; which launch policy was "
+            "set before\n"
+            "the imports; which backend ran; where did the program end. Hosts with the same answer are folded. An "
+            "answer without\n"
+            "evidence is 'not known', never 'clear'. Last, it shows how the hosts differ.\n"
+            "\n"
+            "  --json   docs/spec/explain.md\n"
+            "\n"
+            "RUN is an id, the beginning of one, or 'last' (the default). For differences between the hosts: sliceup "
+            "drift RUN.\n"
+            "\n"
+            "Examples:\n"
+            "  sliceup explain\n"
+            "  sliceup explain 3fa9 --json | jq '.causes[0]'\n"
+            "\n"
+            "Exit status: that of the run; 3 if it has not ended; 2 usage; 5 the journal is damaged.\n",
     .run = explain_run,
 };

@@ -1,5 +1,5 @@
-/* follow.h - a run's facts as they come, from outside the coordinator: the journal for all that is durable, the events
- * socket for speed and for what is not recorded.
+/* follow.h - reads the facts of a run as they arrive, in another process than the coordinator: the journal for all
+ * that is durable, the events socket for speed and for what is not recorded.
  *
  * Every durable fact is handed on once, in order, whichever way it came first; a gap between events is closed from the
  * journal. Soft facts are handed on as they come. With a monitor key there is no journal here: its coordinator is asked

@@ -45,7 +45,7 @@ static int take_split (struct request *request, const char *value)
 {
     uint64_t parts = 0;
     if (!value || !text_to_u64 (text_of (value), &parts) || parts == 0 || parts > NAMES_MAX)
-        return refuse (request, "--split: into how many parts? Expected a number from 1 to 100000");
+        return refuse (request, "--split: expected the number of parts, from 1 to 100000");
     request->answer.parts = (uint32_t) parts;
     return EXIT_HOLDS;
 }
@@ -143,13 +143,14 @@ static int take_arguments (struct request *request, int argc, char **argv)
 static int check_arguments (const struct request *request)
 {
     if (request->each && request->operands_n)
-        return refuse (request, "--each reads its expressions from standard input, and takes none here");
+        return refuse (request, "--each reads its expressions from standard input, and accepts none as arguments");
     if (request->each || request->slice)
         return EXIT_HOLDS;
     if (request->operands_n == 0)
-        return refuse (request, "which hosts? Expected a set such as v6e-[0-15], '-', --from, --from-file or --slice");
+        return refuse (request,
+                       "no hosts were given, expected a set such as v6e-[0-15], '-', --from, --from-file or --slice");
     if (request->operands[0].step != HOSTSET_ADD)
-        return refuse (request, "the first set stands before --exclude, --intersection and --xor");
+        return refuse (request, "give the first set before --exclude, --intersection and --xor");
     return EXIT_HOLDS;
 }
 
@@ -264,8 +265,7 @@ static int print (const struct request *request, const struct buf *out, int stat
     if (!out->overflow && fwrite (out->ptr, 1, out->len, stdout) == out->len)
         return status;
     err_set (&err, ERR_IO,
-             out->overflow ? "the answer has more than %d bytes: ask for less at once"
-                           : "the answer could not be written",
+             out->overflow ? "the answer has more than %d bytes: split the question" : "cannot write the answer",
              OUTPUT_MAX_BYTES);
     return cli_fail (request->cli, &err);
 }
@@ -311,32 +311,39 @@ const struct cli_command hosts_command = {
     .summary = "work with sets of host names: fold, expand, count, split, exclude",
     .help =
         "An EXPR is a host set in the syntax of ClusterShell's nodeset, which slice files, --hosts and --exclude take\n"
-        "as well. Quote it: the shell has a use of its own for [ ] ! & and *.\n\n"
+        "as well. Quote it: the shell interprets [ ] ! & and *.\n"
+        "\n"
         "  v6e-[0-15]            numbers and ranges in brackets; n[01-16] keeps the zeros; n[0-30/2] counts by two\n"
         "  rack[1-4]n[1-8]       several brackets: all combinations\n"
-        "  A,B  A!B  A&B  A^B    both, A without B, what is in both, what is in one of them; from left to right\n"
+        "  A,B  A!B  A&B  A^B    union, A without B, intersection, symmetric difference; from left to right\n"
         "  @spare  @*            a group of the slice file, all of its hosts (with --slice)\n"
-        "  -                     standard input: sets, one or more a line, comments behind #\n\n"
+        "  -                     standard input: one or more sets a line, comments after #\n"
+        "\n"
         "What to print:\n"
         "  -f, --fold            one short expression (the default)\n"
-        "  -e, --expand          the names, with --separator (-S) TEXT between them; \\n and \\t are understood\n"
-        "  -c, --count           how many\n"
-        "  --split N             in N parts of about one size, one a line\n"
-        "  --json                all of it: count, folded, hosts, and parts with --split\n\n"
-        "Which hosts, besides EXPR; the command line is worked through from left to right:\n"
+        "  -e, --expand          the names, with --separator (-S) TEXT between them; \\n"
+        " and \\t are newline and tab\n"
+        "  -c, --count           the number of hosts\n"
+        "  --split N             N parts of about equal size, one a line\n"
+        "  --json                all of it: count, folded, hosts, and parts with --split\n"
+        "\n"
+        "Which hosts, besides EXPR; the command line is read from left to right:\n"
         "  -x, --exclude EXPR    without these; -i, --intersection EXPR: only these; -X, --xor EXPR: in one of both\n"
         "  --from slurm          the allocation (SLURM_JOB_NODELIST); tpu: the workers of this TPU VM\n"
         "                        (TPU_WORKER_HOSTNAMES, else the metadata server); env: the first variable set\n"
-        "  --from-file FILE      as standard input is read\n"
-        "  --slice SLICE.yaml    groups from there; its hosts, when no other set stands first\n"
-        "  --each                one expression a line from standard input, one answer a line: parts with tabs\n"
-        "                        between them, 'error: ...' for a set that is refused; for many questions at once\n\n"
+        "  --from-file FILE      sets from a file, in the form of standard input\n"
+        "  --slice SLICE.yaml    groups of that file; also its hosts, when no other set comes first\n"
+        "  --each                read one expression a line from standard input, print one answer a line: parts are\n"
+        "                        separated by tabs, and a refused set gives 'error: ...'\n"
+        "\n"
         "Examples:\n"
         "  sliceup hosts 'v6e-[0-15]!v6e-[3,7]'                v6e-[0-2,4-6,8-15]\n"
-        "  sliceup hosts -e -S '\\n' 'rack[1-2]n[01-02]'       four lines\n"
+        "  sliceup hosts -e -S '\\n"
+        "' 'rack[1-2]n[01-02]'       four lines\n"
         "  sliceup hosts --from slurm -x \"$(cat bad-hosts)\" --split 4\n"
-        "  sliceup hosts --slice slice.yaml -x @spare --count\n\n"
-        "At most 100000 hosts. Exit status: 0 also for an empty set, 2 usage or a refused set (with the place),\n"
-        "3 nothing here says which hosts, or it cannot be read.\n",
+        "  sliceup hosts --slice slice.yaml -x @spare --count\n"
+        "\n"
+        "At most 100000 hosts. Exit status: 0 (also for an empty set), 2 usage or a refused set (with its position),\n"
+        "3 the source of hosts is missing or cannot be read.\n",
     .run = hosts_run,
 };

@@ -40,7 +40,7 @@ void known_launches_note (const struct cli *cli, bool again, struct arena *arena
         if (!rung->launch.len || again)
             continue;
         if (calibration_read (cli->home, rung->launch, arena, &known, &err) < 0) {
-            log_say (&cli->log, "warning: what earlier launches took is not known: %s", err.text);
+            log_say (&cli->log, "warning: measures of earlier launches cannot be read: %s", err.text);
             again = true; /* said once */
         } else if (known.n > 0) {
             rung->known_bad = objection (&known.items[0], arena);
@@ -60,6 +60,6 @@ void known_launches_keep (const struct cli *cli, const struct run_dir *dir)
     int rc = run_facts (dir, on_fact, measures, &err);
     struct measure_list list = measures_take (measures);
     if (rc < 0 || calibration_add (cli->home, &list, &err) < 0)
-        log_say (&cli->log, "warning: what the launches of this run took was not kept: %s", err.text);
+        log_say (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
     measures_destroy (measures);
 }

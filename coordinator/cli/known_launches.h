@@ -1,4 +1,4 @@
-/* known_launches.h - what earlier runs of this SLICEUP_HOME know of the launches of a plan, and what a run adds to it.
+/* known_launches.h - reads the measures of earlier launches for a plan, and adds those of a run.
  * docs/spec/calibration.md. */
 #ifndef SLICEUP_COORDINATOR_CLI_KNOWN_LAUNCHES_H
 #define SLICEUP_COORDINATOR_CLI_KNOWN_LAUNCHES_H

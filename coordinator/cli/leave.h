@@ -1,4 +1,4 @@
-/* leave.h - a reader that does not read (a full pipe, Ctrl-S, a pager) holds nobody who was asked to leave.
+/* leave.h - lets a process end although its output is not read (a full pipe, Ctrl-S, a pager).
  *
  * Writing to it blocks for as long as it likes, so what ends the waiting is a signal. Main thread. */
 #ifndef SLICEUP_COORDINATOR_CLI_LEAVE_H

@@ -158,8 +158,8 @@ int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow 
     else
         grow_last (&tails, follow);
     if (tails.status == EXIT_HOLDS && !board->ended) {
-        err_set (&err, ERR_STATE, "no coordinator holds run %.8s, so no output arrives; sliceup resume takes it over",
-                 dir->id);
+        err_set (&err, ERR_STATE,
+                 "no coordinator holds run %.8s, so no output arrives; take it over with sliceup resume", dir->id);
         tails.status = cli_fail (cli, &err);
     }
     mem_free (tails.items);

@@ -66,8 +66,8 @@ static int check_worker (const struct logs *logs)
     if (!logs->worker || !(choice->rung || choice->pass || choice->attempt || logs->follow))
         return EXIT_HOLDS;
     err_set (&err, ERR_USAGE,
-             "--worker shows the log of each host's worker, which is not told apart by rung, pass or "
-             "attempt and not followed; --hosts chooses");
+             "--worker shows the whole log of each host's worker: it cannot be combined with --rung, --pass, --attempt "
+             "or --follow; use --hosts");
     return cli_fail (logs->cli, &err);
 }
 
@@ -197,7 +197,7 @@ static int show_output (struct logs *logs, const struct output *output, const ui
             log_output_header (logs->board, hosts, n, &output->source.key, &out);
         add_body (logs, &bytes, &out);
         if (terminal_write (logs->cli, &out) != EXIT_HOLDS)
-            rc = err_set (err, ERR_IO, "the rest was not printed");
+            rc = err_set (err, ERR_IO, "the remaining output was not printed");
     }
     buf_release (&out);
     buf_release (&bytes);
@@ -207,15 +207,18 @@ static int show_output (struct logs *logs, const struct output *output, const ui
 static void hint (const struct logs *logs)
 {
     if (logs->worker && logs->shown == 0)
-        printf ("no worker of the chosen hosts has a log here: one that comes by itself (launcher: join) keeps it\n");
+        printf ("no worker of the chosen hosts has a log here: with launcher: join the log is on the host\n");
     else if (logs->worker && logs->cut)
-        printf ("\n%u of %u logs were cut; whole ones: sliceup logs %.8s --worker --hosts SET\n", logs->cut,
-                logs->shown, logs->dir.id);
+        printf ("\n"
+                "%u of %u logs were cut; to see whole ones: sliceup logs %.8s --worker --hosts SET\n",
+                logs->cut, logs->shown, logs->dir.id);
     else if (logs->shown == 0)
-        printf ("the chosen attempts left no output; sliceup status %.8s shows what was begun\n", logs->dir.id);
+        printf ("the chosen attempts have no output; sliceup status %.8s shows which attempts were begun\n",
+                logs->dir.id);
     else if (logs->cut)
-        printf ("\n%u of %u outputs were cut; whole ones: sliceup logs %.8s --rung ID --hosts SET\n", logs->cut,
-                logs->shown, logs->dir.id);
+        printf ("\n"
+                "%u of %u outputs were cut; to see whole ones: sliceup logs %.8s --rung ID --hosts SET\n",
+                logs->cut, logs->shown, logs->dir.id);
 }
 
 static int show_all (struct logs *logs, struct err *err)
@@ -248,8 +251,7 @@ static int prepare (struct logs *logs, struct follow *follow, struct err *err)
     if (follow_journal (follow, err) < 0 || follow_begun (follow, err) < 0)
         return -1;
     if (!log_output_names_safe (logs->board))
-        return err_set (err, ERR_DAMAGE,
-                        "run %.8s: a host or rung of its plan has a name that no configuration may give", logs->dir.id);
+        return err_set (err, ERR_DAMAGE, "run %.8s: a host or rung of its plan has an invalid name", logs->dir.id);
     return log_choice_resolve (&logs->choice, logs->board, err);
 }
 
@@ -280,22 +282,29 @@ const struct cli_command logs_command = {
     .name = "logs",
     .usage = "logs [RUN] " HOST_CHOICE_USAGE " [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]\n"
              "             logs [RUN] " HOST_CHOICE_USAGE " --worker [--raw]",
-    .summary = "what the programs printed; equal outputs of several hosts are shown once",
+    .summary = "show what the programs printed; equal outputs of several hosts are shown once",
     .help =
-        "By default: the hosts and the rung that failed; while the run goes on, the running rung; else the ends of\n"
-        "all outputs. Each output comes under a line that says whose it is, e.g. \"local[0-2], rung tiny, restored,\n"
-        "attempt 1:\". What could move the cursor or change colours is shown as \\x1b and the "
-        "like.\n\n" HOST_CHOICE_HELP "  --rung ID      only this rung\n"
+        "By default: the hosts and the rung that failed; during the run, the running rung; else the ends of\n"
+        "all outputs. A line above each output names its source, e.g. \"local[0-2], rung tiny, restored,\n"
+        "attempt 1:\". Control characters are shown as \\x1b and the like.\n"
+        "\n" HOST_CHOICE_HELP "  --rung ID      only this rung\n"
         "  --pass P       only this pass: once, cold or restored\n"
         "  --attempt N    only this attempt, from 1\n"
-        "  --follow       go on as more is printed, until the run ends\n"
-        "  --worker       instead: what the workers themselves said, with all that a shell, srun or a loader said\n"
-        "                 when they were started (hosts/HOST/worker.log in the run's folder)\n"
-        "  --raw          the bytes as they were printed\n\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-        "Examples:\n  sliceup logs\n  sliceup logs 3fa9 --rung tiny --pass cold\n  "
-        "sliceup logs --follow --hosts v6e-[0-3]\n  sliceup logs --worker --hosts v6e-3\n\n"
-        "Exit status: 0 shown; 2 usage, no such run, host or rung, or it was never begun; 3 --follow and no\n"
-        "coordinator holds it; 5 its journal is damaged.\n",
+        "  --follow       continue with new output until the run ends\n"
+        "  --worker       instead: the logs of the workers, with the output of the shell, srun or loader that started\n"
+        "                 them (hosts/HOST/worker.log in the run's folder)\n"
+        "  --raw          the unchanged bytes\n"
+        "\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n"
+        "\n"
+        "Examples:\n"
+        "  sliceup logs\n"
+        "  sliceup logs 3fa9 --rung tiny --pass cold\n"
+        "  sliceup logs --follow --hosts v6e-[0-3]\n"
+        "  sliceup logs --worker --hosts v6e-3\n"
+        "\n"
+        "Exit status: 0 shown; 2 usage, no such run, host or rung, or a run that was never begun; 3 --follow without "
+        "a\n"
+        "coordinator that holds the run; 5 the journal is damaged.\n",
     .run = logs_run,
 };

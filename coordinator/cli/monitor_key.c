@@ -20,8 +20,7 @@ static int close_to_others (struct err *err)
     if (fchmod (STDOUT_FILENO, 0600) == 0)
         return 0;
     return err_errno (err, ERR_IO,
-                      "the file on standard output would be readable by others, and its mode cannot be "
-                      "changed to 0600");
+                      "other users could read the file on standard output, and its mode cannot be changed to 0600");
 }
 
 static int require_live (const struct run_dir *dir, struct err *err)
@@ -32,8 +31,7 @@ static int require_live (const struct run_dir *dir, struct err *err)
     if (held != 0)
         return held < 0 ? -1 : 0;
     return err_set (err, ERR_STATE,
-                    "no coordinator holds run %.8s, so there is nothing to watch from elsewhere; "
-                    "sliceup status tells how it stands",
+                    "no coordinator holds run %.8s, so other machines cannot watch it; sliceup status shows its state",
                     dir->id);
 }
 
@@ -62,7 +60,7 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
     if ((name ? monitor_key_make (&key, dir, name, address, &err) : make_named (&key, dir, address, &err)) < 0)
         return cli_fail (cli, &err);
     if (!address && (strncmp (key.address, "127.", 4) == 0 || strcmp (key.address, "::1") == 0))
-        log_say (&cli->log, "this run listens on %s only, which no other machine reaches", key.address);
+        log_say (&cli->log, "this run listens only on %s, which other machines cannot reach", key.address);
     buf_init (&out, MONITOR_KEY_FILE_MAX_BYTES);
     monitor_key_print (&key, &out);
     fwrite (out.ptr, 1, out.len, stdout); /* whether it was written is asked at the end of every command */
@@ -93,20 +91,26 @@ static int monitor_key_run (struct cli *cli, int argc, char **argv)
 const struct cli_command monitor_key_command = {
     .name = "monitor-key",
     .usage = "monitor-key [RUN] [--name NAME] [--address ADDR] > FILE",
-    .summary = "a key with which another machine may watch a running run, and do nothing else",
+    .summary = "print a key with which another machine may watch a run, and nothing else",
     .help =
-        "Prints a key file: where the coordinator is, its public key, and a key pair made for this one monitor. It is\n"
+        "Prints a key file: the address of the coordinator, its public key, and a key pair for this monitor only. It "
+        "is\n"
         "a CURVE certificate, which programs with czmq or pyzmq load as well. The running coordinator admits it at\n"
-        "once. Carry the file to the other machine (it is secret: mode 0600 is asked there) and use it with sliceup\n"
+        "once. Copy the file to the other machine (it is secret and needs mode 0600 there) and use it with sliceup\n"
         "watch --key FILE or sliceup status --key FILE, which show everything from the beginning of the run. A "
         "monitor\n"
-        "can read and nothing else. The key is good until the run ends; a run has at most 64.\n\n"
-        "  --name NAME      what to call it (default: monitor-1, monitor-2, ...)\n"
-        "  --address ADDR   how the other machine reaches this one (default: coordinator.address of the slice, else\n"
-        "                   where the run listens)\n\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-        "Example:\n  sliceup monitor-key last --name wall > wall.key\n"
-        "  scp wall.key screen: && ssh screen sliceup watch --key wall.key\n\n"
+        "can only read. The key is valid until the run ends; a run can have at most 64.\n"
+        "\n"
+        "  --name NAME      its name (default: monitor-1, monitor-2, ...)\n"
+        "  --address ADDR   address by which the other machine reaches this one (default: coordinator.address of the\n"
+        "                   slice, else the address on which the run listens)\n"
+        "\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n"
+        "\n"
+        "Example:\n"
+        "  sliceup monitor-key last --name wall > wall.key\n"
+        "  scp wall.key screen: && ssh screen sliceup watch --key wall.key\n"
+        "\n"
         "Exit status: 0 printed; 2 no such run, a bad name or address; 3 no coordinator holds the run, or the name is "
         "taken.\n",
     .run = monitor_key_run,

@@ -50,13 +50,12 @@ static int check_order (const struct plan *plan, uint32_t at, struct err *err)
     const struct rung *rung = &plan->rungs.items[at];
     if (order_bytes (plan, at, most) <= most)
         return 0;
-    return err_set (
-        err, ERR_USAGE,
-        "rung '%.*s' takes more to be told to a host than the %zu bytes that one message has for it: "
-        "shorten its arguments or the profile's variables, or give it fewer files (%u arguments, %u args, %u files, "
-        "%u variables), or shorten the folders that programs of this run must not write (%u)",
-        TEXT_ARG (rung->id), most, rung->argv.n, rung->args.n, rung->files.n, plan->profile.env.n,
-        plan->cache.protected.n);
+    return err_set (err, ERR_USAGE,
+                    "the order for rung '%.*s' is larger than %zu bytes, the limit of one message: shorten its "
+                    "arguments or the profile's variables, or give it fewer files (%u arguments, %u args, %u files, %u "
+                    "variables), or shorten the folders that programs of this run must not write (%u)",
+                    TEXT_ARG (rung->id), most, rung->argv.n, rung->args.n, rung->files.n, plan->profile.env.n,
+                    plan->cache.protected.n);
 }
 
 int plan_size_check (const struct plan *plan, struct err *err)
@@ -67,9 +66,8 @@ int plan_size_check (const struct plan *plan, struct err *err)
             return -1;
     if (encoded (&plan_record, plan, most) <= most)
         return 0;
-    return err_set (
-        err, ERR_USAGE,
-        "what is planned for %u hosts and %u rungs takes more than the %zu bytes that a journal has for it: "
-        "shorten what hosts or rungs repeat",
-        plan->hosts.n, plan->rungs.n, most);
+    return err_set (err, ERR_USAGE,
+                    "the plan for %u hosts and %u rungs is larger than %zu bytes, the limit of a journal: shorten what "
+                    "hosts or rungs repeat",
+                    plan->hosts.n, plan->rungs.n, most);
 }

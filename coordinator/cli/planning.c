@@ -53,7 +53,7 @@ static int take_arguments (struct cli *cli, const struct cli_command *command, i
     }
     if (options->slice_path)
         return EXIT_HOLDS;
-    fprintf (cli->log.to, "sliceup %s: which slice? usage: sliceup %s\n", command->name, command->usage);
+    fprintf (cli->log.to, "sliceup %s: expected a slice file; usage: sliceup %s\n", command->name, command->usage);
     return EXIT_USAGE;
 }
 
@@ -83,7 +83,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
     if (count_errors (&report) == 0)
         return cli_fail (cli, &err);
-    log_say (&cli->log, "%u mistake%s in '%s' and what it names", count_errors (&report),
+    log_say (&cli->log, "%u mistake%s in '%s' and the files it names", count_errors (&report),
              count_errors (&report) == 1 ? "" : "s", options->slice_path);
     return EXIT_USAGE;
 }
@@ -223,7 +223,7 @@ static void print_coordinator (const struct plan *plan, FILE *to)
         fprintf (to, "; hosts reach it at %.*s\n", TEXT_ARG (start->address));
     else
         fputs (local                            ? "\n"
-               : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at the near end of their ssh connection\n"
+               : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at this machine's address of their ssh connection\n"
                                                 : "; hosts reach it by this machine's name\n",
                to);
 }
@@ -236,14 +236,16 @@ static void print_launch (const struct plan *plan, FILE *to)
     if (plan->launcher == LAUNCHER_LOCAL)
         fprintf (to, "processes of this machine\n");
     else if (plan->launcher == LAUNCHER_JOIN)
-        fprintf (to, "workers come by themselves, each with its ticket (sliceup ticket); below %.*s on the hosts\n",
-                 TEXT_ARG (start->directory));
-    else
         fprintf (
             to,
-            "at most %u host%s at once, %s each; below %.*s on the hosts; a worker %s the connection that started it\n",
-            start->at_once, start->at_once == 1 ? "" : "s", duration_print (start->deadline_ms, limit),
-            TEXT_ARG (start->directory), start->tied ? "ends with" : "outlives");
+            "a service manager starts each worker with its ticket (sliceup ticket); files below %.*s on the hosts\n",
+            TEXT_ARG (start->directory));
+    else
+        fprintf (to,
+                 "at most %u host%s at once, %s each; files below %.*s on the hosts; a worker %s the connection that "
+                 "started it\n",
+                 start->at_once, start->at_once == 1 ? "" : "s", duration_print (start->deadline_ms, limit),
+                 TEXT_ARG (start->directory), start->tied ? "ends with" : "outlives");
     if (plan->launcher == LAUNCHER_SSH)
         print_ways (plan, to);
     if (plan->launcher == LAUNCHER_SLURM)
@@ -312,17 +314,16 @@ static void print_cache (const struct plan *plan, FILE *to)
     if (cache_mode_writes (cache->mode))
         fprintf (to, ", lease %s", duration_print (plan->limits.lease_ms, term));
     fprintf (to, "\n  enforcement at least %s%s%s\n", names_of (&enforcement_names, cache->least),
-             cache->least == ENFORCEMENT_COOPERATIVE ? " (manners: nothing keeps a program from writing)" : "",
+             cache->least == ENFORCEMENT_COOPERATIVE ? " (file modes only: a program could still write)" : "",
              cache->overlay ? "; readers get an overlay" : "");
     for (uint32_t i = 0; i < cache->writable.n; i++)
         fprintf (to, "  programs may write %.*s\n", TEXT_ARG (cache->writable.items[i]));
     for (uint32_t i = 0; i < cache->protected.n; i++)
         fprintf (to, "%s%.*s%s",
-                 i ? ", " : "  programs may not write what sliceup uses: ", TEXT_ARG (cache->protected.items[i]),
+                 i ? ", " : "  programs may not write the files of sliceup: ", TEXT_ARG (cache->protected.items[i]),
                  i + 1 < cache->protected.n ? "" : "\n");
     for (uint32_t i = 0; i < cache->trust.n; i++)
-        fprintf (to, "  uid %u may own what lies there, and so choose what programs run\n",
-                 (unsigned) cache->trust.items[i]);
+        fprintf (to, "  uid %u may own the cache, and so choose what programs run\n", (unsigned) cache->trust.items[i]);
 }
 
 static void print_known_bad (const struct rung *rung, FILE *to)
@@ -383,7 +384,7 @@ void planning_print (const struct plan *plan, FILE *to)
     print_variables (&plan->profile.env, to);
     if (plan->pins.file.path.len)
         fprintf (to, "pins    %.*s (sha256 %.12s...)%s\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr,
-                 plan->pins.wheels.n ? ", from wheels carried over" : "");
+                 plan->pins.wheels.n ? ", from wheels copied to the hosts" : "");
     print_cache (plan, to);
     print_rungs (plan, to);
 }

@@ -31,7 +31,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
             request->merge_from = i + 1;
             if (i + 1 < argc && argv[i + 1][0] != '-')
                 return EXIT_HOLDS;
-            fprintf (cli->log.to, "sliceup receipt: --merge: which files? Other options stand before it\n");
+            fprintf (cli->log.to, "sliceup receipt: --merge: expected receipt files; give other options before it\n");
             return EXIT_USAGE;
         } else if (argv[i][0] == '-' || request->run)
             return cli_unknown (cli, &receipt_command, argv[i], known);
@@ -153,16 +153,23 @@ static int receipt_run (struct cli *cli, int argc, char **argv)
 const struct cli_command receipt_command = {
     .name = "receipt",
     .usage = "receipt [RUN] [--json] " HOST_CHOICE_USAGE " | receipt [--json] --merge FILE...",
-    .summary = "what the hosts proved: as text for a ticket, or as JSON",
-    .help = "Built from the run's journal, so it works for finished, running and interrupted runs. The JSON follows\n"
-            "docs/spec/receipt.schema.json; a finished run also leaves it as receipt.json in its folder.\n\n"
+    .summary = "show the results of a run: as text for a ticket, or as JSON",
+    .help = "The receipt is built from the run's journal, so it works for finished, running and interrupted runs. The "
+            "JSON\n"
+            "follows docs/spec/receipt.schema.json; a finished run also writes it as receipt.json in its folder.\n"
+            "\n"
             "  --json         the whole receipt as JSON\n" HOST_CHOICE_HELP
-            "  --merge FILE   merge receipt files (of one run or several) into one; order does not matter, nothing is\n"
-            "                 overwritten, contradictions are listed as conflicts\n\n"
-            "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-            "Examples:\n  sliceup receipt\n  sliceup receipt 3fa9 --json | jq .frontier\n  sliceup receipt --json "
-            "--merge a.json b.json\n\n"
-            "Exit status: that of the run; 3 while it has not ended; 2 usage or a file that is not a receipt;\n"
+            "  --merge FILE   merge receipt files (of one run or several) into one, in any order; nothing is\n"
+            "                 overwritten, and contradictions are listed as conflicts\n"
+            "\n"
+            "RUN is an id, the beginning of one, or 'last' (the default).\n"
+            "\n"
+            "Examples:\n"
+            "  sliceup receipt\n"
+            "  sliceup receipt 3fa9 --json | jq .frontier\n"
+            "  sliceup receipt --json --merge a.json b.json\n"
+            "\n"
+            "Exit status: that of the run; 3 if it has not ended; 2 usage or a file that is not a receipt;\n"
             "5 the journal is damaged.\n",
     .run = receipt_run,
 };

@@ -84,7 +84,7 @@ static bool is_next (const struct remote *remote, const struct fact *fact)
 static int hand_on (struct remote *remote, const struct fact *fact, struct err *err)
 {
     if (fact->kind == FACT_RUN_OPENED && !text_is (fact->of.run_opened.run, remote->key.run))
-        return err_set (err, ERR_REFUSED, "%s, port %u, tells of another run than %.8s, which this key is for",
+        return err_set (err, ERR_REFUSED, "%s, port %u, serves another run than %.8s, the run of this key",
                         remote->key.address, (unsigned) remote->key.port, remote->key.run);
     if (fact->kind == FACT_LOSS_TOLD)
         return run_facts_lost (remote->key.run, fact->of.loss_told.why, err);
@@ -99,7 +99,7 @@ static int take_recorded (struct remote *remote, struct text bytes, struct err *
     struct fact fact;
     arena_reset (&remote->arena);
     if (wire_get_fact (bytes, &fact, &remote->arena, err) < 0)
-        return err_prefix (err, "fact %" PRIu64 " of run %.8s, as its coordinator tells it; is it of another version?",
+        return err_prefix (err, "fact %" PRIu64 " of run %.8s, from its coordinator (does it have another version?)",
                            remote->index + 1, remote->key.run);
     return is_next (remote, &fact) ? hand_on (remote, &fact, err) : 0;
 }

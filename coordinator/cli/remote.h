@@ -1,4 +1,5 @@
-/* remote.h - a run's facts from another machine: asked of its coordinator with a monitor key, then heard as they come.
+/* remote.h - reads the facts of a run on another machine: it asks the coordinator with a monitor key, then receives
+ * new ones.
  *
  * The same promise as follow.h: every durable fact once, in order; a gap is asked for. A connection that is lost, or a
  * coordinator that is resumed, costs nothing but time. Knows no run folder. One thread. */

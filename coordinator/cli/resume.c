@@ -19,19 +19,27 @@ static int resume_run (struct cli *cli, int argc, char **argv)
 const struct cli_command resume_command = {
     .name = "resume",
     .usage = "resume [RUN]",
-    .summary = "take over a run whose coordinator is gone; nothing that was done is done again",
+    .summary = "take over a run whose coordinator is gone; finished work is not repeated",
     .help =
-        "Replays the run's journal, binds the same ports with the same keys and waits for the workers, which go on\n"
-        "trying to connect. What was recorded as done stays done; what was running is taken over as it runs; results\n"
-        "that came meanwhile were kept by the workers. While another coordinator lives, it refuses.\n\n"
-        "A run whose coordinator ended before its first fact was recorded was never begun: no host was asked for\n"
-        "anything. This says so and removes its folder.\n\n"
-        "A journal that lacks what was acknowledged is refused: its mark says up to where that was, and each worker\n"
-        "that comes back says what it was told of. Then keep the folder, put a whole copy of it back if there is\n"
-        "one, else begin anew with sliceup run, which takes over a cache lease that this run held.\n\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-        "Example:\n  sliceup resume 3fa9\n\n"
-        "Exit status: as for run; 2 also when there is no such run, or it was never begun; 3 also when another\n"
-        "coordinator holds the run; 5 the journal is damaged.\n",
+        "Replays the run's journal, binds the same ports with the same keys and waits for the workers, which keep\n"
+        "trying to connect. Finished attempts are not repeated. Running attempts continue. Workers have kept the\n"
+        "results of attempts that ended meanwhile. It refuses while another coordinator holds the run.\n"
+        "\n"
+        "A run whose coordinator ended before its first fact was recorded was never begun, and nothing was started\n"
+        "on any host. This command reports that and removes the folder of the run.\n"
+        "\n"
+        "A journal that lacks acknowledged facts is refused: its mark names the last acknowledged fact, and each "
+        "worker\n"
+        "that reconnects reports the last fact it received. Then keep the folder, and restore a complete copy of it if "
+        "you\n"
+        "have one; else start a new run with sliceup run, which takes over a cache lease that this run held.\n"
+        "\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n"
+        "\n"
+        "Example:\n"
+        "  sliceup resume 3fa9\n"
+        "\n"
+        "Exit status: that of sliceup run; also 2 no such run, or it was never begun; 3 another coordinator holds the\n"
+        "run; 5 the journal is damaged.\n",
     .run = resume_run,
 };

@@ -38,7 +38,9 @@ static int run_run (struct cli *cli, int argc, char **argv)
         status = cli_fail (cli, &err);
     else if (status == EXIT_HOLDS) {
         if (signature_file_write (&plan, &arena, &err) < 0)
-            log_say (&cli->log, "failures are recognised by the ends of their output alone: %s", err.text);
+            log_say (&cli->log,
+                     "no configured signatures: failures are recognised only by the ends of their output: %s",
+                     err.text);
         snprintf (heading, sizeof heading,
                   "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,
                   TEXT_ARG (plan.slice), plan.hosts.n, plan.hosts.n == 1 ? "" : "s", plan.rungs.n,
@@ -53,25 +55,33 @@ const struct cli_command run_command = {
     .name = "run",
     .usage = "run SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--hosts EXPR]\n"
              "            [--exclude EXPR] [--wheels DIR] [--again]",
-    .summary = "climb the ladder on every host of the slice, and leave a receipt",
+    .summary = "run the ladder on every host of the slice, and write a receipt",
     .help =
-        "Checks the configuration, starts a worker per host, climbs rung by rung on all hosts in lockstep, and stops\n"
-        "at the first rung that some host does not pass. In a terminal a live grid shows where every host stands;\n"
-        "elsewhere, or with --plain, one line an event. Every fact is journaled: if this process dies, the workers go\n"
-        "on, and sliceup resume takes them over.\n\n"
-        "Ctrl-C once asks the running rung to end, twice kills it, three times leaves without waiting. A terminal that "
-        "is\n"
-        "closed, or output that nobody reads, does not end the climb; when it is over and only words are left to be\n"
-        "read, any Ctrl-C ends the waiting for it.\n\n"
-        "  --profile, --ladder, --pins   take another one than the slice file names\n"
-        "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these (v6e[0-3,7]; @name: a group of the "
+        "Checks the configuration, starts a worker on each host, runs the rungs in order on all hosts in lockstep, "
+        "and\n"
+        "stops at the first rung that a host does not pass. In a terminal a live grid shows the state of every host;\n"
+        "elsewhere, or with --plain, each event is one line. Every fact is journaled: if this process dies, the "
+        "workers\n"
+        "continue, and sliceup resume takes them over.\n"
+        "\n"
+        "The first Ctrl-C asks the running rung to end, the second kills it, the third leaves without waiting. A "
+        "closed\n"
+        "terminal, or output that is not read, does not end the run. After the end of the run, Ctrl-C stops waiting "
+        "for\n"
+        "unread output.\n"
+        "\n"
+        "  --profile, --ladder, --pins   use this one, not the one that the slice file names\n"
+        "  --hosts EXPR, --exclude EXPR  only these hosts of it; all but these (v6e[0-3,7]; @name: a group of the "
         "file)\n"
-        "  --wheels DIR                  a wheel for every pin is in this folder: no index is asked\n"
-        "  --again                       try launches all the same that are known bad (sliceup calibration)\n\n"
-        "Examples:\n  sliceup run configs/slices/local-jax.yaml\n  sliceup run slice.yaml --profile cpu-jax-debug "
-        "--plain\n\n"
-        "Exit status: 0 the top was reached, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
-        "join, a precondition is missing, others could change the cache, the journal could not be written),\n"
-        "130 cancelled.\n",
+        "  --wheels DIR                  a folder with a wheel for every pin: no package index is used\n"
+        "  --again                       also run launches that are known bad (sliceup calibration)\n"
+        "\n"
+        "Examples:\n"
+        "  sliceup run configs/slices/local-jax.yaml\n"
+        "  sliceup run slice.yaml --profile cpu-jax-debug --plain\n"
+        "\n"
+        "Exit status: 0 every rung passed, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
+        "join, a precondition is missing, other users could change the cache, the journal could not be written),\n"
+        "4 the cache was modified after it was sealed, 130 cancelled.\n",
     .run = run_run,
 };

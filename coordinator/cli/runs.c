@@ -229,15 +229,22 @@ static int runs_run (struct cli *cli, int argc, char **argv)
 const struct cli_command runs_command = {
     .name = "runs",
     .usage = "runs [--json]",
-    .summary = "every run under this home, the newest first",
+    .summary = "list every run under this home, the newest first",
     .help =
-        "For each run: its id (any command takes the first digits of it), the slice, how it ended or that it still\n"
-        "runs, the highest rung that every host passed, how long it took and how long ago it began. Interrupted: no\n"
-        "coordinator holds it, sliceup resume takes it over. Never-begun: its coordinator ended before it asked any\n"
-        "host for anything, sliceup resume removes it. A run whose journal is damaged is listed as such.\n\n"
+        "For each run: its id (every command accepts its first digits), the slice, its state or outcome, the highest "
+        "rung\n"
+        "that every host passed, its duration and its age. Interrupted: no coordinator holds the run; sliceup resume\n"
+        "takes it over. Never-begun: the coordinator ended before anything was started on a host; sliceup resume "
+        "removes\n"
+        "the run. A run with a damaged journal is listed as damaged.\n"
+        "\n"
         "  --json   a list of objects: run, state, slice, rung_reached, exit_status, created_wall_ms, duration_ms, "
-        "problem\n\n"
-        "Examples:\n  sliceup runs\n  sliceup runs --json | jq -r '.[] | select(.state == \"interrupted\") | .run'\n\n"
-        "Exit status: 0 they are listed, 2 usage, 3 the folder of runs cannot be read.\n",
+        "problem\n"
+        "\n"
+        "Examples:\n"
+        "  sliceup runs\n"
+        "  sliceup runs --json | jq -r '.[] | select(.state == \"interrupted\") | .run'\n"
+        "\n"
+        "Exit status: 0 listed, 2 usage, 3 the folder of runs cannot be read.\n",
     .run = runs_run,
 };

@@ -33,7 +33,7 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
     struct err quiet = { 0 };
     uint64_t until_ms = clock_boot_ms () + RECEIVE_MS;
     if (follow_listen (follow, &quiet) < 0) {
-        log_detail (&cli->log, "phases are not known: %s", quiet.text);
+        log_detail (&cli->log, "the phases of the hosts are not known: %s", quiet.text);
         return 0;
     }
     while (!query->board->ended && query->received_n < query->board->joined_n && clock_boot_ms () < until_ms) {
@@ -67,8 +67,8 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
             return -1;
         if (clock_boot_ms () >= until_ms)
             return err_set (err, ERR_STATE,
-                            "%s, port %u, did not answer within %d s: the run has ended, its "
-                            "coordinator is gone, or something is in between",
+                            "%s, port %u, did not answer within %d s: the run has ended, its coordinator is gone, or "
+                            "the network blocks it",
                             key->address, (unsigned) key->port, ANSWER_MS / 1000);
         follow_wait (follow, RECEIVE_STEP_MS);
     }
@@ -127,7 +127,7 @@ static int status_run (struct cli *cli, int argc, char **argv)
     struct monitor_key key;
     struct err err = { 0 };
     if (file && run)
-        err_set (&err, ERR_USAGE, "status: either RUN or --key FILE, which names its run");
+        err_set (&err, ERR_USAGE, "status: give either RUN or --key FILE, which contains its run");
     else if (file)
         monitor_key_load (&key, file, &err);
     else
@@ -147,16 +147,23 @@ static int status_run (struct cli *cli, int argc, char **argv)
 const struct cli_command status_command = {
     .name = "status",
     .usage = "status [RUN | --key FILE] [--json]",
-    .summary = "one look at a run: where every host and rung stands, and what is waited for",
+    .summary = "show the state of every host and rung of a run, and what it waits for",
     .help =
-        "Works for running, finished and interrupted runs. Of a running one it also listens for a second, to tell in\n"
-        "which phase every host is.\n\n"
-        "  --json       for scripts: schema sliceup.status/2; members may be added, none changes its meaning\n"
-        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-        "Examples:\n  sliceup status\n  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
-        "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n\n"
-        "Exit status: that of the run when it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume\n"
+        "Works for running, finished and interrupted runs. With a running one it also listens for a second, to learn "
+        "the\n"
+        "phase of every host.\n"
+        "\n"
+        "  --json       for scripts: schema sliceup.status/2; members may be added, but do not change their meaning\n"
+        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n"
+        "\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n"
+        "\n"
+        "Examples:\n"
+        "  sliceup status\n"
+        "  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
+        "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n"
+        "\n"
+        "Exit status: that of the run if it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume\n"
         "takes it over); 2 no such run, or it was never begun; 5 its journal is damaged.\n",
     .run = status_run,
 };

@@ -26,7 +26,8 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct option
     }
     if (options->slice && options->out && options->out[0])
         return EXIT_HOLDS;
-    fprintf (cli->log.to, "sliceup ticket: which slice, and where to? usage: sliceup %s\n", ticket_command.usage);
+    fprintf (cli->log.to, "sliceup ticket: expected a slice file and --out DIR; usage: sliceup %s\n",
+             ticket_command.usage);
     return EXIT_USAGE;
 }
 
@@ -45,7 +46,7 @@ static int read_hosts (const struct plan *plan, const var_list *groups, const ch
         return err_prefix (err, "%s", option);
     for (uint32_t i = 0; i < hosts->n; i++)
         if (plan_rank (plan, hosts->items[i]) < 0)
-            return err_set (err, ERR_USAGE, "%s: %.*s is no host of slice %.*s", option, TEXT_ARG (hosts->items[i]),
+            return err_set (err, ERR_USAGE, "%s: %.*s is not a host of slice %.*s", option, TEXT_ARG (hosts->items[i]),
                             TEXT_ARG (plan->slice));
     return 0;
 }
@@ -74,9 +75,10 @@ static void say_made (const struct options *options, const struct plan *plan, co
 {
     struct text folded = hostset_folded (hosts->items, hosts->n, UINT32_MAX, arena);
     printf ("%u ticket%s for %.*s of slice %.*s in %s\n"
-            "Carry each to its host, readable there by its user only, then start there:\n"
+            "Copy each to its host, readable only by the user of the worker. Then start there:\n"
             "  sliceup-worker join --ticket FILE --stay\n"
-            "and here:\n  sliceup run %s\n",
+            "and here:\n"
+            "  sliceup run %s\n",
             hosts->n, hosts->n == 1 ? "" : "s", TEXT_ARG (folded), TEXT_ARG (plan->slice), options->out,
             options->slice);
 }
@@ -115,19 +117,28 @@ static int ticket_run (struct cli *cli, int argc, char **argv)
 const struct cli_command ticket_command = {
     .name = "ticket",
     .usage = "ticket SLICE.yaml --out DIR " HOST_CHOICE_USAGE " [--renew]",
-    .summary = "make the files with which workers come by themselves (launcher: join)",
+    .summary = "make the files with which workers join a run (launcher: join)",
     .help =
-        "Writes DIR/<host>.ticket for every host of the slice: where the coordinator is, its public key, and a key\n"
-        "pair of the host's own. Whoever has a ticket is that host for every run of the slice, so it is a secret:\n"
-        "mode 0600, carried over a channel that you trust. The slice's own pair is made once and stays under\n"
-        "SLICEUP_HOME/slices/<slice>.\n\n"
-        "  --out DIR      where to; made with mode 0700 when it is missing\n" HOST_CHOICE_HELP
-        "  --renew        new keys in place of those that there are, for all hosts the slice's own as well; tickets\n"
-        "                 of before stop working with the next run\n\n"
-        "A changed coordinator address or port in the slice file needs new tickets too.\n\n"
-        "Examples:\n  sliceup ticket slice.yaml --out tickets\n"
-        "  sliceup ticket slice.yaml --out tickets --hosts v6e-3 --renew\n\n"
-        "Exit status: 0 they are there; 2 usage or configuration; 3 a host has a ticket already, or they could not\n"
-        "be written.\n",
+        "Writes DIR/<host>.ticket for every host of the slice: the address of the coordinator, its public key, and a "
+        "key\n"
+        "pair for the host. A ticket is a secret: a worker with it acts as that host in every run of the slice. Keep "
+        "its\n"
+        "mode at 0600, and copy it over a channel that you trust. The slice's own key pair is made once and kept "
+        "under\n"
+        "SLICEUP_HOME/slices/<slice>.\n"
+        "\n"
+        "  --out DIR      folder of the tickets; made with mode 0700 if it is missing\n" HOST_CHOICE_HELP
+        "  --renew        replace existing keys; for all hosts, also the slice's own. Old tickets stop working with "
+        "the\n"
+        "                 next run\n"
+        "\n"
+        "After a change of the coordinator's address or port in the slice file, make new tickets too.\n"
+        "\n"
+        "Examples:\n"
+        "  sliceup ticket slice.yaml --out tickets\n"
+        "  sliceup ticket slice.yaml --out tickets --hosts v6e-3 --renew\n"
+        "\n"
+        "Exit status: 0 written; 2 usage or configuration; 3 a host already has a ticket, or the tickets could not be\n"
+        "written.\n",
     .run = ticket_run,
 };

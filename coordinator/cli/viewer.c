@@ -88,7 +88,7 @@ struct viewer *viewer_open (const struct live_options *look, struct err *err)
     errno = pthread_create (&viewer->thread, NULL, viewer_run, viewer);
     if (errno == 0)
         return viewer;
-    err_errno (err, ERR_IO, "no thread for the live view");
+    err_errno (err, ERR_IO, "cannot start a thread for the live view");
     mem_free (viewer);
     return NULL;
 }

@@ -55,7 +55,7 @@ static void listen_in (struct watcher *watcher)
 {
     struct err err = { 0 };
     if (follow_listen (watcher->follow, &err) < 0)
-        log_detail (&watcher->cli->log, "no live events yet: %s", err.text);
+        log_detail (&watcher->cli->log, "cannot receive live events yet: %s", err.text);
 }
 
 static void tell_holder (struct watcher *watcher, bool held)
@@ -66,7 +66,7 @@ static void tell_holder (struct watcher *watcher, bool held)
             snprintf (remark, sizeof (remark), "the coordinator does not answer; waiting for it");
         else
             snprintf (remark, sizeof (remark),
-                      "no coordinator holds this run (workers go on); take it over with: sliceup resume %.8s",
+                      "no coordinator holds this run (its workers continue); take it over with: sliceup resume %.8s",
                       watcher->run);
         live_say (watcher->live, remark);
         watcher->said_gone = true;
@@ -87,7 +87,7 @@ static bool silent_for_good (struct watcher *watcher, bool held)
         return false;
     err_set (&watcher->err, ERR_STATE,
              "%s, port %u, was silent for %d s: the coordinator of run %.8s is gone, or cannot be reached from here; "
-             "whether the run has ended is not known. On its machine: sliceup status %.8s",
+             "it is unknown whether the run has ended. On its machine: sliceup status %.8s",
              watcher->key->address, (unsigned) watcher->key->port, SILENT_MS / 1000, watcher->run, watcher->run);
     leave (watcher, EXIT_COULD_NOT);
     return true;
@@ -231,7 +231,7 @@ static int watch_run (struct cli *cli, int argc, char **argv)
         run = argv[i];
     }
     if (file && run)
-        err_set (&err, ERR_USAGE, "watch: either RUN or --key FILE, which names its run");
+        err_set (&err, ERR_USAGE, "watch: give either RUN or --key FILE, which contains its run");
     else if (file)
         monitor_key_load (&key, file, &err);
     else
@@ -247,14 +247,22 @@ const struct cli_command watch_command = {
     .summary = "follow a run from another terminal, as it happens",
     .help =
         "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
-        "begins with everything that happened before, so nothing is missed by coming late, and a finished run is\n"
-        "shown as it ended. It only reads: Ctrl-C leaves the run alone, and any number may watch.\n\n"
-        "When the coordinator dies, watch says so once and waits: after sliceup resume it goes on. With --key, where\n"
-        "only its silence tells, it waits for a minute.\n\n"
-        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n\n"
-        "Examples:\n  sliceup watch\n  sliceup watch 3fa9 --plain | tee run.log\n\n"
-        "Exit status: that of the run when it has ended; 130 left with Ctrl-C; 2 no such run, or it was never begun;\n"
-        "3 with --key nobody answered for a minute; 5 its journal is damaged.\n",
+        "begins with all earlier events, and shows the result of a finished run. It only reads: Ctrl-C does not affect "
+        "the\n"
+        "run, and any number of processes may watch.\n"
+        "\n"
+        "When the coordinator dies, watch reports it once and waits: after sliceup resume it continues. With --key it\n"
+        "cannot see that, and waits for a minute without messages.\n"
+        "\n"
+        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n"
+        "\n"
+        "RUN is an id, the beginning of one, or 'last' (the default).\n"
+        "\n"
+        "Examples:\n"
+        "  sliceup watch\n"
+        "  sliceup watch 3fa9 --plain | tee run.log\n"
+        "\n"
+        "Exit status: that of the run if it has ended; 130 left with Ctrl-C; 2 no such run, or it was never begun;\n"
+        "3 with --key: no answer for a minute; 5 the journal is damaged.\n",
     .run = watch_run,
 };

@@ -61,7 +61,8 @@ static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_prot
         return BOOTSTRAP_PROTOCOL_HOST;
     }
     machine = text_clip (machine, 32);
-    err_set (err, ERR_REFUSED, "the host is a machine of type %.*s, this build's worker runs on %s: use a build for it",
+    err_set (err, ERR_REFUSED,
+             "the host is a machine of type %.*s, but the worker of this build runs on %s: use a build for that type",
              TEXT_ARG (machine), bootstrap_protocol->terms->machine);
     return refuse (bootstrap_protocol, STEP_ARCHITECTURE);
 }
@@ -78,7 +79,7 @@ static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_p
     if (words.len)
         err_set (err, ERR_REFUSED, "%.*s", TEXT_ARG (words));
     else
-        err_set (err, ERR_REFUSED, "the bootstrap gave up and did not say why");
+        err_set (err, ERR_REFUSED, "the bootstrap failed without a reason");
     return refuse (bootstrap_protocol, step);
 }
 
@@ -117,7 +118,7 @@ static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_prot
     if (bootstrap_protocol->state == AWAITS_READY && text_is (word, "ready"))
         return take_ready (bootstrap_protocol, to_send);
     word = text_clip (word, 32);
-    err_set (err, ERR_PARSE, "the bootstrap said \"%.*s\" out of turn", TEXT_ARG (word));
+    err_set (err, ERR_PARSE, "the bootstrap sent \"%.*s\" at the wrong time", TEXT_ARG (word));
     return refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
 
@@ -133,8 +134,7 @@ static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_pro
     if (bootstrap_protocol->noise_bytes <= BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES)
         return BOOTSTRAP_PROTOCOL_NOTHING;
     err_set (err, ERR_LIMIT,
-             "the host said more than %d KiB that is not the bootstrap's: what prints so much at login, a "
-             "banner or a profile?",
+             "the host sent more than %d KiB before the bootstrap: does a banner or a profile print much at login?",
              BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES / 1024);
     return refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
@@ -198,20 +198,20 @@ void bootstrap_protocol_sent (struct bootstrap_protocol *bootstrap_protocol)
 void bootstrap_protocol_ended (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err)
 {
     static const char *const before[] = {
-        [AWAITS_HOST] = "before the bootstrap spoke: may this user run commands there, and is there a /bin/sh?",
-        [AWAITS_BUNDLE] = "before the bootstrap had looked for the bundle",
+        [AWAITS_HOST] = "before the bootstrap answered: may this user run commands there, and does /bin/sh exist?",
+        [AWAITS_BUNDLE] = "before the bootstrap looked for the bundle",
         [UPLOADS] = "during the upload",
-        [SENT] = "before the bundle was in its place",
-        [AWAITS_READY] = "while it tried the worker",
-        [AWAITS_ANSWER] = "before the worker had answered; its log may say more",
-        [ANSWERED] = "before the worker was admitted; its log may say more",
-        [OVER] = "after it was refused",
+        [SENT] = "before the bundle was installed",
+        [AWAITS_READY] = "while the bootstrap tried the worker",
+        [AWAITS_ANSWER] = "before the worker answered; its log may have the reason",
+        [ANSWERED] = "before the worker was admitted; its log may have the reason",
+        [OVER] = "after the start was refused",
     };
     struct buf said;
     buf_init (&said, 8 * BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
     buf_escaped (&said, text_of (bootstrap_protocol->remark), BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
     err_set (err, ERR_REFUSED, "the remote shell ended (%s) %s%s%s%s", how, before[bootstrap_protocol->state],
-             said.len ? "; it said: \"" : "", said.len ? buf_c (&said) : "", said.len ? "\"" : "");
+             said.len ? "; its output: \"" : "", said.len ? buf_c (&said) : "", said.len ? "\"" : "");
     buf_release (&said);
     (void) refuse (bootstrap_protocol, bootstrap_protocol->step);
 }

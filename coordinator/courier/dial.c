@@ -69,10 +69,10 @@ static int connect_any (const struct addrinfo *list, uint16_t port, uint64_t unt
     }
     errno = why;
     if (fd < 0)
-        return err_errno (err, ERR_IO,
-                          "no connection to port %u (is the host up, does sshd listen there, does a firewall let "
-                          "this machine through?)",
-                          port);
+        return err_errno (
+            err, ERR_IO,
+            "cannot connect to port %u (is the host up, does sshd listen there, does a firewall allow this machine?)",
+            port);
     return fd;
 }
 
@@ -85,11 +85,11 @@ int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter
     reporter_step (reporter, STEP_RESOLVE, "the name service");
     int rc = getaddrinfo (address, service, &hints, &list);
     if (rc != 0)
-        return err_set (err, ERR_IO,
-                        "its ssh address is not known to this machine's name service (%s): correct it in the "
-                        "slice file, or give the IP address",
-                        rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
-    reporter_step (reporter, STEP_CONNECT, "the host to take the connection");
+        return err_set (
+            err, ERR_IO,
+            "this machine cannot resolve its ssh address (%s): correct it in the slice file, or give the IP address",
+            rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
+    reporter_step (reporter, STEP_CONNECT, "the host to accept the connection");
     int fd = connect_any (list, port, until_ms, err);
     freeaddrinfo (list);
     return fd;
@@ -100,8 +100,8 @@ int dial_near_end (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err)
     struct sockaddr_storage near;
     socklen_t len = sizeof near;
     if (getsockname (fd, (struct sockaddr *) &near, &len) != 0)
-        return err_errno (err, ERR_IO, "this machine's address cannot be found out");
+        return err_errno (err, ERR_IO, "cannot find the address of this machine");
     if (getnameinfo ((struct sockaddr *) &near, len, out, DIAL_ADDRESS_BYTES, NULL, 0, NI_NUMERICHOST) != 0)
-        return err_set (err, ERR_IO, "this machine's address cannot be found out: set coordinator.address");
+        return err_set (err, ERR_IO, "cannot find the address of this machine: set coordinator.address");
     return 0;
 }

@@ -127,10 +127,10 @@ int host_key_file_check (const char *known_hosts, struct err *err)
         return err_errno (err, ERR_IO, "the file of known host keys %s cannot be read (ssh.known_hosts)", known_hosts);
     bool null = S_ISCHR (st.st_mode) && st.st_rdev == makedev (1, 3); /* the usual way to say "none": devices.txt */
     if (!S_ISREG (st.st_mode) && !null)
-        return err_set (err, ERR_REFUSED, "%s is no regular file: expected the known host keys (ssh.known_hosts)",
+        return err_set (err, ERR_REFUSED, "%s is not a regular file, expected the known host keys (ssh.known_hosts)",
                         known_hosts);
     if (st.st_size > KNOWN_HOSTS_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "%s is larger than %d MiB: expected the known host keys (ssh.known_hosts)",
+        return err_set (err, ERR_LIMIT, "%s is larger than %d MiB, expected the known host keys (ssh.known_hosts)",
                         known_hosts, KNOWN_HOSTS_MAX_BYTES >> 20);
     return 0;
 }
@@ -158,29 +158,30 @@ static int judge (struct record *record, enum ssh_known_hosts_e verdict, const c
     const char *type = type_of (record->key);
     fingerprint (record->key, seen);
     if (record->is_revoked)
-        return err_set (err, ERR_REFUSED, "the host showed the %s key %s, which %s revokes", type, seen, known_hosts);
+        return err_set (err, ERR_REFUSED, "the host presented the %s key %s, which %s revokes", type, seen,
+                        known_hosts);
     if (record->is_known && verdict == SSH_KNOWN_HOSTS_OK)
         return 0;
     if (record->is_known)
-        return err_set (err, ERR_REFUSED, "%s cannot be relied on: line %u, which names this host, cannot be read",
+        return err_set (err, ERR_REFUSED, "%s is not usable: line %u, which names this host, cannot be parsed",
                         known_hosts, record->broken_line);
     if (*record->same_type)
         return err_set (err, ERR_REFUSED,
-                        "the host key has changed: %s %s was shown, %s holds %s. Another machine may be "
-                        "answering; if the host was set up anew, verify the key there and replace the line",
+                        "the host key has changed: the host presented %s %s, but %s holds %s. Another machine may be "
+                        "answering; if the host was reinstalled, verify its key and replace the line",
                         type, seen, known_hosts, record->same_type);
     if (record->types.len)
-        return err_set (err, ERR_REFUSED,
-                        "the host showed a key of another type, %s %s, and %s holds %s. Verify the key on "
-                        "the host and add it",
-                        type, seen, known_hosts, buf_c (&record->types));
+        return err_set (
+            err, ERR_REFUSED,
+            "the host presented a key of another type, %s %s, but %s holds %s. Verify the key on the host and add it",
+            type, seen, known_hosts, buf_c (&record->types));
     if (record->broken_line)
         return err_set (err, ERR_REFUSED,
-                        "the host showed the %s key %s; line %u of %s names this host and cannot be read", type, seen,
-                        record->broken_line, known_hosts);
+                        "the host presented the %s key %s; line %u of %s names this host but cannot be parsed", type,
+                        seen, record->broken_line, known_hosts);
     return err_set (err, ERR_REFUSED,
-                    "the host showed the %s key %s and is not in %s. Verify the key on the host "
-                    "(ssh-keygen -lf its public key) and add it (ssh-keyscan)",
+                    "the host presented the %s key %s, but is not in %s. Verify the key on the host (ssh-keygen -lf "
+                    "its public key) and add it (ssh-keyscan)",
                     type, seen, known_hosts);
 }
 
@@ -191,7 +192,7 @@ int host_key_check (ssh_session session, const char *known_hosts, const char *ad
     buf_init (&record.types, FOUND_BYTES);
     name_of (record.name, address, port);
     if (ssh_get_server_publickey (session, &record.key) != SSH_OK)
-        err_set (err, ERR_REFUSED, "the host showed no key");
+        err_set (err, ERR_REFUSED, "the host presented no key");
     else if (read_file (&record, known_hosts, err) == 0)
         rc = judge (&record, ssh_session_is_known_server (session), known_hosts, err);
     ssh_key_free (record.key);

@@ -1,4 +1,4 @@
-/* host_key.h - is the host the one we know? Asked after the key exchange and before anything else is said.
+/* host_key.h - checks the host key, after the key exchange and before anything else is sent.
  *
  * libssh's own verdict has to be OK, and our reading of the same file as well: libssh 0.10 passes over "@revoked" lines
  * and over negated patterns. Nothing is ever added to the file. */

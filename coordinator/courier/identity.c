@@ -30,7 +30,7 @@ static bool judge (struct attempt *attempt, int rc, const char *key)
     if (rc == SSH_AUTH_SUCCESS)
         return true;
     if (rc == SSH_AUTH_PARTIAL)
-        note (attempt, key, "(accepted, but the server wants a second proof)");
+        note (attempt, key, "(accepted, but the server requires a second method)");
     else if (rc == SSH_AUTH_DENIED)
         note (attempt, key, "(not accepted)");
     else
@@ -62,7 +62,7 @@ static const char *read_key (const char *path, char *out, size_t out_bytes)
     if (fstat (fd, &at) != 0 || !S_ISREG (at.st_mode))
         why = "(not a regular file)";
     else if (at.st_uid == geteuid () && (at.st_mode & 077))
-        why = "(others may read it: chmod 600)"; /* as OpenSSH: its rule holds for one's own files */
+        why = "(other users may read it: chmod 600)"; /* as OpenSSH: its rule holds for one's own files */
     else if ((n = read (fd, out, out_bytes - 1)) < 0 || (size_t) n == out_bytes - 1)
         why = "(not a key file)";
     out[n > 0 ? n : 0] = '\0';
@@ -85,7 +85,7 @@ static ssh_key load_key (struct attempt *attempt, const char *path)
     const char *why = read_key (path, text, KEY_FILE_MAX_BYTES);
     if (!why && ssh_pki_import_privkey_base64 (text, NULL, no_passphrase, &asked, &key) != SSH_OK)
         why = asked ? "(has a passphrase: load it into an agent with ssh-add)"
-                    : "(not a private key that libssh reads)";
+                    : "(not a private key that libssh supports)";
     if (why)
         note (attempt, path, why);
     explicit_bzero (text, KEY_FILE_MAX_BYTES);
@@ -133,7 +133,7 @@ static int explain (struct attempt *attempt, const char *user, struct err *err)
     methods_of (attempt->session, &methods);
     struct text tried = buf_as_text (&attempt->tried);
     err_set (err, ERR_REFUSED,
-             "no key was accepted for %s%s. Tried: %.*s%s. The server takes: %s. Put the public key into this "
+             "the server accepted no key for %s%s. Tried: %.*s%s. The server accepts: %s. Put the public key into this "
              "user's authorized_keys there, or correct ssh.user, ssh.identities or the agent",
              *user ? "user " : "this user", user, TEXT_ARG (tried), attempt->tried.overflow ? " and more" : "",
              buf_c (&methods));

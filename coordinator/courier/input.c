@@ -50,9 +50,9 @@ int input_await (struct input *input, uint64_t until_ms, const char *what, struc
         uint64_t now_ms = clock_boot_ms ();
         struct pollfd entry = { .fd = input->fd, .events = POLLIN };
         if (now_ms >= until_ms)
-            return err_set (err, ERR_STATE, "%s did not come in time on standard input", what);
+            return err_set (err, ERR_STATE, "%s did not arrive in time on standard input", what);
         if (poll (&entry, 1, (int) (until_ms - now_ms)) < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "waiting for %s", what);
+            return err_errno (err, ERR_IO, "cannot wait for %s", what);
         if (entry.revents && input_read (input, err) < 0)
             return -1;
         if (input->ended && !memchr (input->bytes + input->taken_bytes, '\n', input->len - input->taken_bytes))

@@ -1,4 +1,4 @@
-/* input.h - what the coordinator says to its courier: short lines on one descriptor.
+/* input.h - reads what the coordinator sends to its courier: short lines on one descriptor.
  *
  * It knows nothing of what they mean. One thread; the descriptor is borrowed. */
 #ifndef SLICEUP_COORDINATOR_COURIER_INPUT_H

@@ -1,5 +1,4 @@
-/* jump.h - a connection that a jump host makes for us: a session of its own on a thread of its own, carried by a
- * socket.
+/* jump.h - opens a connection through a jump host: a separate session on its own thread, available as a socket.
  *
  * The jump host is checked like any other before it hears anything. No session is ever used by two threads: the thread
  * takes the one to the jump host over. jump_close ends the connection, and waits for the thread within a bound. */

@@ -84,7 +84,7 @@ static int set_options (ssh_session session, const struct login *login, int fd, 
         ssh_options_set (session, SSH_OPTIONS_TIMEOUT, &timeout_s) == SSH_OK &&
         ssh_options_set (session, SSH_OPTIONS_FD, &fd) == SSH_OK)
         return 0;
-    return err_set (err, ERR_STATE, "libssh does not take this host's address, user or settings: %s",
+    return err_set (err, ERR_STATE, "libssh rejects the address, user or settings of this host: %s",
                     ssh_get_error (session));
 }
 
@@ -98,8 +98,8 @@ static int greet (const struct login *login, ssh_session session, struct err *er
         return 0;
     if (!ssh_get_serverbanner (session)) {
         err_set (err, ERR_IO,
-                 "what listens there closed the connection, or sent something else than an ssh server's greeting "
-                 "(%s): is sshd overloaded (MaxStartups), and is the port right?",
+                 "the server closed the connection, or did not send the greeting of an ssh server (%s): is sshd "
+                 "overloaded (MaxStartups), and is the port right?",
                  ssh_get_error (session));
         return -2;
     }
@@ -111,7 +111,7 @@ static int enter (const struct login *login, ssh_session session, struct err *er
     reporter_step (login->reporter, STEP_HOST_KEY, "the check of the host key");
     if (host_key_check (session, login->ssh->known_hosts, login->address, login->port, err) < 0)
         return -1;
-    reporter_step (login->reporter, STEP_AUTHENTICATION, "the ssh server, or an agent, to decide about our keys");
+    reporter_step (login->reporter, STEP_AUTHENTICATION, "the ssh server, or an agent, to check the keys");
     return identity_prove (session, login->user, login->ssh, err);
 }
 
@@ -130,7 +130,7 @@ static ssh_session attempt (const struct login *login, int fd, bool *again, stru
     *again = false;
     if (!session || set_options (session, login, fd, err) != 0) {
         if (!session)
-            err_set (err, ERR_LIMIT, "no memory for an ssh session");
+            err_set (err, ERR_LIMIT, "not enough memory for an ssh session");
         ssh_free (session);
         (void) close (fd);
         return NULL;

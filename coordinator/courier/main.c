@@ -19,11 +19,11 @@ enum { REQUEST_WAIT_MS = 10 * 1000, HOST_NAME_BYTES = 256 };
 static const char help[] =
     "usage: sliceup-courier carry\n"
     "\n"
-    "Takes one worker to its host, over ssh or Slurm. sliceup starts one for each host; people rarely do.\n"
-    "It reads an order and a launch line from standard input and tells what it does on standard output:\n"
-    "docs/spec/launch.md.\n"
+    "Starts one worker on its host, over ssh or Slurm. sliceup starts one courier for each host; it is rarely\n"
+    "run by hand. It reads an order and a launch line from standard input and reports its steps on standard\n"
+    "output: docs/spec/launch.md.\n"
     "\n"
-    "Exit status: 0 the worker is there; 1 it is not, the last line says why; 2 usage, or no order.\n";
+    "Exit status: 0 the worker was started; 1 it was not, and the last line has the reason; 2 usage, or no order.\n";
 
 static struct transport *open_ssh (const struct request *request, struct reporter *reporter, uint64_t until_ms,
                                    char near_end[DIAL_ADDRESS_BYTES], struct err *err)
@@ -46,7 +46,7 @@ static struct transport *open_srun (const struct request *request, struct report
         err_errno (err, ERR_IO, "this machine's name is too long: set coordinator.address");
         return NULL;
     }
-    fputs ("sliceup-courier: by Slurm, a worker ends when its job step does: this courier stays with it\n", stderr);
+    fputs ("sliceup-courier: a worker of Slurm ends with its job step: this courier runs until then\n", stderr);
     return transport_srun_open (request, err);
 }
 

@@ -125,9 +125,8 @@ void reporter_lateness (struct reporter *reporter, uint64_t deadline_ms, struct 
     char lasted[DURATION_TEXT_BYTES];
     pthread_mutex_lock (&reporter->lock);
     received = text_clip (received, RECEIVED_MAX_BYTES);
-    err_set (err, ERR_STATE, "still waiting for %s when the deadline of %s had passed (start.deadline)%s%.*s",
-             reporter->awaited, duration_print (deadline_ms, lasted), received.len ? "; last heard: " : "",
-             TEXT_ARG (received));
+    err_set (err, ERR_STATE, "still waiting for %s at the deadline of %s (start.deadline)%s%.*s", reporter->awaited,
+             duration_print (deadline_ms, lasted), received.len ? "; last output: " : "", TEXT_ARG (received));
     if (*reporter->through)
         err_prefix (err, "jump host %s", reporter->through);
     pthread_mutex_unlock (&reporter->lock);

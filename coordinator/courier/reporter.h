@@ -1,4 +1,5 @@
-/* reporter.h - what a courier says to its coordinator: lines of JSON on one descriptor. Spec: docs/spec/launch.md.
+/* reporter.h - writes what a courier reports to its coordinator: lines of JSON on one descriptor. Spec:
+ * docs/spec/launch.md.
  *
  * It knows nothing of hosts or of what the words follow from. A refusal, `left` or `ended` is the last word: whatever
  * comes after it is not said, so that the two threads of a courier cannot both end it. May be used by any thread. A

@@ -191,9 +191,10 @@ static int take_request (struct request *request, const json_t *line, struct err
 {
     struct reader reader = { .object = line, .name = "order", .arena = &request->arena, .err = err };
     if (json_integer_value (json_object_get (line, "sliceup-courier")) != REQUEST_PROTOCOL)
-        return err_set (err, ERR_REFUSED,
-                        "order: sliceup-courier: this courier speaks %d; use one build's programs together",
-                        REQUEST_PROTOCOL);
+        return err_set (
+            err, ERR_REFUSED,
+            "order: sliceup-courier: the protocol version of this courier is %d; use programs of one build together",
+            REQUEST_PROTOCOL);
     request->host = take_name (&reader, "host", name_letters, false);
     request->nonce = take_hex (&reader, "nonce", REQUEST_NONCE_BYTES);
     request->deadline_ms = take_number (&reader, "deadline_ms", 1, REQUEST_DEADLINE_MAX_MS);
@@ -218,8 +219,8 @@ static int take_launch (struct request *request, struct text line, const json_t 
     request->launch = (char *) text_copy (&request->arena, line).ptr;
     if (request->needs_address && request->by == BY_SSH && *request->ssh.jump)
         return err_set (err, ERR_CONFIG,
-                        "behind a jump host this machine's address cannot be found out: set "
-                        "coordinator.address to the one by which the hosts reach it");
+                        "cannot find the address of this machine behind a jump host: set coordinator.address to the "
+                        "one by which the hosts reach it");
     return 0;
 }
 
@@ -260,7 +261,8 @@ int request_set_address (struct request *request, const char *address, struct er
     if (launch && json_object_set_new (launch, "address", json_string (address)) == 0)
         words = json_dumps (launch, JSON_COMPACT);
     if (!words || strlen (words) >= REQUEST_LAUNCH_MAX_BYTES) {
-        err_set (err, ERR_LIMIT, "launch line: this machine's address does not fit into it: set coordinator.address");
+        err_set (err, ERR_LIMIT,
+                 "launch line: the address of this machine is too long for it: set coordinator.address");
         goto out;
     }
     request->launch = (char *) text_copy (&request->arena, text_of (words)).ptr;

@@ -1,4 +1,4 @@
-/* request.h - what a coordinator wants of a courier: its two lines, checked. Spec: docs/spec/launch.md.
+/* request.h - parses and checks the two lines with which a coordinator orders a courier. Spec: docs/spec/launch.md.
  *
  * It knows no socket and no host. What was checked here may be put into a command line, a path or an option as it is:
  * names hold no blanks, quotes or leading dashes. Texts belong to the order; members of the lines that are not known

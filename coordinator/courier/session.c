@@ -69,7 +69,7 @@ static int open_bundle (struct session *session, struct err *err)
     if (session->bundle_fd < 0 || fstat (session->bundle_fd, &at) != 0)
         return err_errno (err, ERR_IO, "the bundle %s cannot be read", path);
     if (!S_ISREG (at.st_mode) || (uint64_t) at.st_size != session->request->bundle_bytes)
-        return err_set (err, ERR_STATE, "the bundle %s was replaced while it was used: start again", path);
+        return err_set (err, ERR_STATE, "the bundle %s was replaced during the upload: start again", path);
     session->unread_bytes = session->request->bundle_bytes;
     return 0;
 }
@@ -84,7 +84,7 @@ static int refill (struct session *session, struct err *err)
     ssize_t n = read (session->bundle_fd, piece, want);
     if (n <= 0)
         return n < 0 ? err_errno (err, ERR_IO, "the bundle %s cannot be read", session->request->bundle)
-                     : err_set (err, ERR_STATE, "the bundle %s became shorter while it was used",
+                     : err_set (err, ERR_STATE, "the bundle %s became shorter during the upload",
                                 session->request->bundle);
     buf_add (&session->to_send, piece, (size_t) n);
     session->unread_bytes -= (uint64_t) n;
@@ -125,9 +125,8 @@ static void begin_upload (struct session *session)
 {
     struct err err;
     if (session->bootstrap_protocol.changed)
-        reporter_found (session->reporter,
-                        "the worker's file that lay on the host was not what it is named after; it is replaced. "
-                        "Who could write there? A damaged disk is the harmless cause");
+        reporter_found (session->reporter, "the worker's file on the host did not match its sha256 and is replaced. "
+                                           "The disk may be damaged, or another user may be able to write there");
     reporter_waits (session->reporter, "the bundle to arrive");
     if (open_bundle (session, &err) < 0)
         refuse (session, STEP_UPLOAD, &err);

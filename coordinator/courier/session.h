@@ -1,5 +1,5 @@
-/* session.h - a worker brought to its host over an open way: bootstrap, bundle, launch line, answer, GO, and what comes
- * after.
+/* session.h - starts a worker on its host over an open connection: bootstrap, bundle, launch line, answer, GO, and
+ * what comes after.
  *
  * The loop around a dialogue: it waits for the way and the coordinator at once, and never longer than the deadline
  * until the worker has answered. It knows nothing of ssh or Slurm. One thread. */

@@ -120,16 +120,16 @@ static const struct {
     { "Invalid account", STEP_AUTHENTICATION, "correct slurm.account (sacctmgr show associations)" },
     { "not permitted", STEP_AUTHENTICATION, "ask for access, or choose another partition or account" },
     { "ccess denied", STEP_AUTHENTICATION, "ask for access, or choose another partition or account" },
-    { "uthentication", STEP_AUTHENTICATION, "munged must run on both sides with the same key" },
-    { "munge", STEP_AUTHENTICATION, "munged must run on both sides with the same key" },
-    { "Invalid node name", STEP_RESOLVE, "name hosts as Slurm does (sinfo -N)" },
+    { "uthentication", STEP_AUTHENTICATION, "start munged on both sides with the same key" },
+    { "munge", STEP_AUTHENTICATION, "start munged on both sides with the same key" },
+    { "Invalid node name", STEP_RESOLVE, "use Slurm's host names (sinfo -N)" },
     { "not in this job", STEP_RESOLVE, "the host is not in this allocation (scontrol show hostnames)" },
-    { "node list", STEP_RESOLVE, "name hosts as Slurm does (sinfo -N)" },
-    { "node configuration is not available", STEP_CONNECT, "ask for less, or for other nodes" },
-    { "contact slurm controller", STEP_CONNECT, "is slurmctld up?" },
-    { "configuration source", STEP_CONNECT, "does this machine have a slurm.conf?" },
-    { "Invalid job id", STEP_CONNECT, "this allocation is over: start again in a new one" },
-    { "cannot be run", STEP_CONNECT, "is srun on the PATH of this machine?" },
+    { "node list", STEP_RESOLVE, "use Slurm's host names (sinfo -N)" },
+    { "node configuration is not available", STEP_CONNECT, "ask for fewer resources, or for other nodes" },
+    { "contact slurm controller", STEP_CONNECT, "check that slurmctld is up" },
+    { "configuration source", STEP_CONNECT, "check that this machine has a slurm.conf" },
+    { "Invalid job id", STEP_CONNECT, "this allocation has ended: start again in a new one" },
+    { "cannot be run", STEP_CONNECT, "check that srun is on the PATH of this machine" },
 };
 
 static void refuse (struct text said, const char *advice, struct err *err)
@@ -137,7 +137,7 @@ static void refuse (struct text said, const char *advice, struct err *err)
     struct buf words;
     buf_init (&words, SAID_MAX_BYTES);
     transport_without_jobs (text_clip (said, SAID_MAX_BYTES), &words);
-    err_set (err, ERR_REFUSED, "Slurm starts nothing there: %.*s%s%s", TEXT_ARG (buf_as_text (&words)),
+    err_set (err, ERR_REFUSED, "Slurm did not start the job step: %.*s%s%s", TEXT_ARG (buf_as_text (&words)),
              *advice ? "; " : "", advice);
     buf_release (&words);
 }
@@ -224,7 +224,7 @@ static _Noreturn void become (const struct arguments *arguments, const int ends[
         if (dup2 (ends[i], i) < 0)
             _exit (NO_PROGRAM);
     execvp (arguments->items[0], (char *const *) arguments->items);
-    dprintf (2, "srun: it cannot be run: %s\n", strerrordesc_np (errno));
+    dprintf (2, "srun: cannot be run: %s\n", strerrordesc_np (errno));
     _exit (NO_PROGRAM);
 }
 
@@ -254,7 +254,7 @@ static int start (struct transport_srun *srun, const struct arguments *arguments
     int pipes[6];
     pid_t parent = getpid ();
     if (open_pipes (pipes) != 0 || (srun->pid = fork ()) < 0) {
-        err_errno (err, ERR_IO, "no pipe or process for srun");
+        err_errno (err, ERR_IO, "cannot create a pipe or process for srun");
         close_all (pipes);
         return -1;
     }

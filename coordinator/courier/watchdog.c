@@ -45,11 +45,11 @@ int watchdog_start (struct watchdog *watchdog, struct err *err)
 {
     watchdog->wake_fd = eventfd (0, EFD_CLOEXEC);
     if (watchdog->wake_fd < 0)
-        return err_errno (err, ERR_IO, "no descriptor for the guard of the deadline");
+        return err_errno (err, ERR_IO, "cannot create a descriptor for the deadline watchdog");
     errno = pthread_create (&watchdog->thread, NULL, watch, watchdog);
     if (errno == 0)
         return 0;
-    err_errno (err, ERR_IO, "no thread for the guard of the deadline");
+    err_errno (err, ERR_IO, "cannot start a thread for the deadline watchdog");
     (void) close (watchdog->wake_fd);
     return -1;
 }

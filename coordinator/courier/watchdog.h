@@ -1,4 +1,4 @@
-/* watchdog.h - while a courier waits inside a library: its deadline, and the end of its coordinator.
+/* watchdog.h - ends a courier that waits inside a library, at its deadline or when its coordinator ends.
  *
  * Calls to the name service, an agent or libssh may wait for ever. The guard is a thread that says so and ends the
  * process (status 1): there is nothing to tidy that the kernel does not tidy. It knows only the voice. The owner's

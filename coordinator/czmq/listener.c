@@ -64,7 +64,7 @@ static int listener_connect (struct listener *listener, struct err *err)
 {
     if (zsock_connect (listener->socket, "%s", listener->to.text) == 0)
         return 0;
-    return err_set (err, ERR_IO, "%s is not an address to connect to: %s", listener->to.text,
+    return err_set (err, ERR_IO, "cannot connect to %s, which is not a valid address: %s", listener->to.text,
                     zmq_strerror (zmq_errno ()));
 }
 
@@ -90,7 +90,7 @@ struct listener *listener_open (const char *address, uint16_t events_port, const
     if (link_keys_check (keys, err) != 0 || curve_key_parse (text_of (hub_public_key), &key, err) != 0)
         return NULL;
     if (events_port == 0) {
-        err_set (err, ERR_USAGE, "the events port is a number from 1 to 65535");
+        err_set (err, ERR_USAGE, "the events port must be a number from 1 to 65535");
         return NULL;
     }
     if (endpoint_make (address, events_port, &to, err) != 0)

@@ -1,5 +1,5 @@
-/* quiet.h - private to coordinator/czmq: czmq begins, and leaves the process's signals, environment and output alone.
- */
+/* quiet.h - private to coordinator/czmq: starts czmq so that it does not change the process's signals, environment and
+ * output. / */
 #ifndef SLICEUP_COORDINATOR_CZMQ_QUIET_H
 #define SLICEUP_COORDINATOR_CZMQ_QUIET_H
 

@@ -1,4 +1,4 @@
-/* zpl.h - private to coordinator/czmq: may czmq's reader of ZPL (RFC 4) be given these bytes?
+/* zpl.h - private to coordinator/czmq: checks that bytes are safe for czmq's reader of ZPL (RFC 4).
  *
  * zconfig prints what it does not understand on standard output, and in a key file that may be the secret. So it is
  * given only what it reads without a word; whatever it would find fault with is found here first. Pure. */

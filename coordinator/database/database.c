@@ -18,7 +18,7 @@ int database_file_create (const char *path, struct err *err)
 {
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
-        return err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path);
+        return err_set (err, ERR_STATE, "%s already exists, and is not overwritten", path);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot create %s", path);
     if (close (fd) != 0)
@@ -36,15 +36,16 @@ int database_file_check (const char *path, enum database_use use, struct err *er
     if (lstat (path, &st) != 0)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot open %s", path);
     if (use == DATABASE_WRITE && (st.st_mode & 077))
-        return err_set (err, ERR_STATE, "%s has mode %04o: expected 0600, others may not read or write it (chmod 600)",
-                        path, (unsigned) (st.st_mode & 07777));
+        return err_set (err, ERR_STATE,
+                        "%s has mode %04o, expected 0600: only its owner may read or write it (chmod 600)", path,
+                        (unsigned) (st.st_mode & 07777));
     return 0;
 }
 
 const char *database_why (sqlite3 *db)
 {
     bool cut = sqlite3_extended_errcode (db) == SQLITE_IOERR_SHORT_READ;
-    return cut ? "it, or its log, ends before something that was written" : sqlite3_errmsg (db);
+    return cut ? "it, or its log, is shorter than what was written" : sqlite3_errmsg (db);
 }
 
 static enum err_code code_of (sqlite3 *db)
@@ -85,11 +86,10 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
     if (code == SQLITE_READONLY &&
         (faccessat (AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || !database_may_write_beside (path)))
         return err_set (err, code_of (db),
-                        "cannot %s in %s: it lies on a storage that is mounted read-only here, or user "
-                        "%u may not write there",
-                        doing, path, (unsigned) geteuid ());
+                        "cannot %s in %s: its storage is mounted read-only here, or user %u may not write there", doing,
+                        path, (unsigned) geteuid ());
     if (code == SQLITE_CANTOPEN && system == EACCES)
-        return err_set (err, code_of (db), "cannot %s in %s: user %u may not use it, only its owner may", doing, path,
+        return err_set (err, code_of (db), "cannot %s in %s: user %u may not use it; only its owner may", doing, path,
                         (unsigned) geteuid ());
     if (system != 0 && code_of (db) != ERR_DAMAGE && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
         return err_set (err, code_of (db), "cannot %s in %s: %s: %s%s", doing, path, sqlite3_errmsg (db),

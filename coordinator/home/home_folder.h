@@ -1,5 +1,5 @@
-/* home_folder.h - a folder right below the home: who may change it chooses keys, journals and what runs, as with the
- * home. */
+/* home_folder.h - makes and checks a folder directly below the home. A user who may change it chooses keys, journals
+ * and programs, as with the home. */
 #ifndef SLICEUP_COORDINATOR_HOME_HOME_FOLDER_H
 #define SLICEUP_COORDINATOR_HOME_HOME_FOLDER_H
 

@@ -51,7 +51,7 @@ static int making_lock (const char *home, short type, const char *refused, struc
 
 int run_begun_make (struct run_dir *dir, const char *home, struct err *err)
 {
-    int fd = making_lock (home, F_RDLCK, "somebody has been removing a run that was never begun", err);
+    int fd = making_lock (home, F_RDLCK, "another sliceup process has been removing a run that was never begun", err);
     if (fd < 0 || run_dir_create (dir, home, err) == 0)
         return fd;
     close (fd);
@@ -145,13 +145,13 @@ static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     if (!is_there (dir, ""))
-        return err_set (err, ERR_USAGE, "run %.8s is not there any more: it was removed just now", dir->id);
+        return err_set (err, ERR_USAGE, "run %.8s no longer exists: it was removed just now", dir->id);
     if (unbegun && !asked_hosts (dir))
         return err_set (err, ERR_USAGE,
-                        "run %.8s was never begun: its coordinator ended before its first fact was recorded, so no "
-                        "host was asked for anything",
+                        "run %.8s was never begun: its coordinator ended before the first fact was recorded, and "
+                        "nothing was started on any host",
                         dir->id);
-    return err_set (err, ERR_DAMAGE, "run %.8s had begun, and no journal tells of it: %s %s; " JOURNAL_REMEDY, dir->id,
+    return err_set (err, ERR_DAMAGE, "run %.8s had begun, but its journal is lost: %s %s; " JOURNAL_REMEDY, dir->id,
                     run_dir_path (dir, "journal.db", path), what_is_gone (dir));
 }
 
@@ -165,7 +165,7 @@ int run_begun_check (const struct run_dir *dir, struct err *err)
     if (held < 0 || has_facts (dir, making))
         return held < 0 ? -1 : 0;
     if (unbegun && (making || held))
-        return err_set (err, ERR_STATE, "run %.8s has no facts yet: it is just being started; look again", dir->id);
+        return err_set (err, ERR_STATE, "run %.8s has no facts yet, because it is just starting: try again", dir->id);
     struct err why = { 0 };
     no_facts (dir, unbegun, &why);
     if (why.code != ERR_USAGE || !is_there (dir, ""))
@@ -192,9 +192,9 @@ static int remove_locked (const struct run_dir *dir, struct err *err)
     if (why.code != ERR_USAGE)
         return err_set (err, why.code, "%s", why.text);
     if (folder_remove (run_dir_path (dir, "", path), err) < 0)
-        return err_prefix (err, "run %.8s was never begun, and its folder stays", dir->id);
+        return err_prefix (err, "run %.8s was never begun, and its folder remains", dir->id);
     (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
-    return err_set (err, ERR_USAGE, "%s; it is removed", why.text);
+    return err_set (err, ERR_USAGE, "%s; it was removed", why.text);
 }
 
 int run_begun_or_remove (const struct run_dir *dir, struct err *err)
@@ -206,7 +206,7 @@ int run_begun_or_remove (const struct run_dir *dir, struct err *err)
         return 0;
     if (!unbegun)
         return no_facts (dir, unbegun, err); /* damaged, and left as it is */
-    int making_fd = making_lock (dir->home, F_WRLCK, "somebody has been starting runs", err);
+    int making_fd = making_lock (dir->home, F_WRLCK, "another sliceup process has been starting runs", err);
     if (making_fd < 0)
         return -1;
     int lock_fd = journal_lock_take (run_dir_path (dir, "journal.db", path), err);

@@ -1,4 +1,5 @@
-/* run_begun.h - has a run begun? It has when its first fact is durable: before that no host is asked for anything.
+/* run_begun.h - records and checks whether a run has begun. It begins when its first fact is durable; before that
+ * nothing is started on a host.
  *
  * A sign beside its folder, <home>/runs/<run id>.unbegun, says that nothing has followed from its facts: it is made
  * before the folder, and removed for good before anything follows from the first fact. A run that holds no fact was

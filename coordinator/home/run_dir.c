@@ -53,7 +53,7 @@ static int make_id (char id[RUN_ID_HEX_BYTES], struct err *err)
 {
     unsigned char bytes[RUN_ID_BYTES];
     if (getrandom (bytes, sizeof (bytes), 0) != sizeof (bytes))
-        return err_errno (err, ERR_IO, "no random numbers for a run id");
+        return err_errno (err, ERR_IO, "cannot get random numbers for a run id");
     for (size_t i = 0; i < sizeof (bytes); i++)
         snprintf (id + 2 * i, 3, "%02x", bytes[i]);
     return 0;
@@ -206,7 +206,7 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
     if (fill (dir, at_ms, err) == 0)
         return 0;
     if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
-        err_prefix (err, "(and the folder of run %.8s stays)", dir->id);
+        err_prefix (err, "(the folder of run %.8s remains)", dir->id);
     else
         (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
     return -1;
@@ -233,7 +233,7 @@ static int choose (const struct listed *runs, uint32_t n, const char *wanted, st
         if (!last && strncmp (runs[i].dir.id, wanted, strlen (wanted)) != 0)
             continue;
         if (found)
-            return err_set (err, ERR_USAGE, "run '%s' is ambiguous: %.8s... and %.8s... both fit; give more digits",
+            return err_set (err, ERR_USAGE, "run '%s' is ambiguous: %.8s... and %.8s... both match; give more digits",
                             wanted, found->dir.id, runs[i].dir.id);
         found = &runs[i];
         if (last)
@@ -344,7 +344,7 @@ int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *er
         take_string (object, "public_key", hub->public_key, sizeof (hub->public_key)))
         rc = 0;
     else
-        err_set (err, ERR_DAMAGE, "%s: not what a coordinator writes there", path);
+        err_set (err, ERR_DAMAGE, "%s is damaged: it does not have the content that a coordinator writes", path);
     if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
         run_hub_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
 out:

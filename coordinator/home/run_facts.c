@@ -12,8 +12,9 @@ struct reading {
 
 int run_facts_lost (const char *run_id, struct text why, struct err *err)
 {
-    return err_set (err, ERR_DAMAGE, "the journal of run %.8s lacks what was acknowledged: %.*s; " JOURNAL_REMEDY,
-                    run_id, TEXT_ARG (why));
+    return err_set (err, ERR_DAMAGE,
+                    "the journal of run %.8s lacks facts that were acknowledged: %.*s; " JOURNAL_REMEDY, run_id,
+                    TEXT_ARG (why));
 }
 
 int run_facts_check (const char *run_id, const struct fact *fact, struct err *err)
@@ -22,7 +23,7 @@ int run_facts_check (const char *run_id, const struct fact *fact, struct err *er
         return run_facts_lost (run_id, fact->of.loss_told.why, err);
     struct text run = fact->of.run_opened.run;
     if (fact->kind == FACT_RUN_OPENED && !text_is (run, run_id))
-        return err_set (err, ERR_DAMAGE, "the journal in the folder of run %.8s is that of run %.*s; " JOURNAL_REMEDY,
+        return err_set (err, ERR_DAMAGE, "the journal in the folder of run %.8s belongs to run %.*s; " JOURNAL_REMEDY,
                         run_id, TEXT_ARG (run));
     return 0;
 }

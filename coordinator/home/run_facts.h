@@ -1,4 +1,4 @@
-/* run_facts.h - a run's journal, decoded. */
+/* run_facts.h - reads and decodes the journal of a run. */
 #ifndef SLICEUP_COORDINATOR_HOME_RUN_FACTS_H
 #define SLICEUP_COORDINATOR_HOME_RUN_FACTS_H
 

@@ -41,7 +41,7 @@ static int write_meta (sqlite3 *db, const char *run_id_hex, struct err *err)
                    sqlite3_bind_text (insert, 2, run_id_hex, -1, SQLITE_STATIC) == SQLITE_OK &&
                    sqlite3_step (insert) == SQLITE_DONE;
     if (!written)
-        database_fail (db, "write the journal's head", err);
+        database_fail (db, "write the journal header", err);
     sqlite3_finalize (insert); /* repeats an error that is in `err` */
     return written ? 0 : -1;
 }
@@ -65,8 +65,7 @@ static int demand_wal (sqlite3 *db, struct err *err)
     if (rc == SQLITE_ROW && strcmp ((const char *) sqlite3_column_text (pragma, 0), "wal") == 0)
         done = 0;
     else if (rc == SQLITE_ROW)
-        err_set (err, ERR_IO,
-                 "SQLite cannot keep a write-ahead log beside the journal: is the file system a usual, local one?");
+        err_set (err, ERR_IO, "SQLite cannot keep a write-ahead log beside the journal: is it on a local file system?");
     else if (pragma)
         database_fail (db, "set up the write-ahead log", err);
     sqlite3_finalize (pragma); /* repeats an error that is in `err` */
@@ -132,7 +131,7 @@ static int rename_to (const char *fresh, const char *path, struct err *err)
         return 0;
     if (errno != EEXIST)
         return err_errno (err, ERR_IO, "cannot name %s", path);
-    return err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path);
+    return err_set (err, ERR_STATE, "%s already exists, and is not overwritten", path);
 }
 
 static int make_files (struct journal *journal, const char *fresh, const char *run_id_hex, struct err *err)
@@ -152,7 +151,7 @@ static int place_whole (struct journal *journal, const char *path, const char *r
     if (len < 0 || (size_t) len >= sizeof fresh)
         return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
     if (access (path, F_OK) == 0 || errno != ENOENT)
-        return err_set (err, ERR_STATE, "%s exists already; a new one is never written over an old one", path);
+        return err_set (err, ERR_STATE, "%s already exists, and is not overwritten", path);
     remove_created (fresh);
     if (make_files (journal, fresh, run_id_hex, err) == 0 && journal_marker_place (journal->marker, path, err) == 0 &&
         rename_to (fresh, path, err) == 0)

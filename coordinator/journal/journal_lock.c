@@ -44,8 +44,7 @@ static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
 {
     const char *slash = strrchr (path, '/');
     if (!slash || slash == path)
-        return err_set (err, ERR_STATE, "the journal %s is not in a folder of its own: expected an absolute path",
-                        path);
+        return err_set (err, ERR_STATE, "the path of the journal %s is not absolute", path);
     if ((size_t) (slash - path) >= PATH_MAX)
         return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
     memcpy (folder, path, (size_t) (slash - path));
@@ -64,7 +63,7 @@ int journal_place_check (const char *path, struct err *err)
     if (folder_of (path, folder, err) != 0)
         return -1;
     if (stat (folder, &st) != 0 || statfs (folder, &fs) != 0)
-        return err_errno (err, ERR_IO, "cannot look at the journal's folder %s", folder);
+        return err_errno (err, ERR_IO, "cannot examine the journal's folder %s", folder);
     if (remote_name (&fs))
         return err_set (err, ERR_STATE,
                         "%s is on %s, where a journal is not safe (its locks may hold on one machine only): "
@@ -111,8 +110,8 @@ static int held_by (const char *path, int64_t pid, struct err *err)
     if (pid == 0)
         return err_set (err, ERR_STATE, "another coordinator is just starting on %s", path);
     return err_set (err, ERR_STATE,
-                    "the coordinator with pid %" PRId64 " is running on %s: end it first (or look at its run "
-                    "with `sliceup watch`)",
+                    "the coordinator with pid %" PRId64
+                    " is running on %s: end it first (or follow its run with `sliceup watch`)",
                     pid, path);
 }
 
@@ -163,10 +162,10 @@ static int64_t mark_holder (const char *path, struct err *err)
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_set (err, why.code, "whether a coordinator holds the run cannot be told: %s", why.text);
+        return err_set (err, why.code, "cannot find out whether a coordinator holds the run: %s", why.text);
     int rc = fcntl (fd, F_OFD_GETLK, &any);
     if (rc != 0)
-        err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
+        err_errno (err, ERR_IO, "cannot find out whether a coordinator holds %s", path);
     (void) close (fd); /* opened for reading: nothing to lose */
     return rc != 0 ? -1 : any.l_type == F_UNLCK ? 0 : any.l_start;
 }
@@ -204,10 +203,10 @@ static int lock_holder (const char *path, int64_t *pid, struct err *err)
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_set (err, why.code, "whether a coordinator holds the run cannot be told: %s", why.text);
+        return err_set (err, why.code, "cannot find out whether a coordinator holds the run: %s", why.text);
     int rc = fcntl (fd, F_OFD_GETLK, &whole);
     if (rc != 0)
-        err_errno (err, ERR_IO, "whether a coordinator holds %s cannot be told", path);
+        err_errno (err, ERR_IO, "cannot find out whether a coordinator holds %s", path);
     else
         rc = whole.l_type != F_UNLCK;
     if (rc > 0)

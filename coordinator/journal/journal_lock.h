@@ -1,4 +1,4 @@
-/* journal_lock.h - who may append, and where a journal may lie.
+/* journal_lock.h - locks a journal for its one writer, and checks that its file system is safe.
  *
  * The lock is an OFD lock on <path>.lock, whose text is the holder's pid. It ends with the process, however that ends;
  * the file stays, for removing it would let two processes hold two locks of one name. Classic POSIX locks are no

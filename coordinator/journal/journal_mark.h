@@ -1,4 +1,5 @@
-/* journal_mark.h - up to where a journal was acknowledged, in a file of its own beside it: <journal>.mark.
+/* journal_mark.h - reads and writes the mark of a journal, <journal>.mark: the file that names the last acknowledged
+ * fact.
  *
  * SQLite ends a write-ahead log at its first bad checksum and calls the rest never written. The mark tells: it names
  * the last fact that was durable when others could first act on it, and the chain's digest there. Three slots, each on

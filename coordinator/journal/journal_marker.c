@@ -114,7 +114,7 @@ static int thread_start (struct journal_marker *marker, struct err *err)
 int journal_marker_start (struct journal_marker *marker, struct err *err)
 {
     if (fdatasync (marker->fd) != 0)
-        return err_errno (err, ERR_IO, "cannot make %s durable", marker->path);
+        return err_errno (err, ERR_IO, "cannot sync %s to disk", marker->path);
     return thread_start (marker, err);
 }
 
@@ -156,7 +156,7 @@ static int repeat (struct journal_marker *marker, const struct journal_mark *mar
         if (put_of (marker, boot, (mark->slot + i) % MARK_SLOTS, mark->index, &mark->chain, err) != 0)
             return -1;
         if (fdatasync (marker->fd) != 0)
-            return err_errno (err, ERR_IO, "cannot make %s durable", marker->path);
+            return err_errno (err, ERR_IO, "cannot sync %s to disk", marker->path);
     }
     return 0;
 }
@@ -208,9 +208,9 @@ static int open_private (struct journal_marker *marker, struct err *err)
     if (marker->fd < 0)
         return -1;
     if (fstat (marker->fd, &st) != 0)
-        return err_errno (err, ERR_IO, "cannot look at %s", marker->path);
+        return err_errno (err, ERR_IO, "cannot examine %s", marker->path);
     if (st.st_mode & 077)
-        return err_set (err, ERR_STATE, "%s has mode %04o: expected 0600, others may not write it (chmod 600)",
+        return err_set (err, ERR_STATE, "%s has mode %04o, expected 0600: only its owner may write it (chmod 600)",
                         marker->path, (unsigned) (st.st_mode & 07777));
     return 0;
 }
@@ -240,7 +240,7 @@ int journal_marker_set (struct journal_marker *marker, uint64_t index, const str
     pthread_cond_signal (&marker->set);
     pthread_mutex_unlock (&marker->mutex);
     errno = failed;
-    return failed ? err_errno (err, ERR_IO, "cannot make %s durable", marker->path) : rc;
+    return failed ? err_errno (err, ERR_IO, "cannot sync %s to disk", marker->path) : rc;
 }
 
 static void thread_stop (struct journal_marker *marker)

@@ -72,7 +72,7 @@ static int unreadable (const struct journal_reader *reader, uint64_t index, cons
     if (mark.state == MARK_MISSING) /* or not looked at yet */
         (void) journal_mark_read (reader->path, reader->run[0] ? reader->run : NULL, &mark, NULL);
     if (mark.state == MARK_WHOLE)
-        snprintf (acknowledged, sizeof acknowledged, ", and all up to fact %" PRIu64 " was acknowledged", mark.index);
+        snprintf (acknowledged, sizeof acknowledged, ", and facts up to %" PRIu64 " were acknowledged", mark.index);
     return err_set (err, ERR_DAMAGE,
                     "journal %s is damaged: it cannot be read from fact %" PRIu64 " on%s: %s; " JOURNAL_REMEDY,
                     reader->path, index ? index : 1, acknowledged, why);
@@ -93,11 +93,10 @@ static int read_failed (const struct journal_reader *reader, uint64_t index, str
     if (own.code == ERR_DAMAGE)
         return unreadable (reader, index, database_why (reader->db), err);
     if (own.code == ERR_IO && lacks_shared_memory (reader->path) && !database_may_write_beside (reader->path))
-        return err_set (
-            err, ERR_IO,
-            "cannot read the journal %s: that needs %s-shm, which is not there, and user %u cannot make it in "
-            "this folder: copy the folder to where you may write, and read it there",
-            reader->path, reader->path, (unsigned) geteuid ());
+        return err_set (err, ERR_IO,
+                        "cannot read the journal %s: reading needs %s-shm, which does not exist and which user %u "
+                        "cannot make in this folder: copy the folder to a place where you may write, and read it there",
+                        reader->path, reader->path, (unsigned) geteuid ());
     return err_set (err, own.code, "%s", own.text);
 }
 
@@ -106,7 +105,7 @@ static int verify_marked (const struct journal_reader *reader, uint64_t index, c
                           struct err *err)
 {
     if (reader->mark.state == MARK_WHOLE && reader->mark.index == index && !digest_equal (&reader->mark.chain, chain))
-        return damaged (reader, index, "it, or one before it, is not the one that was acknowledged", err);
+        return damaged (reader, index, "this fact, or an earlier one, is not the one that was acknowledged", err);
     return 0;
 }
 
@@ -121,13 +120,13 @@ static int verify (struct journal_reader *reader, struct digest *chain, struct e
     if (sqlite3_column_type (row, 1) != SQLITE_BLOB || len < 1 || len > JOURNAL_FACT_MAX_BYTES)
         return damaged (reader, found, "its bytes are not a fact", err);
     if (sqlite3_column_type (row, 2) != SQLITE_BLOB || sqlite3_column_bytes (row, 2) != sizeof chain->bytes)
-        return damaged (reader, found, "its chain is not a sha256", err);
+        return damaged (reader, found, "its chain digest is not a sha256", err);
     buf_clear (&reader->link);
     buf_add (&reader->link, reader->chain.bytes, sizeof reader->chain.bytes);
     buf_add (&reader->link, sqlite3_column_blob (row, 1), (size_t) len);
     *chain = digest_of (reader->link.ptr, reader->link.len);
     if (memcmp (chain->bytes, sqlite3_column_blob (row, 2), sizeof chain->bytes) != 0)
-        return damaged (reader, found, "its bytes do not match its chain digest and the fact before it", err);
+        return damaged (reader, found, "its bytes and the fact before it do not match its chain digest", err);
     return verify_marked (reader, found, chain, err);
 }
 
@@ -161,7 +160,7 @@ static int verify_end (struct journal_reader *reader, struct err *err)
         return read_failed (reader, reader->index + 1, err);
     uint64_t last = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (reader->last, 0) : 0;
     if (rc == SQLITE_DONE || sqlite3_column_type (reader->last, 0) != SQLITE_INTEGER || last < reader->index)
-        return damaged (reader, reader->index, "the note of the last index is not above it", err);
+        return damaged (reader, reader->index, "the recorded last index is missing, or below this fact", err);
     if (last > reader->index)
         return damaged (reader, reader->index + 1, "it is missing", err);
     return 0;
@@ -186,16 +185,16 @@ static int verify_acknowledged (const struct journal_reader *reader, struct err 
     const struct journal_mark *mark = &reader->mark;
     char what[96];
     if (mark->state == MARK_WHOLE && mark->index > reader->index) {
-        snprintf (what, sizeof what, "it was acknowledged, with all up to fact %" PRIu64 ", and is not there",
-                  mark->index);
+        snprintf (what, sizeof what, "it is missing, but facts up to %" PRIu64 " were acknowledged", mark->index);
         return damaged (reader, reader->index + 1, what, err);
     }
     if (mark->state == MARK_WHOLE || !reader->marked || is_over (reader))
         return 0;
-    return err_set (err, ERR_DAMAGE,
-                    "journal %s ends at fact %" PRIu64 ", and whether more was acknowledged is not known: its mark, "
-                    "%s.mark, is %s; " JOURNAL_REMEDY,
-                    reader->path, reader->index, reader->path, mark->state == MARK_MISSING ? "missing" : "damaged");
+    return err_set (
+        err, ERR_DAMAGE,
+        "journal %s ends at fact %" PRIu64
+        ", and it is unknown whether more facts were acknowledged: its mark, %s.mark, is %s; " JOURNAL_REMEDY,
+        reader->path, reader->index, reader->path, mark->state == MARK_MISSING ? "missing" : "damaged");
 }
 
 static int read_from (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
@@ -245,7 +244,7 @@ static int take_chain (struct journal_reader *reader, sqlite3_stmt *at, uint64_t
     if (rc != SQLITE_ROW)
         return read_failed (reader, index, err);
     if (sqlite3_column_type (at, 0) != SQLITE_BLOB || sqlite3_column_bytes (at, 0) != sizeof reader->chain.bytes)
-        return damaged (reader, index, "its chain is not a sha256", err);
+        return damaged (reader, index, "its chain digest is not a sha256", err);
     memcpy (reader->chain.bytes, sqlite3_column_blob (at, 0), sizeof reader->chain.bytes);
     reader->index = index;
     return 0;
@@ -282,7 +281,7 @@ static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, c
     const char *value = rc == SQLITE_ROW ? (const char *) sqlite3_column_text (meta, 0) : NULL;
     struct text text = { .ptr = value, .len = value ? (uint32_t) sqlite3_column_bytes (meta, 0) : 0 };
     if (text.len == 0 || !text_to_c (text, out, out_bytes))
-        return damaged (reader, 0, strcmp (name, "run") == 0 ? "it names no run" : "it names no format", err);
+        return damaged (reader, 0, strcmp (name, "run") == 0 ? "it has no run id" : "it has no format version", err);
     sqlite3_reset (meta); /* nothing failed */
     return 0;
 }
@@ -381,8 +380,8 @@ static int check_beside (const char *path, struct err *err)
     int there = sees_beside (path, "-journal", name, err);
     if (there > 0 && stat (name, &at) == 0 && at.st_size > 0) /* SQLite passes over an empty one */
         return err_set (err, ERR_STATE,
-                        "%s is in the way: a journal has a write-ahead log instead, so something else than "
-                        "sliceup put it there; keep it, move it elsewhere, and try again",
+                        "%s should not exist: a journal has a write-ahead log instead, so another program made it; "
+                        "keep it, move it elsewhere, and try again",
                         name);
     return there < 0 ? -1 : 0;
 }
@@ -392,7 +391,7 @@ int journal_file_check (const char *path, enum database_use use, struct err *err
     struct stat st;
     int rc = lstat (path, &st);
     if (rc != 0 && errno == ENOENT && journal_was_made (path))
-        return err_set (err, ERR_DAMAGE, "journal %s is missing, and its mark, %s.mark, is not; " JOURNAL_REMEDY, path,
+        return err_set (err, ERR_DAMAGE, "journal %s is missing, but its mark, %s.mark, exists; " JOURNAL_REMEDY, path,
                         path);
     if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
         return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact 0: the file is empty; " JOURNAL_REMEDY, path);

@@ -1,4 +1,5 @@
-/* journal_read.h - what the journal's own parts share of reading: the chain's start, and where a reader stands. */
+/* journal_read.h - declarations for reading that the parts of the journal share: the start of the chain, and the
+ * position of a reader. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_READ_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_READ_H
 
@@ -11,8 +12,8 @@ enum { JOURNAL_FORMAT_FIRST = 1, JOURNAL_FORMAT = 2, JOURNAL_RUN_ID_MAX_BYTES = 
 
 /* What every sentence about damage ends with. */
 #define JOURNAL_REMEDY                                                                                                 \
-    "something else than sliceup changed it, or the disk lost data: keep the folder, put a whole copy of it back if "  \
-    "there is one, else begin anew with sliceup run"
+    "another program changed it, or the disk lost data: keep the folder, restore a complete copy of it if you have "   \
+    "one, else start a new run with sliceup run"
 
 /* Before SQLite touches it: there, as database_file_check wants it, and not emptied. */
 int journal_file_check (const char *path, enum database_use use, struct err *err);

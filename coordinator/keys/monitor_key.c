@@ -14,7 +14,7 @@
 
 static int taken (const struct run_dir *dir, const char *name, struct err *err)
 {
-    return err_set (err, ERR_STATE, "run %.8s has a monitor named %s already: choose another name", dir->id, name);
+    return err_set (err, ERR_STATE, "run %.8s already has a monitor named %s: choose another name", dir->id, name);
 }
 
 static int file_path (const struct run_dir *dir, const char *before, const char *name, const char *after,
@@ -22,10 +22,10 @@ static int file_path (const struct run_dir *dir, const char *before, const char 
 {
     char file[sizeof MONITORS_FOLDER + HOST_NAME_MAX_BYTES + 32];
     if (!host_name_valid (text_of (name)))
-        return err_set (err, ERR_USAGE,
-                        "a monitor's name has 1 to %d letters, digits, '.', '_' and '-', the first a "
-                        "letter or digit",
-                        HOST_NAME_MAX_BYTES);
+        return err_set (
+            err, ERR_USAGE,
+            "a monitor's name must have 1 to %d letters, digits, '.', '_' and '-', the first a letter or digit",
+            HOST_NAME_MAX_BYTES);
     snprintf (file, sizeof file, "%s/%s%s%s", MONITORS_FOLDER, before, name, after);
     run_dir_path (dir, file, path);
     return 0;
@@ -44,7 +44,7 @@ static int refuse_too_many (const struct run_dir *dir, struct err *err)
     closedir (entries);
     if (n < MONITORS_MAX)
         return 0;
-    return err_set (err, ERR_LIMIT, "run %.8s has %d monitor keys, and no run has more: use one of them again", dir->id,
+    return err_set (err, ERR_LIMIT, "run %.8s has %d monitor keys, the limit of a run: use one of them again", dir->id,
                     MONITORS_MAX);
 }
 
@@ -77,7 +77,7 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
         return -1;
     snprintf (made.run, sizeof made.run, "%s", dir->id);
     if (snprintf (made.address, sizeof made.address, "%s", address ? address : hub.reach) >= (int) sizeof made.address)
-        return err_set (err, ERR_USAGE, "an address has at most %d bytes", NAME_MAX_BYTES);
+        return err_set (err, ERR_USAGE, "an address must have at most %d bytes", NAME_MAX_BYTES);
     snprintf (made.coordinator_key, sizeof made.coordinator_key, "%s", hub.public_key);
     made.port = hub.events_port;
     struct endpoint at; /* what no monitor could use is refused here, not there */

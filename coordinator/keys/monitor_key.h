@@ -1,4 +1,4 @@
-/* monitor_key.h - what lets somebody on another machine watch one run: where, whose, and a key pair of its own.
+/* monitor_key.h - makes the key file with which another machine may watch one run: address, run, and its own key pair.
  *
  * The file is a czmq certificate, whose words say the rest; it is secret (0600). The public half stays in
  * <run>/monitors/<name>.pub, where the coordinator notices it. The key is good until the run ends. */

@@ -85,7 +85,7 @@ int monitor_key_load (struct monitor_key *key, const char *path, struct err *err
     int rc = private_file_read (path, &file, err);
     struct text text = buf_as_text (&file);
     if (rc == 0 && !parse_certificate (text, &found) && !parse_json (text, &found))
-        rc = err_set (err, ERR_PARSE, "%s is no monitor key: sliceup monitor-key RUN prints one", path);
+        rc = err_set (err, ERR_PARSE, "%s is not a monitor key: sliceup monitor-key RUN prints one", path);
     if (rc == 0)
         *key = found;
     if (file.ptr)

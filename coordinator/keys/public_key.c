@@ -29,7 +29,7 @@ int public_key_load (const char *path, char out[LINK_KEY_BYTES], struct err *err
     int rc = file_read (path, &file, err);
     if (rc == 0 &&
         (file.len != LINK_KEY_BYTES || file.ptr[LINK_KEY_BYTES - 1] != '\n' || memchr (file.ptr, 0, file.len) != NULL))
-        rc = err_set (err, ERR_DAMAGE, "%s holds no public key: %d characters and a newline are expected", path,
+        rc = err_set (err, ERR_DAMAGE, "%s does not hold a public key: expected %d characters and a newline", path,
                       LINK_KEY_BYTES - 1);
     if (rc == 0) {
         memcpy (out, file.ptr, LINK_KEY_BYTES - 1);

@@ -1,4 +1,5 @@
-/* public_key.h - a file that holds one public key (Z85, a line): who is allowed, by name of the file. */
+/* public_key.h - reads and writes a file with one public key (Z85, one line); the file name is the name of its owner.
+ */
 #ifndef SLICEUP_COORDINATOR_KEYS_PUBLIC_KEY_H
 #define SLICEUP_COORDINATOR_KEYS_PUBLIC_KEY_H
 

@@ -25,7 +25,7 @@ static int slice_path (const struct plan *plan, const char *name, char out[PATH_
                         "and hold only letters, digits, '.', '_' and '-'",
                         TEXT_ARG (plan->slice));
     int len = snprintf (out, PATH_BYTES, "%.*s/slices/%.*s/%s", TEXT_ARG (plan->home), TEXT_ARG (plan->slice), name);
-    return len < PATH_BYTES ? 0 : err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
+    return len < PATH_BYTES ? 0 : err_set (err, ERR_LIMIT, "the path of the home folder is too long for tickets");
 }
 
 static int host_path (const struct plan *plan, struct text host, char out[PATH_BYTES], struct err *err)
@@ -38,7 +38,7 @@ static int host_path (const struct plan *plan, struct text host, char out[PATH_B
 static int ticket_path (const struct ticket_order *order, struct text host, char out[PATH_BYTES], struct err *err)
 {
     int len = snprintf (out, PATH_BYTES, "%s/%.*s.ticket", order->folder, TEXT_ARG (host));
-    return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "--out has too long a path");
+    return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "the path of --out is too long");
 }
 
 /* Who may change what lies there chooses which workers come. */
@@ -46,7 +46,7 @@ static int check_place (const struct plan *plan, struct err *err)
 {
     char home[PATH_MAX_BYTES + 1], name[HOST_NAME_MAX_BYTES + 16];
     if (!text_to_c (plan->home, home, sizeof home))
-        return err_set (err, ERR_LIMIT, "the home folder has too long a path for tickets");
+        return err_set (err, ERR_LIMIT, "the path of the home folder is too long for tickets");
     snprintf (name, sizeof name, "slices/%.*s", TEXT_ARG (plan->slice));
     return home_folder_check (home, "slices", false, err) < 0 ? -1 : home_folder_check (home, name, false, err);
 }
@@ -62,13 +62,13 @@ static int refuse_taken (const struct ticket_order *order, struct err *err)
             return -1;
         if (access (path, F_OK) == 0)
             return err_set (err, ERR_STATE,
-                            "host %.*s of slice %.*s has a ticket already; --renew makes new ones, and "
-                            "those of before stop working with the next run",
+                            "host %.*s of slice %.*s already has a ticket; --renew makes new ones, and old ones stop "
+                            "working with the next run",
                             TEXT_ARG (host), TEXT_ARG (order->plan->slice));
         if (ticket_path (order, host, path, err) < 0)
             return -1;
         if (access (path, F_OK) == 0)
-            return err_set (err, ERR_STATE, "%s exists and is not replaced; --renew does, or choose another folder",
+            return err_set (err, ERR_STATE, "%s already exists: use --renew to replace it, or choose another folder",
                             path);
     }
     return 0;
@@ -130,13 +130,12 @@ int ticket_issue (const struct ticket_order *order, struct err *err)
     const struct start_plan *start = &order->plan->start;
     if (order->plan->launcher != LAUNCHER_JOIN)
         return err_set (err, ERR_CONFIG,
-                        "slice %.*s has launcher %s, whose workers need no tickets; tickets are for "
-                        "launcher: join",
+                        "slice %.*s has launcher %s, which needs no tickets; tickets are for launcher: join",
                         TEXT_ARG (order->plan->slice), names_of (&launcher_names, order->plan->launcher));
     if (!start->address.len || !start->control_port || !start->bulk_port)
         return err_set (err, ERR_CONFIG,
-                        "a ticket says where the coordinator is: the slice file must give "
-                        "coordinator: {address: ..., control_port: ..., bulk_port: ...}");
+                        "a ticket contains the address of the coordinator: the slice file must give coordinator: "
+                        "{address: ..., control_port: ..., bulk_port: ...}");
     if (check_place (order->plan, err) < 0 || refuse_taken (order, err) < 0 ||
         folder_make (order->folder, 0700, err) < 0 || slice_keys (order, &slice, err) < 0)
         return -1;
@@ -152,8 +151,8 @@ int ticket_issue (const struct ticket_order *order, struct err *err)
 static int no_ticket (const struct plan *plan, struct text host, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "host %.*s of slice %.*s has no ticket, so its worker cannot come; make it and "
-                    "carry it there: sliceup ticket %.*s --out DIR --hosts %.*s",
+                    "host %.*s of slice %.*s has no ticket, so its worker cannot join; make one and copy it to the "
+                    "host: sliceup ticket %.*s --out DIR --hosts %.*s",
                     TEXT_ARG (host), TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path), TEXT_ARG (host));
 }
 
@@ -180,8 +179,8 @@ int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct 
         return -1;
     if (access (path, F_OK) != 0 && errno == ENOENT)
         return err_set (err, ERR_STATE,
-                        "slice %.*s has no tickets yet, so no worker can come; make them and carry "
-                        "each to its host: sliceup ticket %.*s --out DIR",
+                        "slice %.*s has no tickets yet, so no worker can join; make them and copy each to its host: "
+                        "sliceup ticket %.*s --out DIR",
                         TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
     if (key_file_load (&found.coordinator, path, err) < 0)
         return -1;

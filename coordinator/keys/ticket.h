@@ -1,4 +1,4 @@
-/* ticket.h - launcher join: a host's worker comes by itself and shows the key of its ticket.
+/* ticket.h - launcher join: makes and reads tickets, with which a host's worker joins by itself.
  *
  * <home>/slices/<slice>/coordinator.key 0600   the slice's long-lived pair, which every ticket names
  * <home>/slices/<slice>/hosts/<host>.pub       who may come; the secret half is in the ticket only

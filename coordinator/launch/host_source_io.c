@@ -65,7 +65,7 @@ static int check_length (const char *host, struct text head, struct text body, s
     uint64_t length;
     if (!find_header (head, "Content-Length", &value) || (text_to_u64 (value, &length) && length == body.len))
         return 0;
-    return err_set (err, ERR_IO, "the metadata server at %s ended before its answer did", host);
+    return err_set (err, ERR_IO, "the metadata server at %s ended the connection before the end of its answer", host);
 }
 
 /* A server that is not Google's must not be believed: the header says that this one is. */
@@ -74,13 +74,16 @@ static int check_answer (const char *host, struct text answer, struct text *body
     struct text head, value;
     uint64_t status = 0;
     if (!split_head (answer, &head, body) || (status = status_of (head)) == 0)
-        return err_set (err, ERR_PARSE, "what answers at %s speaks no HTTP; expected a metadata server", host);
+        return err_set (err, ERR_PARSE, "the server at %s does not speak HTTP, expected a metadata server", host);
     if (!find_header (head, "Metadata-Flavor", &value) || !text_is (value, "Google"))
-        return err_set (err, ERR_REFUSED, "what answers at %s is no Google metadata server (no Metadata-Flavor)", host);
+        return err_set (err, ERR_REFUSED, "the server at %s is not a Google metadata server (no Metadata-Flavor)",
+                        host);
     if (status == 404)
-        return err_set (err, ERR_STATE, "the metadata server at %s has no worker-network-endpoints: no TPU VM", host);
+        return err_set (err, ERR_STATE,
+                        "the metadata server at %s has no worker-network-endpoints: this machine is not a TPU VM",
+                        host);
     if (status != 200)
-        return err_set (err, ERR_IO, "the metadata server at %s answers with status %u; expected 200", host,
+        return err_set (err, ERR_IO, "the metadata server at %s answered with status %u, expected 200", host,
                         (unsigned) status);
     return check_length (host, head, *body, err);
 }
@@ -160,9 +163,9 @@ static int ask (const char *host, struct buf *answer, struct err *err)
               "GET %s HTTP/1.0\r\nHost: %s\r\nMetadata-Flavor: Google\r\nConnection: close\r\n\r\n", METADATA_PATH,
               host);
     if (send_all (fd, request, strlen (request)) < 0 || read_all (fd, answer) < 0)
-        err_errno (err, ERR_IO, "the metadata server at %s broke off", host);
+        err_errno (err, ERR_IO, "the metadata server at %s closed the connection", host);
     else if (answer->overflow)
-        err_set (err, ERR_LIMIT, "what the metadata server at %s answers is longer than %d bytes", host,
+        err_set (err, ERR_LIMIT, "the answer of the metadata server at %s is longer than %d bytes", host,
                  HOST_SOURCE_MAX_BYTES);
     else
         rc = 0;
@@ -214,10 +217,10 @@ static bool receive (int from, struct buf *received)
 static int end (pid_t pid, struct err *err)
 {
     if (kill (pid, SIGKILL) < 0)
-        return err_errno (err, ERR_IO, "the process that asks the metadata server cannot be ended");
+        return err_errno (err, ERR_IO, "cannot end the process that asks the metadata server");
     while (waitpid (pid, NULL, 0) < 0)
         if (errno != EINTR)
-            return err_errno (err, ERR_IO, "the process that asks the metadata server cannot be waited for");
+            return err_errno (err, ERR_IO, "cannot wait for the process that asks the metadata server");
     return 0;
 }
 
@@ -225,14 +228,14 @@ static int ask_in_time (const char *host, struct buf *received, struct err *err)
 {
     int ends[2];
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-        return err_errno (err, ERR_IO, "no socket for asking the metadata server");
+        return err_errno (err, ERR_IO, "cannot create a socket to ask the metadata server");
     pid_t parent = getpid (), pid = fork ();
     if (pid == 0)
         ask_and_tell (host, ends[1], parent);
     close (ends[1]);
     if (pid < 0) {
         close (ends[0]);
-        return err_errno (err, ERR_IO, "no process for asking the metadata server");
+        return err_errno (err, ERR_IO, "cannot start a process to ask the metadata server");
     }
     bool whole = receive (ends[0], received);
     close (ends[0]);
@@ -240,7 +243,7 @@ static int ask_in_time (const char *host, struct buf *received, struct err *err)
         return -1;
     if (whole)
         return 0;
-    return err_set (err, ERR_IO, "the metadata server at %s says nothing within %d ms (is this a TPU VM?)", host,
+    return err_set (err, ERR_IO, "the metadata server at %s did not answer within %d ms (is this a TPU VM?)", host,
                     HOST_SOURCE_DEADLINE_MS);
 }
 
@@ -249,7 +252,7 @@ static int take_reply (const char *host, const struct buf *received, struct buf 
     struct reply reply;
     struct text body;
     if (received->len < sizeof reply)
-        return err_set (err, ERR_IO, "the process that asks the metadata server at %s fell", host);
+        return err_set (err, ERR_IO, "the process that asks the metadata server at %s failed", host);
     memcpy (&reply, received->ptr, sizeof reply);
     if (reply.rc < 0)
         return err_set (err, reply.err.code, "%s", reply.err.text);
@@ -271,7 +274,7 @@ static int read_metadata (struct buf *expression, struct err *err)
     const char *set = getenv ("GCE_METADATA_HOST"), *host = set && set[0] ? set : METADATA_HOST;
     struct buf received;
     if (!host_is_good (host))
-        return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is no host name; expected host or host:port");
+        return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is not a host name, expected host or host:port");
     buf_init (&received, sizeof (struct reply) + HOST_SOURCE_MAX_BYTES);
     int rc = ask_in_time (host, &received, err);
     if (rc == 0)
@@ -299,7 +302,7 @@ static int read_slurm (struct buf *expression, struct err *err)
     const char *value = slurm_nodes ();
     if (!value)
         return err_set (err, ERR_STATE,
-                        "SLURM_JOB_NODELIST is not set: this is no Slurm allocation (salloc or sbatch makes one)");
+                        "SLURM_JOB_NODELIST is not set: this is not a Slurm allocation (salloc or sbatch makes one)");
     return host_source_slurm (text_of (value), expression, err);
 }
 
@@ -315,7 +318,8 @@ static int read_env (struct buf *expression, struct err *err)
         return read_slurm (expression, err);
     if (variable ("TPU_WORKER_HOSTNAMES"))
         return read_tpu (expression, err);
-    return err_set (err, ERR_STATE, "neither SLURM_JOB_NODELIST nor TPU_WORKER_HOSTNAMES is set: which hosts?");
+    return err_set (err, ERR_STATE,
+                    "neither SLURM_JOB_NODELIST nor TPU_WORKER_HOSTNAMES is set: give the hosts in another way");
 }
 
 int host_source_read (const char *word, struct buf *expression, struct err *err)

@@ -67,7 +67,7 @@ int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pi
     if (launch_is_remote (launch))
         return 0;
     if (launch->by_rank[rank])
-        return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " was started already and has not ended", rank);
+        return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " is already running", rank);
     int pidfd = launch_process_find (pid, pid_start, err);
     if (pidfd < 0)
         return -1;

@@ -1,4 +1,4 @@
-/* launch.h - getting workers onto their hosts, and hearing of their ends.
+/* launch.h - starts workers on their hosts, and reports when they end.
  *
  * A local worker is a process started here. With launcher ssh or slurm a courier process per host (sliceup-courier)
  * takes the worker there; at most `at_once` of them are on their way, so that one sshd is not overrun. Either is given

@@ -69,7 +69,7 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
     if (read_bundle (launch, err) != 0)
         return -1;
     if (getrandom (random, sizeof random, 0) != sizeof random)
-        return err_errno (err, ERR_IO, "no random numbers");
+        return err_errno (err, ERR_IO, "cannot get random numbers");
     for (size_t i = 0; i < NONCE_BYTES; i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
     struct courier_order order = {
@@ -100,7 +100,7 @@ static int worker_words (const struct launch *launch, uint32_t rank, struct text
         .tied = launch_is_remote (launch) && (launch->start->tied || launch->launcher == LAUNCHER_SLURM),
     };
     if (directory[0] != '/')
-        return err_set (err, ERR_STATE, "%s is no place for a worker: expected an absolute path", directory);
+        return err_set (err, ERR_STATE, "%s cannot be the directory of a worker, expected an absolute path", directory);
     return launch_protocol_put_join (words, &join, err);
 }
 
@@ -114,7 +114,7 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     int len = snprintf (there, sizeof there, "%.*s/runs/%s/%.*s", TEXT_ARG (launch->start->directory),
                         launch->run_id_hex, TEXT_ARG (host->name));
     if (len >= (int) sizeof there)
-        return err_set (err, ERR_LIMIT, "start.directory %.*s is too long: expected at most %zu bytes",
+        return err_set (err, ERR_LIMIT, "start.directory %.*s is too long, expected at most %zu bytes",
                         TEXT_ARG (launch->start->directory), sizeof there - 128);
     if (courier_words (launch, host, words, err) != 0)
         return -1;
@@ -184,7 +184,7 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
     struct buf words;
     assert (rank < HOSTS_MAX);
     if (launch->by_rank[rank])
-        return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " was started already and has not ended", rank);
+        return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " is already running", rank);
     buf_init (&words, LAUNCH_LINE_MAX_BYTES + COURIER_LINE_MAX_BYTES);
     if (launch_timer_ready (launch, err) != 0 || words_for (launch, rank, host, directory, &words, err) != 0) {
         buf_release (&words);

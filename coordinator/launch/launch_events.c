@@ -44,7 +44,7 @@ static void take_answer (struct start *start, const struct launch_said *said)
 {
     struct launch *launch = start->launch;
     if (!launch_is_remote (launch) && !is_own (start, said)) {
-        give_up_joining (start, "it named another pid or start time than those of the process that was started");
+        give_up_joining (start, "it reported a pid or start time that does not match the started process");
         return;
     }
     if (!launch_is_remote (launch))
@@ -59,7 +59,7 @@ static void take_refusal (struct start *start, const struct launch_said *said)
 {
     struct buf why;
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
-    buf_puts (&why, "the worker was not started, in step ");
+    buf_puts (&why, "the worker was not started; failed in step ");
     buf_escaped (&why, text_of (said->step), 0);
     buf_puts (&why, ": ");
     buf_escaped (&why, text_of (said->why), 0);
@@ -165,7 +165,7 @@ static void say_end (const struct start *start, const struct buf *how, bool clea
     buf_puts (why, launch_is_remote (start->launch) ? "the courier of the worker " : "the worker ");
     buf_text (why, buf_as_text (how));
     if (early)
-        buf_puts (why, start->state == START_AWAITED ? " before it named its key" : " before it was admitted");
+        buf_puts (why, start->state == START_AWAITED ? " before it reported its key" : " before it was admitted");
     if (early || !clean)
         launch_log_last_words (&start->log, why);
 }
@@ -255,7 +255,7 @@ static void on_timer (void *owner, int fd, uint32_t events)
     if (read (fd, &times, sizeof times) != sizeof times)
         return; /* set anew meanwhile */
     uint64_t now_ms = clock_boot_ms ();
-    snprintf (why, sizeof why, "it did not name its key within %s", duration_print (launch->timeout_ms, timeout));
+    snprintf (why, sizeof why, "it did not report its key within %s", duration_print (launch->timeout_ms, timeout));
     for (struct start *start; (start = overdue (launch, now_ms));)
         give_up_joining (start, why);
     launch_timer_set (launch, earliest_deadline (launch));
@@ -267,7 +267,7 @@ int launch_timer_ready (struct launch *launch, struct err *err)
         return 0;
     int fd = timerfd_create (CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "no timer for the start of workers");
+        return err_errno (err, ERR_IO, "cannot create a timer for the start of workers");
     if (loop_watch (launch->loop, fd, EPOLLIN, on_timer, launch, err) != 0) {
         (void) close (fd); /* a timer holds nothing */
         return -1;

@@ -57,6 +57,6 @@ void launch_log_last_words (const struct launch_log *log, struct buf *out)
         return;
     const char *newline = memrchr (bytes, '\n', n);
     size_t begin = newline ? (size_t) (newline + 1 - bytes) : 0;
-    buf_puts (out, "; its last words: ");
+    buf_puts (out, "; its last output: ");
     buf_escaped (out, (struct text){ .ptr = bytes + begin, .len = (uint32_t) (n - begin) }, LAST_COLUMNS);
 }

@@ -103,7 +103,7 @@ static int spawn (const struct program *program, int in, int out, int error, pid
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
-        return err_set (err, ERR_IO, "the start of a worker cannot be prepared"); /* glibc's never fail */
+        return err_set (err, ERR_IO, "cannot prepare the start of a worker"); /* glibc's never fail */
     int rc = attributes_set (&attributes);
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
@@ -113,7 +113,7 @@ static int spawn (const struct program *program, int in, int out, int error, pid
     posix_spawn_file_actions_destroy (&actions);
     posix_spawnattr_destroy (&attributes);
     errno = rc;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "the program %s cannot be started", program->path);
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the program %s", program->path);
 }
 
 static void close_both (int pair[2])
@@ -128,14 +128,14 @@ static int channels_open (int input[2], int output[2], struct err *err)
 {
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) != 0) {
         input[0] = input[1] = -1;
-        return err_errno (err, ERR_IO, "no socket for a worker's input (raise the limit of open files)");
+        return err_errno (err, ERR_IO, "cannot create a socket for a worker's input (raise the limit of open files)");
     }
     if (pipe2 (output, O_CLOEXEC) != 0) {
         output[0] = output[1] = -1;
-        return err_errno (err, ERR_IO, "no pipe for a worker's output (raise the limit of open files)");
+        return err_errno (err, ERR_IO, "cannot create a pipe for a worker's output (raise the limit of open files)");
     }
     if (fcntl (output[0], F_SETFL, O_NONBLOCK) != 0)
-        return err_errno (err, ERR_IO, "a worker's output cannot be read without blocking");
+        return err_errno (err, ERR_IO, "cannot set a worker's output to non-blocking");
     return 0;
 }
 
@@ -159,7 +159,7 @@ int launch_process_start (const char *path, const char *word, bool courier, int 
         goto out;
     int pidfd = pidfd_open (pid, 0);
     if (pidfd < 0) {
-        err_errno (err, ERR_IO, "the worker process cannot be watched (pidfd)");
+        err_errno (err, ERR_IO, "cannot watch the worker process (pidfd)");
         undo (pid);
         goto out;
     }
@@ -196,16 +196,16 @@ int launch_process_find (int64_t pid, uint64_t pid_start, struct err *err)
 {
     uint64_t ticks = 0;
     if (pid < 1 || pid > INT32_MAX)
-        return err_set (err, ERR_STATE, "%" PRId64 " is no pid", pid);
+        return err_set (err, ERR_STATE, "%" PRId64 " is not a pid", pid);
     int pidfd = pidfd_open ((pid_t) pid, 0);
     if (pidfd < 0)
-        return err_errno (err, ERR_STATE, "the worker with pid %" PRId64 " is not there any more", pid);
+        return err_errno (err, ERR_STATE, "the worker with pid %" PRId64 " no longer exists", pid);
     /* After pidfd_open: if the time is right now, then the descriptor is of that process as well. */
     if (launch_process_start_time (pid, &ticks) && ticks == pid_start)
         return pidfd;
     (void) close (pidfd); /* nothing to lose */
-    return err_set (err, ERR_STATE,
-                    "the worker with pid %" PRId64 " is not there any more: its pid is another process's now", pid);
+    return err_set (err, ERR_STATE, "the worker with pid %" PRId64 " no longer exists: another process now has its pid",
+                    pid);
 }
 
 void launch_process_kill (int pidfd)
@@ -234,7 +234,8 @@ bool launch_process_ended (int pidfd, struct buf *how, bool *clean)
     if (poll (&ready, 1, 0) != 1)
         return false;
     if (waitid (P_PIDFD, (id_t) pidfd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
-        buf_puts (how, "ended; how is not known, an earlier coordinator had started it"); /* ECHILD: not our child */
+        buf_puts (how,
+                  "ended with unknown status, because an earlier coordinator started it"); /* ECHILD: not our child */
     } else if (info.si_code == CLD_EXITED) {
         buf_printf (how, "ended with exit status %d", info.si_status);
         *clean = info.si_status == 0;

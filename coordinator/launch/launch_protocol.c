@@ -15,7 +15,7 @@ static int tell (struct buf *out, json_t *line, size_t max_bytes, const char *ad
     if (!words)
         err_set (err, ERR_PARSE, "a worker's name, address or directory is not UTF-8 text");
     else if (strlen (words) + 1 > max_bytes)
-        err_set (err, ERR_LIMIT, "what a worker is told at its start takes %zu bytes, expected at most %zu: %s",
+        err_set (err, ERR_LIMIT, "the start parameters of a worker take %zu bytes, expected at most %zu: %s",
                  strlen (words) + 1, max_bytes, advice);
     else
         rc = 0;
@@ -101,16 +101,16 @@ static int answer_of (json_t *words, struct launch_said *said, struct err *err)
     json_t *pid = json_object_get (words, "pid"), *pid_start = json_object_get (words, "pid_start");
     if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
-                        "it speaks another launch protocol than %d: use a worker of this coordinator's version",
+                        "its launch protocol version is not %d: use a worker of this coordinator's version",
                         LAUNCH_PROTOCOL);
     if (!json_is_string (key) || !is_z85 (json_string_value (key)))
-        return err_set (err, ERR_PARSE, "it named no public key: expected 40 characters of Z85");
+        return err_set (err, ERR_PARSE, "it reported no public key, expected 40 characters of Z85");
     if (!json_is_integer (pid) || json_integer_value (pid) < 1 || json_integer_value (pid) > INT32_MAX)
-        return err_set (err, ERR_PARSE, "it named no pid");
+        return err_set (err, ERR_PARSE, "it reported no pid");
     if (!json_is_integer (pid_start) || json_integer_value (pid_start) < 1)
-        return err_set (err, ERR_PARSE, "it named no start time of its process");
+        return err_set (err, ERR_PARSE, "it reported no start time of its process");
     if (!json_is_string (json_object_get (words, "version")))
-        return err_set (err, ERR_PARSE, "it named no version");
+        return err_set (err, ERR_PARSE, "it reported no version");
     memcpy (said->public_key, json_string_value (key), LAUNCH_KEY_BYTES);
     said->pid = json_integer_value (pid);
     said->pid_start = json_integer_value (pid_start);
@@ -127,7 +127,7 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
     const char *found = json_string_value (json_object_get (words, "found"));
     if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
-                        "its courier speaks another protocol than %d: use one build's programs together",
+                        "the protocol version of its courier is not %d: use programs of one build together",
                         LAUNCH_PROTOCOL);
     if (json_is_true (json_object_get (words, "left")))
         said->word = WORD_LEFT;
@@ -140,7 +140,7 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
     else if (step)
         said->word = WORD_STEP;
     else
-        return err_set (err, ERR_PARSE, "its courier said what is no word of the protocol");
+        return err_set (err, ERR_PARSE, "its courier sent an unknown message");
     snprintf (said->step, sizeof said->step, "%s", refused ? refused : step ? step : "");
     snprintf (said->why, sizeof said->why, "%s",
               refused ? json_string_value (why)
@@ -165,7 +165,7 @@ static int receive_line (const struct launch_parser *parser, struct launch_said 
     json_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
     *said = (struct launch_said){ 0 };
     if (!words && is_meant_for_us (parser))
-        return err_set (err, ERR_PARSE, "its answer cannot be read: expected one line of JSON");
+        return err_set (err, ERR_PARSE, "its answer cannot be parsed, expected one line of JSON");
     if (words && json_object_get (words, "sliceup-worker"))
         rc = answer_of (words, said, err);
     else if (words && parser->courier && json_object_get (words, "sliceup-courier"))
@@ -189,7 +189,7 @@ int launch_protocol_receive (struct launch_parser *parser, struct text *output, 
         char byte = *output->ptr++;
         output->len--;
         if (++parser->received_bytes > LAUNCH_OUTPUT_MAX_BYTES)
-            return err_set (err, ERR_LIMIT, "it wrote more than %d KiB without naming its key",
+            return err_set (err, ERR_LIMIT, "it wrote more than %d KiB without reporting its key",
                             LAUNCH_OUTPUT_MAX_BYTES / 1024);
         if (byte != '\n') {
             receive_byte (parser, byte);

@@ -1,4 +1,4 @@
-/* launch_protocol.h - what is said at the start of a worker: by the launcher to a worker or a courier, and back.
+/* launch_protocol.h - reads and writes the lines between the launcher and a worker or courier at its start.
  *
  * Knows lines and JSON, nothing of processes. The output of a worker or courier is input from outside: lines that are
  * no word of theirs are skipped (a shell's greeting, a library's warning), within bounds. Spec: docs/spec/launch.md. */

@@ -1,4 +1,4 @@
-/* monitors.h - the coordinator's side of monitors: who may listen, and what they missed.
+/* monitors.h - the coordinator's side of monitors: admits their keys, and answers their questions about earlier facts.
  *
  * Who: the public keys in <run>/monitors/<name>.pub (MONITORS_MAX of them), noticed as they appear; taking a file away
  * ends nothing before the next resume. What: answers to the questions of snapshot.h, from the journal. A monitor can

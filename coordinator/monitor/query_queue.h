@@ -1,4 +1,5 @@
-/* query_queue.h - the monitors that asked for facts lately: whose question is answered next, and who knows the end.
+/* query_queue.h - a queue of questions from monitors: it chooses which one is answered next, and knows which monitors
+ * have all facts.
  *
  * Fair by key, not by question: the next turn is that of the key that was served longest ago, and within it of the
  * connection served longest ago; one question a connection waits, the latest. So whoever asks without end takes turns

@@ -1,4 +1,5 @@
-/* snapshot.h - the words with which a monitor catches up: what was recorded before it came, and what it missed.
+/* snapshot.h - the messages with which a monitor fetches facts that were recorded before it connected, or that it
+ * missed.
  *
  *   question  "listen"                    nothing but events, for a while
  *             "facts <index> <offset>"    the recorded facts from there on; offset: bytes of the first that it has

@@ -55,8 +55,8 @@ static int prepare (sqlite3 *db, enum database_use use, const char *path, bool *
         return database_run (db, schema, "make the tables", err);
     if (format != FORMAT && format != 0)
         return err_set (err, ERR_STATE,
-                        "%s has format %d, expected %d: it is another version's; move it away to begin anew", path,
-                        format, FORMAT);
+                        "%s has format %d, expected %d: another version wrote it; move it away to start a new one",
+                        path, format, FORMAT);
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* calibration_store.h - what launches took, over all runs of one SLICEUP_HOME: <home>/calibration.db (SQLite).
+/* calibration_store.h - stores the measures of launches over all runs of one SLICEUP_HOME: <home>/calibration.db
+ * (SQLite).
  *
  * Knows nothing of why a launch is good or bad. Adding is idempotent: a run that is resumed adds the same again. Of one
  * signature the last CALIBRATION_KEPT measures stay. Any thread, one call at a time; other processes may use the file

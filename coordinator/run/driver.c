@@ -183,7 +183,7 @@ struct driver *driver_open (struct loop *loop, const struct driver_options *opti
     if (take_keys (driver, plan, &keys, err) < 0)
         goto failed;
     if (getrandom (&seed, sizeof (seed), 0) != sizeof (seed)) {
-        err_errno (err, ERR_IO, "no random numbers");
+        err_errno (err, ERR_IO, "cannot get random numbers");
         goto failed;
     }
     if (link_keys_save (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
@@ -231,7 +231,7 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
     int rc = journal_read (path, 0, replay_fact, &replay, err);
     arena_release (&replay.arena);
     if (rc == 0 && driver->recorded_index == 0)
-        return err_set (err, ERR_DAMAGE, "%s holds no facts: the run was never opened", path);
+        return err_set (err, ERR_DAMAGE, "%s holds no facts: the run was never begun", path);
     return rc;
 }
 
@@ -249,7 +249,7 @@ static void adopt_workers (struct driver *driver)
         }
         struct input in = { .kind = IN_WORKER_EXITED,
                             .host = i,
-                            .text = TEXT_LIT ("its worker ended while no coordinator was there") };
+                            .text = TEXT_LIT ("its worker ended while no coordinator was running") };
         driver_step (driver, &in);
     }
 }
@@ -287,7 +287,7 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
     struct err without = { 0 }; /* hosts that were keyed before stand in the journal */
     if (driver_by_ticket (coord_plan (driver->coord)) &&
         ticket_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
-        log_say (driver->options.log, "hosts that never came cannot come any more: %s", without.text);
+        log_say (driver->options.log, "hosts that have not joined yet can no longer join: %s", without.text);
     coord_attach (driver->coord, (uint64_t) getpid (), driver->now_ms, &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;

@@ -84,7 +84,7 @@ static int look_over (struct asked *asked)
         return -1;
     }
     if (asked->storage.len && !text_is (asked->storage, id))
-        return err_set (&asked->err, ERR_STATE, "this machine sees another storage than the hosts under %s",
+        return err_set (&asked->err, ERR_STATE, "this machine and the hosts see different storages under %s",
                         asked->root);
     return catalogue_audit (*asked->catalogue, asked->bundle, &asked->arena, &asked->findings, &asked->findings_n,
                             &asked->err);
@@ -146,7 +146,7 @@ static void answer_audit (struct driver *driver, struct asked *asked)
                         .findings_n = asked->findings_n,
                         .text = text_of (asked->err.text) };
     if (asked->rc < 0)
-        log_say (driver->options.log, "the cache root was not looked over: %s", asked->err.text);
+        log_say (driver->options.log, "the cache root was not audited: %s", asked->err.text);
     driver_step (driver, &in);
 }
 
@@ -158,12 +158,12 @@ static void answer_token (struct driver *driver, struct asked *asked)
         in.lease_owner = asked->lease_owner;
     }
     if (asked->rc == 0 && !asked->token && asked->lease_owner.token != driver->lease_owner_token)
-        log_say (driver->options.log, "waiting for run %.*s, which writes this cache now (generation %" PRIu64 ")",
+        log_say (driver->options.log, "waiting for run %.*s, which is writing this cache (generation %" PRIu64 ")",
                  TEXT_ARG (asked->lease_owner.run), asked->lease_owner.token);
     driver->lease_owner_token = asked->token ? 0 : asked->lease_owner.token;
     driver_step (driver, &in);
     if (asked->rc == 0 && asked->looked < 0)
-        log_say (driver->options.log, "the cache root was not looked over: %s", asked->err.text);
+        log_say (driver->options.log, "the cache root was not audited: %s", asked->err.text);
     if (asked->findings_n)
         answer_audit (driver, asked);
 }
@@ -176,7 +176,7 @@ static void answer_find (struct driver *driver, struct asked *asked)
     if (asked->rc < 0 && asked->err.code == ERR_REFUSED)
         driver->not_ours = asked->err;
     if (asked->rc < 0) {
-        log_say (driver->options.log, "the cache catalogue could not be read or told: %s", asked->err.text);
+        log_say (driver->options.log, "cannot read or update the cache catalogue: %s", asked->err.text);
         in.text = text_of (asked->err.text);
     }
     driver_step (driver, &in);
@@ -185,7 +185,7 @@ static void answer_find (struct driver *driver, struct asked *asked)
 static void answer_beat (struct driver *driver, struct asked *asked)
 {
     if (asked->rc < 0)
-        log_say (driver->options.log, "other runs could not be told that this one writes the cache: %s",
+        log_say (driver->options.log, "cannot record in the catalogue that this run writes the cache: %s",
                  asked->err.text);
     struct input in = { .kind = IN_LEASE_TAKEN, .token = asked->token };
     if (asked->rc == 0 && asked->taken)
@@ -201,11 +201,12 @@ static void answer (struct driver *driver, struct asked *asked)
     case FX_LEASE_BEAT: answer_beat (driver, asked); break;
     case FX_CACHE_PUBLISH:
         if (asked->rc < 0)
-            log_say (driver->options.log, "later runs will not find this cache generation: %s", asked->err.text);
+            log_say (driver->options.log, "cannot publish this cache generation, so later runs will not find it: %s",
+                     asked->err.text);
         break;
     default:
         if (asked->rc < 0)
-            log_say (driver->options.log, "the cache catalogue could not be told: %s", asked->err.text);
+            log_say (driver->options.log, "cannot update the cache catalogue: %s", asked->err.text);
         break;
     }
 }
@@ -246,7 +247,7 @@ static void submit (struct driver *driver, struct asked *asked)
 {
     if (workqueue_submit (driver->workqueue, catalogue_work, catalogue_done, asked))
         return;
-    err_set (&asked->err, ERR_LIMIT, "too much waits for the disk");
+    err_set (&asked->err, ERR_LIMIT, "the queue of disk work is full");
     asked->rc = -1;
     catalogue_done (asked);
 }

@@ -80,7 +80,7 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
     if (wire_get_msg (bytes, msg, &driver->arena, &err) < 0) {
         struct text name = coord_plan (driver->coord)->hosts.items[host].name;
         if (driver->refused[host]++ == 0) /* the first says it; the others are many */
-            log_say (driver->options.log, "%.*s sent what cannot be read, and it was refused: %s", TEXT_ARG (name),
+            log_say (driver->options.log, "refused a message from %.*s that cannot be parsed: %s", TEXT_ARG (name),
                      err.text);
         return false;
     }
@@ -144,7 +144,7 @@ static bool may_speak (struct driver *driver, enum link_channel channel, uint32_
         return true;
     struct text name = coord_plan (driver->coord)->hosts.items[host].name;
     if (!writer->too_much) /* once is enough for what may go on without end */
-        log_say (driver->options.log, "%.*s says more than %u messages a second; what is more is not heard",
+        log_say (driver->options.log, "%.*s sends more than %u messages a second; further messages are dropped",
                  TEXT_ARG (name), a_second[channel]);
     writer->too_much = true;
     return false;

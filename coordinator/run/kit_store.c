@@ -142,7 +142,7 @@ static void read_work (void *owner)
     struct digest planned, is;
     job->rc = -1;
     if (!text_to_c (job->file.path, path, sizeof (path)) || !digest_parse (job->file.sha256, &planned)) {
-        err_set (&job->err, ERR_PARSE, "the plan has no path or no sha256 for it");
+        err_set (&job->err, ERR_PARSE, "the plan has no path or no sha256 for this file");
         return;
     }
     job->rc = file_read (path, &job->bytes, &job->err);
@@ -150,9 +150,9 @@ static void read_work (void *owner)
         return;
     is = digest_of (job->bytes.ptr, job->bytes.len);
     if (!digest_equal (&is, &planned))
-        job->rc = err_set (&job->err, ERR_DAMAGE,
-                           "it was changed since the plan was made; restore it, or start "
-                           "a new run with what it is now");
+        job->rc = err_set (
+            &job->err, ERR_DAMAGE,
+            "it was changed after the plan was made; restore it, or start a new run with the changed file");
 }
 
 /* The least used first, until another blob of `bytes` fits. */
@@ -227,7 +227,7 @@ static void read_piece (struct piece *piece, int fd)
 {
     struct stat status;
     if (fstat (fd, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
-        err_set (&piece->err, ERR_DAMAGE, "it is no regular file of less than 2 GiB any more");
+        err_set (&piece->err, ERR_DAMAGE, "it is no longer a regular file of less than 2 GiB");
     else
         piece->size_bytes = (uint64_t) status.st_size;
     piece->bytes = mem_alloc (FILE_CHUNK_MAX_BYTES);
@@ -251,7 +251,7 @@ static void piece_work (void *owner)
                  ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
                  : -1;
     if (fd < 0)
-        err_errno (&piece->err, ERR_IO, "it cannot be opened any more");
+        err_errno (&piece->err, ERR_IO, "it can no longer be opened");
     else
         read_piece (piece, fd);
 }

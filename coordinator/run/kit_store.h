@@ -1,4 +1,4 @@
-/* kit_store.h - the files that a plan names, handed out to its hosts piece by piece.
+/* kit_store.h - serves the files that a plan names to its hosts, piece by piece.
  *
  * Only what the plan names by its sha256 is served, and only bytes that have that sha256: a file is read whole, on a
  * thread of its own, checked, and kept in memory from then on (64 MiB at most for all; the least used go). So a file

@@ -1,5 +1,5 @@
-/* log_store.h - what programs printed, as it came over the bulk channel: one file an attempt and host, bounded.
- * Writing is an task; a chunk that finds the queue full is dropped and counted. */
+/* log_store.h - writes what programs printed, from the bulk channel: one bounded file for each attempt and host.
+ * Writing is a task; a chunk that finds the queue full is dropped and counted. */
 #ifndef SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 #define SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 

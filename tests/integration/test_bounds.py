@@ -15,7 +15,7 @@ class Sizes(lab.LabTest):
         for command in ("check", "run"):
             ended = self.lab.sliceup(command, path, bound_s=20)
             self.assertEqual(2, ended.status, ended)
-            self.assertIn("rung 'long' takes more to be told to a host than the 63488 bytes", ended.err)
+            self.assertIn("the order for rung 'long' is larger than 63488 bytes", ended.err)
         self.assertFalse((self.lab.home / "runs").exists(), "a run was begun all the same")
 
     def test_what_programs_may_not_write_counts_where_a_cache_is_used(self):
@@ -29,7 +29,7 @@ class Sizes(lab.LabTest):
         for command in ("check", "run"):
             ended = self.lab.sliceup(command, path, bound_s=20)
             self.assertEqual(2, ended.status, ended)
-            self.assertIn("rung 'long' takes more to be told to a host than the 63488 bytes", ended.err)
+            self.assertIn("the order for rung 'long' is larger than 63488 bytes", ended.err)
         self.assertFalse((self.lab.home / "runs").exists(), "a run was begun all the same")
 
     def test_receipts_that_are_too_many_for_one_are_not_merged(self):
@@ -49,7 +49,7 @@ class Sizes(lab.LabTest):
 
 class Limits(lab.LabTest):
     """A process that may not open enough files says so, and has begun nothing. For memory: tests/campaign/limits."""
-    SENTENCE = r"needs \d+ more open files, this process may have {} in all; raise its limit"
+    SENTENCE = r"needs \d+ more open files, but the limit of this process is {} in all: raise its limit"
 
     def limited(self, files, *words):
         """sliceup as a process that may have so many open files; leaks are looked for with files of their own."""

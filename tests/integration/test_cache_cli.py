@@ -117,9 +117,9 @@ class Carrying(Cache):
     def test_an_import_that_covers_less_than_what_was_the_newest_says_so(self):
         self.bring(1)
         ended = self.passes(self.cache("import", self.carried("less", {"own": b"2"}, covers=["tiny:11"])))
-        self.assertIn("generation 1, the newest before this one, also covers dense; runs are sent to 2", ended.err)
+        self.assertIn("generation 1, the newest before this one, also covers dense; runs now use 2", ended.err)
         ended = self.passes(self.cache("import", self.lab.files / "carried-1"))
-        self.assertIn("generation 2 is newer: runs are sent there, not to 1", ended.err)
+        self.assertIn("generation 2 is newer: runs use it, not 1", ended.err)
         ended = self.passes(self.cache("import", self.carried("more", {"own": b"3"}, covers=["tiny:11", "dense:22"])))
         self.assertEqual("", ended.err)
 
@@ -145,7 +145,7 @@ class Carrying(Cache):
                 link.symlink_to("nowhere")
             ended = self.cache("export", "1", self.lab.files / name)
             self.assertEqual(3, ended.status, ended)
-            self.assertIn("exists already", ended.err)
+            self.assertIn("already exists", ended.err)
         entry = self.root / BUNDLE / "gen-1" / "jit_a-cache"
         entry.chmod(0o644)
         entry.write_bytes(b"executable onE")
@@ -305,7 +305,7 @@ class Looking(Cache):
 
     def test_all_that_is_not_as_sealed_is_named(self):
         self.bring(3)
-        self.assertIn("all as it was sealed", self.passes(self.cache("verify")).out)
+        self.assertIn("unchanged since they were sealed", self.passes(self.cache("verify")).out)
         one, two = (self.root / BUNDLE / f"gen-{n}" for n in (1, 2))
         entry = one / "jit_a-cache"
         entry.chmod(0o644)
@@ -350,7 +350,7 @@ class Looking(Cache):
         self.finished_run()
         ended = self.lab.sliceup("cache", "explain", "h0", "h1")
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("no rung told cache keys", ended.out)
+        self.assertIn("no rung reported cache keys", ended.out)
         ended = self.lab.sliceup("cache", "explain", "h0", "h9")
         self.assertEqual(2, ended.status, ended)
         self.assertIn("no host 'h9'", ended.err)
@@ -384,7 +384,7 @@ class Looking(Cache):
         self.own("v6e-0", {})
         catalogue = self.root / "catalogue.db"
         whole = catalogue.read_bytes()
-        for content, status, word in ((bytes(range(256)) * 16, 5, "put a copy of it back"), (b"", 3, "holds nothing yet")):
+        for content, status, word in ((bytes(range(256)) * 16, 5, "restore a copy of it"), (b"", 3, "is incomplete and empty")):
             catalogue.write_bytes(content)
             for verb in ("ls", "verify"):
                 ended = self.cache(verb)
@@ -432,8 +432,8 @@ class Looking(Cache):
         finally:
             subprocess.run(["umount", shown], check=True)
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("was interrupted and has to be rolled back", ended.err)
-        self.assertIn("where the cache can be written", ended.err)
+        self.assertIn("was interrupted and must be rolled back", ended.err)
+        self.assertIn("where the cache is writable", ended.err)
 
     def test_a_root_that_is_no_folder_is_told(self):
         file = self.lab.write("file", "")
@@ -464,10 +464,10 @@ class Looking(Cache):
             self.assertEqual(3, ended.returncode, ended)
             return ended.stderr
         for verb in (("ls",), ("verify",), ("gc",)):
-            self.assertIn("user 65534 may not use it, only its owner may", asked_by_nobody(*verb))
+            self.assertIn("user 65534 may not use it; only its owner may", asked_by_nobody(*verb))
         self.root.chmod(0o700)
         for verb in (("ls",), ("verify",), ("gc",)):
-            self.assertIn("user 65534 may not look into cache root", asked_by_nobody(*verb))
+            self.assertIn("user 65534 may not read cache root", asked_by_nobody(*verb))
 
     def test_only_what_a_verb_takes_is_proposed(self):
         self.assertNotIn("did you mean --dry-run", self.lab.sliceup("cache", "export", "1", "x", "--dry-run").err)

@@ -73,7 +73,7 @@ class Calibration(lab.LabTest):
         (self.lab.home / "calibration.db").write_bytes(b"nothing of ours" * 1000)
         ended, _ = self.climb(host="nobody")
         self.passes(ended)
-        self.assertIn("warning: what earlier launches took is not known", ended.err)
+        self.assertIn("warning: measures of earlier launches cannot be read", ended.err)
         self.assertEqual(5, self.lab.sliceup("calibration").status)
 
     def test_an_explanation_that_cannot_be_written_is_no_success(self):

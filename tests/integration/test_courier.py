@@ -262,7 +262,7 @@ class Arriving(Carrying):
             with self.subTest(changed=len(changed)):
                 place.write_bytes(changed)
                 courier = self.carried(self.order(server))
-                self.assertIn("not what it is named after", courier.wait_for("found")["found"])
+                self.assertIn("did not match its sha256", courier.wait_for("found")["found"])
                 self.assertEqual((good, [place.name]), (place.read_bytes(), self.bundles()))
         self.assertFalse((self.root / "evil").exists())
 
@@ -306,12 +306,12 @@ class HostKeys(Carrying):
     def test_an_unknown_host_is_stopped(self):
         server = self.server()
         self.stopped(self.order(server, self.known("# nobody\n")), server, sshd.fingerprint(server.host_keys["ed25519"]),
-                     "showed the ssh-ed25519 key", "is not in", "add it")
+                     "presented the ssh-ed25519 key", "is not in", "add it")
 
     def test_what_is_no_file_of_keys_is_not_read(self):
         server = self.server()
         os.mkfifo(self.root / "pipe")
-        for path, words in ((self.root / "pipe", "no regular file"), ("/dev/zero", "no regular file"),
+        for path, words in ((self.root / "pipe", "not a regular file"), ("/dev/zero", "not a regular file"),
                             (self.root / "absent", "cannot be read")):
             courier = self.stopped(self.order(server, path), server, words)
             self.assertLess(courier.process.wait(30), 99)
@@ -428,7 +428,7 @@ class Identities(Carrying):
     def test_a_key_that_others_may_read_is_not_used(self):
         server = self.server()
         server.user_key.chmod(0o644)
-        self.refused(self.order(server), "authentication", "others may read it", "chmod 600")
+        self.refused(self.order(server), "authentication", "other users may read it", "chmod 600")
 
     def test_what_is_no_key_is_said(self):
         wrong = self.root / "wrong"
@@ -666,7 +666,7 @@ class Hostile(Carrying):
 
     def test_a_name_that_nobody_knows(self):
         server = self.server()
-        self.refused(self.order(server, address="no-such-host.invalid"), "resolve", "name service")
+        self.refused(self.order(server, address="no-such-host.invalid"), "resolve", "cannot resolve its ssh address")
 
 
 class Slurm(Carrying):

@@ -119,7 +119,7 @@ class Journal(Damaged):
         (self.lab.run_folder() / "journal.db.mark").unlink()
         for command in READERS:
             with self.subTest(f"nothing says that there was one: {command}"):
-                self.says(self.lab.sliceup(command, bound_s=20), 5, "had begun, and no journal tells of it")
+                self.says(self.lab.sliceup(command, bound_s=20), 5, "had begun, but its journal is lost")
 
     def test_the_whole_journal_of_another_run_is_that_of_another_run(self):
         self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
@@ -129,7 +129,7 @@ class Journal(Damaged):
             shutil.copy2(other / name, self.lab.run_folder() / name)
         for command in READERS:
             with self.subTest(command):
-                self.says(self.lab.sliceup(command, bound_s=20), 5, f"is that of run {other.name}")
+                self.says(self.lab.sliceup(command, bound_s=20), 5, f"belongs to run {other.name}")
 
     def test_a_damaged_run_does_not_hide_the_next(self):
         self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
@@ -187,13 +187,12 @@ class OlderCopy(Damaged):
         self.put_back(folder, copy)
         resumed = self.lab.sliceup("resume", bound_s=30)
         self.assertEqual(5, resumed.status, resumed)
-        self.assertRegex(resumed.err, r"sliceup: the journal of run [0-9a-f]{8} lacks what was acknowledged: "
-                                      r"h[01] (was told of fact \d+ in epoch 1|holds attempt 1 of rung high)")
+        self.assertRegex(resumed.err, r"sliceup: the journal of run [0-9a-f]{8} lacks facts that were acknowledged: h[01] (was told of fact \d+ in epoch 1|holds attempt 1 of rung high)")
         self.assertNotIn("sliceup resume", resumed.out)
         self.assertEqual(6, len(self.marked()), "something was run again")
         self.lab.kill_workers()
         for command in READERS: # and nobody reads it as a whole one, now that it is known
-            self.says(self.lab.sliceup(command, bound_s=20), 5, "lacks what was acknowledged")
+            self.says(self.lab.sliceup(command, bound_s=20), 5, "lacks facts that were acknowledged")
         self.assertRegex(self.lab.sliceup("runs").out, "damaged")
 
 

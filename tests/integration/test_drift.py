@@ -97,7 +97,7 @@ class Planted(Drifting):
         self.drift("no-such-run", status=3)
         self.drift("--rung", "nowhere", status=3)
         self.drift("--markdwon", status=2)
-        self.assertIn("expected one of them", self.drift("--json", "--markdown", status=2).err)
+        self.assertIn("exclude each other", self.drift("--json", "--markdown", status=2).err)
         bad = self.lab.write("bad.yaml", "drift: bad\nrules:\n  - {fact: 'fact *', compare: agreed}\n")
         self.assertIn("bad.yaml:3", self.drift("--policy", bad, status=2).err)
 

@@ -224,7 +224,7 @@ class Environments(lab.LabTest, Wheels):
     def test_a_slice_without_pins_is_refused(self):
         ended = self.lab.sliceup("env", "restore", self.lab.slice())
         self.assertEqual(2, ended.status, ended)
-        self.assertIn("names no pin set", ended.err)
+        self.assertIn("has no pin set", ended.err)
 
     def test_environments_are_listed(self):
         self.assertIn("no environments here", self.passes(self.lab.sliceup("env", "ls")).out)
@@ -245,7 +245,7 @@ class Environments(lab.LabTest, Wheels):
         self.assertEqual((False, None, None), tuple(listed[str(unfinished)][key] for key in ("complete", "pins", "last_run")))
         text = self.passes(self.lab.sliceup("env", "ls")).out
         self.assertRegex(text, rf"own [0-9a-f]{{8}} +complete .*{self.lab.run_folder().name[:8]}, .* ago +{path}")
-        self.assertRegex(text, r"incomplete +.*by no run here")
+        self.assertRegex(text, r"incomplete +.*not used by a run here")
 
 
 class CarriedOverSsh(netlab.NetLabTest, Wheels):

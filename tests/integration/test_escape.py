@@ -100,7 +100,7 @@ class Hosts(Escaping, netlab.NetLabTest):
             self.bundle(host).write_text(f"#!/bin/sh\necho $0 $* >>{self.mark}\nexit 0\n")
         ended = self.stays_inside(self.run_slice(), self.mark)
         for host in self.lab.hosts:
-            self.assertRegex(ended.err, rf"{host.name}: the worker's file that lay on the host was not what it is named after")
+            self.assertRegex(ended.err, rf"{host.name}: the worker's file on the host did not match its sha256")
             self.assertEqual(left[host.name], self.bundle(host).read_bytes())
         self.assertEqual(0, self.lab.sliceup("cache", "verify").status)
 

@@ -136,7 +136,7 @@ class Tickets(Joiners):
         self.assertEqual(2, self.lab.sliceup("ticket", path).status)
         refused = self.issue(path, "--hosts", "h[1-2]")
         self.assertEqual(2, refused.status)
-        self.assertIn("h2 is no host", refused.err)
+        self.assertIn("h2 is not a host", refused.err)
         self.assertFalse(self.tickets.exists())
 
     def test_a_run_without_tickets_names_the_command(self):
@@ -157,7 +157,7 @@ class Tickets(Joiners):
             self.ticket("h0").chmod(mode)
             ended = self.come("h0", "--wait", "20s").end(60)
             self.assertEqual(3, ended.status, ended)
-            self.assertIn("others may use it", ended.out)
+            self.assertIn("other users may read it", ended.out)
         self.assertNotIn(self.keys_of("h0")["secret_key"], ended.out)
 
     def test_what_is_no_ticket_is_refused_and_not_quoted(self):
@@ -179,7 +179,7 @@ class Tickets(Joiners):
         (self.place / "h0").chmod(0o777)
         ended = self.come("h0", "--wait", "20s").end(60)
         self.assertEqual(3, ended.status, ended)
-        self.assertRegex(ended.out, "mode 0777.*others may write there: chmod go-w it")
+        self.assertRegex(ended.out, "mode 0777.*other users may write there: chmod go-w it")
 
 
 class Runs(Joiners):
@@ -221,7 +221,7 @@ class Runs(Joiners):
         file.chmod(0o640)
         refused = self.lab.sliceup("run", path)
         self.assertEqual(3, refused.status)
-        self.assertIn("others may use it", refused.err)
+        self.assertIn("other users may read it", refused.err)
 
     def test_a_worker_ends_with_its_run_and_may_come_late(self):
         path = self.slice()

@@ -180,7 +180,7 @@ class Keys(Monitors):
         for command in ("watch", "status"):
             refused = self.lab.sliceup(command, "--key", path, env=self.elsewhere)
             self.assertEqual(3, refused.status, refused)
-            self.assertIn("others may use it", refused.err)
+            self.assertIn("other users may read it", refused.err)
         run.kill(signal.SIGINT)
         run.end(60)
 

@@ -224,7 +224,7 @@ class Cache(Owned):
         self.every_command_refuses(f"belongs to uid {ALICE}", cache={"trust": [BOB]})
         shared = self.slice(name="shared.yaml", trust=[BOB, ALICE])
         checked = self.passes(self.lab.sliceup("check", shared)).out
-        self.assertIn(f"uid {ALICE} may own what lies there", checked)
+        self.assertIn(f"uid {ALICE} may own the cache", checked)
         _, receipt = self.restores(shared)
         self.assertEqual([BOB, ALICE], receipt["cache"]["trust"])
         self.assertIn(f"uid {BOB}, {ALICE}", self.lab.sliceup("receipt").out)

@@ -25,7 +25,7 @@ class Planning(lab.LabTest):
 
     def test_the_way_to_every_host_is_printed_folded(self):
         ended = self.passes(self.check(SSH.format(more="")))
-        self.assertIn("launch  ssh: at most 32 hosts at once, 1 min each; below /var/tmp/sliceup", ended.out)
+        self.assertIn("launch  ssh: at most 32 hosts at once, 1 min each; files below /var/tmp/sliceup", ended.out)
         self.assertIn("a worker outlives the connection", ended.out)
         self.assertIn("  v6e-[0-3]: ssh root@v6e-[0-3]\n", ended.out)
         self.assertIn("  v6e-4: ssh tpu@34.1.2.3:2222 via me@bastion\n", ended.out)
@@ -51,7 +51,7 @@ class Planning(lab.LabTest):
         self.assertIn("ends with the connection", slurm.out)
         join = self.passes(self.check("slice: s\nlauncher: join\nhosts: h[0-1]\n"
                                       f"coordinator: {{address: c, control_port: 1, bulk_port: 2}}\n{REST}"))
-        self.assertIn("workers come by themselves", join.out)
+        self.assertIn("a service manager starts each worker", join.out)
 
     def test_the_cache_is_told_with_its_writers_and_what_each_rung_does(self):
         jax = "slice: s\nhosts: h[0-3]\nprofile: cpu-jax\npins: jax-cpu\nladder: {ladder}\ncache: {cache}\n"
@@ -68,7 +68,7 @@ class Planning(lab.LabTest):
         self.assertRegex(one.out, r"2  ahead +host +canary +compiled ahead by the writer, restored on all +at most")
         self.assertRegex(one.out, r"3  tiny +host +canary +cold on the writer, restored on all +at most")
         own = check("{mode: per-host, enforcement: cooperative}")
-        self.assertRegex(own.out, r"cache   per-host, under \S+/cache\n  enforcement at least cooperative \(manners: nothing keeps")
+        self.assertRegex(own.out, r"cache   per-host, under \S+/cache\n  enforcement at least cooperative \(file modes only")
         self.assertIn("cold on each host, restored on all", own.out)
         reading = check("{mode: read-only}")
         self.assertIn("enforcement at least landlock\n", reading.out)
@@ -88,7 +88,7 @@ class Planning(lab.LabTest):
                                                    f"cache: {{root: /c, writer: h0, writable: [{link}/out, {real}/out]}}\n")
         for named in (link / "slice" / "slice.yaml", link / "out" / ".." / "slice" / "slice.yaml"):
             told = self.passes(self.lab.sliceup("check", named)).out
-            kept = next(line for line in told.splitlines() if "what sliceup uses: " in line).split("uses: ")[1].split(", ")
+            kept = next(line for line in told.splitlines() if "the files of sliceup: " in line).split("uses: ")[1].split(", ")
             self.assertIn(f"{real}/slice/slice.yaml", kept)
             self.assertFalse({str(link), str(real)} & set(kept), kept)
         self.assertIn(f"{link}/slice/slice.yaml", self.lab.sliceup("check", link / "slice" / "slice.yaml").out)
@@ -103,7 +103,7 @@ class Planning(lab.LabTest):
         self.assertIn("a mesh of {data: 4, model: 2} would fit", ended.err)
         ended = self.check(SSH.format(more=""), "--hosts", "v6e-9")
         self.assertEqual(2, ended.status, ended)
-        self.assertIn("--hosts:1:1: 'v6e-9': not in this slice, expected some of 'v6e-[0-4]'", ended.err)
+        self.assertIn("--hosts:1:1: 'v6e-9': not in this slice, expected hosts of 'v6e-[0-4]'", ended.err)
 
     def test_what_the_environment_does_not_say_is_a_mistake_in_place(self):
         ended = self.check(f"slice: s\nlauncher: slurm\nhosts: {{from: slurm}}\n{REST}")

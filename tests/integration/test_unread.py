@@ -87,7 +87,7 @@ class Unread(lab.LabTest):
                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
         os.close(writer)
         self.assertEqual(3, ended.returncode, ended.stderr)
-        self.assertIn("standard output could not be written: Broken pipe", ended.stderr)
+        self.assertIn("cannot write to standard output: Broken pipe", ended.stderr)
         self.assertEqual("passed", self.lab.receipt()["outcome"])
 
 

@@ -161,7 +161,7 @@ class Scripts(Views):
         shown = self.passes(self.lab.sliceup("logs", "--worker")).out
         self.assertRegex(shown, r"(?m)^h\[0-1\], worker:\nsrun: step\n")
         self.assertEqual(1, shown.count("srun: step"))
-        self.assertIn("1 of 2 logs were cut; whole ones: sliceup logs", shown)
+        self.assertIn("1 of 2 logs were cut; to see whole ones: sliceup logs", shown)
         self.assertNotIn("a program", shown)
         whole = self.passes(self.lab.sliceup("logs", "--worker", "--hosts", "h2")).out
         self.assertIn("h2, worker:\na loader\\x1b[2J\n", whole)

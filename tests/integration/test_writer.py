@@ -65,7 +65,7 @@ class Runs(Writing):
         first = self.lab.start("run", self.slice(hosts=2, hold=str(self.go)))
         lab.wait_for(lambda: self.marked(".half"), "the first run's writer", 60)
         second = self.lab.start("run", self.slice(hosts=2, hold=str(self.go)))
-        second.wait_out(r"waiting for run [0-9a-f]+, which writes this cache", 60)
+        second.wait_out(r"waiting for run [0-9a-f]+, which is writing this cache", 60)
         self.go.touch()
         self.passes(first.end(120))
         self.passes(second.end(120))

@@ -57,8 +57,8 @@ static void other_bytes_are_found_as_deep_as_one_looks (void **state)
     spoil (fixture, 3, "xla/kernel cache.bin");
     assert_int_equal (audit (fixture, 3, AUDIT_STAT, 1).n, 0);
     struct finding_list sample = audit (fixture, 3, AUDIT_SAMPLE, 1), full = audit (fixture, 3, AUDIT_FULL, 1);
-    expect_one (&sample, FINDING_CHANGED, "xla/kernel cache.bin", "holds other bytes");
-    expect_one (&full, FINDING_CHANGED, "xla/kernel cache.bin", "holds other bytes");
+    expect_one (&sample, FINDING_CHANGED, "xla/kernel cache.bin", "was modified after it was sealed");
+    expect_one (&full, FINDING_CHANGED, "xla/kernel cache.bin", "was modified after it was sealed");
 }
 
 static void seal_large (struct fixture *fixture)
@@ -156,7 +156,7 @@ static void a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may (void
     write_file (fixture->dir, "a\033[2J\xff", "x", 1);
     assert_int_equal (chmod (fixture_generation (fixture, 3, gen), 0555), 0);
     struct finding_list list = audit (fixture, 3, AUDIT_STAT, 0);
-    expect_one (&list, FINDING_EXTRA, "a\\x1b[2J\\xff", "is not a name that sliceup accepts");
+    expect_one (&list, FINDING_EXTRA, "a\\x1b[2J\\xff", "is not an accepted name");
 }
 
 static void a_generation_that_is_gone_or_something_else_is_a_finding (void **state)

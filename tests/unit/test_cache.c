@@ -69,7 +69,7 @@ static void a_token_is_used_once (void **state)
     write_file (fixture->dir, "kept", "x", 1);
     assert_int_equal (prepare_writer (fixture, &access), -1);
     assert_int_equal (fixture->err.code, ERR_REFUSED);
-    says (fixture, "gen-4 exists already");
+    says (fixture, "gen-4 already exists");
     assert_true (exists (fixture->dir, "kept"));
 }
 
@@ -128,7 +128,7 @@ static void a_spoiled_base_seeds_nothing (void **state)
     access.base_sha256 = fixture->seal.sha256;
     assert_int_equal (prepare_writer (fixture, &access), -1);
     says (fixture, "cannot seed gen-5 from gen-3");
-    says (fixture, "\"jit_tiny-0a1b-cache\" holds other bytes");
+    says (fixture, "\"jit_tiny-0a1b-cache\" was modified after it was sealed");
     assert_false (exists (fixture->root, "gen-5"));
 }
 
@@ -247,9 +247,9 @@ static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
         { plant_setuid, "\"x\" has a setuid" },
         { plant_link, "has more than one name" },
         { plant_twin, "\"EMPTY\" and \"empty\" differ only" },
-        { plant_dash, "\"-rf\" is not a name" },
-        { plant_escape, "\"a\\x1b[2Jb\" is not a name" },
-        { plant_manifest, "\"MANIFEST\" is there already" },
+        { plant_dash, "\"-rf\" is not an accepted name" },
+        { plant_escape, "\"a\\x1b[2Jb\" is not an accepted name" },
+        { plant_manifest, "\"MANIFEST\" already exists" },
         { plant_depth, "deeper than" },
     };
     struct fixture *fixture = *state;
@@ -280,7 +280,7 @@ static void names_of_our_own_are_no_entries_in_whatever_case (void **state)
         write_file (fixture->dir, names[i], "x", 1);
         assert_int_equal (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err), -1);
         says (fixture, names[i]);
-        says (fixture, "is there already");
+        says (fixture, "already exists");
         assert_int_equal (folder_remove (fixture->dir, &fixture->err), 0);
     }
 }
@@ -356,7 +356,7 @@ static void what_has_no_place_in_a_cache_of_its_own_is_refused (void **state)
     static const char *const names[] = { "", "..", "a/b", "-x", "a\nb" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_int_equal (prepare_own (fixture, names[i]), -1);
-        says (fixture, "needs the host's name");
+        says (fixture, "needs the name of the host");
     }
 }
 
@@ -450,7 +450,7 @@ static int fill_a_small_disk (struct fixture *fixture)
     access.base = 2;
     access.base_sha256 = fixture->seal.sha256;
     if (prepare_writer (fixture, &access) != -1 || !strstr (fixture->err.text, "No space left on device") ||
-        !strstr (fixture->err.text, "cannot seed gen-3 from gen-2") || !strstr (fixture->err.text, "it takes 40 KiB; "))
+        !strstr (fixture->err.text, "cannot seed gen-3 from gen-2") || !strstr (fixture->err.text, "needs 40 KiB; "))
         return 3;
     if (exists (fixture->root, "gen-3"))
         return 4;
@@ -531,10 +531,10 @@ static void a_root_that_is_a_file_is_said_in_words (void **state)
     struct cache_access access = writer_order (fixture, 2);
     write_file (fixture->base, "cache", "x", 1);
     assert_int_equal (prepare_writer (fixture, &access), -1);
-    says (fixture, "a folder is expected");
+    says (fixture, "is not a folder");
     fixture->seal.sha256 = TEXT_LIT ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
     assert_int_equal (prepare_reader (fixture, 2), -1);
-    says (fixture, "a folder is expected");
+    says (fixture, "expected a folder");
 }
 
 /* Each is given with its own digest, so that only the lie itself can be what is refused. */
@@ -546,18 +546,18 @@ static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
         const char *says;
     } lies[] = {
         { "%.64s 0 0444 empty\n", NULL },
-        { "%.64s 1 0444 empty\n", "\"empty\" has 0 bytes, 1 were sealed" },
-        { "%.63s4 0 0444 empty\n", "\"empty\" holds other bytes" },
-        { "%.64s 0 0555 empty\n", "\"empty\" has mode 0444, 0555 was sealed" },
+        { "%.64s 1 0444 empty\n", "\"empty\" has 0 bytes, but was sealed with 1" },
+        { "%.63s4 0 0444 empty\n", "\"empty\" was modified after it was sealed" },
+        { "%.64s 0 0555 empty\n", "\"empty\" has mode 0444, but was sealed with 0555" },
         { "%.64s 0 0444 another\n", "\"" },
-        { "- 0 0444 empty/\n", "\"empty\" is a file, a folder was sealed" },
+        { "- 0 0444 empty/\n", "\"empty\" is a file, but was sealed as a folder" },
         { "%.64s 0 0444 empty\n%.64s 0 0444 empty\n", "line 2 is not in order" },
         { "%.64s 0 0444 empty\n%.64s 0 0444 e\n", "line 2 is not in order" },
-        { "%.64s 0 0444 Empty\n%.64s 0 0444 empty\n", "lines 1 and 2 differ only in upper and lower case" },
+        { "%.64s 0 0444 Empty\n%.64s 0 0444 empty\n", "lines 1 and 2 differ only in case" },
         { "%.64s 0 0444 em\tpty\n", "line 1" },
         { "%.64s 0 0444 WITNESS\n", "line 1" },
         { "%.64s 0 0444 ../empty\n", "line 1" },
-        { "", "\"empty\" is there and was never sealed" },
+        { "", "\"empty\" exists, but was never sealed" },
     };
     struct fixture *fixture = *state;
     char dir[160];

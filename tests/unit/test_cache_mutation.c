@@ -428,7 +428,7 @@ static void a_folder_opened_to_writing_is_refused_by_name (void **state)
     snprintf (path, sizeof path, "%s/xla", fixture->dir);
     assert_int_equal (chmod (path, 0755), 0);
     assert_int_equal (prepare_reader (fixture, TOKEN), -1);
-    says (fixture, "\"xla\" has mode 0755, 0555 was sealed");
+    says (fixture, "\"xla\" has mode 0755, but was sealed with 0555");
 }
 
 static void a_writer_that_comes_too_late_spoils_only_its_own_generation (void **state)
@@ -450,7 +450,7 @@ static void a_writer_that_comes_too_late_spoils_only_its_own_generation (void **
     }
     assert_int_equal (chmod (fixture->dir, 0555), 0);
     assert_int_equal (prepare_reader (fixture, TOKEN), -1);
-    says (fixture, "\"late\" is there and was never sealed");
+    says (fixture, "\"late\" exists, but was never sealed");
 }
 
 #define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown (name, fixture_setup, fixture_teardown)

@@ -140,15 +140,15 @@ static void what_is_not_there_is_said_with_its_limit (void **state)
 {
     (void) state;
     struct said said = child (ask_for_200_files_of_100);
-    expect (&said, 3,
-            "this test needs 200 more open files, this process may have 100 in all; raise its limit (ulimit -n");
+    expect (
+        &said, 3,
+        "this test needs 200 more open files, but the limit of this process is 100 in all: raise its limit (ulimit -n");
     said = child (ask_for_files_of_a_full_table); /* no limit of this process is at fault, and none is raised */
     expect (&said, 3,
-            "this test needs 20 more open files, and the table of the whole system is full: end what holds many of "
-            "them, or "
-            "raise fs.file-max");
+            "this test needs 20 more open files, but the file table of the system is full: end processes that hold "
+            "many files, or raise fs.file-max");
     said = child (ask_for_much_memory);
-    expect (&said, 3, "this test needs 1024 MiB more of memory than this process gets (address space: ");
+    expect (&said, 3, "this test needs 1024 MiB more memory than this process can get (address space: ");
 }
 
 /* ---- told after ---- */
@@ -198,11 +198,11 @@ static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (
 {
     (void) state;
     struct said said = child (abort_without_files);
-    expect (&said, 3, "prog: this process may not have more open files (ulimit -n, LimitNOFILE=): raise its limit");
+    expect (&said, 3, "prog: this process cannot get more open files (ulimit -n, LimitNOFILE=): raise its limit");
     said = child (abort_with_a_full_table);
     expect (&said, 3,
-            "prog: this process may not have more open files, for the table of the whole system is full: end what "
-            "holds many of them, or raise fs.file-max, then go on");
+            "prog: this process cannot get more open files, because the file table of the system is full: end "
+            "processes that hold many files, or raise fs.file-max, then resume");
 }
 
 static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (void **state)

@@ -322,7 +322,7 @@ static void a_user_is_over_only_when_its_journal_says_so (void **state)
     assert_non_null (strstr (why, "another machine"));
     user.machine = text_of (host);
     assert_false (collect_user_over (&user, why)); /* no such run here */
-    assert_non_null (strstr (why, "cannot be looked up"));
+    assert_non_null (strstr (why, "cannot be read"));
     user.run = TEXT_LIT ("../../../../../etc/passwd");
     assert_false (collect_user_over (&user, why));
     assert_non_null (strstr (why, "without a place"));

@@ -26,7 +26,7 @@ static void a_pipe_is_refused_without_waiting (void **state)
     assert_int_equal (unlink (share.slice), 0);
     assert_int_equal (mkfifo (share.slice, 0600), 0);
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "it is no regular file"));
+    assert_non_null (strstr (line_of (&share, 0), "it is not a regular file"));
     share_close (&share);
 }
 
@@ -84,7 +84,7 @@ static void the_model_has_the_last_word (void **state)
     (void) state;
     share_open (&share);
     assert_int_equal (share_load_with (&share, options), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:1:1: the plan passes a bound: "));
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:1:1: the plan exceeds a limit: "));
     memset (home + 1, 'x', sizeof home - 2);
     options.home = home;
     assert_int_equal (share_load_with (&share, options), -1);

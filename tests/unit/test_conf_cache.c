@@ -184,7 +184,7 @@ static void off_stands_alone (void **state)
         struct share share;
         char slice[256], expected[64];
         snprintf (slice, sizeof slice, HEAD "cache: {mode: off, %s}\n", others[i]);
-        snprintf (expected, sizeof expected, ": %.*s with mode: off, expected mode alone",
+        snprintf (expected, sizeof expected, ": %.*s with mode: off, expected only mode",
                   (int) strcspn (others[i], ":"), others[i]);
         share_open (&share);
         write_text (&share, "slice.yaml", slice);
@@ -203,20 +203,20 @@ static void with_a_cache_for_each_host_nobody_is_the_writer (void **state)
     open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
     assert_int_equal (share.result, -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0),
-                             "slice.yaml:6:33: writer with mode: per-host, expected none: every host "
-                             "writes a cache of its own"));
+    assert_non_null (
+        strstr (line_of (&share, 0),
+                "slice.yaml:6:33: writer with mode: per-host, expected none: every host writes its own cache"));
     share_close (&share);
 }
 
 static const struct bad bad_cases[] = {
     { SLICE ("cache: {mode: read-only, writer: h0}\n"),
-      "slice.yaml:6:34: writer with mode: read-only, expected none: nobody writes" },
+      "slice.yaml:6:34: writer with mode: read-only, expected none: hosts only read" },
     { SLICE ("cache: {writer: 'h[0,0]'}\n"), "slice.yaml:6:17: " },
     { SLICE ("cache: {writer: 'h[0-'}\n"), "slice.yaml:6:17: " },
     { SLICE ("cache: {writer: [h0]}\n"), "slice.yaml:6:17: writer is a list, expected a host set" },
     { SLICE ("cache: {writer: '@nope'}\n"), "slice.yaml:6:17: " },
-    { SLICE ("cache: {writer: 'h0,h9'}\n"), "slice.yaml:6:17: the writer 'h9' is no host of this slice" },
+    { SLICE ("cache: {writer: 'h0,h9'}\n"), "slice.yaml:6:17: the writer 'h9' is not a host of this slice" },
     { SLICE ("cache: {writer: 'h[0-1]'}\n"), "configs/ladders/l.yaml:5:53: warm: gang with several writers, first h0, "
                                              "expected the writer h0 alone: under jax" },
     { SLICE ("cache: {enforcement: polite}\n"), "enforcement is 'polite', expected one of cooperative, other-uid, "
@@ -242,7 +242,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {root: //.}\n"), "the cache root '//.', expected a folder below /" },
     { SLICE ("cache: {root: /c, writable: [/c]}\n"), "'/c' is writable and lies in the cache root /c" },
     { SLICE ("cache: {root: /c, writable: [/h/out]}\n"),
-      "cache.writable /h/out lies in /h, which sliceup itself uses" },
+      "cache.writable /h/out lies in /h, a folder of sliceup itself" },
     { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "'/h/cache/jax' is writable and lies in the cache root /h/cache" },
     { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
       "slice.yaml:6:19: 17 writable paths, expected at most 16" },
@@ -271,7 +271,7 @@ static const struct bad bad_cases[] = {
     { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot without a canary, expected none" },
     { LADDER ("- {id: a, canary: jax/tiny.py, warm: oat}\n"), "warm is 'oat', expected one of none, solo, gang, aot" },
     { LADDER ("- {id: a, canary: jax/tiny.py, parse: torch_xla-metrics}\n"),
-      "parse without a command, expected it for commands only: a canary says its counters itself" },
+      "parse without a command, expected it only for commands: a canary reports its counters itself" },
     { LADDER ("- {id: a, builtin: facts, parse: torch_xla-metrics}\n"), "a builtin has no counters" },
     { LADDER ("- {id: a, command: [x], parse: json}\n"), "parse is 'json', expected one of torch_xla-metrics" },
     { LADDER ("- {id: a, command: [x], parse: none}\n"), "parse is 'none', expected one of torch_xla-metrics" },

@@ -11,15 +11,15 @@ static const struct bad bad_cases[] = {
     { "slice.yaml", "slice: [a\n", "slice.yaml:2:1: not YAML: " },
     { "slice.yaml", "", "slice.yaml:1:1: an empty file, expected a map" },
     { "slice.yaml", "# nothing\n", "slice.yaml:1:1: an empty file, expected a map" },
-    { "slice.yaml", "a:\n  b: >0\n", "slice.yaml:2:3: not YAML: broken behind this place" },
+    { "slice.yaml", "a:\n  b: >0\n", "slice.yaml:2:3: not YAML: the error is after this place" },
     { "slice.yaml", "- a\n", "slice.yaml:1:1: a list, expected a map of the keys of a slice file" },
     { "slice.yaml", "slice: s\n---\na: b\n", "slice.yaml:2:1: a second document" },
-    { "slice.yaml", "a: b\nc: \"\x01\"\n", "slice.yaml:2:1: bytes that are no text" },
-    { "slice.yaml", "a: b\nc: \xff\n", "slice.yaml:2:1: bytes that are no text" },
+    { "slice.yaml", "a: b\nc: \"\x01\"\n", "slice.yaml:2:1: bytes that are not text" },
+    { "slice.yaml", "a: b\nc: \xff\n", "slice.yaml:2:1: bytes that are not text" },
     { SLICE ("env_dir: \"a\\0b\"\n"), "slice.yaml:6:10: a value with control characters" },
-    { SLICE ("mesh: &m {host: 4}\n"), "slice.yaml:6:10: an anchor (&name), expected the value alone" },
+    { SLICE ("mesh: &m {host: 4}\n"), "slice.yaml:6:10: an anchor (&name), expected only the value" },
     { SLICE ("signatures: [*m]\n"), "slice.yaml:6:14: an alias (*name), expected the value itself" },
-    { SLICE ("env_dir: !x e\n"), "slice.yaml:6:13: a tag (!name), expected the value alone" },
+    { SLICE ("env_dir: !x e\n"), "slice.yaml:6:13: a tag (!name), expected only the value" },
     { SLICE ("pins: q\n"), "slice.yaml:6:1: the key 'pins' is given twice, first in line 4" },
     { SLICE ("mesh: {host: 4, host: 4}\n"), "slice.yaml:6:17: the key 'host' is given twice, first in line 6" },
     { SLICE ("[a]: b\n"), "slice.yaml:6:1: a list as a key, expected a name" },
@@ -71,7 +71,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("mesh: {a: 3, b: 2}\n"),
       "slice.yaml:6:7: the sizes of the mesh do not multiply to 4 devices, expected 2 hosts times 2 devices_per_host" },
     { SLICE ("mesh: {a: 0}\n"), "slice.yaml:6:11: the size of axis a, expected a whole number from 1 to 65536" },
-    { SLICE ("mesh: {a-b: 4}\n"), "slice.yaml:6:8: 'a-b' is no name of an axis" },
+    { SLICE ("mesh: {a-b: 4}\n"), "slice.yaml:6:8: 'a-b' is not an axis name" },
     { SLICE ("mesh: {}\n"), "slice.yaml:6:7: a mesh of 0 axes, expected 1 to 6" },
     { SLICE ("mesh: {a: 4, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1}\n"), "slice.yaml:6:7: a mesh of 7 axes" },
     /* cache */
@@ -79,8 +79,8 @@ static const struct bad bad_cases[] = {
       "slice.yaml:6:15: mode is 'two-writers', expected one of off, single-writer, per-host, read-only" },
     { SLICE ("cache: {mode: singel-writer}\n"), "did you mean 'single-writer'?" },
     { SLICE ("cache: {mode: none}\n"), "slice.yaml:6:15: mode is 'none'" },
-    { SLICE ("cache: {writer: h7}\n"), "slice.yaml:6:17: the writer 'h7' is no host of this slice" },
-    { SLICE ("cache: {root: /a/../b}\n"), "slice.yaml:6:15: the path '/a/../b' has '..' in it" },
+    { SLICE ("cache: {writer: h7}\n"), "slice.yaml:6:17: the writer 'h7' is not a host of this slice" },
+    { SLICE ("cache: {root: /a/../b}\n"), "slice.yaml:6:15: the path '/a/../b' contains '..'" },
     { SLICE ("cache: {writer: h1}\n"),
       "configs/ladders/l.yaml:5:53: warm: gang with the writer h1, expected the writer h0" },
     /* references */
@@ -102,7 +102,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("signatures: [nine]\n"), "slice.yaml:6:14: signature list 'nine' does not exist" },
     { SLICE ("signatures: [[jax]]\n"), "slice.yaml:6:14: a list, expected the name or path of a signature list" },
     { SLICE ("signatures: [configs/]\n"),
-      "slice.yaml:6:14: signature list 'configs/' cannot be read: it is no regular file" },
+      "slice.yaml:6:14: signature list 'configs/' cannot be read: it is not a regular file" },
     /* profile */
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jaxx\nbackend: cpu\ndevices_per_host: 2\n",
       "p.yaml:2:11: unknown frontend 'jaxx', expected one of jax, torch_xla, plain; did you mean 'jax'?" },
@@ -112,7 +112,7 @@ static const struct bad bad_cases[] = {
       "configs/profiles/p.yaml:4:19: devices_per_host is '0', expected a whole number from 1 to 256" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: '2'\n",
       "devices_per_host is '2'" },
-    { PROFILE ("env: {1A: x}\n"), "configs/profiles/p.yaml:5:7: '1A' is no name of a variable" },
+    { PROFILE ("env: {1A: x}\n"), "configs/profiles/p.yaml:5:7: '1A' is not a variable name" },
     { PROFILE ("env: {A: }\n"), "A holds nothing, expected a single value" },
     { PROFILE ("env: {A: [x]}\n"), "configs/profiles/p.yaml:5:10: A holds a list, expected a single value" },
     { PROFILE ("env: {SLICEUP_FD: 3}\n"), "configs/profiles/p.yaml:5:7: SLICEUP_FD is set by the worker" },
@@ -130,11 +130,10 @@ static const struct bad bad_cases[] = {
     { "configs/profiles/p.yaml",
       "profile: p\nfrontend: jax\nbackend: tpu\ndevices_per_host: 2\npremapped_buffer_bytes: 4097\n",
       "configs/profiles/p.yaml:5:25: premapped_buffer_bytes is 4097, expected a multiple of 4096" },
-    { PROFILE ("args: {a: yes}\n"),
-      "configs/profiles/p.yaml:5:11: a is 'yes', expected true, false, a number as JSON writes it" },
+    { PROFILE ("args: {a: yes}\n"), "configs/profiles/p.yaml:5:11: a is 'yes', expected true, false, a JSON number" },
     { PROFILE ("args: {a: {b: c}}\n"),
       "configs/profiles/p.yaml:5:11: a holds a map, expected a single value or a list" },
-    { PROFILE ("args: {a-b: 1}\n"), "configs/profiles/p.yaml:5:8: 'a-b' is no name of an argument" },
+    { PROFILE ("args: {a-b: 1}\n"), "configs/profiles/p.yaml:5:8: 'a-b' is not an argument name" },
     /* ladder */
     { "configs/ladders/l.yaml", "ladder: l\nrungs: []\n", "configs/ladders/l.yaml:2:8: 0 rungs, expected 1 to 64" },
     { "configs/ladders/l.yaml", "ladder: l\nfrontend: torch_xla\nrungs:\n- {id: a, builtin: facts}\n",
@@ -162,7 +161,7 @@ static const struct bad bad_cases[] = {
     { LADDER ("- {id: a, builtin: facts, env: true}\n"), "env for a builtin" },
     { LADDER ("- {id: a, builtin: facts, backend: required}\n"), "backend: required without a canary" },
     { LADDER ("- {id: a, canary: jax/tiny.py, metrics: [m]}\n"),
-      "metrics to be proved, expected them for canaries of scope slice only" },
+      "metrics to be proved, expected them only for canaries of scope slice" },
     { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [m, m]}\n"),
       "'m' is listed twice, expected once" },
     { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [a b]}\n"),
@@ -173,7 +172,7 @@ static const struct bad bad_cases[] = {
     { LADDER ("- {id: a, command: []}\n"), "a command of 0 words, expected 1 to 32" },
     { LADDER ("- {id: a, command: [./x]}\n"),
       "configs/ladders/l.yaml:3:21: the command './x', expected a name on the PATH" },
-    { LADDER ("- {id: a, command: [x, [y]]}\n"), "a word of a command that is a list" },
+    { LADDER ("- {id: a, command: [x, [y]]}\n"), "a word of a command is a list" },
     /* signatures */
     { SIGNATURES ("- {id: a, text: abc, layer: device, next: x}\n"),
       "text is 'abc', expected one line of 4 to 255 bytes" },
@@ -268,7 +267,7 @@ static void what_is_no_name_cannot_name_a_pin_set (void **state)
     write_text (&share, "q q.txt", "six==1.17.0\n");
     snprintf (path, sizeof path, "%s/q q.txt", share.root);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = path }), -1);
-    assert_non_null (strstr (line_of (&share, 0), "a pin set called 'q q', expected a file name of letters"));
+    assert_non_null (strstr (line_of (&share, 0), "a pin set named 'q q', expected a file name of letters"));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = "" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "--pins:1:1: an empty name, expected the name or path of a pin set"));
     assert_int_equal (unlink (path), 0);

@@ -142,8 +142,7 @@ static void what_was_said_about_time_is_kept (void **state)
     load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nlimits: {join: 50s}\n" REST);
     assert_int_equal (share.plan.limits.join_ms, 50000);
     assert_int_equal (share.report.n, 1);
-    has_warning (&share,
-                 "slice.yaml:4:16: every host must have joined after 50000 ms, but start.deadline gives one 60000 ms");
+    has_warning (&share, "slice.yaml:4:16: limits.join is 50000 ms, but start.deadline gives one host 60000 ms");
     load_slice (&share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nstart: {at_once: 1, deadline: 1h}\n" REST);
     assert_int_equal (share.plan.limits.join_ms, 3600000);
     share_close (&share);
@@ -214,7 +213,7 @@ static void strangers_are_named (void **state)
     share_open (&share);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "h[0-3]" }), -1);
     assert_int_equal (share.report.n, 1);
-    assert_string_equal (line_of (&share, 0), "--hosts:1:1: 'h[2-3]': not in this slice, expected some of 'h[0-1]'");
+    assert_string_equal (line_of (&share, 0), "--hosts:1:1: 'h[2-3]': not in this slice, expected hosts of 'h[0-1]'");
     assert_int_equal (share_load_with (&share, (struct conf_options){ .exclude = "h[0-1]" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: no hosts are left, expected at least one"));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "" }), -1);
@@ -222,7 +221,7 @@ static void strangers_are_named (void **state)
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "@spare" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "--hosts:1:1: "));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .exclude = "h[1-2]" }), 0);
-    has_warning (&share, "--exclude:1:1: 'h2': not in this slice, so not taken out of it");
+    has_warning (&share, "--exclude:1:1: 'h2': not in this slice, so nothing was excluded");
     assert_int_equal (share.plan.hosts.n, 1);
     share_close (&share);
 }
@@ -290,12 +289,14 @@ static void one_machine_given_twice_is_suspected (void **state)
         &share,
         "slice: s\nlauncher: ssh\nhosts:\n- {name: a, address: 10.0.0.1}\n- b\n- {name: c, address: 10.0.0.1}\n" REST);
     assert_int_equal (share.report.n, 1);
-    has_warning (&share, "slice.yaml:6:3: the hosts a and c have the same address 10.0.0.1: one machine given twice?");
+    has_warning (&share,
+                 "slice.yaml:6:3: the hosts a and c have the same address 10.0.0.1: is one machine listed twice?");
     load_slice (&share,
                 "slice: s\nlauncher: ssh\nhosts:\n- {name: a, ssh: {address: x}}\n- {name: b, ssh: {address: x}}\n"
                 "- {name: c, ssh: {address: x, port: 23}}\n" REST);
     assert_int_equal (share.report.n, 1);
-    has_warning (&share, "slice.yaml:5:3: the hosts a and b have the same sshd, x port 22: one machine given twice?");
+    has_warning (&share,
+                 "slice.yaml:5:3: the hosts a and b have the same sshd, x port 22: is one machine listed twice?");
     load_slice (&share, "slice: s\nhosts: [{name: a, address: 127.0.0.1}, b]\n" REST);
     assert_int_equal (share.report.n, 0);
     share_close (&share);

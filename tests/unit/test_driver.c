@@ -82,7 +82,7 @@ static void a_run_that_was_never_opened_is_damage (void **state)
     journal_close (journal_create (run_dir_path (&stage->dir, "journal.db", path), stage->dir.id, &err));
     assert_int_equal (stage_resume (stage, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
-    assert_non_null (strstr (err.text, "never opened"));
+    assert_non_null (strstr (err.text, "never begun"));
 }
 
 /* ---- leaving ---- */

@@ -137,9 +137,9 @@ static void a_root_that_cannot_be_told_is_said (void **state)
     assert_int_equal (atomic_file_write (path, "", 0, 0600, NULL), 0);
     stage_start (stage);
     order_publish (stage, 7);
-    until_said (stage, "later runs will not find this cache generation: ");
+    until_said (stage, "cannot publish this cache generation, so later runs will not find it: ");
     order_drop (stage, 7, "why not");
-    until_said (stage, "the cache catalogue could not be told: ");
+    until_said (stage, "cannot update the cache catalogue: ");
     assert_non_null (strstr (stage->log_text, path));
     assert_false (driver_has_ended (stage->driver, NULL, NULL)); /* what was measured holds without it */
 }

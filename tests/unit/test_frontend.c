@@ -163,7 +163,7 @@ struct problem_case {
     const char *frontend, *package, *version, *backend, *says;
 }; /* says NULL: nothing against it */
 static const struct problem_case problem_cases[] = {
-    { "torch_xla", "torch_xla", "2.9.0", "tpu", "torch-xla 2.9.0 writes its persistent cache and cannot read it back" },
+    { "torch_xla", "torch_xla", "2.9.0", "tpu", "torch-xla 2.9.0 writes its persistent cache but cannot read it back" },
     { "torch_xla", "torch-xla", "2.8.1+libtpu", "cpu", "use torch_xla 2.7" },
     { "torch_xla", "Torch.XLA", "2.8", "tpu", "torch-xla 2.8 " },
     { "torch_xla", "torch__xla", "2.8.0.dev20250601", "tpu", "2.8.0.dev20250601" },
@@ -178,7 +178,7 @@ static const struct problem_case problem_cases[] = {
     { "torch_xla", "torchxla", "2.9.0", "tpu", NULL },
     { "torch_xla", "torch_xla_", "2.9.0", "tpu", NULL },
     { "torch_xla", "jax", "0.4.38", "tpu", NULL },
-    { "jax", "jax", "0.5.0", "cpu", "jax 0.5.0 writes beside each cache entry that it reads" },
+    { "jax", "jax", "0.5.0", "cpu", "jax 0.5.0 writes a file beside each cache entry that it reads" },
     { "jax", "JAX", "0.4.38", "tpu", "use jax 0.5.1 or later" },
     { "jax", "jax", "0.5.1", "tpu", NULL },
     { "jax", "jax", "0.10.2", "tpu", NULL },

@@ -136,13 +136,13 @@ static void departures_from_the_grammar_are_shown_with_their_place (void **state
         { "n[1-6-9/2]", ERR_PARSE, "signs" },
         { "n1[8-11]", ERR_PARSE, "n[18-111]" },
         { "n1[9,10]", ERR_PARSE, "character 3 " },
-        { "n0[1,01]", ERR_PARSE, "one width" },
+        { "n0[1,01]", ERR_PARSE, "the same width" },
         { "a!", ERR_PARSE, "character 3 " },
         { "!a", ERR_PARSE, "character 1 " },
         { "a!!b", ERR_PARSE, "character 3 " },
         { "a&", ERR_PARSE, "the end" },
         { "a@b", ERR_PARSE, "character 2 " },
-        { "@a", ERR_PARSE, "no groups here" },
+        { "@a", ERR_PARSE, "no groups are defined" },
         { "a,@@", ERR_PARSE, "character 4 " },
         { "@", ERR_PARSE, "the end" },
         { "a*", ERR_PARSE, "wildcards" },
@@ -151,7 +151,7 @@ static void departures_from_the_grammar_are_shown_with_their_place (void **state
         { "n[1-5/0]", ERR_PARSE, "step" },
         { "n[1-5/]", ERR_PARSE, "number" },
         { "n[1-5/2/2]", ERR_PARSE, "character 8 " },
-        { "a[3-1]", ERR_PARSE, "backwards" },
+        { "a[3-1]", ERR_PARSE, "reversed" },
         { "a[01-100]", ERR_PARSE, "widths" },
         { "a[1-02]", ERR_PARSE, "widths" },
         { "a[1-1234567890123456789]", ERR_PARSE, "18 digits" },
@@ -290,7 +290,7 @@ static void groups_stand_for_their_sets (void **state)
     expect_read (&rules, "@none", "");
     expect_refusal (&rules, "a,@nobody", ERR_PARSE, "character 3 (at @nobody): there is no group nobody");
     expect_refusal (&rules, "@rack[1-3]", ERR_PARSE, "rack3");
-    expect_refusal (&rules, "@loop", ERR_PARSE, "name itself");
+    expect_refusal (&rules, "@loop", ERR_PARSE, "contain itself");
     expect_refusal (&rules, "x,@bad", ERR_PARSE, "@bad: host set, character 4 ");
     expect_refusal (&once, "@spare,v8", ERR_PARSE, "v8 is named twice");
     expect_refusal (&once, "@rack[1,1]", ERR_PARSE, "twice");
@@ -317,9 +317,9 @@ static void work_is_bounded_as_well (void **state)
     buf_puts (&chain, "a");
     for (int i = 0; i < 100; i++)
         buf_puts (&chain, "!b[0-4095]");
-    expect_refusal (&rules, buf_c (&chain), ERR_LIMIT, "too much to work out");
+    expect_refusal (&rules, buf_c (&chain), ERR_LIMIT, "too large to compute");
     expect_read (&rules, "@d", "n1");
-    expect_refusal (&rules, "@a", ERR_LIMIT, "too much to work out");
+    expect_refusal (&rules, "@a", ERR_LIMIT, "too large to compute");
     struct hostset *set = hostset_create (&rules);
     for (int i = 0; i < 40; i++) /* that of one step, not of all of them */
         assert_int_equal (hostset_apply (set, HOSTSET_TAKE, text_of ("b[0-4095]"), NULL), 0);

@@ -325,7 +325,7 @@ static void bad_options_are_explained (void **state)
     } cases[] = {
         { "127.0.0.1", 0, &hub_keys, "hosts" },
         { "127.0.0.1", 1u << 30, &hub_keys, "hosts" },
-        { "127.0.0.1", 4, &mixed, "does not belong" },
+        { "127.0.0.1", 4, &mixed, "does not match" },
         { "127.0.0.1;tcp://x", 4, &hub_keys, "character 10" },
         { "", 4, &hub_keys, "1 to 255" },
         { "203.0.113.7", 4, &hub_keys, "203.0.113.7" },

@@ -98,7 +98,7 @@ static void a_link_is_called_one (void **state)
     static const char *const endings[] = { "", "-wal", "-shm", ".mark", ".lock" };
     make_killed (*state);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        in_place_of (*state, endings[i], put_link, ERR_STATE, "is a symbolic link: expected a file");
+        in_place_of (*state, endings[i], put_link, ERR_STATE, "is a symbolic link, expected a regular file");
 }
 
 static void a_fifo_or_a_folder_holds_nobody (void **state)
@@ -106,23 +106,23 @@ static void a_fifo_or_a_folder_holds_nobody (void **state)
     static const char *const endings[] = { ".lock", ".mark", "-shm", "" };
     make_killed (*state);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        in_place_of (*state, endings[i], put_fifo, ERR_STATE, "is a FIFO: expected a file");
-        in_place_of (*state, endings[i], put_folder, ERR_STATE, "is a folder: expected a file");
+        in_place_of (*state, endings[i], put_fifo, ERR_STATE, "is a FIFO, expected a regular file");
+        in_place_of (*state, endings[i], put_folder, ERR_STATE, "is a folder, expected a regular file");
     }
 }
 
 static void a_log_that_something_else_replaced_is_gone (void **state)
 {
     make_killed (*state);
-    in_place_of (*state, "-wal", put_fifo, ERR_DAMAGE, "journal.db-wal is a FIFO: expected a file");
-    in_place_of (*state, "-wal", put_folder, ERR_DAMAGE, "journal.db-wal is a folder: expected a file");
+    in_place_of (*state, "-wal", put_fifo, ERR_DAMAGE, "journal.db-wal is a FIFO, expected a regular file");
+    in_place_of (*state, "-wal", put_folder, ERR_DAMAGE, "journal.db-wal is a folder, expected a regular file");
 }
 
 static void a_rollback_journal_is_in_the_way (void **state)
 {
     make_killed (*state);
-    in_place_of (*state, "-journal", put_bytes, ERR_STATE, "journal.db-journal is in the way");
-    in_place_of (*state, "-journal", put_folder, ERR_STATE, "is a folder: expected a file");
+    in_place_of (*state, "-journal", put_bytes, ERR_STATE, "journal.db-journal should not exist");
+    in_place_of (*state, "-journal", put_folder, ERR_STATE, "is a folder, expected a regular file");
 }
 
 /* ---- a folder that may only be read ---- */
@@ -168,7 +168,7 @@ static void a_folder_that_may_only_be_read_needs_the_shared_memory (void **state
     assert_int_equal (chmod (place->folder, 0700), 0);
     assert_int_equal (unlink (beside (place, "-shm")), 0);
     assert_int_equal (chmod (place->folder, 0500), 0);
-    assert_int_equal (read_as_nobody (place, "journal.db-shm, which is not there"), 0);
+    assert_int_equal (read_as_nobody (place, "journal.db-shm, which does not exist"), 0);
     assert_int_equal (chmod (place->folder, 0700), 0);
 }
 
@@ -181,7 +181,7 @@ static void so_does_a_journal_that_was_closed (void **state)
     journal_close (journal);
     give_away (place);
     assert_int_equal (chmod (place->folder, 0500), 0);
-    assert_int_equal (read_as_nobody (place, "journal.db-shm, which is not there"), 0);
+    assert_int_equal (read_as_nobody (place, "journal.db-shm, which does not exist"), 0);
     assert_int_equal (chmod (place->folder, 0700), 0);
 }
 

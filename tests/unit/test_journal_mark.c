@@ -241,10 +241,10 @@ static void what_is_missing_is_named_with_what_was_acknowledged (void **state)
     take_copy (place, &sound);
     sound.file[WAL].ptr[sound.file[WAL].len - 100] ^= 1; /* of the last commit */
     put_copy (place, &sound);
-    refused (place, "a bit of the last commit", "at fact 12: it was acknowledged, with all up to fact 12");
+    refused (place, "a bit of the last commit", "at fact 12: it is missing, but facts up to 12 were acknowledged");
     sound.file[WAL].ptr[sound.file[WAL].len / 2] ^= 1;
     put_copy (place, &sound);
-    refused (place, "a bit in the middle", "all up to fact 12");
+    refused (place, "a bit in the middle", "facts up to 12");
     copy_release (&sound);
 }
 
@@ -308,7 +308,7 @@ static void a_journal_that_was_emptied_is_not_one_that_was_never_begun (void **s
     emptied (place);
     assert_int_equal (journal_has_facts (place->path, &any, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
-    assert_non_null (strstr (err.text, "all up to fact 12"));
+    assert_non_null (strstr (err.text, "facts up to 12"));
 }
 
 static void put_mark (const struct place *place, int slot, const char *run, const char *boot, uint64_t index,
@@ -344,7 +344,7 @@ static void a_mark_of_another_run_or_history_is_told (void **state)
     mark.chain.bytes[7] ^= 1;
     put_marks (place, boot, FACTS, &mark.chain);
     refused (place, "the mark of another history",
-             "at fact 12: it, or one before it, is not the one that was acknowledged");
+             "at fact 12: this fact, or an earlier one, is not the one that was acknowledged");
     put_marks (place, boot, 5, &mark.chain);
     refused (place, "another history from fact 5 on", "at fact 5:");
     copy_release (&sound);
@@ -368,12 +368,12 @@ static void damage_beside_a_watcher_is_named_too (void **state)
     }
     assert_int_equal (truncate (path_of (place, WAL), (off_t) sound.file[WAL].len - 8192), 0);
     assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
-    if (!strstr (err.text, "it cannot be read from fact 11 on, and all up to fact 12 was acknowledged: ") ||
-        !strstr (err.text, "ends before something that was written"))
+    if (!strstr (err.text, "it cannot be read from fact 11 on, and facts up to 12 were acknowledged: ") ||
+        !strstr (err.text, "is shorter than what was written"))
         fail_msg ("a log that was cut beside a watcher: %s", err.text);
     assert_int_equal (truncate (path_of (place, WAL), 8192), 0); /* the tables, too */
     assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
-    assert_non_null (strstr (err.text, "from fact 1 on, and all up to fact 12 was acknowledged: "));
+    assert_non_null (strstr (err.text, "from fact 1 on, and facts up to 12 were acknowledged: "));
     journal_reader_close (watcher);
     copy_release (&sound);
 }
@@ -660,7 +660,7 @@ static void a_mark_that_its_disk_refuses_is_a_problem_of_the_journal (void **sta
     }
     mark_fails = false;
     assert_int_equal (err.code, ERR_IO);
-    assert_non_null (strstr (err.text, "journal.db.mark durable"));
+    assert_non_null (strstr (err.text, "journal.db.mark to disk"));
     journal_close (journal);
 }
 

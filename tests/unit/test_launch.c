@@ -334,34 +334,35 @@ static void many_workers_start_at_once (void **state)
 static const struct wrong {
     const char *body, *why;
 } wrongs[] = {
-    { "echo garbage; echo '{'; echo '{}'; echo '[1]'; exit 3", "ended with exit status 3 before it named its key" },
-    { "kill -SEGV $$", "was killed by signal 11 (SIGSEGV) before it named its key" },
-    { "exec 1>&-; exit 5", "ended with exit status 5 before it named its key" },
-    { "echo first >&2; echo 'libfoo.so: cannot open' >&2; exit 127", "its last words: libfoo.so: cannot open" },
-    { "printf '\\033[2Jtrick\\n\\n' >&2; exit 1", "its last words: \\x1b[2Jtrick" },
+    { "echo garbage; echo '{'; echo '{}'; echo '[1]'; exit 3", "ended with exit status 3 before it reported its key" },
+    { "kill -SEGV $$", "was killed by signal 11 (SIGSEGV) before it reported its key" },
+    { "exec 1>&-; exit 5", "ended with exit status 5 before it reported its key" },
+    { "echo first >&2; echo 'libfoo.so: cannot open' >&2; exit 127", "its last output: libfoo.so: cannot open" },
+    { "printf '\\033[2Jtrick\\n\\n' >&2; exit 1", "its last output: \\x1b[2Jtrick" },
     { "yes", "more than 64 KiB" },
     { "tr '\\0' 'x' < /dev/zero", "more than 64 KiB" },
-    { "echo 'I wait' >&2; exec sleep 600", "did not name its key within 400 ms; its last words: I wait" },
-    { "exec 1>&-; exec sleep 600", "did not name its key within 400 ms" },
-    { "echo '{\"sliceup-worker\":2}'; exec sleep 600", "another launch protocol" },
-    { "echo '{\"sliceup-worker\":\"1\"}'; exec sleep 600", "another launch protocol" },
+    { "echo 'I wait' >&2; exec sleep 600", "did not report its key within 400 ms; its last output: I wait" },
+    { "exec 1>&-; exec sleep 600", "did not report its key within 400 ms" },
+    { "echo '{\"sliceup-worker\":2}'; exec sleep 600", "launch protocol version" },
+    { "echo '{\"sliceup-worker\":\"1\"}'; exec sleep 600", "launch protocol version" },
     { "echo '{\"sliceup-worker\":1}'; exec sleep 600", "no public key" },
     { "KEY=short; " ANSWER "exec sleep 600", "no public key" },
     { "KEY=\"${KEY}1\"; " ANSWER "exec sleep 600", "no public key" },
     { "KEY='abcdefghij0123456789ABCDEFGHIJ012345678~'; " ANSWER "exec sleep 600", "no public key" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":1,\"pid_start\":1,\"version\":\"\"}'; exec sleep 600",
-      "another pid" },
+      "does not match the started process" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":'$$',\"pid_start\":1,\"version\":\"\"}'; exec sleep 600",
-      "another pid" },
+      "does not match the started process" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":0,\"pid_start\":1,\"version\":\"\"}'; exec sleep 600",
       "no pid" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":4294967297,\"pid_start\":1}'; exec sleep 600", "no pid" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":'$$'}'; exec sleep 600", "no start time" },
     { "echo '{\"sliceup-worker\":1,\"key\":\"'$KEY'\",\"pid\":'$$',\"pid_start\":5}'; exec sleep 600", "no version" },
-    { "echo '{\"sliceup-worker\":1,\"sliceup-worker\":1}'; exec sleep 600", "answer cannot be read" },
-    { "echo '{\"sliceup-worker\":1,\"pid\":99999999999999999999}'; exec sleep 600", "answer cannot be read" },
-    { "printf '{\"sliceup-worker\":1}%5000s\n' x; exec sleep 600", "did not name its key within" }, /* cut: an answer */
-    { "printf '{\"sliceup-worker\":1'; exec sleep 600", "did not name its key within" },
+    { "echo '{\"sliceup-worker\":1,\"sliceup-worker\":1}'; exec sleep 600", "answer cannot be parsed" },
+    { "echo '{\"sliceup-worker\":1,\"pid\":99999999999999999999}'; exec sleep 600", "answer cannot be parsed" },
+    { "printf '{\"sliceup-worker\":1}%5000s\n' x; exec sleep 600",
+      "did not report its key within" }, /* cut: an answer */
+    { "printf '{\"sliceup-worker\":1'; exec sleep 600", "did not report its key within" },
 };
 
 static void a_start_that_goes_wrong_is_reported_once_and_says_why (void **state)
@@ -490,7 +491,7 @@ static void admitting_too_early_does_not_stop_the_waiting_for_the_key (void **st
     start (scene);
     launch_admitted (scene->launch, 0);
     run_until (scene, is_exited);
-    assert_string_equal (scene->why, "the worker did not join: it did not name its key within 200 ms");
+    assert_string_equal (scene->why, "the worker did not join: it did not report its key within 200 ms");
 }
 
 /* ---- coordinators that come and go ---- */
@@ -543,7 +544,7 @@ static void an_adopted_worker_is_watched_and_can_be_killed (void **state)
     launch_kill (scene->launch, 0);
     run_until (scene, is_exited);
     assert_int_equal (scene->exited[0], 1);
-    assert_non_null (strstr (scene->why, "how is not known"));
+    assert_non_null (strstr (scene->why, "with unknown status"));
     assert_false (is_running (pid));
 }
 
@@ -562,7 +563,7 @@ static void another_process_of_the_same_pid_is_not_adopted (void **state)
     assert_int_equal (launch_adopt (scene->launch, 0, 0, ticks, &err), -1);
     assert_int_equal (err.code, ERR_STATE);
     assert_int_equal (launch_adopt (scene->launch, 0, (int64_t) 1 << 33, ticks, &err), -1);
-    assert_non_null (strstr (err.text, "is no pid"));
+    assert_non_null (strstr (err.text, "is not a pid"));
     assert_int_equal (launch_adopt (scene->launch, 0, INT32_MAX, ticks, &err), -1); /* above any kernel's pid_max */
     assert_int_equal (err.code, ERR_STATE);
 }

@@ -75,7 +75,7 @@ static void on_exited (void *owner, uint32_t rank, struct text why)
     struct scene *scene = owner;
     scene->exited[rank]++;
     assert_true (text_to_c (why, scene->why, sizeof scene->why));
-    scene->not_started += strstr (scene->why, "cannot be started") != NULL;
+    scene->not_started += strstr (scene->why, "cannot start the program") != NULL;
 }
 
 static void open_launch (struct scene *scene)
@@ -317,7 +317,7 @@ static void a_refusal_names_its_step_and_shows_no_control_characters (void **sta
         scene, "say '\"step\":\"connect\"'; say '\"refused\":\"host-key\",\"why\":\"another \\u001b[2J key\"'; exit 1");
     start (scene, 0);
     run_until (scene, is_exited);
-    assert_string_equal (scene->why, "the worker was not started, in step host-key: another \\x1b[2J key");
+    assert_string_equal (scene->why, "the worker was not started; failed in step host-key: another \\x1b[2J key");
     run_until (scene, has_no_starts);
     assert_int_equal (scene->exited[0], 1);
 }
@@ -353,11 +353,11 @@ static void words_that_come_too_early_or_make_no_sense_change_nothing_or_are_ref
     static const struct {
         const char *body, *why;
     } rows[] = {
-        { "say '\"left\":true'; exit 0", "ended with exit status 0 before it named its key" },
-        { "say '\"what\":1'; sleep 600", "no word of the protocol" },
-        { "echo '{\"sliceup-courier\":9,\"step\":\"x\"}'; sleep 600", "another protocol" },
-        { "say '\"refused\":\"connect\"'; sleep 600", "no word of the protocol" },
-        { "exit 4", "the courier of the worker ended with exit status 4 before it named its key" },
+        { "say '\"left\":true'; exit 0", "ended with exit status 0 before it reported its key" },
+        { "say '\"what\":1'; sleep 600", "an unknown message" },
+        { "echo '{\"sliceup-courier\":9,\"step\":\"x\"}'; sleep 600", "protocol version of its courier" },
+        { "say '\"refused\":\"connect\"'; sleep 600", "an unknown message" },
+        { "exit 4", "the courier of the worker ended with exit status 4 before it reported its key" },
     };
     struct scene *scene = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

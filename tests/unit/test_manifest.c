@@ -147,17 +147,23 @@ static void every_difference_is_named (void **state)
 {
     static struct difference differences[] = {
         { { IN_A, IN_B, IN_BX, IN_BC }, 4, NULL },
-        { { IN_B, IN_BX, IN_BC }, 3, "\"a\" was sealed and is missing" },
-        { { IN_A, IN_B, IN_BX }, 3, "\"b/c d\" was sealed and is missing" },
+        { { IN_B, IN_BX, IN_BC }, 3, "\"a\" was sealed, but is missing" },
+        { { IN_A, IN_B, IN_BX }, 3, "\"b/c d\" was sealed, but is missing" },
         { { IN_A, { TEXT_LIT ("aa"), 4, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC },
           5,
-          "\"aa\" is there and was never sealed" },
+          "\"aa\" exists, but was never sealed" },
         { { IN_A, IN_B, IN_BX, IN_BC, { TEXT_LIT ("z"), 0, TREE_FOLDER, 0555 } },
           5,
-          "\"z\" is there and was never sealed" },
-        { { { TEXT_LIT ("a"), 5, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has 5 bytes, 4 were sealed" },
-        { { { TEXT_LIT ("a"), 4, TREE_FILE, 0644 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" has mode 0644, 0444 was sealed" },
-        { { { TEXT_LIT ("a"), 0, TREE_FOLDER, 0555 }, IN_B, IN_BX, IN_BC }, 4, "\"a\" is a folder, a file was sealed" },
+          "\"z\" exists, but was never sealed" },
+        { { { TEXT_LIT ("a"), 5, TREE_FILE, 0444 }, IN_B, IN_BX, IN_BC },
+          4,
+          "\"a\" has 5 bytes, but was sealed with 4" },
+        { { { TEXT_LIT ("a"), 4, TREE_FILE, 0644 }, IN_B, IN_BX, IN_BC },
+          4,
+          "\"a\" has mode 0644, but was sealed with 0444" },
+        { { { TEXT_LIT ("a"), 0, TREE_FOLDER, 0555 }, IN_B, IN_BX, IN_BC },
+          4,
+          "\"a\" is a folder, but was sealed as a file" },
     };
     struct arena arena = { 0 };
     struct manifest manifest;

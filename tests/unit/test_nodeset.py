@@ -141,7 +141,7 @@ class Oracle(HostsTest):
     WRONG = {"n[1-4-6]": ("n[-4-6]", "character 6 ", "nodeset takes 1-4-6 for -4 to 6"),
              "n[-5--2]": ("n[-5--2]", "character 3 ", "no signs"),
              "n1[8-11]": ("n[18-111]", "character 3 ", "nodeset takes n1[8-11] for n[18-111]"),
-             "n1[9,10]": ("n[19-110]", "character 3 ", "one width"),
+             "n1[9,10]": ("n[19-110]", "character 3 ", "the same width"),
              "a b": ("a b", "character 3 ", "operator"),
              "n[1-2],a$(x)": ("a$(x),n[1-2]", "character 9 ", "operator")}
 
@@ -218,7 +218,7 @@ class Hosts(HostsTest):
         self.assertEqual("10000", self.answer("-c", "-", given=" ".join(names)))
 
     def test_wrong_usage_is_a_sentence(self):
-        for words, why in (((), "which hosts"), (("-x", "a"), "first set stands before"), (("-e", "-c", "a"), "choose"),
+        for words, why in (((), "which hosts"), (("-x", "a"), "the first set before"), (("-e", "-c", "a"), "choose"),
                            (("--split", "0", "a"), "--split"), (("--split", "x", "a"), "--split"),
                            (("--folt", "a"), "--fold"), (("--each", "a"), "--each"),
                            (("--from", "elsewhere"), "slurm, tpu or env"), (("",), "empty"),
@@ -306,7 +306,7 @@ class Sources(HostsTest):
         """The bound is of wall-clock time, and a busy machine may take it from a server that does answer: once more."""
         for _ in range(10):
             ended = self.run_hosts("--from", "tpu", GCE_METADATA_HOST=server.host)
-            if "says nothing" not in ended.stderr:
+            if "did not answer" not in ended.stderr:
                 break
         return ended
 
@@ -338,12 +338,12 @@ class Sources(HostsTest):
 
     def test_other_answers_are_not_believed(self):
         cases = ((3, "no TPU VM", answering("404 Not Found", "x")), (3, "status 503", answering("503 No", "x")),
-                 (3, "no Google metadata server", answering(body="a:b:10.0.0.1", flavor="")),
+                 (3, "not a Google metadata server", answering(body="a:b:10.0.0.1", flavor="")),
                  (2, "speaks no HTTP", lambda connection: connection.sendall(b"SSH-2.0-x\r\n\r\n\r\n")),
                  (2, "speaks no HTTP", lambda connection: None), (2, "empty", answering(body="\n")),
                  (2, "entry 2", answering(body="a:b:10.0.0.1,a:b")),
                  (2, "entry 1", answering(body="a:b:-oProxyCommand=x")),
-                 (3, "ended before", answering(body="a:b:10.0.0.1", length=99)))
+                 (3, "ended the connection before", answering(body="a:b:10.0.0.1", length=99)))
         for status, why, answer in cases:
             ended = self.ask(self.metadata(answer))
             self.assertEqual((status, ""), (ended.returncode, ended.stdout), why)
@@ -359,7 +359,7 @@ class Sources(HostsTest):
         server = self.metadata(lambda connection: ended.wait(BOUND_S))
         began = time.monotonic()
         said = self.refusal("--from", "tpu", status=3, GCE_METADATA_HOST=server.host)
-        self.assertIn("says nothing within 2000 ms", said)
+        self.assertIn("did not answer within 2000 ms", said)
         self.assertLess(time.monotonic() - began, 30)
         ended.set()
         self.assertIn("longer than", self.ask(self.metadata(endless)).stderr)

@@ -24,7 +24,7 @@ enum { ALICE = 61001, MALLORY = 61002 };
 
 static char top[64];
 static const struct safe_rule shared = { .what = "cache root",
-                                         .instead = "name another cache.root",
+                                         .instead = "set another cache.root",
                                          .trust = "cache: {trust: [...]}" };
 static const struct safe_rule own = { .what = "home", .instead = "set SLICEUP_HOME to another folder", .own = true };
 
@@ -120,7 +120,7 @@ static void what_others_may_write_is_refused (void **state)
         make ("a", modes[i], geteuid ());
         snprintf (mode, sizeof mode, "%04o", (unsigned) modes[i]);
         assert_refused ("a", &shared,
-                        WORDS (path_of ("a"), mode, "owner ", "chmod go-w", "name another cache.root",
+                        WORDS (path_of ("a"), mode, "owner ", "chmod go-w", "set another cache.root",
                                "NFS that maps all users to one", "cache: {trust: [...]}"));
         assert_refused ("a", &own, WORDS ("home ", mode, "chmod go-w", "SLICEUP_HOME"));
         assert_refused ("a/.", &own, WORDS (mode));
@@ -213,7 +213,7 @@ static void links_are_followed_and_judged (void **state)
     assert_good ("good/not-there", &shared);
     assert_refused ("into", &shared, WORDS ("lies below", path_of ("bad"), "0777"));
     assert_refused ("bad/out", &shared, WORDS ("lies below", path_of ("bad"))); /* who may write there may bend it */
-    assert_refused ("round", &shared, WORDS ("40 links"));
+    assert_refused ("round", &shared, WORDS ("40 symbolic links"));
     assert_refused ("good", &own, WORDS ("symbolic link", "owner ", "0777", "SLICEUP_HOME"));
     static const char *const same[] = { "good/", "good/.", "good//.//", "good/./.", "a/../good/.", "./good/./" };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
@@ -325,7 +325,7 @@ static void long_paths_leave_room_for_what_to_do (void **state)
     for (int i = 0; i < 28; i++)
         strcat (name, i ? "/0123456789012345678901234567890123456789" : "a/0123456789");
     assert_int_equal (folder_make (path_of (name), 0700, &err), 0);
-    assert_refused (name, &shared, WORDS ("0777", "name another cache.root"));
+    assert_refused (name, &shared, WORDS ("0777", "set another cache.root"));
     char beyond[PATH_MAX + 100];
     memset (beyond, 'x', sizeof beyond);
     beyond[0] = '/';

@@ -102,7 +102,7 @@ static int seal_what_was_lost (struct fixture *fixture, int files)
         return rc;
     if (cache_seal (&access, &fixture->seal, &fixture->arena, &fixture->err) != -1)
         return 2;
-    if (!strstr (fixture->err.text, "durable")) {
+    if (!strstr (fixture->err.text, "to disk")) {
         fprintf (stderr, "%s\n", fixture->err.text);
         return 3;
     }

@@ -101,7 +101,7 @@ static void a_mark_that_is_none_is_refused_with_what_to_do (void **state)
     }
     plant (fixture, "half", NULL);
     assert_int_equal (id_of (fixture, true, id), -1);
-    says (fixture, "was begun and never finished");
+    says (fixture, "is incomplete");
     plant (fixture, NULL, "/dev/zero");
     assert_int_equal (id_of (fixture, true, id), -1);
     plant (fixture, NULL, "elsewhere");

@@ -73,7 +73,7 @@ static const struct row rows[] = {
     { "a record with only unknown fields", "810981 0501", NULL },
 
     /* containers */
-    { "nothing", "", "1 bytes or items announced, 0 bytes remain" },
+    { "nothing", "", "1 bytes or items announced, but 0 bytes remain" },
     { "array32 of 268 million in 5 bytes", "dd10000000", "bytes remain" },
     { "map32 of 4 billion", "dfffffffff", "bytes remain" },
     { "map of 15 in 2 bytes", "8f01", "bytes remain" },
@@ -90,14 +90,14 @@ static const struct row rows[] = {
     { "two values", "8080", "1 bytes trail" },
 
     /* keys */
-    { "key twice", "8202010202", "keys are integers that rise" },
-    { "keys that fall", "8203010201", "keys are integers that rise" },
-    { "unknown key twice", "820e010e01", "keys are integers that rise" },
-    { "key twice in an unknown map", "810e8201010101", "keys are integers that rise" },
-    { "text as key", "81a16101", "keys are integers that rise" },
-    { "negative key", "81ff01", "keys are integers that rise" },
-    { "key beyond 32 bits", "81cf000000010000000001", "keys are integers that rise" },
-    { "list as key", "819001", "keys are integers that rise" },
+    { "key twice", "8202010202", "keys are not ascending integers" },
+    { "keys that fall", "8203010201", "keys are not ascending integers" },
+    { "unknown key twice", "820e010e01", "keys are not ascending integers" },
+    { "key twice in an unknown map", "810e8201010101", "keys are not ascending integers" },
+    { "text as key", "81a16101", "keys are not ascending integers" },
+    { "negative key", "81ff01", "keys are not ascending integers" },
+    { "key beyond 32 bits", "81cf000000010000000001", "keys are not ascending integers" },
+    { "list as key", "819001", "keys are not ascending integers" },
 
     /* types that do not exist here */
     { "c1", "8101c1", "format c1" },
@@ -315,7 +315,7 @@ static void a_crowd_of_items_is_refused_before_it_costs (void **state)
     assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 2, 0x80, &arena, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
     assert_int_equal (get_crowd (1 << 20, 0x80, &arena, &err), -1);
-    assert_non_null (strstr (err.text, "1048576 more items, at most 262141 may follow"));
+    assert_non_null (strstr (err.text, "1048576 more items, expected at most 262141"));
     assert_int_equal (arena.used_bytes, 0);
     arena_release (&arena);
 }
@@ -331,7 +331,7 @@ static const struct row envelopes[] = {
     { "8 items", "98010022" RUN_ID "01020304", "expected a list of 9 items" },
     { "10 items", "9a010022" RUN_ID "010203048000", "expected a list of 9 items" },
     { "a map", "81010022", "expected a list of 9 items" },
-    { "another major version", "99020022" RUN_ID "0102030480", "protocol version 2.0, this build speaks 1.0" },
+    { "another major version", "99020022" RUN_ID "0102030480", "protocol version 2.0, expected 1.0" },
     { "major version 0", "99000022" RUN_ID "0102030480", "protocol version 0.0" },
     { "kind 0", "99010000" RUN_ID "0102030480", "unknown kind 0" },
     { "kind 7", "99010007" RUN_ID "0102030480", "unknown kind 7" },
