@@ -287,7 +287,7 @@ class Coordinators(Hosts):
         first.kill(signal.SIGCONT)
         ended = first.end(60)
         self.assertEqual(5, ended.status, ended)
-        self.assertRegex(ended.out, r"h\d obeys the coordinator of epoch 2, and the last one here is of epoch 1: the run was gone on with "
+        self.assertRegex(ended.out, r"h\d obeys the coordinator of epoch 2, and the last one here is of epoch 1: the run was continued "
                                     r"from another copy of its folder")
         given = set(self.facts_of(home)[len(before):])
         names = {name for name, number in lab.FACTS.items() if number in given}

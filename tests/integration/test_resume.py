@@ -189,7 +189,7 @@ class Watching(Resuming):
         lab.wait_for(self.at("pass-began", 1), "the first rung", 30)
         watch = self.lab.start("watch")
         self.assertEqual((1, 1), (run.end().status, watch.end(30).status), watch.out)
-        self.assertIn("exit status 3", watch.out)
+        self.assertIn("exited with status 3", watch.out)
 
     def test_a_watcher_lives_through_the_death_of_the_coordinator(self):
         run = self.lab.start("run", self.slice([self.rung("low", seconds=2), self.rung("middle"), self.rung("high")], hosts=2))
