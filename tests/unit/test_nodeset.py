@@ -218,7 +218,7 @@ class Hosts(HostsTest):
         self.assertEqual("10000", self.answer("-c", "-", given=" ".join(names)))
 
     def test_wrong_usage_is_a_sentence(self):
-        for words, why in (((), "which hosts"), (("-x", "a"), "the first set before"), (("-e", "-c", "a"), "choose"),
+        for words, why in (((), "no hosts were given"), (("-x", "a"), "the first set before"), (("-e", "-c", "a"), "choose"),
                            (("--split", "0", "a"), "--split"), (("--split", "x", "a"), "--split"),
                            (("--folt", "a"), "--fold"), (("--each", "a"), "--each"),
                            (("--from", "elsewhere"), "slurm, tpu or env"), (("",), "empty"),
@@ -239,7 +239,7 @@ class Hosts(HostsTest):
         self.assertEqual(self.answer(everybody, "-x", "local[0-1]"), self.answer("--slice", slice_file, "-x", "@low"))
         self.assertEqual(self.answer(f"{everybody}!local0"), self.answer("--slice", slice_file, "@*!local0"))
         self.assertIn("no group nobody", self.refusal("--slice", slice_file, "@nobody"))
-        self.assertIn("no groups here", self.refusal("@low"))
+        self.assertIn("no groups are defined here", self.refusal("@low"))
 
 
 class Guide(HostsTest):
@@ -337,7 +337,7 @@ class Sources(HostsTest):
         self.assertIn("\r\nMetadata-Flavor: Google\r\n", server.asked[0])
 
     def test_other_answers_are_not_believed(self):
-        cases = ((3, "no TPU VM", answering("404 Not Found", "x")), (3, "status 503", answering("503 No", "x")),
+        cases = ((3, "not a TPU VM", answering("404 Not Found", "x")), (3, "status 503", answering("503 No", "x")),
                  (3, "not a Google metadata server", answering(body="a:b:10.0.0.1", flavor="")),
                  (2, "speaks no HTTP", lambda connection: connection.sendall(b"SSH-2.0-x\r\n\r\n\r\n")),
                  (2, "speaks no HTTP", lambda connection: None), (2, "empty", answering(body="\n")),

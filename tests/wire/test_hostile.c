@@ -86,8 +86,8 @@ static const struct row rows[] = {
     { "map instead of list", "810a8101c3", "map, expected list" },
     { "list instead of record", "810990", "list, expected map" },
     { "list instead of text", "810790", "list, expected text" },
-    { "trailing byte", "8000", "1 bytes trail" },
-    { "two values", "8080", "1 bytes trail" },
+    { "trailing byte", "8000", "1 extra bytes after the value" },
+    { "two values", "8080", "1 extra bytes after the value" },
 
     /* keys */
     { "key twice", "8202010202", "keys are not ascending integers" },
@@ -355,7 +355,7 @@ static const struct row envelopes[] = {
     { "ack in a longer form", "99010022" RUN_ID "010203cc0480", "ack" },
     { "body as list", "99010022" RUN_ID "0102030490", "list, expected map" },
     { "body as nil", "99010022" RUN_ID "01020304c0", "format c0" },
-    { "trailing byte", "99010022" RUN_ID "010203048000", "1 bytes trail" },
+    { "trailing byte", "99010022" RUN_ID "010203048000", "1 extra bytes after the value" },
 };
 
 static void envelopes_are_answered_as_their_rows_say (void **state)
@@ -410,7 +410,7 @@ static const struct row facts[] = {
     { "kind 63", "953f01020380", "unknown kind 63" },
     { "negative index", "950fff020380", "index" },
     { "level above its bound", "950f010203810104", "cancel-asked: level: byte 8: number 4, at most 3" },
-    { "trailing byte", "950f01020381010100", "1 bytes trail" },
+    { "trailing byte", "950f01020381010100", "1 extra bytes after the value" },
 };
 
 static void facts_are_answered_as_their_rows_say (void **state)
