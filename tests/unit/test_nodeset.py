@@ -339,8 +339,8 @@ class Sources(HostsTest):
     def test_other_answers_are_not_believed(self):
         cases = ((3, "not a TPU VM", answering("404 Not Found", "x")), (3, "status 503", answering("503 No", "x")),
                  (3, "not a Google metadata server", answering(body="a:b:10.0.0.1", flavor="")),
-                 (2, "speaks no HTTP", lambda connection: connection.sendall(b"SSH-2.0-x\r\n\r\n\r\n")),
-                 (2, "speaks no HTTP", lambda connection: None), (2, "empty", answering(body="\n")),
+                 (2, "does not speak HTTP", lambda connection: connection.sendall(b"SSH-2.0-x\r\n\r\n\r\n")),
+                 (2, "does not speak HTTP", lambda connection: None), (2, "empty", answering(body="\n")),
                  (2, "entry 2", answering(body="a:b:10.0.0.1,a:b")),
                  (2, "entry 1", answering(body="a:b:-oProxyCommand=x")),
                  (3, "ended the connection before", answering(body="a:b:10.0.0.1", length=99)))
