@@ -319,7 +319,7 @@ class HostKeys(Carrying):
     def test_a_changed_key_is_stopped_and_both_are_named(self):
         server = self.server()
         other = sshd.make_key(self.root / "other")
-        self.stopped(self.order(server, self.known(server.known_hosts_line(key=other))), server, "has changed: ssh-ed25519 SHA256:",
+        self.stopped(self.order(server, self.known(server.known_hosts_line(key=other))), server, "has changed: the host presented ssh-ed25519 SHA256:",
                      sshd.fingerprint(server.host_keys["ed25519"]), sshd.fingerprint(other))
 
     def test_a_key_of_another_type_is_stopped(self):

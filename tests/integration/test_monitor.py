@@ -192,7 +192,7 @@ class Keys(Monitors):
         self.assertEqual("192.0.2.7", keys[3]["address"])
         refused = self.lab.sliceup("monitor-key", "--name", "wall")
         self.assertEqual(3, refused.status)
-        self.assertIn("wall already", refused.err)
+        self.assertIn("already has a monitor named wall", refused.err)
         for name in ("../wall", "", "-x", "a/b", "x" * 64):
             self.assertEqual(2, self.lab.sliceup("monitor-key", f"--name={name}").status, name)
         for address in ("", 'a"b', "a b", "a\nport = 1", "a;b", "x" * 300):
