@@ -273,7 +273,7 @@ class Carrying(Cache):
         self.change("INSERT INTO token (token, bundle, run, wall_ms) VALUES (50, ?, ?, 1)", BUNDLE, "cd" * 16)
         self.change("INSERT INTO lease (bundle, token, run, beat) VALUES (?, 50, ?, 1)", BUNDLE, "cd" * 16)
         ended = self.passes(self.cache("import", self.carried("other", {"x": b"y"})))
-        self.assertIn("watching", ended.err)
+        self.assertIn("waiting", ended.err)
         self.assertEqual({1: "published", 50: "abandoned", 51: "published"}, {n: e["state"] for n, e in self.generations().items()})
 
 

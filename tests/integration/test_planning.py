@@ -88,7 +88,7 @@ class Planning(lab.LabTest):
                                                    f"cache: {{root: /c, writer: h0, writable: [{link}/out, {real}/out]}}\n")
         for named in (link / "slice" / "slice.yaml", link / "out" / ".." / "slice" / "slice.yaml"):
             told = self.passes(self.lab.sliceup("check", named)).out
-            kept = next(line for line in told.splitlines() if "the files of sliceup: " in line).split("uses: ")[1].split(", ")
+            kept = next(line for line in told.splitlines() if "the files of sliceup: " in line).split("sliceup: ")[1].split(", ")
             self.assertIn(f"{real}/slice/slice.yaml", kept)
             self.assertFalse({str(link), str(real)} & set(kept), kept)
         self.assertIn(f"{link}/slice/slice.yaml", self.lab.sliceup("check", link / "slice" / "slice.yaml").out)
