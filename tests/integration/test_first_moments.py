@@ -123,7 +123,7 @@ class FirstMoments(lab.LabTest):
     def test_a_run_whose_journal_is_gone_is_not_taken_for_one_that_was_never_begun(self):
         self.passes(self.lab.sliceup("run", self.plan))
         run, = self.folders()
-        for gone, words in (("journal.db", "is missing, and its mark"),
+        for gone, words in (("journal.db", "is missing, but its mark"),
                             ("journal.db.mark", "journal.db and its mark, journal.db.mark, are missing")):
             (run / gone).unlink()
             self.is_damaged(run, words)

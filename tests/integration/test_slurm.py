@@ -91,7 +91,7 @@ class Trouble(Slurm):
         sentence = self.sentence(ended)
         self.assertRegex(sentence, r"waiting for Slurm to start a job step .* deadline of 5 s .*start\.deadline")
         self.assertIn("h[0-3] blocked: ", sentence, "each host had a job of its own, and yet it is one cause")
-        self.assertRegex(sentence, r"last heard: srun: job queued")
+        self.assertRegex(sentence, r"last output: srun: job queued")
         self.assertEqual(0, self.lab.count("host-joined"))
         self.empty()
 
