@@ -69,7 +69,7 @@ class Cancel(lab.LabTest):
     def test_twice_kills_a_deaf_program_at_once(self):
         run = self.start("hang.py", limits={"stop": "60s"})
         self.interrupt(run)
-        run.wait_out("Ctrl-C again: kill")
+        run.wait_out("press Ctrl-C again to kill")
         self.interrupt(run)
         self.cancelled(run, 6)
         self.nothing_is_left()
@@ -79,7 +79,7 @@ class Cancel(lab.LabTest):
         for worker in self.workers: # deaf as well, or the second Ctrl-C would end everything
             os.kill(worker, signal.SIGSTOP)
         self.interrupt(run)
-        run.wait_out("Ctrl-C again: kill")
+        run.wait_out("press Ctrl-C again to kill")
         self.interrupt(run)
         run.wait_out("leave without waiting")
         self.interrupt(run)
