@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coordinator/receipt/launch_fingerprint.h"
+#include "coordinator/verdict/failure.h"
 
 enum { LAUNCHES_MAX = 4096, PINS_SHOWN_BYTES = 12 };
 
@@ -12,6 +13,7 @@ struct measures {
     struct text run;
     bool isolating;     /* the running pass is no launch of the ladder */
     struct measure now; /* of the running pass */
+    bool *killed;       /* per host, in that pass: its program was, which may not happen again */
     struct measure *items;
     uint32_t n;
 };
@@ -46,6 +48,8 @@ static void begin (struct measures *measures, const struct fact_pass_began *bega
     struct arena *arena = &measures->arena;
     measures->isolating = began->purpose == PURPOSE_ISOLATION;
     measures->now = (struct measure){ 0 };
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        measures->killed[i] = false;
     if (began->key.rung >= plan->rungs.n)
         return;
     const struct rung *rung = &plan->rungs.items[began->key.rung];
@@ -72,8 +76,11 @@ static uint64_t start_of (const struct result *result)
     return sum_ms;
 }
 
-static void add_host (struct measure *now, const struct result *result)
+static void add_host (struct measures *measures, uint32_t host, const struct result *result)
 {
+    struct measure *now = &measures->now;
+    if (host < measures->plan.hosts.n)
+        measures->killed[host] = failure_is_a_kill (result->ending, result->code);
     raise (&now->predicted_bytes, result->predicted_bytes);
     raise (&now->device_peak_bytes, result->device_peak_bytes);
     raise (&now->host_peak_bytes, result->peak_bytes);
@@ -106,6 +113,11 @@ static struct text cause_of (const struct plan *plan, const struct verdict *verd
     return text_copy (arena, text_clip (cause, SENTENCE_MAX_BYTES));
 }
 
+static bool was_killed (const struct measures *measures, uint32_t host)
+{
+    return host < measures->plan.hosts.n && measures->killed[host];
+}
+
 static void blame (struct measures *measures, struct measure *now, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
@@ -115,7 +127,7 @@ static void blame (struct measures *measures, struct measure *now, const struct 
         now->owner = verdict->owner;
         now->failure = text_copy (&measures->arena, verdict->signature);
         now->cause = cause_of (&measures->plan, verdict, &measures->arena);
-        now->bad = would_fail_again (&measures->plan, verdict);
+        now->bad = !was_killed (measures, verdict->host) && would_fail_again (&measures->plan, verdict);
     }
 }
 
@@ -136,6 +148,7 @@ static void open_run (struct measures *measures, const struct fact_run_opened *o
 {
     record_copy (&plan_record, &measures->plan, &opened->plan, &measures->arena);
     measures->run = text_copy (&measures->arena, opened->run);
+    measures->killed = arena_array (&measures->arena, measures->plan.hosts.n, sizeof measures->killed[0]);
 }
 
 void measures_apply (struct measures *measures, const struct fact *fact)
@@ -143,7 +156,7 @@ void measures_apply (struct measures *measures, const struct fact *fact)
     switch (fact->kind) {
     case FACT_RUN_OPENED: open_run (measures, &fact->of.run_opened); break;
     case FACT_PASS_BEGAN: begin (measures, &fact->of.pass_began); break;
-    case FACT_ATTEMPT_ENDED: add_host (&measures->now, &fact->of.attempt_ended.result); break;
+    case FACT_ATTEMPT_ENDED: add_host (measures, fact->of.attempt_ended.host, &fact->of.attempt_ended.result); break;
     case FACT_PASS_ENDED: end (measures, fact); break;
     default: break;
     }

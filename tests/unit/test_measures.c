@@ -132,6 +132,7 @@ struct story {
 static int set_up (void **state)
 {
     static struct story story;
+    struct plan_host two[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
     story = (struct story){ .launch = launch_of (), .measures = measures_create () };
     struct arena arena = { 0 };
     (void) sign (&story.launch, NULL, &arena);
@@ -153,7 +154,8 @@ static int set_up (void **state)
     fact.of.run_opened.plan.slice = TEXT_LIT ("s");
     fact.of.run_opened.plan.rungs.items = &story.launch.rung;
     fact.of.run_opened.plan.rungs.n = 1;
-    fact.of.run_opened.plan.hosts.n = 0;
+    fact.of.run_opened.plan.hosts.items = two;
+    fact.of.run_opened.plan.hosts.n = 2;
     fact.of.run_opened.plan.signatures.items = story.signatures;
     fact.of.run_opened.plan.signatures.n = 4;
     measures_apply (story.measures, &fact);
@@ -246,6 +248,19 @@ static void only_what_would_fail_again_is_bad (void **state)
     assert_false (bad_after (story, wavering));
 }
 
+static void what_was_killed_may_pass_the_next_time (void **state)
+{
+    struct story *story = *state;
+    struct verdict hbm = { .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm") };
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    fact.of.attempt_ended.result = (struct result){ .ending = ENDING_SIGNALLED, .code = 9 };
+    begin (story, PURPOSE_CLIMB);
+    measures_apply (story->measures, &fact);
+    end (story, &hbm, 1, OUTCOME_FAILED);
+    assert_false (measures_take (story->measures).items[0].bad);
+    assert_true (bad_after (story, hbm)); /* the next launch, of which nobody was killed */
+}
+
 static void a_cascade_is_not_the_cause (void **state)
 {
     struct story *story = *state;
@@ -302,6 +317,7 @@ int main (void)
 #define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
         T (the_host_that_needed_most_is_the_measure),
         T (only_what_would_fail_again_is_bad),
+        T (what_was_killed_may_pass_the_next_time),
         T (a_cascade_is_not_the_cause),
         T (an_exit_status_comes_with_the_line_that_decided),
         T (isolation_is_no_launch),
