@@ -169,9 +169,11 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
     *add_rung (host, &key) = (struct rung_receipt){ .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
 }
 
-/* Hosts that were lost before the rung began, or a launch that is known bad: why the run ends, and nothing ran. */
+/* Hosts that were lost before the rung began, or a launch that is known bad: why nothing ran. A run that the user ended
+ * tells of its lost hosts all the same. */
 static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
 {
+    bool cancelled = outcome == OUTCOME_CANCELLED;
     struct text known_bad = fold->plan.rungs.items[fold->next_rung].known_bad;
     struct cause launch = { .owner = OWNER_PROGRAM,
                             .text = known_bad,
@@ -180,9 +182,11 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
         struct cause lost = { .owner = OWNER_HOST,
                               .text = fold->hosts[i].lost_why,
                               .next = blame_next_of_lost (fold->plan.launcher) };
+        if (fold->hosts[i].lost && cancelled)
+            outcome = fold->hosts[i].joined ? OUTCOME_LOST : OUTCOME_BLOCKED;
         if (fold->hosts[i].lost)
             fold_untried (fold, &fold->hosts[i], outcome, &lost);
-        else if (known_bad.len)
+        else if (known_bad.len && !cancelled)
             fold_untried (fold, &fold->hosts[i], outcome, &launch);
     }
 }
@@ -190,8 +194,8 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
 static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
 {
     enum outcome outcome = fact->of.run_ended.outcome;
-    bool unheard = outcome == OUTCOME_BLOCKED || outcome == OUTCOME_LOST;
-    if (unheard && fold->next_rung < fold->plan.rungs.n)
+    bool untried = outcome == OUTCOME_BLOCKED || outcome == OUTCOME_LOST || outcome == OUTCOME_CANCELLED;
+    if (untried && fold->next_rung < fold->plan.rungs.n)
         fold_all_untried (fold, outcome);
     fold->header.sentence = receipt_keep (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;

@@ -396,6 +396,32 @@ static void a_host_that_was_refused_could_not_run_and_the_others_were_not_reache
     arena_release (&arena);
 }
 
+static void a_cancelled_run_tells_why_a_host_never_came (void **state)
+{
+    (void) state;
+    for (int joined = 0; joined < 2; joined++) {
+        struct arena arena = { 0 };
+        struct slice_receipt receipt;
+        struct receipt_fold *fold = receipt_fold_create ();
+        open_run (fold);
+        struct fact fact = { .kind = FACT_HOST_JOINED, .of.host_joined.host = 1 };
+        if (joined)
+            receipt_fold_apply (fold, &fact);
+        lose_host (fold, 1, "the worker was not started, in step connect: no connection to port 22");
+        fact = (struct fact){ .kind = FACT_RUN_ENDED };
+        fact.of.run_ended = (struct fact_run_ended){ .outcome = OUTCOME_CANCELLED, .exit_status = 130 };
+        receipt_fold_apply (fold, &fact);
+        receipt_fold_take (fold, &arena, &receipt);
+        const struct rung_receipt *first = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
+        assert_non_null (first);
+        assert_int_equal (first->outcome, joined ? OUTCOME_LOST : OUTCOME_BLOCKED);
+        assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
+        assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
+        receipt_fold_destroy (fold);
+        arena_release (&arena);
+    }
+}
+
 static void a_host_lost_between_two_rungs_stands_at_the_next_one (void **state)
 {
     (void) state;
@@ -835,6 +861,7 @@ int main (void)
         cmocka_unit_test (a_later_attempt_counts_and_keeps_its_history),
         cmocka_unit_test (what_an_attempt_measured_and_saw_is_kept),
         cmocka_unit_test (a_host_that_was_refused_could_not_run_and_the_others_were_not_reached),
+        cmocka_unit_test (a_cancelled_run_tells_why_a_host_never_came),
         cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
         cmocka_unit_test (a_host_that_came_back_is_not_missing),
         cmocka_unit_test (the_text_folds_hosts_and_shows_no_control_bytes),
