@@ -9,7 +9,7 @@ struct journal_former {
     struct buf bytes;
     uint8_t endings[HOSTS_MAX]; /* enum ending, in the pass that was begun last; NONE: not seen */
     bool part_only;             /* that pass was of a part of the slice by itself */
-    enum outcome fall;          /* of the last pass of the whole slice; NONE: it passed */
+    enum outcome fall;          /* of the last pass of the whole slice, if it was no-report; else NONE */
 };
 
 struct journal_former *journal_former_create (void)
@@ -48,22 +48,26 @@ static enum outcome outcome_by (enum ending ending)
     }
 }
 
+/* One that was told to stop, and whose owner is not sliceup, is one that the others had waited for. */
 static void rename_verdict (const struct journal_former *former, struct verdict *verdict)
 {
     rename_owner (&verdict->owner);
     if (verdict->outcome == OUTCOME_LOST && verdict->host < HOSTS_MAX)
         verdict->outcome = outcome_by ((enum ending) former->endings[verdict->host]);
+    if (verdict->outcome == OUTCOME_CANCELLED && verdict->owner == OWNER_UNKNOWN)
+        verdict->outcome = OUTCOME_TIMED_OUT;
 }
 
 static void rename_pass (struct journal_former *former, struct fact_pass_ended *ended)
 {
+    bool no_report = ended->outcome == OUTCOME_LOST;
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
         rename_verdict (former, &ended->verdicts.items[i]);
         ended->outcome = i ? outcome_worst (ended->outcome, ended->verdicts.items[i].outcome)
                            : ended->verdicts.items[i].outcome;
     }
     if (!former->part_only)
-        former->fall = ended->outcome == OUTCOME_PASSED ? OUTCOME_NONE : ended->outcome;
+        former->fall = no_report ? ended->outcome : OUTCOME_NONE;
 }
 
 static void rename_run (const struct journal_former *former, struct fact_run_ended *ended)
