@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
@@ -127,9 +128,37 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
             };
 }
 
+/* Its worker should have ended it long before: the coordinator did. */
+static bool was_overdue (const struct coord *coord, uint32_t at)
+{
+    const struct result *result = &coord->state->pass.parts.items[at].result;
+    return result->ending == ENDING_CANCELLED && !coord->state->pass.stopped && coord->state->cancel_level == 0 &&
+           result->duration_ms >= coord_longest_attempt_ms (coord);
+}
+
+static void judge_overdue (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    char limit[DURATION_TEXT_BYTES];
+    duration_print (coord->state->pass.timeout_ms, limit);
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (was_overdue (coord, i))
+            verdicts[i] = (struct verdict){
+                .host = verdicts[i].host,
+                .outcome = OUTCOME_TIMED_OUT,
+                .owner = OWNER_UNKNOWN,
+                .cause = text_format (arena, "its worker did not end it after %s; the coordinator had it killed",
+                                      limit),
+                .next = TEXT_LIT ("see the end of its log, and worker.log for what held the worker up"),
+                .phase = verdicts[i].phase,
+                .evidence = verdicts[i].evidence,
+            };
+}
+
+/* A kill is a reason of its own, whatever the program said before. */
 static bool complains (const struct part *part, const struct verdict *verdict)
 {
-    return result_ended_badly (&part->result) && verdict->owner == OWNER_PEER && verdict->signature.len == 0;
+    return result_ended_badly (&part->result) && verdict->owner == OWNER_PEER && verdict->signature.len == 0 &&
+           !failure_is_a_kill (part->result.ending, part->result.code);
 }
 
 /* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped
@@ -174,6 +203,14 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
             };
 }
 
+/* As far as it says who followed whom. */
+static enum ending ending_of (const struct coord *coord, uint32_t at, bool culprit)
+{
+    if (was_overdue (coord, at))
+        return ENDING_TIMEOUT;
+    return culprit || stopped_by_itself (coord, at) ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
+}
+
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                          const struct signature_set *signatures, struct arena *arena)
 {
@@ -183,8 +220,7 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
             .verdict = &verdicts[i],
             .order = coord->state->pass.parts.items[i].order,
             .at_gate = coord->state->pass.parts.items[i].at_gate,
-            .ending = culprits[i] || stopped_by_itself (coord, i) ? ENDING_NONE
-                                                                  : coord->state->pass.parts.items[i].result.ending,
+            .ending = ending_of (coord, i, culprits[i]),
             .killed = failure_is_a_kill (coord->state->pass.parts.items[i].result.ending,
                                          coord->state->pass.parts.items[i].result.code),
             .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
@@ -329,6 +365,7 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         judge_part (coord, i, signatures, &out->arena, &verdicts[i]);
     const bool *culprits = find_culprits (coord, &out->arena);
     judge_stopped (coord, culprits, verdicts, &out->arena);
+    judge_overdue (coord, verdicts, &out->arena);
     compare_parts (coord, verdicts, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
                          key.pass == PASS_COLD; /* nothing ran that could be reduced */

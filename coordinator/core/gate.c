@@ -17,7 +17,7 @@ static struct gate_queue *queue_of (struct coord *coord, const struct holding *h
     for (uint32_t i = 0; i < soft->gates_n; i++)
         if (text_equal (held->gate, soft->gates[i].name))
             return &soft->gates[i];
-    if (soft->gates_n == GATES_MAX || held->gate.len > WORD_MAX_BYTES)
+    if (soft->gates_n == GATES_MAX || coord->state->pass.gates.n == GATES_MAX || held->gate.len > WORD_MAX_BYTES)
         return NULL;
     struct gate_queue *queue = &soft->gates[soft->gates_n++];
     *queue = (struct gate_queue){ .name = text_copy (&soft->gates_arena, held->gate), .mode = held->gate_mode };

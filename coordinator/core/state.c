@@ -1,10 +1,29 @@
 /* state.c - questions that the state answers. */
 #include "coordinator/core/state.h"
 
+/* Sealing, or looking over what was read, may take as long as the program, and this at least. */
+enum { CLOSE_MS = 60000 };
+
 uint64_t coord_clock (const struct coord *coord, uint64_t now_ms)
 {
     uint64_t at = (uint64_t) ((int64_t) now_ms + coord->soft.clock_offset_ms);
     return at > coord->soft.clock_ms ? at : coord->soft.clock_ms; /* the run's clock never goes back */
+}
+
+/* What a worker does about the cache beside the program: worker/attempt/attempt_close.c; and it waits for its lease. */
+static uint64_t cache_ms (const struct coord *coord)
+{
+    uint64_t timeout_ms = coord->state->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
+    switch (coord->state->pass.key.pass) {
+    case PASS_COLD: return close_ms + coord->state->plan.limits.lease_ms;
+    case PASS_RESTORED: return close_ms;
+    default: return 0;
+    }
+}
+
+uint64_t coord_longest_attempt_ms (const struct coord *coord)
+{
+    return coord->state->pass.timeout_ms + 2 * coord->state->plan.limits.stop_ms + cache_ms (coord);
 }
 
 bool part_is_alone (const struct coord *coord)

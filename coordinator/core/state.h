@@ -216,6 +216,8 @@ struct coord {
 };
 
 uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
+/* Of the running pass: within which its worker ends an attempt, whatever the program does. */
+uint64_t coord_longest_attempt_ms (const struct coord *coord);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
 bool part_is_alone (const struct coord *coord); /* parts of the running pass do not depend on one another */
 /* The cache has generations, as opposed to one that every host keeps for itself. */

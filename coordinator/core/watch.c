@@ -13,33 +13,16 @@
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/write_lease.h"
 
-enum {
-    CLOSE_MS = 60000
-}; /* sealing, or looking over what was read, may take as long as the program, and this at least */
 enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
 
 /* ---- time ---- */
 
-/* What a worker does about the cache beside the program: worker/attempt/attempt.c, begin_closing; and it waits for its
- * lease. */
-static uint64_t cache_ms (const struct coord *coord)
-{
-    uint64_t timeout_ms = coord->state->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;
-    switch (coord->state->pass.key.pass) {
-    case PASS_COLD: return close_ms + coord->state->plan.limits.lease_ms;
-    case PASS_RESTORED: return close_ms;
-    default: return 0;
-    }
-}
-
 static uint64_t overdue_at (const struct coord *coord)
 {
-    const struct limits *limits = &coord->state->plan.limits;
     if (!coord->state->pass.active)
         return UINT64_MAX;
-    uint64_t began_ms = coord->state->pass.began_ms + coord->soft.pass_slept_ms;
-    return began_ms + coord->state->pass.timeout_ms + 2 * limits->stop_ms + cache_ms (coord) + LATE_MS;
+    return coord->state->pass.began_ms + coord->soft.pass_slept_ms + coord_longest_attempt_ms (coord) + LATE_MS;
 }
 
 static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *out)

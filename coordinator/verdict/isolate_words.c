@@ -31,9 +31,11 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
         return true;
     if (verdict->signature.len)
         return !blame_is_complaint (plan, verdict->signature);
+    if (failure_is_a_kill (host->ending, host->code))
+        return true;
     if (verdict->owner == OWNER_PEER)
         return !ended_by_itself (host); /* else it complains */
-    return verdict->owner != OWNER_UNKNOWN || failure_is_a_kill (host->ending, host->code);
+    return verdict->owner != OWNER_UNKNOWN;
 }
 
 /* Silent: it did not end before it was made to. */

@@ -204,6 +204,59 @@ static void of_older (struct plan *plan)
     plan->profile.splits = false;
 }
 
+enum { LATE_MS = 15000 }; /* of coordinator/core/watch.c */
+
+static void never_silent (struct plan *plan)
+{
+    plan->limits.suspect_ms = 5000000;
+    plan->limits.lost_ms = 6000000;
+    plan->limits.retries = 0;
+}
+
+static void end_as (struct bench *bench, uint32_t host, struct result result)
+{
+    struct msg msg = { .kind = MSG_RESULT };
+    msg.of.result = result;
+    msg.of.result.key = bench->runs[host].key;
+    tell (bench, host, &msg);
+}
+
+static void what_its_worker_did_not_end_is_timed_out (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, never_silent);
+    uint64_t longest_ms = bench.plan.rungs.items[0].timeout_ms + 2 * bench.plan.limits.stop_ms;
+    tick_at (&bench, bench.now_ms + longest_ms + LATE_MS + 10);
+    assert_int_equal (bench.said[MSG_CANCEL], HOSTS);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        end_as (&bench, host, (struct result){ .ending = ENDING_CANCELLED, .duration_ms = longest_ms + LATE_MS });
+    const struct fact_pass_ended *ended = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+    assert_int_equal (ended->outcome, OUTCOME_TIMED_OUT);
+    assert_int_equal (ended->verdicts.items[0].outcome, OUTCOME_TIMED_OUT);
+    assert_int_equal (ended->verdicts.items[0].owner, OWNER_UNKNOWN);
+    bench_close (&bench);
+}
+
+static void a_kill_is_a_reason_whatever_the_program_said_before (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, never_silent);
+    end_as (&bench, 1, (struct result){ .ending = ENDING_EXITED, .code = 1 });
+    end_as (
+        &bench, 0,
+        (struct result){
+            .ending = ENDING_SIGNALLED, .code = 9, .owner = OWNER_PEER, .failure = TEXT_LIT ("no answer of a peer") });
+    for (uint32_t host = 2; host < HOSTS; host++)
+        end_as (&bench, host, (struct result){ .ending = ENDING_CANCELLED });
+    const struct fact_pass_ended *ended = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+    assert_int_equal (ended->verdicts.items[0].outcome, OUTCOME_FAILED);
+    assert_int_equal (ended->verdicts.items[2].outcome, OUTCOME_CASCADE);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1); /* no parts by themselves: the cause is known */
+    bench_close (&bench);
+}
+
 static void a_plan_that_knows_no_budget_has_none (void **state)
 {
     (void) state;
@@ -302,6 +355,8 @@ int main (void)
         cmocka_unit_test (who_differs_at_a_gate_is_the_cause_whatever_it_printed),
         cmocka_unit_test (who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it),
         cmocka_unit_test (what_was_dropped_from_the_cache_is_not_run_again),
+        cmocka_unit_test (what_its_worker_did_not_end_is_timed_out),
+        cmocka_unit_test (a_kill_is_a_reason_whatever_the_program_said_before),
         cmocka_unit_test (a_plan_that_knows_no_budget_has_none),
         cmocka_unit_test (without_a_wait_it_begins_at_once),
         cmocka_unit_test (nothing_begins_before_everybody_is_back),
