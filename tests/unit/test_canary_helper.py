@@ -211,6 +211,14 @@ class Ends(unittest.TestCase):
         self.assertEqual(process.end(), 1)
         self.assertEqual(process.said, [{"type": "failure", "layer": "cache", "text": "entry unreadable"}])
 
+    def test_the_former_name_of_the_owner_is_taken(self):
+        for program in ("raise sliceup_canary.Failure(layer='cache', text='entry unreadable')",
+                        "error = OSError('entry unreadable'); error.layer = 'cache'; raise error",
+                        "canary.failure(layer='cache', text='entry unreadable')"):
+            process = Process(program)
+            self.assertEqual(process.end(), 1)
+            self.assertEqual(("failure", "cache"), (process.said[0]["type"], process.said[0]["layer"]), program)
+
     def test_a_stop_is_no_failure(self):
         process = Process("canary.gate('g', 'agree', '')")
         process.socket.sendall(b'{"type":"stop","reason":"enough"}\n')

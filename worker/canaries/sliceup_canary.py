@@ -37,11 +37,11 @@ COUNTERS = ("compile_requests", "cache_hits", "cache_misses", "executions",
 
 
 class Failure(Exception):
-    """The canary knows what went wrong and who owns it."""
+    """The canary knows what went wrong and who owns it. `layer` is the former name of `owner`."""
 
-    def __init__(self, owner, text):
+    def __init__(self, owner=None, text="", *, layer=None):
         super().__init__(text)
-        self.owner = owner
+        self.owner = owner or layer
 
 
 class Stopped(Exception):
@@ -250,9 +250,9 @@ class Canary:
     def fact(self, name, value):
         self.say("fact", name=name, value=clean(value))
 
-    def failure(self, owner, text):
+    def failure(self, owner=None, text="", *, layer=None):
         self.failed = True
-        self.say("failure", layer=owner, text=clean(text))
+        self.say("failure", layer=owner or layer, text=clean(text))
 
     def done(self):
         self.say("done", nonce=self.attempt["nonce"])
@@ -286,7 +286,8 @@ def run(body, classify=None):
 
 
 def tell_failure(canary, error, classify):
-    owner = getattr(error, "owner", None) or (classify(error) if classify else "unknown")
+    named = getattr(error, "owner", None) or getattr(error, "layer", None)
+    owner = named if isinstance(named, str) else classify(error) if classify else "unknown"
     text = f"{error}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
     try:
         if canary:
