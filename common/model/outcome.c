@@ -14,7 +14,7 @@ static const char *const owner_words[] = {
     [OWNER_PEER] = "peer",       [OWNER_PROGRAM] = "program",  [OWNER_HOST] = "host",     [OWNER_PLATFORM] = "platform",
     [OWNER_SLICEUP] = "sliceup", [OWNER_UNKNOWN] = "unknown",
 };
-_Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each layer");
+_Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each owner");
 const struct names owner_names = { owner_words, OWNER_N };
 
 const enum outcome outcome_order[OUTCOME_N - 1] = {

@@ -9,6 +9,7 @@
 #include "coordinator/czmq/listener.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_read.h"
 #include "coordinator/keys/key_file.h"
 
 enum {
@@ -177,6 +178,8 @@ void follow_wait (struct follow *follow, uint32_t most_ms)
 static int take_event (struct follow *follow, struct text bytes, struct err *err)
 {
     struct fact fact;
+    if (follow->journal && journal_reader_format (follow->journal) < JOURNAL_FORMAT)
+        return follow_journal (follow, err); /* its coordinator sends events in the words of that format */
     arena_reset (&follow->arena);
     if (wire_get_fact (bytes, &fact, &follow->arena, NULL) < 0)
         return 0; /* of a newer version, or no fact: the journal has whatever counts */
