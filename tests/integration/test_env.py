@@ -209,7 +209,7 @@ class Environments(lab.LabTest, Wheels):
         self.passes(self.lab.sliceup("env", "restore", self.slice(hosts=2, profile=self.profile("jax", "tpu")), "--wheels", self.wheels))
         for name in ("h0", "h1"):
             notes = [note["text"] for note in self.host(name)["notes"] if note["source"] == "bundles"]
-            self.assertEqual(["not known: no list of bundles speaks of jax 0.99.1, libtpu 0.9.9 on tpu"], notes)
+            self.assertEqual(["not known: jax 0.99.1, libtpu 0.9.9 on tpu is in no list of versions that work or fail together (configs/bundles)"], notes)
         self.assertIn("library.libtpu/libtpu.so", self.host()["facts"])
 
     def test_a_pin_without_a_wheel_is_found_before_any_host(self):
