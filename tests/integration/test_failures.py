@@ -307,8 +307,8 @@ class Liars(Failing):
             self.assertLess(loss["value"], loss["earlier"]["last"])
             self.assertLess(loss["earlier"]["last"], loss["earlier"]["first"])
             self.assertEqual((0, {"checks": 300 - 64}, 64), (attempt["bad_lines"], attempt["left_out"], len(attempt["checks"])))
-        self.assertIn("; their own proofs contradict 3 earlier values", self.ended.out)
-        self.assertIn("earlier values that their own proofs contradict: 3 of h1", self.lab.sliceup("receipt", "last").out)
+        self.assertIn("; the same proof fails for 3 earlier values of the metric", self.ended.out)
+        self.assertIn("earlier values for which the same proof fails: 3 of h1", self.lab.sliceup("receipt", "last").out)
 
     def test_a_wrong_axis_is_named(self):
         self.lies("wrong_axis.py", "wrong-axis")

@@ -368,7 +368,7 @@ static void causes_are_said_in_words (void **state)
     assert_true (text_is (cause (&list, "devices of one host")->text, "devices of one host: 2 here, 4 there"));
     assert_true (text_is (cause (&list, "devices")->text, "devices: 2 here, absent there"));
     assert_true (text_is (cause (&list, "program tiny")->text,
-                          "program tiny was lowered to other code: its source, shapes or constants differ"));
+                          "program tiny was lowered to different code: its source, shapes or constants differ"));
     assert_int_equal (list.n, 9);
     key_causes (&here, &here, &arena, &list);
     assert_int_equal (list.n, 0);
