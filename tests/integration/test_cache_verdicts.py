@@ -55,7 +55,7 @@ class Verdicts(lab.LabTest):
                 self.assertIn(word, ended.out)
         ended = self.lab.sliceup("cache", "explain", "h0", f"h{last}")
         self.assertEqual(0, ended.status, ended)
-        self.assertIn("the same keys for 2 programs", ended.out)
+        self.assertIn("equal cache keys for 2 programs", ended.out)
 
     def test_what_its_writer_did_not_keep_is_below_the_threshold(self):
         receipt = self.climb(2, planted=["h0/cold=threshold"])
