@@ -310,13 +310,13 @@ static void add_rung (const struct explained *rung, const struct style *style, s
     line_printf (&line, "  %.*s: ", TEXT_ARG (rung->rung));
     line_paint (&line, rung->keys.n ? PAINT_BAD : rung->both ? PAINT_GOOD : PAINT_WARN);
     if (!rung->both)
-        line_puts (&line, "did not run on both");
+        line_puts (&line, "the rung ran on only one of the two");
     else if (!rung->here_n || !rung->there_n)
         line_printf (&line, "no cache keys were reported %s", rung->here_n ? "there" : "here");
     else if (rung->keys.n)
         line_puts (&line, "the keys differ");
     else
-        line_printf (&line, "the same keys for %u program%s", rung->here_n, rung->here_n == 1 ? "" : "s");
+        line_printf (&line, "equal cache keys for %u program%s", rung->here_n, rung->here_n == 1 ? "" : "s");
     line_end (&line);
     if (rung->keys.n) {
         add_keys (rung, style, out);

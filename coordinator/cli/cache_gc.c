@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What became of one generation that might go, or may not. */
 struct verdict_line {
     const struct catalogue_entry *entry;
     bool removed;
@@ -43,10 +42,11 @@ static uint32_t newer_published (const struct collection *gc, uint32_t at)
 static const char *why_it_goes (const struct collection *gc, uint32_t at)
 {
     switch (gc->all.items[at].state) {
-    case GENERATION_PUBLISHED: return newer_published (gc, at) >= gc->request->keep ? "replaced by newer ones" : NULL;
+    case GENERATION_PUBLISHED:
+        return newer_published (gc, at) >= gc->request->keep ? "replaced by newer generations" : NULL;
     case GENERATION_DROPPED: return gc->request->dropped ? "quarantined" : NULL;
     case GENERATION_ABANDONED: return gc->request->abandoned ? "abandoned" : NULL;
-    case GENERATION_REMOVING: return "its collection was interrupted";
+    case GENERATION_REMOVING: return "an earlier gc of it was interrupted";
     default: return NULL;
     }
 }
@@ -69,7 +69,7 @@ static int users_over (struct collection *gc, const struct catalogue_entry *entr
         over[i] = user->run;
         if (forgotten (gc->request, user->run) || collect_user_over (user, why))
             continue;
-        *stays = text_format (&gc->arena, "run %.*s uses it; that run %s (--forget %.8s if it has ended)",
+        *stays = text_format (&gc->arena, "run %.*s uses it, and that run %s (if it has ended: --forget %.8s)",
                               TEXT_ARG (text_clip (user->run, 8)), why, user->run.len >= 8 ? user->run.ptr : "RUN");
         return -1;
     }
@@ -96,7 +96,8 @@ static void collect (struct collection *gc, const struct catalogue_entry *entry,
     if (users_over (gc, entry, over, &line->stays) != 0)
         return;
     if (entry->leased) {
-        line->stays = text_format (&gc->arena, "run %.*s holds its lease", TEXT_ARG (text_clip (entry->run, 8)));
+        line->stays = text_format (&gc->arena, "run %.*s holds the lease to write it",
+                                   TEXT_ARG (text_clip (entry->run, 8)));
         return;
     }
     int rc = gc->request->dry_run ? measure (gc, line, &err)
@@ -187,7 +188,7 @@ static int show_text (const struct collection *gc)
     for (uint32_t i = 0; i < gc->n; i++)
         add_line (gc, &gc->lines[i], &style, &out);
     if (gc->leftovers)
-        buf_printf (&out, "removed  %u folder%s left by an interrupted collection\n", gc->leftovers,
+        buf_printf (&out, "removed  %u folder%s left by an interrupted gc\n", gc->leftovers,
                     gc->leftovers == 1 ? "" : "s");
     buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
                 size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");

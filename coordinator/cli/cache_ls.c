@@ -247,7 +247,7 @@ static struct text used_by (const struct catalogue_entry *entry, struct arena *a
     return words;
 }
 
-/* Abandoned ones that left nothing say the same, one after the other. */
+/* Abandoned generations in a row that have no files share a line. */
 static uint32_t alike (const struct listing *list, uint32_t first)
 {
     uint32_t n = 1;
@@ -300,7 +300,7 @@ static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct
     add_cell (&line, text_of (names_of (&generation_state_names, row->entry->state)), STATE_COLUMNS);
     line_paint (&line, PAINT_NONE);
     if (!row->lies && row->entry->state == GENERATION_ABANDONED)
-        line_puts (&line, n > 1 ? "no files of them exist" : "no files of it exist");
+        line_puts (&line, n > 1 ? "no files of these generations exist" : "no files of this generation exist");
     else if (!row->lies && row->entry->published.token)
         line_puts (&line, "its folder is missing: see sliceup cache verify");
     else
@@ -350,7 +350,7 @@ static void add_own (const struct cache_own *own, struct arena *arena, const str
     add_cell (&line, own->closed ? TEXT_LIT ("?") : text_of (size_print (own->bytes, size)), SIZE_COLUMNS);
     add_cell (&line, own->closed ? TEXT_LIT ("?") : text_format (arena, "%u", own->entries), ENTRIES_COLUMNS);
     line_text (&line, text_format (arena, "host-%.*s: used by this host only%s", TEXT_ARG (own->host),
-                                   own->closed ? "; not readable from here" : ""));
+                                   own->closed ? "; this user may not read it" : ""));
     line_end (&line);
 }
 
@@ -367,9 +367,9 @@ static void add_title (const struct listing *list, const struct style *style, st
     for (uint32_t i = 0; i < list->folders_n; i++)
         for (uint32_t k = 0; k < list->folders[i].own_n; k++, own++)
             bytes += list->folders[i].own[k].bytes;
-    line_printf (&line, "%s (storage %s): %u published, ", list->root, list->storage, published);
+    line_printf (&line, "%s (storage %s): generations published: %u, ", list->root, list->storage, published);
     if (own)
-        line_printf (&line, "%u of single hosts, ", own);
+        line_printf (&line, "caches of single hosts: %u, ", own);
     line_printf (&line, "%s in all", size_print (bytes, size));
     line_end (&line);
 }
@@ -404,7 +404,7 @@ static int show_text (struct listing *list)
 
 /* ---- both ---- */
 
-/* Hosts that have caches of their own need no catalogue. Where generations lie, it was lost. */
+/* Per-host caches need no catalogue; where generations are without one, it was lost. */
 static bool needs_no_catalogue (struct listing *list)
 {
     struct stat st;

@@ -66,7 +66,7 @@ static int take_text (struct text root, const char *whose, struct cache_place *p
     return 0;
 }
 
-/* As it was given, too: a link on the way may be anybody's. */
+/* The path is checked as given, too: a link in it may be anybody's. */
 static int take_folder (const char *root, bool make, struct cache_place *place, struct err *err)
 {
     if (root[0] == '\0')
@@ -106,7 +106,6 @@ static int take_slice (struct cli *cli, const char *slice, struct cache_place *p
                                                                                              : cli_fail (cli, &err);
 }
 
-/* Those of the plan to those that were asked for. */
 static void trust_planned (struct cache_place *place)
 {
     const uid_list asked = place->trust, *planned = &place->plan.cache.trust;
@@ -118,8 +117,7 @@ static void trust_planned (struct cache_place *place)
         both->items[both->n++] = asked.items[i];
 }
 
-/* Said once, before each file in it is refused in words of its own. One that is not there is the catalogue's to tell.
- */
+/* The root is refused once, not each file in it. The catalogue reports a root that is missing. */
 static int check_root (struct cache_place *place, struct err *err)
 {
     const char *root = place->root;

@@ -75,14 +75,14 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
     return EXIT_HOLDS;
 }
 
-/* ERR_DAMAGE is of the cache here, not of a journal; the catalogue's own damage is told by opening it. */
+/* ERR_DAMAGE here is damage of the cache; opening the catalogue reports the catalogue's own. */
 static int transfer_failed (const struct cli *cli, const struct err *err)
 {
     int status = cli_fail (cli, err);
     return err->code == ERR_DAMAGE ? EXIT_CACHE : status;
 }
 
-/* Nothing keeps a collection away meanwhile: what is missing then is no damage. */
+/* A gc may run meanwhile: what it removed is no damage. */
 static int export_failed (const struct cli *cli, struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     enum generation_state state = GENERATION_PUBLISHED;
@@ -151,17 +151,17 @@ static struct text uncovered (const struct fact_generation *newest, const struct
     return cache_covered_rungs (&rest, arena);
 }
 
-/* Runs are sent to the newest generation alone: what that means here is said, since nothing else would show it. */
+/* Runs use the newest generation only: say what the import changes for them. */
 static void say_newest (const struct cli *cli, const struct fact_generation *newest,
                         const struct fact_generation *claim, uint64_t token, bool before, struct arena *arena)
 {
     if (before && newest->token > token)
-        log_say (&cli->log, "generation %" PRIu64 " is newer: runs use it, not %" PRIu64, newest->token, token);
+        log_say (&cli->log, "generation %" PRIu64 " is newer: runs use that one, not %" PRIu64, newest->token, token);
     struct text rest = before ? TEXT_LIT ("") : uncovered (newest, claim, arena);
     if (rest.len)
         log_say (&cli->log,
-                 "generation %" PRIu64 ", the newest before this one, also covers %.*s; runs now use %" PRIu64
-                 ", and compile that again",
+                 "generation %" PRIu64 ", the newest until now, also covers %.*s; runs now use generation %" PRIu64
+                 ", and compile those rungs again",
                  newest->token, TEXT_ARG (text_clip (rest, 200)), token);
 }
 
@@ -190,7 +190,7 @@ static int check_claim (const struct fact_generation *claim, struct err *err)
     if (!digest_parse (claim->sha256, &digest))
         return bad_claim (err, "its sha256 is not valid");
     if (claim->token == 0)
-        return bad_claim (err, "it has no generation");
+        return bad_claim (err, "it has no generation number");
     return check_bundle (claim->bundle, err);
 }
 

@@ -60,7 +60,7 @@ static void add_other (struct verification *run, struct text host, struct text s
                            .path = TEXT_LIT ("storage"),
                            .detail = text_format (
                                &run->arena,
-                               "%.*s sees storage %.*s, but here it is %s: two storages under the same path",
+                               "host %.*s sees storage %.*s under this path, but this machine sees %s there",
                                TEXT_ARG (host), TEXT_ARG (storage), run->storage) }
     };
     looked->found.items = items;
@@ -181,7 +181,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
         line_text (&line, finding->detail);
     }
     if (found->found.run.len)
-        line_printf (&line, " (granted to run %.8s)", found->found.run.ptr);
+        line_printf (&line, " (its token was granted to run %.8s)", found->found.run.ptr);
     line_end (&line);
 }
 

@@ -44,7 +44,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct questi
     return EXIT_HOLDS;
 }
 
-/* A rung by its name, or launches whose signature begins so. */
+/* A rung by its name, or launches whose fingerprint begins so. */
 static bool asked_for (const struct question *question, const struct measure *measure)
 {
     return !question->of || text_is (measure->rung, question->of) || text_starts (measure->signature, question->of);
@@ -55,7 +55,7 @@ static bool same_launch (const struct measure *a, const struct measure *b)
     return text_equal (a->signature, b->signature) && text_equal (a->rung, b->rung) && a->pass == b->pass;
 }
 
-/* The list is newest first: the first of a launch is the last word on it. */
+/* The list is newest first: the first of a launch is its last measure. */
 static bool is_latest (const struct measure_list *all, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
@@ -162,12 +162,12 @@ static void show_text (const struct question *question, const struct measure_lis
         if (!asked_for (question, &all->items[i]) || (!question->history && !is_latest (all, i)))
             continue;
         if (shown++ == 0)
-            printf ("%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "SIGNATURE", "RUNG", "PASS", "OUTCOME",
+            printf ("%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "FINGERPRINT", "RUNG", "PASS", "OUTCOME",
                     "PREDICTED", "DEVICE", "HOST", "START", "RUN", "PINS");
         print_launch (all, i);
     }
     if (shown == 0)
-        printf ("%s\n", all->n ? "no launch was measured for a rung of this name or a signature that begins so; "
+        printf ("%s\n", all->n ? "no launch was measured that has this rung or a fingerprint that begins with this; "
                                  "sliceup calibration shows all"
                                : "no launch was measured yet; every run measures its canaries");
 }
@@ -179,7 +179,7 @@ static int forget (struct cli *cli, const char *signature)
     if (calibration_forget (cli->home, text_of (signature), &n, &err) < 0)
         return cli_fail (cli, &err);
     if (n == 0) {
-        printf ("no measures of this signature: give the whole signature that sliceup calibration shows\n");
+        printf ("no measures of this fingerprint: give the whole fingerprint that sliceup calibration shows\n");
         return EXIT_BROKEN;
     }
     printf ("forgot %u measure%s\n", n, n == 1 ? "" : "s");
@@ -207,9 +207,9 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command calibration_command = {
     .name = "calibration",
-    .usage = "calibration [RUNG|SIGNATURE] [--history] [--json] | calibration --forget SIGNATURE",
+    .usage = "calibration [RUNG|FINGERPRINT] [--history] [--json] | calibration --forget FINGERPRINT",
     .summary = "memory and time of every launch, and which launches are known bad",
-    .help = "Every canary that ran is a launch with a signature: its code, bundle, hardware, arguments, mesh and "
+    .help = "Every canary that ran is a launch. Its fingerprint covers code, bundle, hardware, arguments, mesh and "
             "variables.\n"
             "sliceup keeps measures of each launch over all runs of this home: the device memory that the compiler "
             "predicted and\n"
@@ -219,9 +219,9 @@ const struct cli_command calibration_command = {
             "bundle is another\n"
             "launch: measures of the old one are shown as outdated.\n"
             "\n"
-            "  --history            show every measure, not only the last of each launch\n"
-            "  --forget SIGNATURE   forget all measures of a launch (the whole signature)\n"
-            "  --json               docs/spec/calibration.md\n"
+            "  --history              show every measure, not only the last of each launch\n"
+            "  --forget FINGERPRINT   forget all measures of a launch (the whole fingerprint)\n"
+            "  --json                 print JSON, as docs/spec/calibration.md describes\n"
             "\n"
             "Examples:\n"
             "  sliceup calibration\n"

@@ -60,7 +60,7 @@ static void on_signal (void *owner, int signal, int64_t pid)
     static const char *const said[] = {
         "stopping: asking the running rung to end (press Ctrl-C again to kill it)",
         "killing the running rung (press Ctrl-C again to leave without waiting)",
-        "leaving; workers stop by themselves without a coordinator",
+        "leaving without waiting; the workers stop by themselves when they hear from no coordinator",
     };
     log_say (&run_loop->cli->log, "%s",
              said[run_loop->interrupts < INTERRUPTS_LEAVE ? run_loop->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
@@ -113,7 +113,7 @@ static void say_end (const struct run_loop *run_loop, const struct run_dir *dir,
     fflush (stdout);
 }
 
-/* Without a fact there is nothing to look at, to resume or to remember. */
+/* A run without a fact was never begun: its folder is removed. */
 static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
 {
     struct err err = { 0 };
@@ -123,14 +123,14 @@ static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
     return !stays;
 }
 
-/* What is damaged is not gone on with: its sentence says what to do. */
+/* A damaged run is not resumed: its sentence says what to do. */
 static void say_problem (const struct cli *cli, const struct err *problem, bool forgotten)
 {
     cli_fail (cli, problem);
     if (forgotten)
         return; /* no worker was asked for anything */
-    log_say (&cli->log, "its workers continue for a while and keep their results%s",
-             problem->code == ERR_DAMAGE ? "" : ": fix the problem, then resume");
+    log_say (&cli->log, "the workers of the run continue for a while and keep their results%s",
+             problem->code == ERR_DAMAGE ? "" : ": fix the problem, then run sliceup resume");
 }
 
 static void say_unfinished (const struct run_dir *dir, bool forgotten)
@@ -141,7 +141,7 @@ static void say_unfinished (const struct run_dir *dir, bool forgotten)
         printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
 }
 
-/* What follows waits for a terminal, or for whoever reads. */
+/* From here on the process only prints: a signal may end it. */
 static void only_words_left (const struct run_loop *run_loop)
 {
     leave_when_asked (EXIT_CANCELLED);
@@ -149,7 +149,7 @@ static void only_words_left (const struct run_loop *run_loop)
         leave_soon (EXIT_CANCELLED);
 }
 
-/* All that is done to disks is done before. */
+/* All files are written before anything is printed. */
 static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct err *err)
 {
     uint32_t exit_status = EXIT_COULD_NOT;

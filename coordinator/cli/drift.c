@@ -210,7 +210,7 @@ const struct cli_command drift_command = {
         "  --policy NAME    how facts are compared: a file of configs/drift, by name or path (default: the run's)\n"
         "  --rung RUNG      only durations, memory and programs of that rung\n" HOST_CHOICE_HELP
         "  --all            show everything with reasons, and also expected differences\n"
-        "  --json           docs/spec/drift.md\n"
+        "  --json           print JSON, as docs/spec/drift.md describes\n"
         "  --markdown       a table to paste into a ticket\n"
         "\n"
         "RUN is an id, the beginning of one, or 'last' (the default); FILE has a '/' or ends in .json.\n"

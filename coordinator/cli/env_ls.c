@@ -81,7 +81,6 @@ static void read_marker (struct environment *environment, struct arena *arena)
         environment->sha256[0] = '\0';
 }
 
-/* What it takes on its disk. */
 static uint64_t measure (const char *path)
 {
     char *roots[] = { (char *) path, NULL };
@@ -209,7 +208,7 @@ static void add_used (struct line *line, const struct environment *one, uint64_t
         line_printf (line, "%.8s, %s ago", one->run,
                      duration_print (now_ms > one->used_wall_ms ? now_ms - one->used_wall_ms : 0, span));
     else
-        line_puts (line, "not used by a run here");
+        line_puts (line, "by no run of this home");
 }
 
 static void add_row (struct buf *out, const struct style *style, const struct environment *one, uint64_t now_ms)

@@ -82,7 +82,7 @@ const struct cli_command explain_command = {
             "answer without\n"
             "evidence is 'not known', never 'clear'. Last, it shows how the hosts differ.\n"
             "\n"
-            "  --json   docs/spec/explain.md\n"
+            "  --json   print JSON, as docs/spec/explain.md describes\n"
             "\n"
             "RUN is an id, the beginning of one, or 'last' (the default). For differences between the hosts: sliceup "
             "drift RUN.\n"

@@ -12,11 +12,7 @@
 #include "coordinator/journal/journal_read.h"
 #include "coordinator/keys/key_file.h"
 
-enum {
-    FRAMES_AT_ONCE = 4096,
-    EVENTS_MS = 50,
-    FACTS_AT_ONCE = 4096
-};                         /* then what is drawn and who types have their turn */
+enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then drawing and key presses have their turn */
 enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */
 
 struct follow {
@@ -104,8 +100,8 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
         return 0; /* an event was faster */
     arena_reset (&follow->arena);
     if (wire_get_fact (bytes, &fact, &follow->arena, err) < 0 || fact.index != index) {
-        err_set (err, ERR_DAMAGE, "fact %llu of the journal of run %.8s is not a fact", (unsigned long long) index,
-                 follow->dir.id);
+        err_set (err, ERR_DAMAGE, "entry %llu of the journal of run %.8s cannot be read as a fact",
+                 (unsigned long long) index, follow->dir.id);
         return -1;
     }
     follow->index = index;

@@ -33,7 +33,7 @@ static int read_set (const char *option, const char *set, struct text everything
 static int none_left (const struct host_choice *choice, struct err *err)
 {
     bool both = choice->hosts && choice->exclude;
-    return err_set (err, ERR_USAGE, "%s%s%s%s%s: no host of this run is left", choice->hosts ? "--hosts " : "",
+    return err_set (err, ERR_USAGE, "%s%s%s%s%s: this selects no host of the run", choice->hosts ? "--hosts " : "",
                     choice->hosts ? choice->hosts : "", both ? " " : "", choice->exclude ? "--exclude " : "",
                     choice->exclude ? choice->exclude : "");
 }

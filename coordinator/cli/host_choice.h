@@ -9,7 +9,6 @@ struct host_choice {
 }; /* as given; NULL: all of them, none of them */
 
 #define HOST_CHOICE_USAGE "[--hosts SET] [--exclude SET]"
-/* For help texts. */
 #define HOST_CHOICE_HELP                                                                                               \
     "  --hosts SET    only these hosts, e.g. v6e-[0-3,7] (sliceup hosts --help; also --host)\n"                        \
     "  --exclude SET  without these\n"

@@ -31,7 +31,7 @@ static int read_stream (int fd, const char *name, struct buf *out, struct err *e
     errno = why;
     if (got < 0)
         return err_errno (err, ERR_IO, "%s cannot be read", name);
-    return out->overflow ? err_set (err, ERR_LIMIT, "%s has more than %zu bytes", name, out->max) : 0;
+    return out->overflow ? err_set (err, ERR_LIMIT, "%s has more than %zu bytes, the limit", name, out->max) : 0;
 }
 
 int host_input_read (const char *path, struct buf *out, struct err *err)

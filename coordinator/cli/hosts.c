@@ -265,7 +265,8 @@ static int print (const struct request *request, const struct buf *out, int stat
     if (!out->overflow && fwrite (out->ptr, 1, out->len, stdout) == out->len)
         return status;
     err_set (&err, ERR_IO,
-             out->overflow ? "the answer has more than %d bytes: split the question" : "cannot write the answer",
+             out->overflow ? "the answer has more than %d bytes: ask for fewer hosts at a time"
+                           : "cannot write the answer",
              OUTPUT_MAX_BYTES);
     return cli_fail (request->cli, &err);
 }

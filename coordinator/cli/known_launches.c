@@ -19,7 +19,7 @@ static const char *day_of (uint64_t wall_ms, char out[DAY_BYTES])
     return out;
 }
 
-/* The last word on a launch counts: what failed and then passed is not bad any more. */
+/* The last measure of a launch counts: one that failed and then passed is not known bad. */
 static struct text objection (const struct measure *last, struct arena *arena)
 {
     char day[DAY_BYTES];

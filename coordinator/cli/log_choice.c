@@ -88,7 +88,7 @@ static void add_all (const struct log_choice *choice, const struct board *board,
         }
 }
 
-/* Hosts with a failure of their own; those that fell with them only when nobody else is to blame. */
+/* Hosts with a failure of their own; cascades only when no other host is to blame. */
 static void add_failed (const struct board *board, uint32_t rung, bool cascades, struct log_sources *sources)
 {
     const struct board_rung *state = &board->rungs[rung];

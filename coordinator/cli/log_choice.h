@@ -6,7 +6,6 @@
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/view/board.h"
 
-/* What one host printed in one attempt. */
 struct log_source {
     uint32_t host;
     struct attempt_key key;

@@ -39,7 +39,7 @@ static void add_line (struct text line, struct buf *out)
             continue;
         buf_escaped (out, (struct text){ line.ptr + from, at - from }, 0);
         if (is_hole) {
-            buf_printf (out, "[%u bytes never arrived]", hole);
+            buf_printf (out, "[%u bytes of the output never arrived here]", hole);
             at += hole - 1;
         } else if (at < line.len) {
             buf_puts (out, "    ");

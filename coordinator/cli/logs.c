@@ -25,7 +25,6 @@ struct logs {
     uint32_t shown, cut; /* outputs printed, and those of them that were cut */
 };
 
-/* One output, known by what it holds. */
 struct output {
     struct log_source source;
     struct digest digest;
@@ -173,7 +172,7 @@ static void add_body (struct logs *logs, const struct buf *bytes, struct buf *ou
     uint32_t left_out = 0;
     struct text tail = log_output_tail (buf_as_text (bytes), lines_wanted (logs), &left_out);
     if (left_out)
-        buf_printf (out, "... %u earlier lines\n", left_out);
+        buf_printf (out, "... %u earlier lines left out\n", left_out);
     logs->cut += left_out > 0;
     if (bytes->len == 0)
         buf_puts (out, "(it printed nothing)\n");

@@ -5,8 +5,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
 
-/* What stands around a plan in its fact, and in an order beside what the plan says: numbers, digests, the bundle's
- * name. */
+/* What a fact or a message holds beside the plan: numbers, digests, the bundle's name. */
 enum { BESIDE_BYTES = 2048 };
 
 static size_t encoded (const struct record *record, const void *value, size_t max)
@@ -24,7 +23,7 @@ static struct text longer (struct text a, struct text b)
     return a.len >= b.len ? a : b;
 }
 
-/* With the longest of what differs between hosts. */
+/* The longest message that any host gets. */
 static struct msg_run longest_order (const struct plan *plan, uint32_t rung, struct arena *arena)
 {
     struct msg_run order = coord_run_message_sample (plan, rung, 0, arena);
@@ -51,9 +50,9 @@ static int check_order (const struct plan *plan, uint32_t at, struct err *err)
     if (order_bytes (plan, at, most) <= most)
         return 0;
     return err_set (err, ERR_USAGE,
-                    "the order for rung '%.*s' is larger than %zu bytes, the limit of one message: shorten its "
-                    "arguments or the profile's variables, or give it fewer files (%u arguments, %u args, %u files, %u "
-                    "variables), or shorten the folders that programs of this run must not write (%u)",
+                    "the message that starts rung '%.*s' on a host is larger than %zu bytes, the limit: shorten its "
+                    "command (%u words) or its args (%u), give it fewer files (%u), or shorten the profile's variables "
+                    "(%u) or the paths of the folders that programs of this run must not write (%u)",
                     TEXT_ARG (rung->id), most, rung->argv.n, rung->args.n, rung->files.n, plan->profile.env.n,
                     plan->cache.protected.n);
 }
@@ -67,7 +66,7 @@ int plan_size_check (const struct plan *plan, struct err *err)
     if (encoded (&plan_record, plan, most) <= most)
         return 0;
     return err_set (err, ERR_USAGE,
-                    "the plan for %u hosts and %u rungs is larger than %zu bytes, the limit of a journal: shorten what "
-                    "hosts or rungs repeat",
+                    "the plan for %u hosts and %u rungs is larger than %zu bytes, the limit of a journal entry: "
+                    "shorten the texts that every host or every rung has",
                     plan->hosts.n, plan->rungs.n, most);
 }

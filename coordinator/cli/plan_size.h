@@ -1,4 +1,4 @@
-/* plan_size.h - checks that a plan fits into the journal's first fact, and each rung's order into one message. */
+/* plan_size.h - checks that a plan fits into the journal's first fact, and the start of each rung into one message. */
 #ifndef SLICEUP_COORDINATOR_CLI_PLAN_SIZE_H
 #define SLICEUP_COORDINATOR_CLI_PLAN_SIZE_H
 

@@ -57,7 +57,6 @@ static int take_arguments (struct cli *cli, const struct cli_command *command, i
     return EXIT_USAGE;
 }
 
-/* What a shell takes "~" for. */
 static const char *user_home (void)
 {
     const char *home = getenv ("HOME");
@@ -196,7 +195,7 @@ static void print_srun (const struct slurm_plan *slurm, FILE *to)
              slurm->partition.len ? " --partition=" : "", TEXT_ARG (slurm->partition));
     for (uint32_t i = 0; i < slurm->options.n; i++)
         fprintf (to, " %.*s", TEXT_ARG (slurm->options.items[i]));
-    fprintf (to, ", for each host\n");
+    fprintf (to, ", once for each host\n");
 }
 
 static void print_port (const char *what, uint32_t port, FILE *to)
@@ -223,7 +222,7 @@ static void print_coordinator (const struct plan *plan, FILE *to)
         fprintf (to, "; hosts reach it at %.*s\n", TEXT_ARG (start->address));
     else
         fputs (local                            ? "\n"
-               : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at this machine's address of their ssh connection\n"
+               : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at the address from which ssh connects to them\n"
                                                 : "; hosts reach it by this machine's name\n",
                to);
 }
@@ -242,8 +241,8 @@ static void print_launch (const struct plan *plan, FILE *to)
             TEXT_ARG (start->directory));
     else
         fprintf (to,
-                 "at most %u host%s at once, %s each; files below %.*s on the hosts; a worker %s the connection that "
-                 "started it\n",
+                 "starts at most %u host%s at once, each within %s; files below %.*s on the hosts; a worker %s the "
+                 "connection that started it\n",
                  start->at_once, start->at_once == 1 ? "" : "s", duration_print (start->deadline_ms, limit),
                  TEXT_ARG (start->directory), start->tied ? "ends with" : "outlives");
     if (plan->launcher == LAUNCHER_SSH)
@@ -314,8 +313,9 @@ static void print_cache (const struct plan *plan, FILE *to)
     if (cache_mode_writes (cache->mode))
         fprintf (to, ", lease %s", duration_print (plan->limits.lease_ms, term));
     fprintf (to, "\n  enforcement at least %s%s%s\n", names_of (&enforcement_names, cache->least),
-             cache->least == ENFORCEMENT_COOPERATIVE ? " (file modes only: a program could still write)" : "",
-             cache->overlay ? "; readers get an overlay" : "");
+             cache->least == ENFORCEMENT_COOPERATIVE ? " (by file modes only: a program could change them and write)"
+                                                     : "",
+             cache->overlay ? "; readers see the cache through an overlay" : "");
     for (uint32_t i = 0; i < cache->writable.n; i++)
         fprintf (to, "  programs may write %.*s\n", TEXT_ARG (cache->writable.items[i]));
     for (uint32_t i = 0; i < cache->protected.n; i++)
@@ -323,7 +323,8 @@ static void print_cache (const struct plan *plan, FILE *to)
                  i ? ", " : "  programs may not write the files of sliceup: ", TEXT_ARG (cache->protected.items[i]),
                  i + 1 < cache->protected.n ? "" : "\n");
     for (uint32_t i = 0; i < cache->trust.n; i++)
-        fprintf (to, "  uid %u may own the cache, and so choose what programs run\n", (unsigned) cache->trust.items[i]);
+        fprintf (to, "  uid %u may own the cache, and could change what the hosts execute\n",
+                 (unsigned) cache->trust.items[i]);
 }
 
 static void print_known_bad (const struct rung *rung, FILE *to)

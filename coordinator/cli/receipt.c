@@ -59,7 +59,7 @@ static int check_size (const struct slice_receipt *receipt, struct err *err)
     buf_init (&why, ERR_TEXT_BYTES);
     int rc = record_check (&slice_receipt_record, receipt, &why)
                  ? 0
-                 : err_set (err, ERR_LIMIT, "these receipts are too many for one (%s): merge fewer at a time",
+                 : err_set (err, ERR_LIMIT, "the merged receipt would be too large (%s): merge fewer files at a time",
                             buf_c (&why));
     buf_release (&why);
     return rc;

@@ -13,7 +13,7 @@
 
 /* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
  * handshake. */
-enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then what is drawn and who types have their turn */
+enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then drawing and key presses have their turn */
 enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
 
 struct remote {
@@ -99,8 +99,9 @@ static int take_recorded (struct remote *remote, struct text bytes, struct err *
     struct fact fact;
     arena_reset (&remote->arena);
     if (wire_get_fact (bytes, &fact, &remote->arena, err) < 0)
-        return err_prefix (err, "fact %" PRIu64 " of run %.8s, from its coordinator (does it have another version?)",
-                           remote->index + 1, remote->key.run);
+        return err_prefix (
+            err, "cannot read fact %" PRIu64 " of run %.8s from its coordinator (another version of sliceup?)",
+            remote->index + 1, remote->key.run);
     return is_next (remote, &fact) ? hand_on (remote, &fact, err) : 0;
 }
 

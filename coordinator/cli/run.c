@@ -39,7 +39,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
     else if (status == EXIT_HOLDS) {
         if (signature_file_write (&plan, &arena, &err) < 0)
             log_say (&cli->log,
-                     "no configured signatures: failures are recognised only by the ends of their output: %s",
+                     "workers get no signatures, so known errors are recognised only at the end of an output: %s",
                      err.text);
         snprintf (heading, sizeof heading,
                   "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,

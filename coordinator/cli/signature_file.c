@@ -12,7 +12,7 @@ static int encode (const struct plan *plan, struct buf *out, struct err *err)
     table.signatures.n = plan->signatures.n;
     wire_put_record (out, &signature_table_record, &table);
     return out->overflow
-               ? err_set (err, ERR_LIMIT, "the lists of signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
+               ? err_set (err, ERR_LIMIT, "the configured signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
                : 0;
 }
 
@@ -30,8 +30,8 @@ static int write_file (const struct plan *plan, struct text bytes, struct arena 
     struct text folder = text_format (arena, "%.*s/signatures", TEXT_ARG (plan->home));
     struct text path = text_format (arena, "%s/%s", folder.ptr, digest_hex (&digest, hex));
     if (path.len > PATH_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "%.100s...: the path of the signatures has more than %d bytes", path.ptr,
-                        PATH_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "%.100s...: the path of the file of signatures has more than %d bytes",
+                        path.ptr, PATH_MAX_BYTES);
     if (!is_there (path.ptr, &digest) &&
         (folder_make (folder.ptr, 0700, err) < 0 || atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err) < 0))
         return -1;

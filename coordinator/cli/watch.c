@@ -10,8 +10,8 @@
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
 enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000 };
-/* With a key: it asked again and again, at new connections too, and a coordinator that ends waits for who asks. So by
- * then there is none, and whoever resumes the run can watch it anew. */
+/* With a key the monitor asks repeatedly, over new connections too, and a coordinator that ends waits for monitors:
+ * silence for so long means that there is none. After a resume the run can be watched anew. */
 enum { SILENT_MS = 60 * 1000 };
 
 struct watcher {

@@ -57,7 +57,7 @@ static bool *find_silent (struct drift_work *work)
     return silent;
 }
 
-/* A section that fewer than half tell is no duty of the others: compiling ahead of time runs on one host. */
+/* A section that fewer than half of the hosts report is not missed on the others: compiling ahead runs on one host. */
 static void find_silences (struct drift_work *work, const bool *silent)
 {
     static const char *const words[SECTION_N] = { "facts", "bundle", "policy", "backend" };

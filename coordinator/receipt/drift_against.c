@@ -259,7 +259,6 @@ static void count_item (struct drift_work *work, const struct drift_item *item, 
     *drift_add_item (work) = *item;
 }
 
-/* All changes of one fact. */
 static void fold_fact (struct drift_work *work, const struct change *changes, uint32_t n, struct arena *scratch)
 {
     struct drift_item item = {

@@ -62,7 +62,7 @@ static uint32_t largest_of (const struct drift_table *table, const struct drift_
     return best;
 }
 
-/* Who could say the fact: for a program, only who does. */
+/* Hosts that could report the fact; for a fact of a program, only those that did. */
 static uint32_t hosts_of (const struct drift_table *table, const struct drift_fact *fact)
 {
     return fact->missing == DRIFT_NONE_AT ? fact->hosts_n : table->printers[fact->section];
@@ -225,7 +225,7 @@ static void add_finding (struct drift_work *work, const struct drift_candidate *
         .pinned = candidate->pinned,
         .why = candidate->rule->why,
     };
-    /* Who tells another program does not tell this one. */
+    /* A host that reports another program does not report this one. */
     make_groups (work, fact, fact->section == SECTION_PROGRAM ? DRIFT_NONE_AT : value, item);
     mark_reference (item, text, value == DRIFT_NONE_AT, absent);
     work->out->findings++;
@@ -258,7 +258,7 @@ static uint32_t values_received (const struct drift_table *table, const struct d
     return received;
 }
 
-/* What a host did not hear is no value that it has; that it did not, another fact tells. */
+/* A question without an answer is no value of the host; another fact says that there was no answer. */
 static bool only_unheard (const struct drift_table *table, const struct drift_fact *fact)
 {
     return fact->values_n > 1 && fact->missing == DRIFT_NONE_AT && values_received (table, fact) < 2;
@@ -306,7 +306,7 @@ static void add_candidate (struct drift_work *work, struct candidates *list, uin
         .shown = shown,
     };
     candidate->severity = drift_severity_of (shown, &candidate->order);
-    /* What a few hosts do not say may only follow from what they say otherwise: a step that failed tells less. */
+    /* A few hosts may lack a fact only because a step failed, which other facts say: such findings come later. */
     candidate->order += !pinned.len +
                         (fact->values_n == 1 && absent && absent < largest && !pinned.len ? DRIFT_ORDER_ABSENT : 0);
 }
@@ -314,8 +314,9 @@ static void add_candidate (struct drift_work *work, struct candidates *list, uin
 /* Most facts are the same everywhere: for these not even the rule is looked up, unless a pin has to hold as well. */
 static void sort_out (struct drift_work *work, uint32_t at, struct candidates *list)
 {
-    const struct drift_rule unheard = { .kind = DRIFT_EXPECTED,
-                                        .why = TEXT_LIT ("not reported in time: whether it differs is unknown") };
+    const struct drift_rule unheard = {
+        .kind = DRIFT_EXPECTED, .why = TEXT_LIT ("some host did not report this in time: whether it differs is unknown")
+    };
     struct drift_fact *fact = &work->table.facts[at];
     bool equal = fact->values_n == 1 && fact->missing == DRIFT_NONE_AT;
     struct text pinned = pin_of (work, fact);

@@ -125,7 +125,7 @@ struct text drift_measure_text (const struct drift_measure *measure, struct aren
                         pass, measure->phase.len ? "/" : "", TEXT_ARG (measure->phase));
 }
 
-/* A host that was slow in a phase was slow in all; saying so twice would look like two things. */
+/* A host that was slow in a phase was slow in the whole rung as well: it is reported once. */
 static void drop_explained (double *numbers, const bool *explained, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)

@@ -115,7 +115,7 @@ static struct drift_vars backend_vars (struct drift_values *values, const struct
             { TEXT_LIT ("local_devices"), number_text (values, backend->local_devices) },
             { TEXT_LIT ("processes"), number_text (values, backend->process_count) },
         };
-        _Static_assert(sizeof (vars) <= sizeof (values->backends), "room for a backend");
+        _Static_assert(sizeof (vars) <= sizeof (values->backends), "the list has room for all values of a backend");
         memcpy (values->backends, vars, sizeof (vars));
         values->backends_n = sizeof (vars) / sizeof (vars[0]);
         values->backend = *backend;

@@ -1,4 +1,3 @@
-/* key_causes.c - see key_causes.h. */
 #include "coordinator/receipt/key_causes.h"
 
 #include <assert.h>
@@ -8,7 +7,6 @@
 
 enum { FRONTENDS_MAX = 16, BACKEND_CAUSES = 6, SHOWN_BYTES = 512 };
 
-/* Everything that is compared, in the order in which it is listed. */
 struct comparison {
     const struct result *here, *there;
     struct arena *arena;
@@ -157,7 +155,7 @@ static void compare_programs (struct comparison *of)
             if (!text_equal (here->name, there->name) || text_equal (here->fingerprint, there->fingerprint))
                 continue;
             struct text what = text_format (of->arena, "program %.*s", TEXT_ARG (here->name));
-            static const char words[] = "%.*s was lowered to other code: its source, shapes or constants differ";
+            static const char words[] = "%.*s was lowered to different code: its source, shapes or constants differ";
             add (of, what, here->fingerprint, there->fingerprint, text_format (of->arena, words, TEXT_ARG (what)));
             break;
         }

@@ -1,5 +1,6 @@
 /* launch_fingerprint.h - what is known of a launch before anything is started: code, bundle, hardware, shape,
- * parallelism, feature toggles. Launches with equal signatures ask for the same memory and fail in the same way. Pure.
+ * parallelism, feature toggles. Launches with equal fingerprints ask for the same memory and fail in the same way.
+ * Pure.
  */
 #ifndef SLICEUP_COORDINATOR_RECEIPT_LAUNCH_FINGERPRINT_H
 #define SLICEUP_COORDINATOR_RECEIPT_LAUNCH_FINGERPRINT_H

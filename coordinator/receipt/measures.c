@@ -101,7 +101,7 @@ static bool would_fail_again (const struct plan *plan, const struct verdict *ver
            verdict->owner == OWNER_BUNDLE || (verdict->owner == OWNER_LAUNCH && known->unless.n == 0);
 }
 
-/* "exit status 1" tells nobody what to change: then the line that decided it stands behind it. */
+/* A cause such as "exit status 1" is followed by the line that decided it. */
 static struct text cause_of (const struct plan *plan, const struct verdict *verdict, struct arena *arena)
 {
     const struct signature *known = plan_signature (plan, verdict->signature);

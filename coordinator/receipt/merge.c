@@ -67,7 +67,8 @@ static bool same_subject (const struct host_receipt *a, const struct host_receip
 
 bool merge_conflict (const struct slice_receipt *receipt, uint32_t i)
 {
-    const struct host_receipt *hosts = receipt->hosts.items; /* sorted by run and host: rivals are neighbours */
+    const struct host_receipt *hosts =
+        receipt->hosts.items; /* sorted by run and host: receipts of one host in one run are neighbours */
     return (i > 0 && same_subject (&hosts[i], &hosts[i - 1])) ||
            (i + 1 < receipt->hosts.n && same_subject (&hosts[i], &hosts[i + 1]));
 }

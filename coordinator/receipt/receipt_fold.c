@@ -147,16 +147,16 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
 
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
 {
-    receipt_recover (
-        fold,
-        text_format (&fold->arena,
-                     "conflict: %.*s gave two results for %.*s %s attempt %u; the first, %.12s, counts, %.12s does not",
-                     TEXT_ARG (fold->plan.hosts.items[seen->host].name),
-                     TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id), names_of (&pass_names, seen->key.pass),
-                     seen->key.attempt, receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
+    receipt_recover (fold, text_format (&fold->arena,
+                                        "conflict: %.*s sent two results for %.*s %s attempt %u; the first (%.12s) "
+                                        "counts, the second (%.12s) does not",
+                                        TEXT_ARG (fold->plan.hosts.items[seen->host].name),
+                                        TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id),
+                                        names_of (&pass_names, seen->key.pass), seen->key.attempt,
+                                        receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
 }
 
-/* Who has no attempt at the rung that the run ends for stands there as the run does, with the reason. */
+/* A host without an attempt at the rung at which the run ends gets the run's outcome there, with the reason. */
 static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enum outcome outcome,
                           const struct cause *cause)
 {
@@ -169,15 +169,16 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
     *add_rung (host, &key) = (struct rung_receipt){ .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
 }
 
-/* Hosts that were lost before the rung began, or a launch that is known bad: why nothing ran. A run that the user ended
- * tells of its lost hosts all the same. */
+/* The run ended before the rung began: hosts were lost, or the launch is known bad. A run that the user ended tells of
+ * its lost hosts, too. */
 static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
 {
     bool cancelled = outcome == OUTCOME_CANCELLED;
     struct text known_bad = fold->plan.rungs.items[fold->next_rung].known_bad;
     struct cause launch = { .owner = OWNER_PROGRAM,
                             .text = known_bad,
-                            .next = TEXT_LIT ("change what failed there, or run with --again") };
+                            .next = TEXT_LIT (
+                                "change what made that launch fail, or run it all the same with --again") };
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct cause lost = { .owner = OWNER_HOST,
                               .text = fold->hosts[i].lost_why,
@@ -278,9 +279,9 @@ static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct ar
     }
     all[out->recoveries.n++] = (struct recovery){
         fold->header.run,
-        text_format (arena,
-                     "%llu more entries are left out of this receipt, whose lists are full: the run's journal has them",
-                     (unsigned long long) n)
+        text_format (
+            arena, "the lists of this receipt are full, and %llu more entries are left out: the run's journal has them",
+            (unsigned long long) n)
     };
 }
 

@@ -43,7 +43,7 @@ void receipt_fold_dropped (struct receipt_fold *fold, const struct fact_generati
 void receipt_fold_lease_lost (struct receipt_fold *fold, const struct fact_lease_lost *lost)
 {
     receipt_recover (fold,
-                     text_format (&fold->arena, "%.*s lost the lease of generation %" PRIu64 ": %.*s",
+                     text_format (&fold->arena, "%.*s lost the lease to write generation %" PRIu64 ": %.*s",
                                   TEXT_ARG (receipt_host_name (fold, lost->host)), lost->token, TEXT_ARG (lost->why)));
 }
 

@@ -28,7 +28,7 @@ static void fail_minority (const struct agree_case *of, const struct text *value
         verdicts[i].cause =
             majority
                 ? text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs))
-                : text_format (arena, "%s is '%.*s' here, and no value is that of most hosts", what, TEXT_ARG (mine));
+                : text_format (arena, "%s is '%.*s', and no value is shared by most hosts", what, TEXT_ARG (mine));
         verdicts[i].next = TEXT_LIT ("make this host like the others, or name the difference in the slice file");
     }
 }
@@ -57,7 +57,7 @@ static struct text storage_text (const struct result *result, struct arena *aren
     return text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->cache.storage), TEXT_ARG (result->cache.mount));
 }
 
-/* Two roots of one name on two storages: what one host writes no other would ever find. */
+/* Hosts with different storages under the same cache root never find each other's entries. */
 void agree_storage (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
 {
     struct text *ids = arena_array (arena, of->n, sizeof (*ids));
@@ -76,10 +76,11 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
         verdicts[i].owner = OWNER_CACHE;
         struct text mine = storage_text (of->results[i], arena);
         struct text others = majority ? storage_text (of->results[agreed], arena) : (struct text){ 0 };
-        verdicts[i].cause = text_format (
-            arena, "the storage under %.*s is %.*s, %s%.*s", TEXT_ARG (of->plan->cache.root), TEXT_ARG (mine),
-            majority ? "that of most hosts is " : "and no storage is that of a majority", TEXT_ARG (others));
-        verdicts[i].next = TEXT_LIT ("mount one storage there on all hosts, or use cache mode per-host");
+        verdicts[i].cause = text_format (arena, "the storage under %.*s is %.*s on this host, %s%.*s",
+                                         TEXT_ARG (of->plan->cache.root), TEXT_ARG (mine),
+                                         majority ? "on most hosts it is " : "and no storage is shared by most hosts",
+                                         TEXT_ARG (others));
+        verdicts[i].next = TEXT_LIT ("mount the same storage there on all hosts, or set cache mode per-host");
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include "coordinator/verdict/host_mentions.h"
 
-/* One that names another may be wrong; two that agree are believed. Where only one is left to tell, it is. */
+/* One host that names another may be wrong, two that agree are believed. Of two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2 };
 
 static bool failed (const struct blame_host *host)
@@ -24,7 +24,7 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
            (host->ending == ENDING_TIMEOUT && host->at_gate);
 }
 
-/* What working programs print as well is no cause. */
+/* A text that working programs print as well (noise) is no cause. */
 static bool recognised (const struct plan *plan, const struct blame_host *host)
 {
     const struct signature *signature = plan_signature (plan, host->verdict->signature);
@@ -41,7 +41,6 @@ static bool was_made_to_end (const struct blame_host *host)
     return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
 }
 
-/* Returns how many there are. */
 static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
     bool waited = false, caused = false;
@@ -57,13 +56,13 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
     return awaited;
 }
 
-/* Reasons that are recognised come first; then those that say nothing; then complaints of the others. */
+/* Lower is stronger: 0 a recognised cause, 1 one that nobody recognises, 2 a complaint about other hosts. */
 static uint32_t weakness (const struct plan *plan, const struct blame_host *host)
 {
     return host->complains ? 2 : !recognised (plan, host);
 }
 
-/* The host that fell for the best reason of its own, the earliest of these; -1: nobody has one. */
+/* Index of the host with the strongest cause of its own, the earliest of equals; -1: none has one. */
 static int initiator (const struct plan *plan, const struct blame_host *hosts, uint32_t n)
 {
     int first = -1;
@@ -140,7 +139,7 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
     return named_most (hosts, n, votes, voters);
 }
 
-/* What was only a cascade so far is now a cause without a name. */
+/* A host that was only a cascade so far becomes a cause with an unknown owner. */
 static void blame_host_of (const struct plan *plan, struct blame_host *host, const char *why, struct arena *arena)
 {
     struct verdict *verdict = host->verdict;
@@ -150,12 +149,13 @@ static void blame_host_of (const struct plan *plan, struct blame_host *host, con
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };
     }
-    if (verdict->outcome == OUTCOME_CANCELLED) /* it was told to stop because it did not come to an end */
+    if (verdict->outcome == OUTCOME_CANCELLED) /* the coordinator stopped it because it did not end by itself */
         verdict->outcome = OUTCOME_TIMED_OUT;
     verdict->transient = false;
     verdict->cause = text_clip (text_format (arena, "%.*s; %s", TEXT_ARG (verdict->cause), why), TEXT_MAX_BYTES);
     if (!verdict->next.len)
-        verdict->next = TEXT_LIT ("see what it did last: its log, its phase, and whether the host was reachable");
+        verdict->next = TEXT_LIT (
+            "see what the program did last (its log and its phase), and whether the host was reachable");
 }
 
 static bool keeps_its_cause (const struct plan *plan, const struct blame_host *host, const struct blame_host *cause,
@@ -180,10 +180,10 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (first < 0)
         return;
     if (named)
-        blame_host_of (plan, &hosts[first], "the other hosts name it as the one that failed", arena);
+        blame_host_of (plan, &hosts[first], "the other hosts name this one as the host that failed", arena);
     for (uint32_t i = 0; i < n && awaited; i++)
         if (hosts[i].awaited)
-            blame_host_of (plan, &hosts[i], "the others waited for it at a gate", arena);
+            blame_host_of (plan, &hosts[i], "the other hosts waited for it at a gate", arena);
     struct text name = plan->hosts.items[hosts[first].verdict->host].name;
     struct text cause = text_format (arena, "aborted because %.*s failed", TEXT_ARG (name));
     for (uint32_t i = 0; i < n; i++) {
@@ -204,13 +204,14 @@ struct text blame_next_of_lost (enum launcher launcher)
 {
     switch (launcher) {
     case LAUNCHER_SSH:
-        return TEXT_LIT (
-            "docs/guide/ssh.md explains each step; what the host said is in hosts/HOST/worker.log of the run, "
-            "what its worker said in runs/RUN/HOST/worker.log below start.directory there");
+        return TEXT_LIT ("docs/guide/ssh.md explains each step of a start; the output of ssh and of the host's shell "
+                         "is in hosts/HOST/worker.log of the run's folder, the worker's own log in "
+                         "runs/RUN/HOST/worker.log below start.directory on the host");
     case LAUNCHER_SLURM:
-        return TEXT_LIT ("docs/guide/slurm.md; what srun and the host said is in hosts/HOST/worker.log of the run");
+        return TEXT_LIT ("see docs/guide/slurm.md; the output of srun and of the host's shell is in "
+                         "hosts/HOST/worker.log of the run's folder");
     case LAUNCHER_JOIN:
-        return TEXT_LIT ("the worker's own log on that host (journalctl, kubectl logs); docs/guide/join.md");
+        return TEXT_LIT ("see the worker's own log on that host (journalctl, kubectl logs), and docs/guide/join.md");
     default: return TEXT_LIT ("see worker.log of that host");
     }
 }

@@ -1,14 +1,14 @@
-/* blame.h - of the hosts of one pass that did not pass: who is the cause, and who only fell with it.
+/* blame.h - of the hosts of one pass that did not pass: who is the cause, and who only failed because of it.
  *
- * For a slice-wide program one failing host takes its peers down, and they say so first and loudest. Rules, in order:
+ * For a slice-wide program one failing host takes its peers down, and they complain first and loudest. Rules, in order:
  * where time ran out at a gate and nobody has a cause of its own, those for whom the others waited there are the cause,
  * whatever they printed as they were stopped; a host that the coordinator stopped, that waited at a gate, or whose text
  * says "a peer failed" is a cascade as soon as anybody else has a cause of its own; a host that says in words of its
- * own that the collective failed complains of the others, so it is a cascade as soon as one fell that does not; among
+ * own that the collective failed complains of the others, so it is a cascade as soon as one failed that does not; among
  * causes, one that nobody recognises and that came after a recognised one is a cascade too; if nobody has a recognised
  * cause of its own, the host that most of the others name in their texts, two at least, is the cause; else the earliest
- * of those that fell for a reason of their own that nobody knows; else the first to report. Programs that run alone on
- * their host are never a cascade. */
+ * of those that failed for a reason of their own that nobody recognises; else the first to report. Programs that run
+ * alone on their host are never a cascade. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_BLAME_H
 #define SLICEUP_COORDINATOR_VERDICT_BLAME_H
 

@@ -70,7 +70,7 @@ static bool is_spoken_of (const struct plan *plan, struct text name)
     return false;
 }
 
-/* The packages that lists for this backend speak of at all, as observed: what is not known. */
+/* The installed versions of the packages that rules for this backend name. */
 static struct text unknown_tuple (const struct plan *plan, const var_list *bundle, struct arena *arena)
 {
     struct buf out;
@@ -98,7 +98,8 @@ bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct 
         return true;
     }
     struct text tuple = unknown_tuple (plan, bundle, arena);
-    out->text = text_format (arena, "not known: no list of bundles speaks of %.*s on %.*s", TEXT_ARG (tuple),
-                             TEXT_ARG (backend));
+    out->text = text_format (
+        arena, "not known: %.*s on %.*s is in no list of versions that work or fail together (configs/bundles)",
+        TEXT_ARG (tuple), TEXT_ARG (backend));
     return tuple.len > 0;
 }

@@ -11,8 +11,8 @@ const struct bundle_rule *bundle_rules_match (const struct plan *plan, const var
                                               enum bundle_word word);
 /* "jax 0.4.32 with libtpu 0.0.2": the parts of a rule as they were observed. */
 struct text bundle_rules_tuple (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena);
-/* What is worth noting of an environment: known good, or in no list. False: nothing, as no list speaks of this backend
- * or it is known bad, which is a verdict and no note. */
+/* The note on an environment: known good, or in no list. False: there is none, because no rule for the backend names
+ * its packages, or because it is known bad and gets a verdict. */
 bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct note *out);
 
 #endif

@@ -1,6 +1,6 @@
 #include "coordinator/verdict/covers.h"
 
-_Static_assert(COVERS_KEPT >= 4 * RUNGS_MAX, "what a ladder uses comes last, and is never among those let go");
+_Static_assert(COVERS_KEPT >= 4 * RUNGS_MAX, "the covers that a ladder uses are never among those that are dropped");
 
 bool covers_have (const text_list *covers, struct text cover)
 {

@@ -1,16 +1,16 @@
 /* covers.h - what a generation is known to hold: a text for each rung and what its program is made of
  * (cache_family_cover), the longest unused first.
  *
- * Whoever builds upon a generation takes its covers over, so they would grow for as long as a cache root lives. Those
- * that no ladder has used for longest are let go, far below what a record holds. Whoever has a use for one of these
- * runs a cold pass again and nothing worse: whether something was restored is told by the program's counters, never by
- * a cover. Pure. */
+ * A generation built upon another one takes over its covers, so they would grow for as long as a cache root lives.
+ * Those that no ladder has used for longest are dropped, long before a record is full. A run that needs a dropped one
+ * runs a cold pass again: whether something was restored is decided by the program's counters, never by a cover.
+ * Pure. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_COVERS_H
 #define SLICEUP_COORDINATOR_VERDICT_COVERS_H
 
 #include "common/model/fact.h"
 
-/* A ladder fits several times, so no run lets go of what it is about to use. */
+/* Several ladders fit, so no run drops a cover that it is about to use. */
 enum { COVERS_KEPT = GENERATION_COVERS_MAX / 4 };
 
 bool covers_have (const text_list *covers, struct text cover);

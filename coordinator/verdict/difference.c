@@ -5,7 +5,7 @@
 enum { SAID_BYTES = 2048, WORD_SHOWN_BYTES = 200, FINGERPRINT_SHOWN_BYTES = 12 };
 
 struct comparison {
-    struct arena *arena; /* of words, for as long as it is told: thousands of hosts may differ */
+    struct arena *arena; /* of words, released after each comparison: thousands of hosts may differ */
     struct buf said;
     uint32_t n;
 };
@@ -35,7 +35,7 @@ static void tell_extra (struct comparison *comparison, struct text name, struct 
         if (!flag_set_has (lacks, word) && next_thing (comparison))
             buf_printf (&comparison->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks",
                         TEXT_ARG (text_clip (word, WORD_SHOWN_BYTES)),
-                        is_mine ? "the others have not" : "which the others have");
+                        is_mine ? "the other hosts do not have it" : "the other hosts have it");
 }
 
 static void tell_words (struct comparison *comparison, struct text name, struct text mine, struct text theirs)
@@ -48,7 +48,7 @@ static void tell_words (struct comparison *comparison, struct text name, struct 
     tell_extra (comparison, name, theirs, mine, false);
 }
 
-/* Differ by their nature: places and numbers of the host itself. */
+/* Variables whose values belong to one host, so that they always differ. */
 static bool is_of_host (struct text name)
 {
     static const char *const names[] = {
@@ -62,7 +62,7 @@ static bool is_of_host (struct text name)
     return false;
 }
 
-/* Who ended before it said what it has does not lack everything. */
+/* A host that ended before it reported its variables does not lack them. */
 static void tell_policy (struct comparison *comparison, const var_list *mine, const var_list *theirs)
 {
     if (!mine->n || !theirs->n)
@@ -83,14 +83,15 @@ static void tell_bundle (struct comparison *comparison, const var_list *mine, co
     for (uint32_t i = 0; i < mine->n; i++) {
         const struct var *here = &mine->items[i], *other = find (theirs, here->name);
         if (other && !text_equal (other->value, here->value) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s is %.*s, theirs %.*s", TEXT_ARG (here->name), TEXT_ARG (here->value),
-                        TEXT_ARG (other->value));
+            buf_printf (&comparison->said, "%.*s is %.*s, on the other hosts %.*s", TEXT_ARG (here->name),
+                        TEXT_ARG (here->value), TEXT_ARG (other->value));
         if (!other && theirs->n && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s %.*s is here only", TEXT_ARG (here->name), TEXT_ARG (here->value));
+            buf_printf (&comparison->said, "%.*s %.*s is on this host only", TEXT_ARG (here->name),
+                        TEXT_ARG (here->value));
     }
     for (uint32_t i = 0; i < theirs->n && mine->n; i++)
         if (!find (mine, theirs->items[i].name) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s is missing here", TEXT_ARG (theirs->items[i].name));
+            buf_printf (&comparison->said, "%.*s is missing on this host", TEXT_ARG (theirs->items[i].name));
 }
 
 static void tell_programs (struct comparison *comparison, const struct result *mine, const struct result *theirs)
@@ -102,8 +103,8 @@ static void tell_programs (struct comparison *comparison, const struct result *m
             struct text other = text_clip (there->fingerprint, FINGERPRINT_SHOWN_BYTES);
             if (text_equal (here->name, there->name) && !text_equal (here->fingerprint, there->fingerprint) &&
                 next_thing (comparison))
-                buf_printf (&comparison->said, "program %.*s is %.*s, theirs %.*s", TEXT_ARG (here->name),
-                            TEXT_ARG (own), TEXT_ARG (other));
+                buf_printf (&comparison->said, "program %.*s has digest %.*s, on the other hosts %.*s",
+                            TEXT_ARG (here->name), TEXT_ARG (own), TEXT_ARG (other));
         }
 }
 

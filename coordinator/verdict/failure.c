@@ -14,7 +14,7 @@ static struct text look_at_log (const struct judge_case *of, struct arena *arena
     return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));
 }
 
-/* Nothing of what it printed is known to pass by itself. */
+/* A hang is never transient, whatever the program printed. */
 void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct reading reading;
@@ -37,7 +37,7 @@ bool failure_is_a_kill (enum ending ending, uint32_t code)
     return ending == ENDING_SIGNALLED && sent_from_outside (code);
 }
 
-/* Our own programs know what failed, but for the probe, which repeats what somebody else's library said. */
+/* Builtins report their owner rightly, except the probe, which repeats the words of a PJRT plugin. */
 static bool knows_itself (const struct judge_case *of)
 {
     enum owner owner = of->result->owner;
@@ -45,8 +45,7 @@ static bool knows_itself (const struct judge_case *of)
            !text_is (of->rung->builtin, "probe");
 }
 
-/* Who says itself what failed is not overruled by its complaints about others, nor by what working programs print too.
- */
+/* May a recognised text replace the owner that the program reported? Noise may not, complaints of peers rarely. */
 static bool overrules (const struct reading *reading, enum owner said)
 {
     if (said == OWNER_NONE || said == OWNER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
@@ -54,7 +53,7 @@ static bool overrules (const struct reading *reading, enum owner said)
     return reading->of.weight == SIGNATURE_PEER && (reading->in_failure || said == OWNER_PEER);
 }
 
-/* All that is known to pass by itself keeps programs from starting, and they end of it by an exit or an abort. */
+/* Transient failures keep programs from starting: nothing was computed, and the end was an exit or an abort. */
 static bool ended_at_start (const struct result *result)
 {
     uint64_t executions = 0;
@@ -63,8 +62,7 @@ static bool ended_at_start (const struct result *result)
     return !computed && (result->ending == ENDING_EXITED || result->code == SIGABRT);
 }
 
-/* Known text in what a program says or printed knows better than the program; then what it says of the owner; then
- * "unknown", with the lines that nobody knows. */
+/* The owner is that of a recognised text, else as the program reported it, else unknown. */
 void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
 {
     const struct result *result = of->result;

@@ -9,12 +9,11 @@
 
 /* Where the program was when it ended. */
 struct text failure_phase (const struct result *result);
-/* Somebody sent it a signal; as opposed to those that a program earns by what it does. Who did is not known, but it is
- * about this host and no other. */
+/* Was it ended by a signal that others send (SIGKILL, SIGTERM ...)? Then the cause lies on this host. */
 bool failure_is_a_kill (enum ending ending, uint32_t code);
 /* `how` it ended: "exit status 1". Gives the whole verdict, FAILED. */
 void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out);
-/* Adds to a verdict on a program that hung what is known of what it printed. */
+/* Adds to the verdict on a hang what is recognised in its output. */
 void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 /* After a cause: " [owner, signature]", or that no known error matched. */

@@ -5,8 +5,8 @@
 #include "common/signature/line.h"
 #include "coordinator/verdict/blame.h"
 
-/* A verdict quotes a few lines; the receipt has all of them. The journal holds one verdict per host that fell. PEERS:
- * of all that can be sighted; it is read once and not kept. */
+/* A verdict quotes a few lines, since the journal holds one for each failed host; the receipt has all. PEERS: all that
+ * can be recognised; it is read once and not kept. */
 enum {
     READ_MAX = 2 * SIGHTINGS_MAX,
     LINES_MAX = 2 * SHOWN_MAX,
@@ -14,7 +14,7 @@ enum {
     PEERS_MAX_BYTES = READ_MAX * (SHOWN_LINE_BYTES + 1)
 };
 
-/* The worker read the whole log; when it could not, or is too old to, there is the end of it. */
+/* The worker searched the whole log; where it did not, the end of the log is searched here. */
 static void read_output (const struct signature_set *set, const struct result *result, struct arena *arena,
                          struct signature_seen *out)
 {
@@ -26,7 +26,7 @@ static void read_output (const struct signature_set *set, const struct result *r
         signature_scan_text (set, result->tail, arena, out);
 }
 
-/* Of a sentence only what stands out speaks against anything: most are an exception's message without its name. */
+/* Keeps the lines that look fatal: most others are an exception's message without its name. */
 static uint32_t keep_fatal (struct text *lines, uint32_t n)
 {
     uint32_t kept = 0;
@@ -36,7 +36,7 @@ static uint32_t keep_fatal (struct text *lines, uint32_t n)
     return kept;
 }
 
-/* The sentence stands before the output: it is what the program itself holds for its reason. */
+/* The program's own sentence comes before its output: it is what the program takes for the cause. */
 static void join (const struct signature_seen *failure, const struct signature_seen *output, struct arena *arena,
                   struct signature_seen *out)
 {
@@ -67,7 +67,7 @@ static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t 
     return joined;
 }
 
-/* Of what working programs print, too, nobody can be sure: what else there was is quoted as well. */
+/* If only noise was recognised, or nothing, the lines that look like errors are quoted as well. */
 static struct text evidence_of (const struct signature_decision *of, const struct signature_seen *all,
                                 struct arena *arena)
 {

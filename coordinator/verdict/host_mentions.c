@@ -20,7 +20,7 @@ static int by_text (const void *a, const void *b)
     return text_compare (((const struct known_as *) a)->text, ((const struct known_as *) b)->text);
 }
 
-/* Texts in a row that are equal become one, of nobody when they are not of the same host. */
+/* Equal texts become one entry, of NOBODY if several hosts have it. */
 static void fold_shared (struct host_mentions *host_mentions)
 {
     uint32_t kept = 0;
@@ -108,7 +108,7 @@ static void name_word (const struct host_mentions *host_mentions, struct text wo
     }
 }
 
-/* "The first task at the barrier: <name>" is the one that came. */
+/* "The first task at the barrier: <name>" names a host that came, not one that is missing. */
 static bool is_praised (struct text text, uint32_t at)
 {
     static const char praise[] = "first task at the barrier: ";
@@ -116,8 +116,7 @@ static bool is_praised (struct text text, uint32_t at)
     return at >= len && memcmp (text.ptr + at - len, praise, len) == 0;
 }
 
-/* At the barrier of a shutdown the one who came too early is at fault, and those who were still working are missed
- * there. */
+/* A shutdown barrier lists hosts that were still working; at fault is the one that came too early. */
 static bool lists_late (struct text text)
 {
     static const char barrier[] = "Barrier timed out. Id: ";
@@ -135,7 +134,6 @@ static bool begins_list (struct text text, struct text word, uint32_t end)
     return text_is (word, "names:") || (text_is (word, "heartbeats") && text_starts (rest, "):"));
 }
 
-/* "Task 1 heartbeat timeout." */
 static bool is_task_number (struct text text, uint32_t at, uint32_t end)
 {
     struct text rest = { .ptr = text.ptr + end, .len = text.len - end };

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* Fewer say little: when each quarter of the slice fails by itself, it is not a matter of hosts. */
+/* FAILED_EVERYWHERE parts failed and none works: then the failure is not one of single hosts. */
 enum { FAILED_EVERYWHERE = 6, VOIDS_MAX = 3, LEAST_HOSTS = 2 };
-/* A part may take so many times what one that works took, and this beside it: a busy machine is no failure. */
+/* A part may take TIMES_LONGER times as long as one that worked, and SLACK_MS more: the machine may be busy. */
 enum { TIMES_LONGER = 4, SLACK_MS = 30000 };
 enum { QUEUE_MAX = 2 * ISOLATE_TRIALS_MAX + 1 }; /* a trial that fails adds one set */
 
@@ -16,10 +16,10 @@ struct walk {
     const struct isolate_case *of;
     struct arena *arena;
     struct isolate_step *out;
-    bool *works;                 /* per host: it took part in something that works, as far as this walk has come */
+    bool *works;                 /* per host: it took part in a trial that works */
     bool *suspect, *linked;      /* per host */
     struct isolate_set together; /* fails, and each half of it works */
-    bool apart;                  /* so does the slice */
+    bool apart;                  /* the whole slice fails, and each half of it works */
     bool any_works;              /* of all trials, as the next two */
     uint32_t failed_n, voids_n;
     struct isolate_set queue[QUEUE_MAX]; /* sets that fail */
@@ -63,8 +63,7 @@ static uint32_t round_up (uint32_t n, uint32_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Hosts that worked elsewhere stand in for those that are missing in a group; none of `within`, which is in question.
- */
+/* Fills `what` up to a whole group with hosts that worked elsewhere; none of `within`, which is in question. */
 static bool fill_up (const struct walk *walk, const struct isolate_set *what, const struct isolate_set *within,
                      struct isolate_set *run)
 {
@@ -76,7 +75,7 @@ static bool fill_up (const struct walk *walk, const struct isolate_set *what, co
     if (what->n + more.n < wanted && what->n % unit != 0)
         return false;
     if (what->n + more.n < wanted)
-        more.n = 0; /* one alone, for want of company */
+        more.n = 0; /* there is no other host: it runs alone */
     *run = join (what, &more, walk->arena);
     return true;
 }
@@ -100,7 +99,7 @@ static enum answer ask (struct walk *walk, const struct isolate_set *what, const
 {
     struct isolate_set run;
     if (what->n == walk->of->hosts)
-        return ANSWER_FAILED; /* that is where all this began */
+        return ANSWER_FAILED; /* the whole slice has failed */
     if (!fill_up (walk, what, within, &run))
         return ANSWER_CANNOT;
     const struct isolate_trial *trial = trial_of (walk, &run);
@@ -156,7 +155,7 @@ static bool worked_in_company (const struct walk *walk, uint32_t host)
     return false;
 }
 
-/* One of a pair that fails: with a third that works, is it the host or the pair? False: a trial is awaited. */
+/* Of a pair that fails: does the host also fail beside a third that works? False: a trial is awaited. */
 static bool pair_anew (struct walk *walk, uint32_t host, const struct isolate_set *pair)
 {
     struct isolate_set alone = { &host, 1 };

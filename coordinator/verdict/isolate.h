@@ -22,7 +22,7 @@ struct isolate_host {
     bool at_gate; /* waited at a gate when it ended */
 };
 /* False also when one host passed, or waited at a gate: then those that did not are named already. `met`: a gate was
- * opened, so that whoever fell may have done so for what another did. */
+ * opened, so that a host may have failed because of another one. */
 bool isolate_without_cause (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met);
 /* The cause of a pass, and nothing but that peers failed or did not come. */
 bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict);
@@ -41,7 +41,7 @@ struct isolate_set {
     uint32_t *items;
     uint32_t n;
 }; /* hosts by rank, ascending */
-/* VOID: it was not about the hosts (was blocked there, fell for a transient reason): counted, and no evidence. */
+/* VOID: no evidence about its hosts (blocked there, or failed for a transient reason); it counts as a trial. */
 enum isolate_answer { ISOLATE_WORKS = 0, ISOLATE_FAILED, ISOLATE_VOID };
 struct isolate_trial {
     struct isolate_set hosts;
@@ -74,7 +74,7 @@ uint64_t isolate_timeout_ms (uint64_t rung_timeout_ms, const struct isolate_tria
 
 struct text isolate_why (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
                          struct arena *arena);
-/* What becomes of a pass of this outcome once the suspects are named: they keep the failure, all others fell with them.
+/* What becomes of a pass of this outcome once the suspects are named: they keep the failure, all others are cascades.
  */
 struct isolate_ruling {
     const struct fact_suspects_named *named;

@@ -21,7 +21,7 @@ static bool ended_by_itself (const struct isolate_host *host)
     return host->ending == ENDING_SIGNALLED || (host->ending == ENDING_EXITED && host->code != 0);
 }
 
-/* That its peers failed is not about itself, and what nobody recognises is about nobody. */
+/* A host reports a cause unless it only says that peers failed, or says what nobody recognises. */
 static bool speaks_of_itself (const struct plan *plan, const struct isolate_host *host)
 {
     const struct verdict *verdict = host->verdict;
@@ -44,14 +44,14 @@ static bool was_silent (const struct isolate_host *host)
     return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
 }
 
-/* Went down in words of its own that nobody recognises, and complains of nobody. */
+/* Ended in a failure that nobody recognises, and complains of no other host. */
 static bool failed_for_no_reason (const struct isolate_host *host)
 {
     return ended_by_itself (host) && host->verdict->outcome != OUTCOME_CASCADE &&
            host->verdict->owner == OWNER_UNKNOWN && !host->verdict->signature.len;
 }
 
-/* It may not have passed for what was not proved: it points at the others none the less. */
+/* It ended with status 0, so the cause is elsewhere, even if its result did not pass. */
 static bool came_to_its_end (const struct isolate_host *host)
 {
     return host->ending == ENDING_EXITED && host->code == 0;
@@ -92,8 +92,8 @@ static struct text halves (const struct plan *plan, const struct isolate_case *o
             a = a ? a : &of->trials[i].hosts;
         }
     if (!b)
-        return TEXT_LIT ("each half");
-    return text_format (arena, "%.*s and %.*s each", TEXT_ARG (fold (plan, a->items, a->n, arena)),
+        return TEXT_LIT ("each half works alone");
+    return text_format (arena, "%.*s and %.*s each work alone", TEXT_ARG (fold (plan, a->items, a->n, arena)),
                         TEXT_ARG (fold (plan, b->items, b->n, arena)));
 }
 
@@ -103,22 +103,20 @@ struct text isolate_why (const struct plan *plan, const struct isolate_case *of,
     char passes[32];
     snprintf (passes, sizeof (passes), "%u pass%s", of->trials_n, of->trials_n == 1 ? "" : "es");
     switch (found->kind) {
-    case ISOLATE_HOSTS: return text_format (arena, "fails also without the others (isolated in %s)", passes);
+    case ISOLATE_HOSTS: return text_format (arena, "fails also without the other hosts (isolated in %s)", passes);
     case ISOLATE_LINK:
-        return text_format (
-            arena,
-            "fails with %.*s together, which both work with others (isolated in %s): a link between them, or "
-            "a setting that differs",
-            TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
+        return text_format (arena,
+                            "fails when %.*s run together, and each of them works with other hosts (isolated in %s): "
+                            "suspect the link between them, or a setting that differs",
+                            TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
     case ISOLATE_TOGETHER:
         if (found->hosts.n)
-            return text_format (
-                arena,
-                "fails with all of %.*s, and each half of them works (isolated in %s): a link between them, or "
-                "the size",
-                TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
+            return text_format (arena,
+                                "fails when all of %.*s run together, and each half of them works (isolated in %s): "
+                                "suspect a link between them, or the number of hosts",
+                                TEXT_ARG (fold (plan, found->hosts.items, found->hosts.n, arena)), passes);
         return text_format (arena,
-                            "%.*s work alone (%s): the fault needs hosts of both: a link between them, or the size",
+                            "%.*s (%s), and both fail together: suspect a link between them, or the number of hosts",
                             TEXT_ARG (halves (plan, of, arena)), passes);
     case ISOLATE_EVERYWHERE:
         return text_format (arena, "every part of the slice that was run by itself fails too (%s): no host stands out",

@@ -30,7 +30,7 @@ static bool was_received (const struct judge_case *of, struct arena *arena, stru
     if (of->result->ending != ENDING_LOST)
         return true;
     return verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem,
-                        "see whether the host is up and whether its worker was killed (out of memory?): worker.log");
+                        "see whether the host is up, and in worker.log whether its worker was killed (out of memory?)");
 }
 
 static bool could_start (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -58,15 +58,15 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     }
     if (result->ending == ENDING_ORPHANED)
         return verdict_set (out, OUTCOME_LOST, OWNER_PLATFORM,
-                            TEXT_LIT ("received nothing from the coordinator for too long and stopped itself"),
+                            TEXT_LIT ("the worker heard nothing from the coordinator for too long and stopped itself"),
                             "check the network between the hosts and the coordinator");
     if (result->ending == ENDING_LEASE_LOST)
         return verdict_set (out, OUTCOME_LOST, OWNER_CACHE,
-                            result->problem.len ? result->problem : TEXT_LIT ("it lost its lease to write the cache"),
-                            "see whether the host was stopped or its network cut; nothing reads what it wrote later");
+                            result->problem.len ? result->problem : TEXT_LIT ("the lease to write the cache was lost"),
+                            "see whether the host was suspended or lost its network; no run uses what it wrote later");
     if (result->ending == ENDING_CANCELLED)
         return verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
-                            result->problem.len ? result->problem : TEXT_LIT ("it was told to stop"), "");
+                            result->problem.len ? result->problem : TEXT_LIT ("the host was asked to stop"), "");
     return true;
 }
 
@@ -76,7 +76,7 @@ static bool precondition_missing (const struct judge_case *of)
            (of->result->owner == OWNER_PLATFORM || of->result->owner == OWNER_HOST || of->result->owner == OWNER_CACHE);
 }
 
-/* What could be restored; of a pass without a generation, nothing. */
+/* The generation from which the pass restores; an empty one if there is none. */
 static const struct fact_generation *sealed_in (const struct judge_case *of)
 {
     static const struct fact_generation nothing;
@@ -88,11 +88,11 @@ static bool broke_protocol (const struct judge_case *of, struct arena *arena, st
 {
     const struct result *result = of->result;
     struct text first = result->bad_line.len ? result->bad_line : result->problem;
-    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
-                        text_format (arena, "%.*s%sbroke the canary protocol with %u line%s: %.*s", TEXT_ARG (how),
-                                     how.len ? "; " : "", result->bad_lines, result->bad_lines == 1 ? "" : "s",
-                                     TEXT_ARG (first)),
-                        "an attempt with a line that breaks the protocol never passes: docs/spec/canary.md");
+    return verdict_set (
+        out, OUTCOME_FAILED, OWNER_PROGRAM,
+        text_format (arena, "%.*s%sbroke the canary protocol with %u line%s: %.*s", TEXT_ARG (how), how.len ? "; " : "",
+                     result->bad_lines, result->bad_lines == 1 ? "" : "s", TEXT_ARG (first)),
+        "correct the program: an attempt fails if one line of it breaks the protocol (docs/spec/canary.md)");
 }
 
 static bool ended_well (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -104,7 +104,7 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
                                                                         strsignal ((int) result->code))
                                                          : text_format (arena, "exited with status %u", result->code);
     failure_of (of, arena, how, out);
-    if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* nobody knows more of it */
+    if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* no better cause is known */
         broke_protocol (of, arena, how, out);
     if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
         out->cache = TEXT_LIT ("torn");
@@ -113,7 +113,7 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     return false;
 }
 
-/* Who says itself that it failed has failed, whatever else it says and however it ends. */
+/* A program that reports its own failure has failed, however it ends. */
 static bool said_no_failure (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     if (of->result->failure.len == 0)
@@ -132,16 +132,16 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
     return verdict_set (
         out, OUTCOME_FAILED, OWNER_PROGRAM,
         text_format (arena, "exited with status 0 but never reported that it was done%.*s", TEXT_ARG (said)),
-        "a canary says done with its attempt's nonce: docs/spec/canary.md");
+        "let the program end with the protocol's line `done` and the nonce of its attempt (docs/spec/canary.md)");
 }
 
-/* Also beside good evidence: who breaks the protocol once may have meant something else with the rest. */
+/* One line that breaks the protocol spoils good results as well: the program may have meant something else. */
 static bool kept_to_protocol (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     return of->result->bad_lines == 0 || broke_protocol (of, arena, (struct text){ 0 }, out);
 }
 
-/* Compiled for devices that need not be there. */
+/* Such a pass may compile for devices that the host does not have. */
 static bool compiles_only (const struct judge_case *of)
 {
     return of->rung->warm == WARM_AOT && of->key.pass == PASS_COLD;
@@ -157,7 +157,7 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
     if (seen->platform.len == 0)
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_LAUNCH,
-            text_format (arena, "asked for backend %.*s, but it did not report which one ran", TEXT_ARG (asked)), next);
+            text_format (arena, "asked for backend %.*s, but the program reported none", TEXT_ARG (asked)), next);
     if (!text_equal (seen->platform, asked))
         return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
@@ -165,16 +165,17 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
                             next);
     uint32_t per_host = of->plan->profile.devices_per_host;
     if (seen->local_devices != per_host)
-        return verdict_set (
-            out, OUTCOME_FAILED, OWNER_DEVICE,
-            text_format (arena, "sees %u devices of its own, the profile says %u", seen->local_devices, per_host),
-            "see which devices the process may open, and who else holds them");
+        return verdict_set (out, OUTCOME_FAILED, OWNER_DEVICE,
+                            text_format (arena, "the program sees %u devices of its host, the profile says %u",
+                                         seen->local_devices, per_host),
+                            "see which devices the process may open, and who else holds them");
     uint32_t world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
     if (seen->process_count != world || seen->devices != world * per_host)
-        return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
-                            text_format (arena, "formed a mesh of %u processes and %u devices, wanted %u and %u",
-                                         seen->process_count, seen->devices, world, world * per_host),
-                            "a rank that initialised alone computes alone: see its rendezvous");
+        return verdict_set (
+            out, OUTCOME_FAILED, OWNER_LAUNCH,
+            text_format (arena, "formed a mesh of %u processes and %u devices, expected %u and %u", seen->process_count,
+                         seen->devices, world, world * per_host),
+            "see in the logs whether all programs met at one rendezvous: one that did not computes alone");
     return true;
 }
 
@@ -186,7 +187,7 @@ static bool makes_client (const struct rung *rung)
     return true;
 }
 
-/* A probe that says it is done has shown that something ran; absence is no evidence. */
+/* A probe that reports `done` has to report a checked execution as well. */
 static bool probe_showed (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     uint64_t executions = 0;
@@ -197,8 +198,8 @@ static bool probe_showed (const struct judge_case *of, struct arena *arena, stru
         result_counter (of->result, "executions", &executions) && executions > 0)
         return true;
     return verdict_set (out, OUTCOME_FAILED, OWNER_SLICEUP,
-                        TEXT_LIT ("the probe is done, and shows no execution that was checked"),
-                        "a probe names its backend, and checks the value of each execution: docs/spec/probe.md");
+                        TEXT_LIT ("the probe ended well, but reported no execution whose value was checked"),
+                        "a probe has to report its backend and a checked execution: docs/spec/probe.md");
 }
 
 static bool values_right (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -211,7 +212,7 @@ static bool values_right (const struct judge_case *of, struct arena *arena, stru
             out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "%.*s: expected %.9g, got %.9g", TEXT_ARG (check->name), check->expected,
                          check->observed),
-            "a wrong value on one host only points at its device; on all, at the program or the bundle");
+            "if only one host has a wrong value, suspect its devices; if all have, suspect the program or the bundle");
     }
     return true;
 }
@@ -232,8 +233,7 @@ static struct cache_counts cache_counts (const struct judge_case *of)
     return counts;
 }
 
-/* Compiling ahead is for devices that others hold: an execution is one too many, and nothing compiled proves nothing.
- */
+/* Compiling ahead must compile something, and execute nothing: others may hold the devices. */
 static bool only_compiled (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     if (!compiles_only (of))
@@ -241,12 +241,13 @@ static bool only_compiled (const struct judge_case *of, struct arena *arena, str
     struct cache_counts counts = cache_counts (of);
     if (counts.executions == 0 && counts.requests > 0)
         return true;
-    return verdict_set (out, OUTCOME_FAILED, OWNER_PROGRAM,
-                        text_format (arena,
-                                     "a pass that only compiles asked for %" PRIu64 " programs and executed %" PRIu64
-                                     ", expected some and none",
-                                     counts.requests, counts.executions),
-                        "with warm: aot a canary compiles its programs and executes none: docs/spec/canary.md");
+    return verdict_set (
+        out, OUTCOME_FAILED, OWNER_PROGRAM,
+        text_format (arena,
+                     "in a pass that only compiles, the program asked for %" PRIu64 " compilations and %" PRIu64
+                     " executions; expected at least 1 and none",
+                     counts.requests, counts.executions),
+        "with warm: aot the canary has to compile its programs without executing them (docs/spec/canary.md)");
 }
 
 static bool cache_failed (struct verdict *out, struct text cause)
@@ -255,7 +256,6 @@ static bool cache_failed (struct verdict *out, struct text cause)
                         "compare program, flags and versions with the writer's: the receipt has them per host");
 }
 
-/* As opposed to a cache that this host keeps for itself. */
 static bool is_generation (const struct judge_case *of)
 {
     return of->plan->cache.mode != CACHE_PER_HOST;
@@ -270,7 +270,7 @@ static bool compiled_again (const struct judge_case *of, struct arena *arena, st
     return cache_failed (out, recompiled_why (of->result, sealed->keys.items, sealed->keys.n, arena, &reason));
 }
 
-/* Every frontend has names whose mere presence excludes that all was restored. */
+/* The name of a counter that says that not everything was restored; NULL: all of them are 0. */
 static const char *spoiling_counter (const struct judge_case *of)
 {
     const char *names[SPOILING_MAX];
@@ -284,7 +284,7 @@ static const char *spoiling_counter (const struct judge_case *of)
     return NULL;
 }
 
-/* What a host finds on another storage than the others says nothing about theirs. */
+/* A host with another storage than the others sees another cache. */
 static bool same_storage (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct text seen = of->result->cache.storage;
@@ -294,25 +294,26 @@ static bool same_storage (const struct judge_case *of, struct arena *arena, stru
         of->rung->kind == PROGRAM_BUILTIN) /* a survey is compared with all others: agree_storage */
         return true;
     return verdict_set (out, OUTCOME_BLOCKED, OWNER_CACHE,
-                        text_format (arena, "the storage under %.*s is %.*s, that of the other hosts is %.*s",
+                        text_format (arena, "the storage under %.*s is %.*s, on the other hosts it is %.*s",
                                      TEXT_ARG (of->plan->cache.root),
                                      TEXT_ARG (seen.len ? seen : TEXT_LIT ("not visible")), TEXT_ARG (of->storage)),
-                        "mount one storage there on all hosts, or use cache mode per-host");
+                        "mount the same storage there on all hosts, or set cache mode per-host");
 }
 
-/* What it was given is no longer what was sealed; the findings say what, and are recorded apart. */
+/* The generation must be as it was sealed; the findings are recorded apart. */
 static bool untouched (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
     for (uint32_t i = 0; i < result->findings.n; i++) {
         const struct finding *finding = &result->findings.items[i];
         if (!finding_counts (finding->kind))
-            continue; /* what its program tried, and how well it was kept from it, changes nothing that was sealed */
-        verdict_set (out, OUTCOME_FAILED, OWNER_CACHE,
-                     text_format (arena, "generation %" PRIu64 " was modified after it was sealed: %s %.*s: %.*s",
-                                  finding->token, names_of (&finding_kind_names, finding->kind),
-                                  TEXT_ARG (finding->path), TEXT_ARG (finding->detail)),
-                     "see who else can write the cache: the receipt says between which entries it happened");
+            continue; /* an attempt to write that was refused, or weak protection, changes nothing that was sealed */
+        verdict_set (
+            out, OUTCOME_FAILED, OWNER_CACHE,
+            text_format (arena, "generation %" PRIu64 " was modified after it was sealed: %s %.*s: %.*s",
+                         finding->token, names_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
+                         TEXT_ARG (finding->detail)),
+            "see who else can write the cache: the receipt says between which entries of the journal it happened");
         out->cache = TEXT_LIT ("torn");
         return false;
     }
@@ -325,9 +326,9 @@ static bool protected_enough (const struct judge_case *of, struct arena *arena, 
     if (of->key.pass == PASS_ONCE || !is_generation (of) || of->rung->kind == PROGRAM_BUILTIN || level >= least)
         return true;
     return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE,
-                        text_format (arena, "its cache was protected by %s only, the slice asks for %s",
+                        text_format (arena, "the cache had only enforcement %s on this host, the slice asks for %s",
                                      names_of (&enforcement_names, level), names_of (&enforcement_names, least)),
-                        "docs/spec/cache.md says what each level needs");
+                        "docs/spec/cache.md says what each level of enforcement needs");
 }
 
 static bool bundle_serves (const struct judge_case *of, struct arena *arena, struct verdict *out)
@@ -340,10 +341,10 @@ static bool bundle_serves (const struct judge_case *of, struct arena *arena, str
     if (!problem)
         return true;
     return verdict_set (out, OUTCOME_FAILED, OWNER_BUNDLE, text_of (problem),
-                        "change the pins; the receipt has the bundle per host");
+                        "change the pins; the receipt lists the versions of each host");
 }
 
-/* What was restored is as pinned; that the pins go together is not said by that. */
+/* The restored versions are those of the pins; this checks that they work together. */
 static bool not_known_bad (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "restore"))
@@ -365,22 +366,22 @@ static bool restored (const struct judge_case *of, struct arena *arena, struct v
     if (of->key.pass != PASS_RESTORED)
         return true;
     struct cache_counts counts = cache_counts (of);
-    if (!counts.complete) /* then nobody knows what it was, and no word is said */
-        return cache_failed (out, TEXT_LIT ("it did not report its compile counters"));
+    if (!counts.complete) /* then `cache` stays empty: its state is not known */
+        return cache_failed (out, TEXT_LIT ("the program did not report its compile counters"));
     const char *spoiled = spoiling_counter (of);
     if (counts.requests == 0 || counts.hits != counts.requests || spoiled)
         out->cache = TEXT_LIT ("recompiled");
     if (counts.requests == 0 || counts.hits != counts.requests)
         return compiled_again (of, arena, out);
     if (spoiled)
-        return cache_failed (out, text_format (arena, "its counter %s says that something was not restored", spoiled));
+        return cache_failed (out, text_format (arena, "counter %s says that not everything was restored", spoiled));
     bool checked = of->result->checks.n > 0 ||
                    of->result->metrics.n > 0; /* metrics are recomputed from what devices put in */
     if (counts.executions == 0 || !checked)
-        return cache_failed (out, TEXT_LIT ("loaded from the cache but executed or checked nothing"));
+        return cache_failed (out, TEXT_LIT ("loaded from the cache, but executed nothing or checked no value"));
     if (is_generation (of) && !text_is (of->result->cache_state, "verified"))
-        return cache_failed (
-            out, text_format (arena, "the generation was not verified: %.*s", TEXT_ARG (of->result->cache_state)));
+        return cache_failed (out, text_format (arena, "the host did not verify the cache generation: %.*s",
+                                               TEXT_ARG (of->result->cache_state)));
     out->cache = TEXT_LIT ("restored");
     return true;
 }
@@ -396,7 +397,7 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
         return true;
     return verdict_set (
         out, OUTCOME_FAILED, OWNER_CACHE,
-        text_format (arena, "the cache generation was not sealed: %.*s", TEXT_ARG (of->result->problem)),
+        text_format (arena, "the writer did not seal the cache generation: %.*s", TEXT_ARG (of->result->problem)),
         "see free space and permissions under the cache root");
 }
 

@@ -1,6 +1,6 @@
 /* judge.h - one host's result against what the rung asked for: evidence in, verdict out.
  *
- * Knows one host at a time; who pulled whom down is blame's affair. Absence is never evidence: what the contract asks
+ * Knows one host at a time; blame.h says who made whom fail. Absence is never evidence: what the contract asks
  * for and the result does not hold fails it. Texts of a verdict live in the arena given, or in the plan or the result.
  */
 #ifndef SLICEUP_COORDINATOR_VERDICT_JUDGE_H

@@ -8,7 +8,7 @@
 uint32_t majority_share (const struct text *values, uint32_t n, uint32_t at);
 /* Index of a value that more than half share, or else of the first of the most frequent ones. */
 uint32_t majority_of (const struct text *values, uint32_t n);
-/* What more than half of those say that say anything; empty: there is none. In time linear in `n`. */
+/* The value of more than half of the hosts that have one; empty: there is none. In time linear in `n`. */
 struct text majority_value (const struct text *values, uint32_t n);
 
 #endif

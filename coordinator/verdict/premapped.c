@@ -8,7 +8,7 @@ static bool number_of (const struct var *items, uint32_t n, const char *name, ui
     return false;
 }
 
-/* What binds first: the machine's memory, or the limit of the group that the worker lives in ("max": none). */
+/* The smaller of the machine's memory and the limit of the worker's cgroup ("max": none). */
 static bool memory_of (const struct var *facts, uint32_t n, uint64_t *bytes)
 {
     uint64_t limit;
@@ -28,11 +28,10 @@ bool premapped_fits (const struct profile *profile, const struct var *facts, uin
     uint64_t left = has / 4 > PREMAPPED_LEAST_LEFT_BYTES ? has / 4 : PREMAPPED_LEAST_LEFT_BYTES;
     if (asked <= has && has - asked >= left)
         return true;
-    *why = text_format (
-        arena,
-        "a premapped buffer of %.1f GiB would leave %.1f of its %.1f GiB of memory, at least %.1f must stay for "
-        "loaders and the system",
-        (double) asked / 0x1p30, asked <= has ? (double) (has - asked) / 0x1p30 : 0.0, (double) has / 0x1p30,
-        (double) left / 0x1p30);
+    *why = text_format (arena,
+                        "a premapped buffer of %.1f GiB would leave %.1f of this host's %.1f GiB of memory, but data "
+                        "loaders and the system need at least %.1f",
+                        (double) asked / 0x1p30, asked <= has ? (double) (has - asked) / 0x1p30 : 0.0,
+                        (double) has / 0x1p30, (double) left / 0x1p30);
     return false;
 }

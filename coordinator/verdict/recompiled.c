@@ -1,11 +1,10 @@
-/* recompiled.c - see recompiled.h. */
 #include "coordinator/verdict/recompiled.h"
 
 #include <inttypes.h>
 
 enum { WHY_SHOWN_BYTES = 300, NOWHERE = UINT32_MAX };
 
-/* What the writers of a generation told. */
+/* The cache keys that the writers of a generation reported. */
 struct sealed {
     const struct cache_key *items;
     uint32_t n;
@@ -39,7 +38,7 @@ static bool is_left (enum key_state state)
     return state == KEY_WRITTEN || state == KEY_HIT;
 }
 
-/* Names of the parts that differ, in the order of `a`; one that is told on one side only is not held against it. */
+/* Names of the parts that differ, in the order of `a`; a part that only one side reported is passed over. */
 static uint32_t differing_parts (const struct cache_key *a, const struct cache_key *b, struct text names[KEY_PARTS_MAX])
 {
     uint32_t n = 0;
@@ -51,7 +50,7 @@ static uint32_t differing_parts (const struct cache_key *a, const struct cache_k
     return n;
 }
 
-/* The key of the same program that differs in the fewest parts; those that tell no parts come last. */
+/* The key of the same program that differs in the fewest parts; keys without reported parts come last. */
 static uint32_t nearest (const struct cache_key *key, const struct cache_key *keys, uint32_t n, const bool *taken)
 {
     struct text names[KEY_PARTS_MAX];
@@ -107,12 +106,13 @@ static struct explanation explain_unasked (const struct cache_key *key, struct a
     return (struct explanation){ RECOMPILE_NEVER_CONSULTED, text };
 }
 
-/* The writer has this very key. */
+/* The writer reported the same key. */
 static struct explanation explain_missing (const struct cache_key *sealed, struct arena *arena)
 {
     struct text program = sealed->program, why = because (sealed->why, arena);
-    static const char below[] = "%.*s is below the write threshold: its writer compiled it and did not keep it";
-    static const char left[] = "entry missing: the writer has left %.*s's, but it was not found here";
+    static const char below[] =
+        "%.*s is below the write threshold: the writer compiled it, but did not store it in the cache";
+    static const char left[] = "entry missing: the writer left %.*s in the cache, but this host did not find it";
     static const char unwritten[] = "entry missing: the writer compiled %.*s but did not store it%.*s";
     if (sealed->state == KEY_BELOW_THRESHOLD)
         return (struct explanation){ RECOMPILE_BELOW_THRESHOLD, text_format (arena, below, TEXT_ARG (program)) };
@@ -126,17 +126,17 @@ static struct explanation explain_difference (const struct cache_key *key, const
 {
     struct text names[KEY_PARTS_MAX];
     uint32_t n = differing_parts (key, sealed, names);
-    struct text parts = n ? joined (names, n, arena) : TEXT_LIT ("something that was not reported");
-    struct text text = text_format (arena, "%.*s's key differs from the writer's in %.*s", TEXT_ARG (key->program),
-                                    TEXT_ARG (parts));
+    struct text parts = n ? joined (names, n, arena) : TEXT_LIT ("a part that was not reported");
+    struct text text = text_format (arena, "%.*s's cache key differs from the writer's in %.*s",
+                                    TEXT_ARG (key->program), TEXT_ARG (parts));
     return (struct explanation){ RECOMPILE_KEY_DIFFERS, text };
 }
 
-/* The writer has no such program. */
+/* The writer reported no such program. */
 static struct explanation explain_stranger (const struct cache_key *key, struct sealed sealed, struct arena *arena)
 {
-    static const char untold[] = "%.*s was not found, and the writer reported no keys";
-    /* A writer with more programs than a result carries has not named them all. */
+    static const char untold[] = "%.*s was not found in the cache, and the writer reported no cache keys";
+    /* A writer with more programs than a result can list has not reported them all. */
     const char *missing = sealed.n < RESULT_KEYS_MAX ? "entry missing: no writer compiled %.*s"
                                                      : "entry missing: no writer reported %.*s";
     if (sealed.n == 0)
@@ -216,14 +216,14 @@ static struct text never_consulted (const struct result *reader, struct arena *a
     return TEXT_LIT ("the cache was never consulted");
 }
 
-/* No key says why; what is known is how many there were. */
+/* No key explains it: the counters only say how many programs were compiled. */
 static struct text explain_counts (const struct result *reader, const struct counts *counts, struct arena *arena,
                                    enum recompile_reason *reason)
 {
     *reason = RECOMPILE_NONE;
     if (!counts->told) {
         *reason = RECOMPILE_UNKNOWN;
-        return TEXT_LIT ("it did not report its compile counters");
+        return TEXT_LIT ("the program did not report its compile counters");
     }
     bool silent = counts->asked_told && counts->asked == 0 && counts->hits == 0;
     if (counts->requests == 0 || silent) {

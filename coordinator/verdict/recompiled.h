@@ -1,7 +1,7 @@
 /* recompiled.h - why a host compiled again what the writer had put into the cache; and what made two keys differ.
  *
- * Works from what frontends tell of their keys (result.keys, docs/spec/canary.md `cache`) and from the counters, which
- * decide how many programs were compiled where no key was told. Knows no frontend, no host and no verdict.
+ * Works from what frontends report of their keys (result.keys, docs/spec/canary.md `cache`) and from the counters,
+ * which decide how many programs were compiled where no key was reported. Knows no frontend, no host and no verdict.
  * Pure; any thread. What it returns lives in the arena given, or in its inputs. Nothing here can fail. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_RECOMPILED_H
 #define SLICEUP_COORDINATOR_VERDICT_RECOMPILED_H

@@ -37,10 +37,10 @@ static bool all_reported (const struct reduction_input *in, struct reduction_ver
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host] == NULL) {
             miss (out, (int) host);
-            blame_host_of (out, host, PROOF_UNPROVED, "this host did not report it");
+            blame_host_of (out, host, PROOF_UNPROVED, "this host did not report the metric");
         }
     if (out->missing_n)
-        snprintf (out->why, sizeof (out->why), "not every host reported it");
+        snprintf (out->why, sizeof (out->why), "not every host reported the metric");
     return out->missing_n == 0;
 }
 
@@ -48,9 +48,9 @@ static bool all_claim_global (const struct reduction_input *in, struct reduction
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (!in->metrics[host]->global)
-            blame_host_of (out, host, PROOF_UNPROVED, "it is reported as a local value");
+            blame_host_of (out, host, PROOF_UNPROVED, "the program reports the metric as local to one host");
     if (out->culprits_n)
-        snprintf (out->why, sizeof (out->why), "it is reported as a local value");
+        snprintf (out->why, sizeof (out->why), "the program reports the metric as local to one host");
     return out->culprits_n == 0;
 }
 
@@ -58,9 +58,9 @@ static bool all_have_shards (const struct reduction_input *in, struct reduction_
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host]->shards.n != in->devices_per_host)
-            blame_host_of (out, host, PROOF_UNPROVED, "it has another number of shards than the host has devices");
+            blame_host_of (out, host, PROOF_UNPROVED, "the host did not report one shard for each device");
     if (out->culprits_n)
-        snprintf (out->why, sizeof (out->why), "a host reported %u shards for %u devices",
+        snprintf (out->why, sizeof (out->why), "a host reported %u shards of the metric for its %u devices",
                   in->metrics[out->culprits[0].host]->shards.n, in->devices_per_host);
     return out->culprits_n == 0;
 }
@@ -85,21 +85,21 @@ static bool axes_known (const struct reduction_input *in, const struct metric *f
     *axes = 0;
     for (uint32_t host = 1; host < in->hosts; host++)
         if (!claims_agree (first, in->metrics[host]))
-            return snprintf (out->why, sizeof (out->why), "hosts claim different axes or reductions"), false;
+            return snprintf (out->why, sizeof (out->why), "the hosts name different axes or reductions"), false;
     for (uint32_t i = 0; i < first->axes.n; i++) {
         int axis = mesh_axis (in->mesh, first->axes.items[i]);
         if (axis < 0)
-            return snprintf (out->why, sizeof (out->why), "the mesh has no axis '%.*s'",
+            return snprintf (out->why, sizeof (out->why), "the metric names axis '%.*s', which the mesh does not have",
                              TEXT_ARG (first->axes.items[i])),
                    false;
         if (*axes & 1u << axis)
-            return snprintf (out->why, sizeof (out->why), "it claims the axis '%.*s' twice",
+            return snprintf (out->why, sizeof (out->why), "the metric names axis '%.*s' twice",
                              TEXT_ARG (first->axes.items[i])),
                    false;
         *axes |= 1u << axis;
     }
     if (*axes == 0)
-        return snprintf (out->why, sizeof (out->why), "it claims no axis"), false;
+        return snprintf (out->why, sizeof (out->why), "the metric names no mesh axis over which it was reduced"), false;
     return true;
 }
 
@@ -122,18 +122,18 @@ static bool readable (const struct reduction_input *in, struct reduction_verdict
 }
 
 static const char *const reasons[] = {
-    [PROOF_LOCAL] = "a device holds only its own host's contribution",
-    [PROOF_PARTIAL] = "contributions are missing",
-    [PROOF_WRONG_AXIS] = "the sum fits other mesh axes than the claimed ones",
-    [PROOF_DOUBLE_COUNTED] = "a contribution was counted more than once",
-    [PROOF_MEAN_OF_MEANS] = "it is the mean of means: weights were not reduced with the values",
-    [PROOF_DISAGREE] = "the value is not the reduction of what the devices contributed",
-    [PROOF_UNPROVED] = "the proof fits no reduction of the dealt numbers",
+    [PROOF_LOCAL] = "a device's result holds only its own host's contribution",
+    [PROOF_PARTIAL] = "a device's result lacks the contributions of other devices",
+    [PROOF_WRONG_AXIS] = "the metric was reduced over other mesh axes than the ones it names",
+    [PROOF_DOUBLE_COUNTED] = "a device's contribution was counted more than once",
+    [PROOF_MEAN_OF_MEANS] = "the value is a mean of means: the program averaged without the weights",
+    [PROOF_DISAGREE] = "the reported value is not the reduction of what the devices contributed",
+    [PROOF_UNPROVED] = "a device's sum of the secret numbers fits neither the reduction nor a known mistake",
 };
 
 /* ---- devices, and what each host's come to ---- */
 
-/* Of one host: its first device that is not right speaks for it. `sums`: they are right on all of them. */
+/* Of one host: the proof of its first device that is not right; `sums`: the sums of all its devices are right. */
 struct report {
     enum proof proof;
     bool sums;
@@ -155,7 +155,7 @@ static struct report read_host (const struct reduction_input *in, uint32_t host,
                                 enum proof *proofs)
 {
     const struct metric *metric = in->metrics[host];
-    /* What people read is the first device's, not something beside it. */
+    /* People read the metric's value: it has to be that of the first device. */
     bool beside = metric->value != metric->shards.items[0].value;
     struct report report = { PROOF_PROVED, !beside };
     uint32_t first = host * in->devices_per_host;
@@ -177,13 +177,13 @@ static struct report read_host (const struct reduction_input *in, uint32_t host,
 
 /* How the reduction of one group went, as the reports of its devices show. */
 struct group_result {
-    bool right;        /* it took place: who reported something else did so alone */
-    bool local, other; /* reports of the own contribution only, and others */
-    bool unlike;       /* some other sum is not that of a reduction without those with a local value */
-    double lacking;    /* what these were dealt */
+    bool right;        /* a device holds the right result: whoever reported another one did so alone */
+    bool local, other; /* some device holds its own contribution only; some holds more */
+    bool unlike;       /* a device that holds more has another sum than that of all but the local ones */
+    double lacking;    /* the secret numbers of the local ones */
 };
 
-/* Just those with a local value took no part. */
+/* Did just those with a local value take no part? */
 static bool group_result_lacks (const struct group_result *group_result)
 {
     return !group_result->right && group_result->local && group_result->other && !group_result->unlike;
@@ -209,7 +209,7 @@ static struct group_result *read_group_results (const struct reduction_input *in
     return group_results;
 }
 
-/* Where nothing is right anywhere, and a group does not tell who, it may be all of them. */
+/* False: nothing is right anywhere, and some group does not show who is at fault: it may be all of them. */
 static bool somebody_stands_out (const struct reduction_input *in, const struct groups *groups,
                                  const struct group_result *group_results)
 {
@@ -222,7 +222,7 @@ static bool somebody_stands_out (const struct reduction_input *in, const struct 
     return some_right || all_told;
 }
 
-/* Its first device that is at fault speaks for it. */
+/* The first device at fault gives the reason of its host. */
 static void blame_one (const struct reduction_input *in, uint32_t host, const struct groups *groups,
                        const struct group_result *group_results, const enum proof *proofs,
                        struct reduction_verdict *out)
@@ -254,9 +254,9 @@ static void find_culprits (const struct reduction_input *in, const struct groups
 /* ---- the verdict ---- */
 
 static const char rounding_cannot_tell[] =
-    "rounding cannot tell: what the devices contributed cancels to less than float32 keeps of it";
+    "rounding cannot tell: the contributions of the devices cancel out, and float32 keeps too little of their sum";
 
-/* All that is wrong on this host. */
+/* Does rounding explain all that is wrong on this host? */
 static bool rounding_hides (const struct reduction_input *in, const struct groups *groups, uint32_t host)
 {
     bool hides = false;
@@ -271,7 +271,7 @@ static bool rounding_hides (const struct reduction_input *in, const struct group
     return hides;
 }
 
-/* Why hosts disagree with the reduction; of those at fault each for itself, and of all. */
+/* Gives rounding as the reason of each host at fault that it explains; returns the reason of all of them. */
 static const char *name_rounding (const struct reduction_input *in, const struct groups *groups,
                                   struct reduction_verdict *out)
 {
@@ -289,7 +289,7 @@ static const char *name_rounding (const struct reduction_input *in, const struct
     return n && hidden == n ? rounding_cannot_tell : reasons[PROOF_DISAGREE];
 }
 
-/* Where hosts said it a different number of times, their last values may be of different steps. */
+/* Hosts that reported the metric a different number of times may have ended at different steps. */
 static void add_counts (const struct reduction_input *in, struct reduction_verdict *out)
 {
     uint64_t least = UINT64_MAX, most = 0;
@@ -300,11 +300,11 @@ static void add_counts (const struct reduction_input *in, struct reduction_verdi
     }
     size_t len = strlen (out->why);
     if (out->proof == PROOF_DISAGREE && least < most)
-        snprintf (out->why + len, sizeof (out->why) - len, "; hosts said it %" PRIu64 " to %" PRIu64 " times", least,
-                  most);
+        snprintf (out->why + len, sizeof (out->why) - len, "; the hosts reported it %" PRIu64 " to %" PRIu64 " times",
+                  least, most);
 }
 
-/* The report that most of those at fault share speaks for all. */
+/* The verdict is the proof that most of the hosts at fault share. */
 static void settle (const struct reduction_input *in, const struct groups *groups, const struct report *reports,
                     struct reduction_verdict *out)
 {
@@ -333,7 +333,7 @@ static void take_right_value (const struct reduction_input *in, const struct rep
             out->value = in->metrics[host - 1]->value;
 }
 
-/* The right sums are the same each time: earlier ones that were like right ones are right, like wrong ones wrong. */
+/* Right sums are the same in each report: an earlier one equal to a right one is right, to a wrong one wrong. */
 static void count_contradicted (const struct reduction_input *in, const struct report *reports,
                                 struct reduction_verdict *out)
 {

@@ -3,9 +3,9 @@
  * The coordinator dealt every device a secret number; the canary reduced it beside the metric in one collective.
  * Knowing all numbers, the sum a device holds says which devices took part: exactly those of its axes, only itself, the
  * wrong axes, all but one host, some host twice. The locals then say whether the value is the right function of the
- * parts. Who is at fault follows from what each host itself reported, where the others reported what is right, or lack
- * just it; in each group of devices that meet by itself. A reduction that is wrong in the same way everywhere blames
- * nobody. Knows nothing of rungs or attempts. */
+ * parts. A host is at fault when it reported something wrong while others of its group of devices are right, or lack
+ * just its contribution. A reduction that is wrong in the same way everywhere blames nobody. Knows nothing of rungs or
+ * attempts. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_REDUCE_H
 #define SLICEUP_COORDINATOR_VERDICT_REDUCE_H
 
@@ -34,8 +34,7 @@ struct reduction_verdict {
     struct reduce_culprit
         culprits[HOSTS_MAX]; /* rising; none: it is proved, or nobody stands out, so it is all of them */
     uint32_t culprits_n;
-    uint64_t contradicted[HOSTS_MAX]; /* per host: of its earlier values, how many its own sums contradict; at least so
-                                         many */
+    uint64_t contradicted[HOSTS_MAX]; /* per host: how many of its earlier values fail the proof, at least */
 };
 
 void reduce_judge (const struct reduction_input *in, struct reduction_verdict *out);

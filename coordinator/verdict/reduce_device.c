@@ -6,7 +6,7 @@
 enum {
     DETAILED_MAX = 4,
     PAIRS_MAX_HOSTS = 32
-}; /* devices whose wrong sum is explained one by one; the rest are counted with them */
+}; /* so many wrong sums are explained one by one; the last explanation counts for the rest */
 
 double reduce_number (const struct reduction_input *in, uint32_t device)
 {
@@ -25,13 +25,13 @@ const struct shard *reduce_shard (const struct reduction_input *in, uint32_t dev
     return &metric->shards.items[device % in->devices_per_host];
 }
 
-/* Rows are of float32, and so is what a device puts in; compared so that a NaN is out as well. */
+/* Programs compute in float32. The comparison is written so that a NaN fails as well. */
 const char *shard_is_unreadable_why (const struct shard *shard)
 {
     const double numbers[] = { shard->value, shard->local, shard->weight, shard->local * shard->weight };
     for (size_t i = 0; i < sizeof (numbers) / sizeof (numbers[0]); i++)
         if (!(fabs (numbers[i]) <= FLT_MAX))
-            return "a number in its shards is beyond float32";
+            return "a number in the host's shards is not finite or too large for float32";
     return NULL;
 }
 
@@ -54,7 +54,7 @@ static double rounding (const struct group *group)
     return fmax (least, group->n * precision);
 }
 
-/* Relative to what was wanted: no locals, however large, make room for another number. */
+/* Relative to the wanted value, however large the contributions are. */
 static bool close_to (double seen, double wanted, const struct group *group)
 {
     return isfinite (wanted) && fabs (seen - wanted) <= rounding (group) * fabs (wanted);
@@ -212,7 +212,7 @@ static double mean_of_host_means (const struct reduction_input *in, uint32_t dev
     return hosts ? sum / hosts : NAN;
 }
 
-/* Large parts of both signs: their rounding is small beside them, and not beside what is left of them. */
+/* Contributions of both signs cancel: rounding is small beside them, and large beside their sum. */
 bool reduce_rounding_hides (const struct reduction_input *in, uint32_t device, const struct group *group)
 {
     double wanted = wanted_value (in, device, group);

@@ -21,14 +21,13 @@ struct groups {
     struct group *items;
 };
 
-/* Explanations cost much: what was found for the last one explained stands for the rest. */
+/* Explaining is expensive: the last explanation stands for the devices that come later. */
 struct explained {
     uint32_t n;
     struct reading last;
 };
 enum { EXPLAINED_KINDS = 2 }; /* sums, and values under right sums */
 
-/* The number that was dealt to a device. */
 double reduce_number (const struct reduction_input *in, uint32_t device);
 uint32_t reduce_devices (const struct reduction_input *in);
 const struct shard *reduce_shard (const struct reduction_input *in, uint32_t device);
@@ -40,8 +39,7 @@ struct reading reduce_read (const struct reduction_input *in, uint32_t device, c
                             struct explained explained[EXPLAINED_KINDS]);
 /* Its sums are those of its group, and its value is what they and the locals give. */
 bool reduce_is_right (const struct reduction_input *in, uint32_t device, const struct group *group);
-/* The sums are right and the value is not, which the rounding of honest sums could explain; and nobody in the group
- * shows that it was not so. */
+/* The sums are right, the value is not, rounding could explain it, and no device of the group holds the right value. */
 bool reduce_rounding_hides (const struct reduction_input *in, uint32_t device, const struct group *group);
 
 #endif

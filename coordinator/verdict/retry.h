@@ -1,6 +1,5 @@
-/* retry.h - is a pass that fell run again? Only when each cause is of a class known to pass by itself, and while the
- * pass has budget: one for all hosts, so that an initiator with seven that fell with it touches it once. Pure.
- * docs/spec/retries.md. Texts live in the arena given. */
+/* retry.h - whether a failed pass is run again: if every cause is transient, and while the pass has budget, which all
+ * its hosts share. Pure. docs/spec/retries.md. Texts live in the arena given. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_RETRY_H
 #define SLICEUP_COORDINATOR_VERDICT_RETRY_H
 
@@ -8,7 +7,7 @@
 
 /* Of the verdicts that are neither passed nor a cascade; false when there is none. */
 bool retry_all_transient (const struct verdict *verdicts, uint32_t n);
-/* "metadata on host3": what it was that passes by itself, and where. */
+/* "metadata on host3": the transient cause, and its hosts. */
 struct text retry_why (const struct plan *plan, const struct verdict *verdicts, uint32_t n, struct arena *arena);
 /* The signature of the first cause; empty: it has none. */
 struct text retry_signature (const struct verdict *verdicts, uint32_t n);

@@ -7,7 +7,6 @@
 
 enum { CHIPS_MAX = 1 << 20 };
 
-/* Everything that one host is asked about. */
 struct asked {
     const struct plan *plan;
     const struct topology_host *hosts;
@@ -77,7 +76,7 @@ static bool chips_wrong (const struct asked *asked)
         return false;
     return find (asked, OWNER_HOST, "pci.google",
                  text_format (asked->arena, "shows %u TPU chips on its PCI bus, the profile says %u", chips, wanted),
-                 "a chip that the host does not list is the platform's to repair; a container may hide /sys");
+                 "if the host lacks a chip, have the platform repair it; in a container, /sys may be hidden");
 }
 
 static bool stated_wrong (const struct asked *asked, const char *fact, struct text stated)
@@ -108,9 +107,9 @@ static bool product_wrong (const struct asked *asked)
     if (!grid.len || !grid_product (grid, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_PLATFORM, "tpu.topology",
-                 text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts of %u",
+                 text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts with %u each",
                               TEXT_ARG (grid), chips, asked->plan->hosts.n, asked->plan->profile.devices_per_host),
-                 "list every host of the slice, in the order of its workers; see docs/guide/tpu-vm.md");
+                 "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
 }
 
 static bool chip_bounds_wrong (const struct asked *asked)
@@ -122,8 +121,8 @@ static bool chip_bounds_wrong (const struct asked *asked)
     return find (asked, OWNER_LAUNCH, "tpu.chips_per_host_bounds",
                  text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u",
                               TEXT_ARG (bounds), chips, wanted),
-                 "a variable left over from another job, or another machine type: see TPU_CHIPS_PER_HOST_BOUNDS and "
-                 "its successors");
+                 "see whether TPU_CHIPS_PER_HOST_BOUNDS or TPU_CHIPS_PER_PROCESS_BOUNDS is left over from another job, "
+                 "or the machine type is another one");
 }
 
 static bool host_bounds_wrong (const struct asked *asked)
@@ -135,7 +134,7 @@ static bool host_bounds_wrong (const struct asked *asked)
     return find (asked, OWNER_LAUNCH, "tpu.host_bounds",
                  text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u",
                               TEXT_ARG (bounds), hosts, asked->plan->hosts.n),
-                 "a variable left over from another job, or hosts missing in the slice file");
+                 "see whether the slice file lacks hosts, or TPU_HOST_BOUNDS is left over from another job");
 }
 
 /* ---- and how it fits to what the others say ---- */
@@ -150,14 +149,14 @@ static bool worker_number_wrong (const struct asked *asked)
         if (i != asked->rank && text_equal (asked->numbers[i], asked->numbers[asked->rank]))
             return find (
                 asked, OWNER_PLATFORM, "tpu.worker_id",
-                text_format (asked->arena, "is worker %.*s of its slice, and so is another host", TEXT_ARG (mine)),
-                "ranks must be unique: hosts of two slices, or a TPU_WORKER_ID set by hand");
+                text_format (asked->arena, "its TPU worker number is %.*s, and so is another host's", TEXT_ARG (mine)),
+                "see whether the slice file mixes hosts of two slices, or TPU_WORKER_ID was set by hand");
     if (text_to_u64 (mine, &number) && number == asked->rank)
         return false;
-    return find (
-        asked, OWNER_LAUNCH, "tpu.worker_id",
-        text_format (asked->arena, "is worker %.*s of its slice, but rank %u here", TEXT_ARG (mine), asked->rank),
-        "list the hosts in the order of their worker numbers, or take them `from: tpu`");
+    return find (asked, OWNER_LAUNCH, "tpu.worker_id",
+                 text_format (asked->arena, "its TPU worker number is %.*s, but its rank in the slice file is %u",
+                              TEXT_ARG (mine), asked->rank),
+                 "list the hosts in the slice file in the order of their worker numbers, or take them `from: tpu`");
 }
 
 static uint32_t names_in (struct text list)
@@ -178,14 +177,15 @@ static bool worker_list_wrong (const struct asked *asked)
         return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
                      text_format (asked->arena, "its list of workers has %u names, the slice file has %u hosts", n,
                                   asked->plan->hosts.n),
-                     "a stale TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES, or hosts missing in the slice file");
+                     "see whether TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES is left over from another job, or the "
+                     "slice file lacks hosts");
     if (text_equal (list, asked->usual_list))
         return false;
     return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
                  text_format (asked->arena,
-                              "its list of workers is not that of most hosts, or not in their order: %.*s",
+                              "its list of workers has other names, or another order, than that of most hosts: %.*s",
                               TEXT_ARG (shown)),
-                 "the list must be the same on all hosts, in the same order");
+                 "give all hosts the same list of workers in the same order");
 }
 
 typedef bool topology_fn (const struct asked *asked);

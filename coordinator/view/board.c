@@ -217,7 +217,7 @@ static void apply_dropped (struct board *board, const struct fact_generation_dro
     board->generation.dropped |= board->generation.token != 0 && board->generation.token == dropped->token;
 }
 
-/* Told again while it lasts. */
+/* Repeated while the wait lasts. */
 static void apply_awaited (struct board *board, const struct fact *fact)
 {
     struct text what = text_clip (fact->of.cache_awaited.what, NAME_MAX_BYTES);

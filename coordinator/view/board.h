@@ -72,12 +72,12 @@ struct board_metric {
     enum proof proof;
     uint32_t missing_n;
     struct text culprits;  /* folded; empty: it is proved, or nobody stands out */
-    uint64_t contradicted; /* earlier values of all hosts that their own proofs contradict */
+    uint64_t contradicted; /* earlier values of all hosts for which the proof fails */
 };
 
-/* A pass that fell for a transient reason and is run again. */
+/* A pass that failed for a transient reason and is run again. */
 struct board_retry {
-    struct attempt_key key;      /* of the attempt that fell; attempt 0: none is awaited */
+    struct attempt_key key;      /* of the attempt that failed; attempt 0: none is awaited */
     uint64_t planned_ms, due_ms; /* run clock */
     uint32_t nth;                /* of plan.limits.retries, from 1 */
     struct text why;

@@ -94,9 +94,10 @@ static int read_baseline (const json_t *file, struct slice_receipt *out, struct 
     if (!json_is_object (body) || !told || json_object_size (file) != 3)
         return err_set (err, ERR_DAMAGE, "the baseline lacks its receipt or its sha256; save it again with --save");
     if (!digest_of_json (body, hex) || strcmp (hex, told) != 0)
-        return err_set (err, ERR_DAMAGE,
-                        "the baseline is not what was saved (sha256 %.12s, expected %.12s); save it again with --save",
-                        hex, strlen (told) >= 12 ? told : "?");
+        return err_set (
+            err, ERR_DAMAGE,
+            "the baseline was changed after it was saved (sha256 %.12s, expected %.12s); save it again with --save",
+            hex, strlen (told) >= 12 ? told : "?");
     if (record_from_json (&slice_receipt_record, body, out, arena, err) < 0)
         return -1;
     merge_normalise (out);
@@ -117,8 +118,9 @@ int drift_baseline_read (struct text bytes, struct slice_receipt *out, struct ar
     if (found && (strcmp (found, schema) == 0 || strcmp (found, former_schema) == 0))
         rc = read_baseline (json, out, arena, err);
     else if (found && strncmp (found, "sliceup.drift-baseline/", 23) == 0)
-        rc = err_set (err, ERR_PARSE, "a baseline of another version (%.60s), expected %s; save it again with --save",
-                      found, schema);
+        rc = err_set (err, ERR_PARSE,
+                      "the baseline is of another version (%.60s), expected %s; save it again with --save", found,
+                      schema);
     else
         rc = receipt_from_json (bytes, out, arena, err);
     json_decref (json);

@@ -56,18 +56,18 @@ static void add_silences (const struct drift *drift, struct buf *out)
     for (uint32_t i = 0; i < drift->silences_n; i++) {
         buf_clear (&hosts);
         drift_sentence_hosts (drift, drift->silences[i].hosts, drift->silences[i].hosts_n, &wording, &hosts);
-        buf_printf (&hosts, " said nothing of %s", drift->silences[i].what);
+        buf_printf (&hosts, " did not report %s", drift->silences[i].what);
         add_paragraph (out, "Not compared: ", buf_as_text (&hosts), "");
     }
     if (drift->only_now_n) {
         buf_clear (&hosts);
         drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &wording, &hosts);
-        add_paragraph (out, "Only here: ", buf_as_text (&hosts), "");
+        add_paragraph (out, "Hosts only in this run: ", buf_as_text (&hosts), "");
     }
     if (drift->only_before_n) {
         buf_clear (&hosts);
         hostset_fold (drift->only_before, drift->only_before_n, &hosts);
-        add_paragraph (out, "Only before: ", buf_as_text (&hosts), "");
+        add_paragraph (out, "Hosts only in the run before: ", buf_as_text (&hosts), "");
     }
     buf_release (&hosts);
 }
@@ -89,7 +89,7 @@ void drift_markdown (const struct drift *drift, const struct drift_subject *subj
     if (drift->findings)
         buf_byte (out, '\n');
     if (drift->left_out + (drift->findings > most ? drift->findings - most : 0))
-        buf_printf (out, "%u more are not shown.\n\n",
+        buf_printf (out, "%u more differences are not shown.\n\n",
                     drift->left_out + (drift->findings > most ? drift->findings - most : 0));
     add_silences (drift, out);
     buf_clear (&sentence);

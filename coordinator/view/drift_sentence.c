@@ -302,7 +302,7 @@ void drift_sentence_listed (const struct drift *drift, const struct drift_item *
         buf_printf (out, " | %u more", item->groups_n - SHOWN);
 }
 
-/* Hosts without a report stand before everything: nobody knows what they would have said. */
+/* Hosts without a report come first: what they would have reported is unknown. */
 void drift_sentence_first (const struct drift *drift, const struct drift_wording *wording, struct buf *out)
 {
     uint32_t at = 0;

@@ -78,7 +78,7 @@ static void put_findings (struct page *page)
     if (more + drift->left_out) {
         buf_clear (&sentence);
         buf_printf (&sentence, "... and %u more%s", more + drift->left_out,
-                    more ? "; --all lists them" : " that are not kept");
+                    more ? "; --all lists them" : ", too many to list");
         put_line (page, PAINT_FAINT, "", &sentence);
     }
     buf_release (&sentence);
@@ -95,7 +95,7 @@ static void put_silences (struct page *page)
         buf_puts (&sentence, "not compared: ");
         drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &wording, &sentence);
         if (silence->told)
-            buf_printf (&sentence, " said nothing of %s, %u hosts did", silence->what, silence->told);
+            buf_printf (&sentence, " did not report %s, %u hosts did", silence->what, silence->told);
         else
             buf_printf (&sentence, ": only one of the two runs has %s", silence->what);
         put_line (page, PAINT_WARN, "", &sentence);
@@ -109,13 +109,13 @@ static void put_others (struct page *page)
     struct buf sentence;
     buf_init (&sentence, SENTENCE_BYTES_MAX);
     if (drift->only_now_n) {
-        buf_puts (&sentence, "only here: ");
+        buf_puts (&sentence, "hosts only in this run: ");
         drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &wording, &sentence);
         put_line (page, PAINT_WARN, "", &sentence);
     }
     if (drift->only_before_n) {
         buf_clear (&sentence);
-        buf_puts (&sentence, "only before: ");
+        buf_puts (&sentence, "hosts only in the run before: ");
         hostset_fold (drift->only_before, drift->only_before_n, &sentence);
         put_line (page, PAINT_WARN, "", &sentence);
     }
@@ -131,14 +131,15 @@ static void put_subject (struct page *page, const struct drift_subject *subject)
                 TEXT_ARG (subject->name), drift->hosts_n, drift->compared);
     if (subject->against)
         buf_printf (&sentence, ", against %s%s", subject->against,
-                    drift->by_group ? " (no host in common: what most hosts say was compared)" : "");
+                    drift->by_group ? " (the two have no host in common: the values of most hosts were compared)" : "");
     put_line (page, PAINT_NONE, "", &sentence);
     buf_clear (&sentence);
     if (!subject->against && drift->findings && drift->reference_n) {
         buf_puts (&sentence, "reference: ");
         drift_sentence_hosts (drift, drift->reference, drift->reference_n, &wording, &sentence);
-        buf_printf (&sentence, ", %s%s", drift->reference_n == 1 ? "by itself" : "which agree in everything",
-                    drift->tie ? "; another group is as large, this one has the lowest rank" : "");
+        buf_printf (&sentence, ", %s%s",
+                    drift->reference_n == 1 ? "as no two hosts agree" : "which agree in all that was compared",
+                    drift->tie ? "; another group is as large, but this one has the host of the lowest rank" : "");
         put_line (page, PAINT_FAINT, "", &sentence);
     }
     buf_release (&sentence);
@@ -149,13 +150,14 @@ static void put_rest (struct page *page, const struct drift_subject *subject)
     const struct drift *drift = page->drift;
     struct buf sentence;
     buf_init (&sentence, SENTENCE_BYTES_MAX);
-    buf_printf (&sentence, "policy %s: %u differ%s as expected, %u not looked at, %u of too few hosts to judge%s",
-                subject->policy, drift->expected, drift->expected == 1 ? "s" : "", drift->ignored, drift->too_few,
+    buf_printf (&sentence, "policy %s: %u expected difference%s, %u ignored, %u on too few hosts to judge%s",
+                subject->policy, drift->expected, drift->expected == 1 ? "" : "s", drift->ignored, drift->too_few,
                 drift->expected + drift->too_few && !page->all ? "; --all lists them" : "");
     put_line (page, PAINT_FAINT, "", &sentence);
     if (subject->pins_missing) {
         buf_clear (&sentence);
-        buf_puts (&sentence, "pins: the pin file is not at hand as the run had it, so versions had to agree only");
+        buf_puts (&sentence,
+                  "pins: the run's pin file is missing or changed, so versions were compared between hosts only");
         put_line (page, PAINT_WARN, "", &sentence);
     }
     for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {

@@ -35,7 +35,6 @@ static struct text fact_of (const struct host_receipt *host, const char *name)
     return value_of (&host->facts, name);
 }
 
-/* 1. Which frontend owned the path? */
 static enum explain_mark answer_frontend (const struct asked *asked, const struct host_receipt *host,
                                           struct text *answer)
 {
@@ -48,21 +47,24 @@ static enum explain_mark answer_frontend (const struct asked *asked, const struc
                                 TEXT_ARG (version));
     }
     struct text jaxlib = value_of (&host->bundle, "jaxlib"), libtpu = value_of (&host->bundle, "libtpu");
-    *answer = said.len ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "",
-                                      TEXT_ARG (jaxlib), libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
-                       : TEXT_LIT ("reported no frontend version: it did not get past its imports, or needs none");
+    *answer =
+        said.len
+            ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "",
+                           TEXT_ARG (jaxlib), libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
+            : TEXT_LIT (
+                  "the program reported no frontend version: it did not get past its imports, or needs no frontend");
     return said.len ? EXPLAIN_CLEAR : EXPLAIN_UNKNOWN;
 }
 
-/* 2. Is the device held by another process? As of the facts rung, before anything of ours ran. */
+/* The facts rung looks at this before anything of a rung runs. */
 static enum explain_mark answer_device (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
     struct text holders = fact_of (host, "device.holders"), lock = fact_of (host, "libtpu.lockfile");
     if (text_find (lock, TEXT_LIT ("locked by process"), NULL)) {
-        *answer = text_format (asked->arena, "libtpu's lock file: %.*s", TEXT_ARG (lock));
+        *answer = text_format (asked->arena, "libtpu's lock file is %.*s", TEXT_ARG (lock));
         return EXPLAIN_SUSPECT;
     }
-    *answer = !holders.len                    ? TEXT_LIT ("not checked: no facts rung ran there")
+    *answer = !holders.len                    ? TEXT_LIT ("not checked: no facts rung ran on this host")
               : text_starts (holders, "none") ? text_format (asked->arena, "held by %.*s", TEXT_ARG (holders))
                                               : holders;
     if (!holders.len || text_starts (holders, "none seen"))
@@ -70,7 +72,7 @@ static enum explain_mark answer_device (const struct asked *asked, const struct 
     return text_is (holders, "none") ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
 }
 
-/* Words that the imports put in or took out; which of the two, the drift of the policy says. */
+/* Variables that the imports changed; the drift of the policy says in which words. */
 static struct text edited_vars (const struct asked *asked, const struct host_receipt *host)
 {
     struct text said = { 0 };
@@ -85,44 +87,43 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
             ++n > VARS_SHOWN)
             continue;
         struct text is = text_clip (seen, CLIPPED_BYTES), was = text_clip (launched->value, CLIPPED_BYTES);
-        said = text_format (asked->arena, "%.*s%s%.*s is '%.*s' after the imports, launched as '%.*s'", TEXT_ARG (said),
-                            said.len ? "; " : "", TEXT_ARG (launched->name), TEXT_ARG (is), TEXT_ARG (was));
+        said = text_format (asked->arena, "%.*s%s%.*s is '%.*s' after the imports, but sliceup had set it to '%.*s'",
+                            TEXT_ARG (said), said.len ? "; " : "", TEXT_ARG (launched->name), TEXT_ARG (is),
+                            TEXT_ARG (was));
     }
     return said;
 }
 
-/* 3. Which policy was set before import? */
 static enum explain_mark answer_policy (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
     if (!host->policy.observed.n) {
-        *answer = text_format (asked->arena,
-                               "profile %.*s, %u variables launched; it did not report what it saw after its imports",
-                               TEXT_ARG (host->policy.profile), host->policy.launched.n);
+        *answer = text_format (
+            asked->arena, "profile %.*s sets %u variables; the program did not report their values after its imports",
+            TEXT_ARG (host->policy.profile), host->policy.launched.n);
         return EXPLAIN_UNKNOWN;
     }
     struct text edited = edited_vars (asked, host);
     *answer = edited.len
                   ? text_format (asked->arena, "profile %.*s; %.*s", TEXT_ARG (host->policy.profile), TEXT_ARG (edited))
-                  : text_format (asked->arena, "profile %.*s, all %u variables after the imports as they were launched",
+                  : text_format (asked->arena, "profile %.*s sets %u variables, and the imports changed none of them",
                                  TEXT_ARG (host->policy.profile), host->policy.launched.n);
     return EXPLAIN_CLEAR;
 }
 
-/* 4. Which backend really ran? */
 static enum explain_mark answer_backend (const struct asked *asked, const struct host_receipt *host,
                                          struct text *answer)
 {
     const struct backend *seen = &host->backend.observed;
     struct text asked_for = host->backend.requested;
     if (!seen->platform.len) {
-        *answer = text_format (asked->arena, "asked for %.*s, but did not report which one it got",
+        *answer = text_format (asked->arena, "asked for %.*s, but the program did not report which one it ran on",
                                TEXT_ARG (asked_for));
         return EXPLAIN_UNKNOWN;
     }
-    *answer = text_format (asked->arena,
-                           "asked for %.*s, ran on %.*s: %u of %u devices are its own (%.*s), kernel path %.*s",
-                           TEXT_ARG (asked_for), TEXT_ARG (seen->platform), seen->local_devices, seen->devices,
-                           TEXT_ARG (seen->device_kind), TEXT_ARG (seen->kernel_path));
+    *answer = text_format (
+        asked->arena, "asked for %.*s, ran on %.*s: %u of the %u devices are on this host (%.*s), kernel path %.*s",
+        TEXT_ARG (asked_for), TEXT_ARG (seen->platform), seen->local_devices, seen->devices,
+        TEXT_ARG (seen->device_kind), TEXT_ARG (seen->kernel_path));
     return text_equal (asked_for, seen->platform) ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
 }
 
@@ -137,13 +138,12 @@ static const struct rung_receipt *last_at (const struct asked *asked, const stru
     return last;
 }
 
-/* 5. Where did it end? */
 static enum explain_mark answer_end (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
     const struct rung_receipt *last = last_at (asked, host);
     if (!last) {
         *answer = asked->rung.len ? text_format (asked->arena, "did not reach rung %.*s", TEXT_ARG (asked->rung))
-                                  : TEXT_LIT ("no rung has ended there");
+                                  : TEXT_LIT ("no rung has ended on this host");
         return EXPLAIN_UNKNOWN;
     }
     const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : names_of (&pass_names, last->pass);
@@ -161,14 +161,14 @@ static const struct {
     bool alike;
     enum owner owner;
 } questions[EXPLAIN_STEPS] = {
-    { "frontend", "which frontend owned the path?", answer_frontend, true, OWNER_BUNDLE },
+    { "frontend", "which frontend did the program use?", answer_frontend, true, OWNER_BUNDLE },
     { "device", "is the device held by another process?", answer_device, false, OWNER_DEVICE },
     { "policy", "which launch policy was set before the imports?", answer_policy, true, OWNER_LAUNCH },
     { "backend", "which backend really ran?", answer_backend, true, OWNER_LAUNCH },
-    { "end", "where did it end?", answer_end, false, OWNER_NONE },
+    { "end", "where did the program end?", answer_end, false, OWNER_NONE },
 };
 
-/* Facts were taken before the failure: a failure of the owner that the question asks about says more than they do. */
+/* Facts were taken before the failure: a failure with the owner that the question is about outweighs them. */
 static enum explain_mark answer_with_cause (const struct asked *asked, const struct host_receipt *host, size_t at,
                                             struct text *answer)
 {
@@ -179,7 +179,7 @@ static enum explain_mark answer_with_cause (const struct asked *asked, const str
     if (owner == OWNER_NONE || owner != questions[at].owner)
         return mark;
     struct text known = last->cause.signature.len ? last->cause.signature : text_clip (last->cause.text, CLIPPED_BYTES);
-    *answer = text_format (asked->arena, "%.*s; but what failed at rung %.*s has its owner here: %.*s",
+    *answer = text_format (asked->arena, "%.*s; but rung %.*s failed for a reason of this kind: %.*s",
                            TEXT_ARG (*answer), TEXT_ARG (last->rung), TEXT_ARG (known));
     return EXPLAIN_SUSPECT;
 }
@@ -273,8 +273,7 @@ static struct explain_cause *cause_for (struct explanation *out, const struct ru
     return &out->causes[out->causes_n++];
 }
 
-/* The deciding line may name a pid or a time, so it does not part causes: but no host's words are given as another's.
- */
+/* Evidence may name a pid or a time: it does not separate causes, and is kept with the hosts that printed it. */
 static void add_printed (const struct asked *asked, struct explain_cause *cause, const struct host_receipt *host,
                          struct text evidence)
 {

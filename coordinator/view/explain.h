@@ -1,6 +1,6 @@
-/* explain.h - why a run ended as it did: the causes, who fell with them, and the five questions in the order in which
- * one debugs (which frontend owned the path; is the device held by another process; which policy was set before import;
- * which backend really ran; where did it end), each answered with this run's evidence.
+/* explain.h - why a run ended as it did: the causes, who failed because of them, and the five questions in the order in
+ * which one debugs (which frontend did the program use; is the device held by another process; which policy was set
+ * before import; which backend really ran; where did the program end), each answered with this run's evidence.
  *
  * An answer that nobody gave is `unknown`, never `clear`: absence is no evidence. Pure; everything lives in the arena
  * or is borrowed from the receipt. docs/spec/explain.md. */

@@ -49,7 +49,7 @@ static void add_printed (const struct explain_cause *cause, struct buf *out)
         add_evidence (": ", cause->printed[i].text, out);
     }
     if (cause->printed_more)
-        buf_printf (out, "    and other lines by %u more (sliceup logs)\n", cause->printed_more);
+        buf_printf (out, "    %u more hosts printed other lines: sliceup logs\n", cause->printed_more);
 }
 
 static void add_cause (const struct explain_cause *cause, struct buf *out)
@@ -76,16 +76,16 @@ static void add_causes (const struct explanation *explanation, struct buf *out)
     for (uint32_t i = 0; i < explanation->causes_n; i++)
         add_cause (&explanation->causes[i], out);
     if (!explanation->causes_n)
-        buf_puts (out, "  none: no host of this rung failed by itself\n");
+        buf_puts (out, "  none: no host failed this rung by itself\n");
     if (explanation->cascades.n) {
         buf_puts (out, "  ");
         add_hosts (&explanation->cascades, out);
-        buf_puts (out, "  aborted with it (cascade)\n");
+        buf_puts (out, "  aborted because others failed (cascade)\n");
     }
     if (explanation->passed.n) {
         buf_puts (out, "  ");
         add_hosts (&explanation->passed, out);
-        buf_puts (out, "  passed it\n");
+        buf_puts (out, "  passed this rung\n");
     }
 }
 
@@ -118,7 +118,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
 {
     const struct header *header = explanation->header;
     if (!header) {
-        buf_puts (out, "nothing was begun: there is nothing to explain\n");
+        buf_puts (out, "the run was never begun: there is nothing to explain\n");
         return;
     }
     struct text run = text_clip (header->run, 8);
@@ -126,7 +126,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
     buf_escaped (out,
                  header->sentence.len
                      ? header->sentence
-                     : TEXT_LIT ("not ended; this is as far as it has come (what is waited for: sliceup status)"),
+                     : TEXT_LIT ("not ended; this is how far it has come (sliceup status shows what it waits for)"),
                  SENTENCE_COLUMNS);
     buf_byte (out, '\n');
     add_causes (explanation, out);
@@ -139,7 +139,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
         add_line ("  ", explanation->differences.sentences[i], SENTENCE_COLUMNS, out);
     }
     if (explanation->differences.more)
-        buf_printf (out, "  ... and in %u other ways: sliceup drift %.*s\n", explanation->differences.more,
+        buf_printf (out, "  ... and in %u other ways, listed by: sliceup drift %.*s\n", explanation->differences.more,
                     TEXT_ARG (run));
     for (uint32_t i = 0; i < explanation->history_n; i++) {
         if (i == 0)

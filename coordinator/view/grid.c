@@ -113,7 +113,7 @@ static uint32_t draw_hosts (const struct board *board, const struct style *style
     return drawn;
 }
 
-/* The run ends with another exit status for it, whatever it reaches. */
+/* Violations are always shown: they change the exit status of the run. */
 static void draw_violations (const struct board *board, const struct style *style, struct buf *out)
 {
     struct line line = line_begin (out, style);

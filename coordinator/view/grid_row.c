@@ -9,7 +9,7 @@ enum {
     TIME_COLUMNS = 11,
     BAR_LEAST = 6,
     BAR_MOST = 24,
-    COUNT_COLUMNS = 22,
+    COUNT_COLUMNS = 24,
     NARROW = 32,
     MIDDLING = 56,
     ROW_BYTES = 4096
@@ -90,7 +90,7 @@ static void add_running (struct line *line, const struct board_pass *pass, uint3
         add_bar (line, pass, bar < BAR_MOST ? bar : BAR_MOST);
     line_printf (line, "%u/%u", pass->ended_n, pass->hosts_n);
     if (pass->failed_n)
-        line_printf (line, " (%u fell)", pass->failed_n);
+        line_printf (line, " (%u failed)", pass->failed_n);
 }
 
 static void add_ended (struct line *line, const struct board_pass *pass, uint32_t room)

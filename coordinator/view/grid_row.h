@@ -5,7 +5,6 @@
 #include "coordinator/view/board.h"
 #include "coordinator/view/line.h"
 
-/* Mark, id, pass, progress, time: one line. */
 void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms, const struct style *style, struct buf *out);
 /* The mark of an outcome, one column wide, and its colour. */
 const char *grid_mark (enum outcome outcome, bool running, bool unicode);

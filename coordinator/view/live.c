@@ -37,7 +37,7 @@ struct live {
     uint64_t drawn_ms; /* when it was redrawn last */
 };
 
-/* A stream that is gone has nobody to tell. */
+/* A stream that is gone has no reader: its errors are ignored. */
 static void print (struct live *live, const struct buf *bytes)
 {
     if (fwrite (bytes->ptr, 1, bytes->len, live->options.out) == bytes->len)

@@ -76,7 +76,7 @@ static void tell_adopted (struct printer *printer, const struct fact *fact)
 {
     if (fact->of.generation.token) {
         add_generation (printer, &fact->of.generation);
-        buf_puts (&printer->words, " of an earlier run fits");
+        buf_puts (&printer->words, " of an earlier run fits and is used");
     } else {
         buf_puts (&printer->words, "no cache generation of an earlier run fits: compiling anew");
     }
@@ -133,7 +133,7 @@ static void tell_violated (struct printer *printer, const struct fact *fact)
 static void tell_dropped (struct printer *printer, const struct fact *fact)
 {
     const struct fact_generation_dropped *dropped = &fact->of.generation_dropped;
-    buf_printf (&printer->words, "cache generation %" PRIu64 " is not used any more", dropped->token);
+    buf_printf (&printer->words, "cache generation %" PRIu64 " is no longer used", dropped->token);
     if (dropped->why.len)
         buf_puts (&printer->words, ": ");
     buf_text (&printer->words, dropped->why);
@@ -193,7 +193,7 @@ static void add_ending (struct printer *printer, const struct result *result)
     }
 }
 
-/* The first that fall are told at once, for they are the news; the verdict tells of all. */
+/* The first failures are printed at once; the verdict names all. */
 static void tell_fallen (struct printer *printer, const struct fact *fact)
 {
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
@@ -285,7 +285,8 @@ static void tell_epoch (struct printer *printer, const struct fact *fact)
 {
     if (fact->of.epoch_began.epoch <= 1)
         return;
-    buf_printf (&printer->words, "a coordinator took over (the %" PRIu64 ". of this run)", fact->of.epoch_began.epoch);
+    buf_printf (&printer->words, "another coordinator took over the run (epoch %" PRIu64 ")",
+                fact->of.epoch_began.epoch);
     plain_say (printer, fact->at_ms);
 }
 

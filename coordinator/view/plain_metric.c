@@ -6,7 +6,7 @@
 
 #include "common/model/hostset.h"
 
-/* Who lacks it; or whose own report it is. */
+/* The hosts whose contribution is missing, or else those whose own report is wrong. */
 static void add_at_fault (struct printer *printer, const struct fact_metric_judged *judged)
 {
     const uint32_t *hosts = judged->missing.n ? judged->missing.items : judged->culprits.items;
@@ -42,7 +42,7 @@ void plain_metric (struct printer *printer, const struct fact *fact)
     for (uint32_t i = 0; i < judged->contradicted.n; i++)
         contradicted += judged->contradicted.items[i].count;
     if (contradicted)
-        buf_printf (&printer->words, "; their own proofs contradict %" PRIu64 " earlier value%s", contradicted,
-                    contradicted == 1 ? "" : "s");
+        buf_printf (&printer->words, "; the same proof fails for %" PRIu64 " earlier value%s of the metric",
+                    contradicted, contradicted == 1 ? "" : "s");
     plain_say (printer, fact->at_ms);
 }

@@ -17,7 +17,6 @@ void plain_add_key (struct printer *printer, const struct attempt_key *key);
 
 /* plain_metric.c */
 void plain_metric (struct printer *printer, const struct fact *fact);
-/* plain_retry.c */
 void plain_part_began (struct printer *printer, const struct fact *fact); /* the words before its hosts */
 void plain_part_ended (struct printer *printer, const struct fact *fact);
 void plain_retry (struct printer *printer, const struct fact *fact);

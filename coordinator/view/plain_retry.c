@@ -15,7 +15,7 @@ void plain_retry (struct printer *printer, const struct fact *fact)
     plain_say (printer, fact->at_ms);
 }
 
-/* Before the first part: what it may cost, and how to be spared it. */
+/* Before the first part: what it costs at most, and how to end it. */
 static void announce_parts (struct printer *printer, const struct fact *fact)
 {
     const struct board *board = printer->board;
@@ -25,8 +25,8 @@ static void announce_parts (struct printer *printer, const struct fact *fact)
     buf_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
     buf_printf (
         &printer->words,
-        ": no host reports a cause; parts of the slice are run by themselves to find it: at most %u, each given %s: %s "
-        "in all at most; ctrl-c ends that and keeps the failure, splits: false in the profile leaves it out",
+        ": no host reports a cause; to find it, parts of the slice are run by themselves: at most %u, each for at most "
+        "%s (%s in all); Ctrl-C ends this search and keeps the failure, splits: false in the profile turns it off",
         most_n, duration_print (part_ms, each), duration_print (most_n * part_ms, all));
     plain_say (printer, fact->at_ms);
 }

@@ -194,9 +194,10 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         if (merge_conflict (receipt, i) &&
             (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host)))
-            json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "run", text_json (receipt->hosts.items[i].run),
-                                                     "host", text_json (receipt->hosts.items[i].host), "what",
-                                                     "receipts of one host in one run differ; all are kept"));
+            json_array_append_new (array,
+                                   json_pack ("{s:o, s:o, s:s}", "run", text_json (receipt->hosts.items[i].run), "host",
+                                              text_json (receipt->hosts.items[i].host), "what",
+                                              "the host has several receipts for this run that differ; all are kept"));
     return array;
 }
 

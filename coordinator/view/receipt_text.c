@@ -33,7 +33,7 @@ static void add_header (const struct header *header, struct buf *out)
     if (header->sentence.len)
         buf_escaped (out, header->sentence, 4 * COLUMNS);
     else
-        buf_puts (out, "not ended: this is how far it has come");
+        buf_puts (out, "the run has not ended: this is how far it has come");
     if (header->exit_status == EXIT_CACHE_VIOLATION)
         buf_puts (out, "\nexit     4: the cache was violated");
     buf_byte (out, '\n');
@@ -70,7 +70,7 @@ static bool is_part (const struct rung_receipt *rung)
     return rung->purpose == PURPOSE_ISOLATION;
 }
 
-/* Of a part of the slice by itself only whether it works is told: who fell with whom in it is beside the point. */
+/* Of an isolation pass only whether it works is shown, not which host failed because of which. */
 static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
 {
     if (is_part (a) || is_part (b))
@@ -104,7 +104,7 @@ static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text 
                 continue;
             struct line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
             if (is_part (at) && at->outcome != OUTCOME_PASSED)
-                line->rung = at; /* one that fell says it for all */
+                line->rung = at; /* an attempt that failed stands for the part */
             line->hosts[line->hosts_n++] = receipt->hosts.items[i].host;
         }
     return n;
@@ -120,7 +120,6 @@ static uint64_t time_of (const struct slice_receipt *receipt, const struct rung_
     return 0;
 }
 
-/* The line by which the cause was recognised. */
 static void add_sighting (const struct rung_receipt *rung, struct buf *out)
 {
     for (uint32_t i = 0; i < rung->sightings.n; i++) {
@@ -136,7 +135,6 @@ static void add_sighting (const struct rung_receipt *rung, struct buf *out)
     }
 }
 
-/* Of an attempt that fell for another reason as well. */
 static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
 {
     if (rung->bad_lines == 0 || text_find (rung->cause.text, rung->bad_line, NULL))
@@ -228,9 +226,9 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
         buf_byte (out, '\n');
     }
     if (brief.more)
-        buf_printf (out, "         ... and %u more: sliceup drift\n", brief.more);
+        buf_printf (out, "         ... and %u more, listed by: sliceup drift\n", brief.more);
     if (brief.n == 0 && receipt->hosts.n > 1)
-        buf_printf (out, "drift    none (%u facts differ as they should: names, ids, free space)\n", brief.expected);
+        buf_printf (out, "drift    none (%u facts differ as expected: names, ids, free space)\n", brief.expected);
     arena_release (&arena);
 }
 
@@ -308,9 +306,9 @@ static void add_recoveries (const struct slice_receipt *receipt, struct buf *out
     }
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         if (merge_conflict (receipt, i)) {
-            buf_puts (out, "conflict receipts of ");
+            buf_puts (out, "conflict ");
             buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
-            buf_puts (out, " differ; all are kept\n");
+            buf_puts (out, " has several receipts for this run that differ; all are kept\n");
         }
 }
 

@@ -59,7 +59,7 @@ static void add_generation (const struct slice_receipt *receipt, const struct he
                 "         restored on %u of %u hosts: %" PRIu64
                 " programs loaded instead of compiled, compile time saved %s",
                 sum.restored_hosts, receipt->hosts.n, sum.programs, duration_print (saved_ms (&sum, newest), saved));
-    buf_printf (out, " (compiling it took its writer %s)\n", duration_print (newest->compile_ms, spent));
+    buf_printf (out, " (the writer compiled them in %s)\n", duration_print (newest->compile_ms, spent));
 }
 
 static void add_enforcement (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
@@ -72,7 +72,7 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
         uint32_t n = receipt_enforced (receipt, header->run, level, names);
         if (n == 0)
             continue;
-        buf_printf (out, "%s%s on ", first ? "         programs are kept from writing it by " : "; ",
+        buf_printf (out, "%s%s on ", first ? "         programs are kept from writing the cache by " : "; ",
                     level == ENFORCEMENT_COOPERATIVE ? "convention only (cooperative)"
                                                      : names_of (&enforcement_names, level));
         hostset_fold (names, n, out);
@@ -81,7 +81,7 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
     buf_puts (out, first ? "" : "\n");
     uint32_t n = receipt_open (receipt, header->run, names, &ways);
     if (n > 0) {
-        buf_puts (out, "         ways to write that were open on ");
+        buf_puts (out, "         ways in which programs could still write the cache on ");
         hostset_fold (names, n, out);
         buf_printf (out, ": %s\n", buf_c (&ways));
     }
@@ -91,7 +91,7 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
 
 static void add_trust (const struct header *header, struct buf *out)
 {
-    const char *before = "         trusted with it, besides root and who uses it: uid ";
+    const char *before = "         users who may own the cache, besides root and the one who runs the worker: uid ";
     for (uint32_t i = 0; i < header->cache_trust.n; i++)
         buf_printf (out, "%s%u", i ? ", " : before, (unsigned) header->cache_trust.items[i]);
     buf_puts (out, header->cache_trust.n ? "\n" : "");
@@ -103,7 +103,7 @@ static void add_dropped (const struct slice_receipt *receipt, const struct heade
         const struct generation_receipt *generation = &receipt->generations.items[i];
         if (generation->dropped.len == 0 || !text_equal (generation->run, header->run))
             continue;
-        buf_printf (out, "         generation %" PRIu64 " is not used any more: ", generation->token);
+        buf_printf (out, "         generation %" PRIu64 " is no longer used: ", generation->token);
         buf_escaped (out, generation->dropped, DETAIL_COLUMNS);
         buf_byte (out, '\n');
     }
@@ -133,8 +133,8 @@ static void add_violation (const struct violation_receipt *violation, struct buf
     else
         buf_printf (out, "before entry %" PRIu64 " of the journal", violation->index);
     if (violation->from_run.len)
-        buf_printf (out, "; its token is of run %.*s", violation->from_run.len < 8 ? (int) violation->from_run.len : 8,
-                    violation->from_run.ptr);
+        buf_printf (out, "; its token was granted to run %.*s",
+                    violation->from_run.len < 8 ? (int) violation->from_run.len : 8, violation->from_run.ptr);
     buf_byte (out, '\n');
 }
 

@@ -166,7 +166,7 @@ static int take_enum (const struct names *names, const json_t *json, uint32_t *o
     *out = 0;
     if (json_is_null (json) || (json_is_string (json) && names_find (names, text_of (json_string_value (json)), out)))
         return 0;
-    return err_set (err, ERR_PARSE, "expected null or one of %s ...", names_of (names, names->n - 1));
+    return err_set (err, ERR_PARSE, "expected null or a known word such as %s", names_of (names, names->n - 1));
 }
 
 static int take_vars (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena,
@@ -242,7 +242,7 @@ static int take_field (const json_t *json, const struct field *field, void *at, 
     case FIELD_I64:
     case FIELD_BYTES: break;
     }
-    return wrong (err, "nothing: this field is not read from JSON");
+    return wrong (err, "no such member: sliceup does not read this one from JSON");
 }
 
 /* A receipt of schema 1 calls the owner of a cause its layer. */

@@ -15,7 +15,7 @@ static void add_axes (const struct reduction_receipt *metric, struct buf *out)
     }
 }
 
-/* Who lacks it is at fault for nothing else. */
+/* Are the hosts at fault just those whose contribution is missing? Then they are named once. */
 static bool lacks_only (const struct reduction_receipt *metric)
 {
     bool same = metric->culprits.n == metric->missing.n;
@@ -32,7 +32,7 @@ static void add_hosts (const char *label, const struct text *hosts, uint32_t n, 
     hostset_fold (hosts, n, out);
 }
 
-/* Hosts with the same number together; the first of them speaks. */
+/* Hosts with equal counts are printed together. */
 static void add_contradicted (const struct reduction_receipt *metric, struct buf *out)
 {
     uint32_t n = metric->contradicted.n;
@@ -49,7 +49,7 @@ static void add_contradicted (const struct reduction_receipt *metric, struct buf
         if (known)
             continue;
         buf_printf (out, "%s%" PRIu64 " of ",
-                    told++ ? ", " : "; earlier values that their own proofs contradict: ", items[i].count);
+                    told++ ? ", " : "; earlier values for which the same proof fails: ", items[i].count);
         hostset_fold (hosts, alike, out);
     }
     mem_free (hosts);

@@ -86,7 +86,8 @@ static void add_metrics (const struct board *board, const struct style *style, s
             line_puts (&line, " on ");
         line_text (&line, metric->culprits);
         if (metric->contradicted)
-            line_printf (&line, "; their own proofs contradict %" PRIu64 " earlier values", metric->contradicted);
+            line_printf (&line, "; the same proof fails for %" PRIu64 " earlier values of the metric",
+                         metric->contradicted);
         line_end (&line);
     }
 }
@@ -107,7 +108,7 @@ static void add_cache (const struct board *board, const struct style *style, str
         line_text (&line, board_host_name (board, generation->writer));
     }
     if (generation->dropped)
-        line_puts (&line, "; violated, not used any more");
+        line_puts (&line, "; it was violated and is no longer used");
     line_end (&line);
 }
 

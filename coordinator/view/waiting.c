@@ -178,9 +178,9 @@ static const char *cache_phase (struct text phase)
     static const struct {
         const char *phase, *does;
     } known[] = {
-        { "lease", " to be granted the cache" },
+        { "lease", " to get the lease of the cache" },
         { "cache", " to prepare the cache" },
-        { "confine", " to try what its sandbox refuses" },
+        { "confine", " to test what its sandbox refuses" },
         { "audit", " to audit the cache" },
         { "seal", " to seal the cache" },
     };

@@ -321,7 +321,7 @@ def daemon(scene):
 # ---- what cannot be closed ----
 
 @variant("a process outside that acts for whoever asks at a socket in /tmp", user="ordinary", blind=True,
-         told="that were open .*path-socket")
+         told="could still write the cache on .*path-socket")
 def socket_process(scene):
     path = scene.open / "socket"
     listener = socket.socket(socket.AF_UNIX)
@@ -341,7 +341,7 @@ def socket_process(scene):
     return [f"{PYTHON} -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{path}\")'; sleep 0.2"]
 
 
-@variant("a lock on the catalogue", user="ordinary", level="landlock", told="that were open .*catalogue-lock")
+@variant("a lock on the catalogue", user="ordinary", level="landlock", told="could still write the cache on .*catalogue-lock")
 def lock(scene):
     scene.honest()
     scene.proof = touched(scene.open / "locked")

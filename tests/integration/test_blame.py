@@ -55,7 +55,7 @@ class Blame(lab.LabTest):
     def test_the_last_word_of_a_silent_host_is_that_the_others_name_it(self):
         rungs = self.fall("step 12")
         self.only_h5(rungs)
-        self.assertIn("the other hosts name it", rungs["h5"]["cause"]["text"])
+        self.assertIn("the other hosts name this one", rungs["h5"]["cause"]["text"])
 
 
 if __name__ == "__main__":

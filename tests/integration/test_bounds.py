@@ -15,7 +15,7 @@ class Sizes(lab.LabTest):
         for command in ("check", "run"):
             ended = self.lab.sliceup(command, path, bound_s=20)
             self.assertEqual(2, ended.status, ended)
-            self.assertIn("the order for rung 'long' is larger than 63488 bytes", ended.err)
+            self.assertIn("the message that starts rung 'long' on a host is larger than 63488 bytes", ended.err)
         self.assertFalse((self.lab.home / "runs").exists(), "a run was begun all the same")
 
     def test_what_programs_may_not_write_counts_where_a_cache_is_used(self):
@@ -29,7 +29,7 @@ class Sizes(lab.LabTest):
         for command in ("check", "run"):
             ended = self.lab.sliceup(command, path, bound_s=20)
             self.assertEqual(2, ended.status, ended)
-            self.assertIn("the order for rung 'long' is larger than 63488 bytes", ended.err)
+            self.assertIn("the message that starts rung 'long' on a host is larger than 63488 bytes", ended.err)
         self.assertFalse((self.lab.home / "runs").exists(), "a run was begun all the same")
 
     def test_receipts_that_are_too_many_for_one_are_not_merged(self):
@@ -43,7 +43,7 @@ class Sizes(lab.LabTest):
         ended = self.lab.sliceup("receipt", "--json", "--merge", *files)
         self.assertEqual(3, ended.status, ended.err)
         self.assertIn("receipt.headers: items 1200, at most 1024", ended.err)
-        self.assertIn("merge fewer at a time", ended.err)
+        self.assertIn("merge fewer files at a time", ended.err)
         self.assertEqual("", ended.out)
 
 

@@ -117,9 +117,9 @@ class Carrying(Cache):
     def test_an_import_that_covers_less_than_what_was_the_newest_says_so(self):
         self.bring(1)
         ended = self.passes(self.cache("import", self.carried("less", {"own": b"2"}, covers=["tiny:11"])))
-        self.assertIn("generation 1, the newest before this one, also covers dense; runs now use 2", ended.err)
+        self.assertIn("generation 1, the newest until now, also covers dense; runs now use generation 2", ended.err)
         ended = self.passes(self.cache("import", self.lab.files / "carried-1"))
-        self.assertIn("generation 2 is newer: runs use it, not 1", ended.err)
+        self.assertIn("generation 2 is newer: runs use that one, not 1", ended.err)
         ended = self.passes(self.cache("import", self.carried("more", {"own": b"3"}, covers=["tiny:11", "dense:22"])))
         self.assertEqual("", ended.err)
 
@@ -371,12 +371,12 @@ class Looking(Cache):
                                         {"host": "v6e-1", "bytes": 1001, "entries": 2, "looked_into": True}])],
                          [(b["bundle"], b["generations"], b["hosts"]) for b in listed["bundles"]])
         said = self.passes(self.cache("ls")).out
-        self.assertIn("0 published, 2 of single hosts, 1001 B in all", said)
+        self.assertIn("generations published: 0, caches of single hosts: 2, 1001 B in all", said)
         self.assertRegex(said, r"per-host +1001 B +2 +host-v6e-1")
         self.assertFalse((self.root / "catalogue.db").exists(), "looking made a catalogue")
         self.bring(1)
         said = self.passes(self.cache("ls")).out
-        self.assertIn("1 published, 2 of single hosts", said)
+        self.assertIn("generations published: 1, caches of single hosts: 2", said)
         self.assertEqual(1, said.count(BUNDLE))
 
     def test_a_catalogue_that_is_lost_or_damaged_is_not_an_empty_one(self):

@@ -27,10 +27,10 @@ class Verdicts(lab.LabTest):
 
     def test_each_host_is_told_why_it_compiled_again(self):
         both, one = "compiled 2 of 2 programs again: ", "compiled 1 of 2 programs again: "
-        planted = {"flag": both + "jit_doubled's key differs from the writer's in flags and compile options; and 1 more",
-                   "argument": both + "jit_doubled's key differs from the writer's in flags; and 1 more",
-                   "shape": one + "jit_sum_of_squares's key differs from the writer's in computation",
-                   "device": one + "jit_sum_of_squares's key differs from the writer's in computation and compile options",
+        planted = {"flag": both + "jit_doubled's cache key differs from the writer's in flags and compile options; and 1 more",
+                   "argument": both + "jit_doubled's cache key differs from the writer's in flags; and 1 more",
+                   "shape": one + "jit_sum_of_squares's cache key differs from the writer's in computation",
+                   "device": one + "jit_sum_of_squares's cache key differs from the writer's in computation and compile options",
                    "other": "compiled 1 of 3 programs again: entry missing: no writer compiled jit__lambda",
                    "off": "the cache was never consulted: JAX_ENABLE_COMPILATION_CACHE is false"}
         words = [f"h{number + 1}/restored={name}" for number, name in enumerate(planted)]
@@ -55,12 +55,12 @@ class Verdicts(lab.LabTest):
                 self.assertIn(word, ended.out)
         ended = self.lab.sliceup("cache", "explain", "h0", f"h{last}")
         self.assertEqual(0, ended.status, ended)
-        self.assertIn("the same keys for 2 programs", ended.out)
+        self.assertIn("equal cache keys for 2 programs", ended.out)
 
     def test_what_its_writer_did_not_keep_is_below_the_threshold(self):
         receipt = self.climb(2, planted=["h0/cold=threshold"])
         cause = "compiled 1 of 2 programs again: jit_sum_of_squares is below the write threshold: " \
-                "its writer compiled it and did not keep it"
+                "the writer compiled it, but did not store it in the cache"
         for host in ("h0", "h1"):
             self.assertEqual(("failed", "recompiled", cause), self.verdict(receipt, host))
 

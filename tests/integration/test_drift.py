@@ -89,7 +89,7 @@ class Planted(Drifting):
 
     def refusals(self, baseline):
         damaged = self.lab.write("damaged.json", baseline.read_text().replace("always", "sometimes", 1))
-        self.assertIn("not what was saved", self.drift("--against", damaged, status=3).err)
+        self.assertIn("changed after it was saved", self.drift("--against", damaged, status=3).err)
         self.assertIn("neither a baseline nor a receipt",
                       self.drift("--against", self.lab.write("cut.json", baseline.read_text()[:-20]), status=3).err)
         self.drift("--against", "no-such-run", status=3)

@@ -209,7 +209,7 @@ class Environments(lab.LabTest, Wheels):
         self.passes(self.lab.sliceup("env", "restore", self.slice(hosts=2, profile=self.profile("jax", "tpu")), "--wheels", self.wheels))
         for name in ("h0", "h1"):
             notes = [note["text"] for note in self.host(name)["notes"] if note["source"] == "bundles"]
-            self.assertEqual(["not known: no list of bundles speaks of jax 0.99.1, libtpu 0.9.9 on tpu"], notes)
+            self.assertEqual(["not known: jax 0.99.1, libtpu 0.9.9 on tpu is in no list of versions that work or fail together (configs/bundles)"], notes)
         self.assertIn("library.libtpu/libtpu.so", self.host()["facts"])
 
     def test_a_pin_without_a_wheel_is_found_before_any_host(self):
@@ -245,7 +245,7 @@ class Environments(lab.LabTest, Wheels):
         self.assertEqual((False, None, None), tuple(listed[str(unfinished)][key] for key in ("complete", "pins", "last_run")))
         text = self.passes(self.lab.sliceup("env", "ls")).out
         self.assertRegex(text, rf"own [0-9a-f]{{8}} +complete .*{self.lab.run_folder().name[:8]}, .* ago +{path}")
-        self.assertRegex(text, r"incomplete +.*not used by a run here")
+        self.assertRegex(text, r"incomplete +.*by no run of this home")
 
 
 class CarriedOverSsh(netlab.NetLabTest, Wheels):

@@ -33,8 +33,8 @@ class Escaping:
         count = len(self.lab.receipt()["hosts"])
         hosts = f"h[0-{count - 1}]" if count > 1 else "h0"
         text = self.lab.sliceup("receipt", "last").out
-        self.assertIn(f"programs are kept from writing it by namespace+landlock on {hosts}\n", text)
-        self.assertIn(f"ways to write that were open on {hosts}: path-socket\n", text)
+        self.assertIn(f"programs are kept from writing the cache by namespace+landlock on {hosts}\n", text)
+        self.assertIn(f"ways in which programs could still write the cache on {hosts}: path-socket\n", text)
         for host in self.lab.receipt()["hosts"]:
             ran = [attempt for attempt in host["rungs"] if attempt["rung"] in ATTACKED and attempt["pass"] != "cold"]
             self.assertEqual(["passed", "passed"], [attempt["outcome"] for attempt in ran], ran)

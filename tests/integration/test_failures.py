@@ -248,7 +248,7 @@ class Slices(Failing):
         receipt = self.lab.receipt()
         outcomes = {host["host"]: host["rungs"][-1]["outcome"] for host in receipt["hosts"]}
         self.assertEqual({"h0": "cascade", "h1": "cascade", "h2": "timed-out", "h3": "cascade"}, outcomes, ended)
-        self.assertRegex(ended.out, r"h2 timed-out: still in phase init after 6 s; killed; the others waited for it at a gate; cause unknown: no known error matched")
+        self.assertRegex(ended.out, r"h2 timed-out: still in phase init after 6 s; killed; the other hosts waited for it at a gate; cause unknown: no known error matched")
 
 
 class Liars(Failing):
@@ -286,7 +286,7 @@ class Liars(Failing):
         self.assertEqual("metric loss is not proved, because h1 did not pass", self.attempt(receipt, "h0", "metric")["cause"]["text"])
         self.assertEqual({"rung": "metric", "hosts": "h1"}, receipt["frontier"]["next_failing"])
         for command in (["receipt", "last"], ["explain", "last"]):
-            self.assertIn("holds only its own host's contribution, on h1", self.lab.sliceup(*command).out)
+            self.assertIn("result holds only its own host's contribution, on h1", self.lab.sliceup(*command).out)
 
     def test_who_came_to_the_end_beside_one_that_fell_has_not_passed_what_is_not_proved(self):
         receipt = self.reduced("falls_in_slice.py", "devices", ["cascade", "cascade", "failed", "cascade"], host="h2", when="end")
@@ -307,8 +307,8 @@ class Liars(Failing):
             self.assertLess(loss["value"], loss["earlier"]["last"])
             self.assertLess(loss["earlier"]["last"], loss["earlier"]["first"])
             self.assertEqual((0, {"checks": 300 - 64}, 64), (attempt["bad_lines"], attempt["left_out"], len(attempt["checks"])))
-        self.assertIn("; their own proofs contradict 3 earlier values", self.ended.out)
-        self.assertIn("earlier values that their own proofs contradict: 3 of h1", self.lab.sliceup("receipt", "last").out)
+        self.assertIn("; the same proof fails for 3 earlier values of the metric", self.ended.out)
+        self.assertIn("earlier values for which the same proof fails: 3 of h1", self.lab.sliceup("receipt", "last").out)
 
     def test_a_wrong_axis_is_named(self):
         self.lies("wrong_axis.py", "wrong-axis")

@@ -71,7 +71,7 @@ class Former(lab.LabTest):
         outcomes = {rung["outcome"] for host in merged["hosts"] for rung in host["rungs"]}
         self.assertEqual({"passed", "failed", "lost", "blocked"}, outcomes)  # a receipt of before has no endings
         self.assertEqual(3, len(merged["headers"]))
-        self.assertIn("only here: h[2-4]", self.said("drift", files[0], "--against", files[2]))
+        self.assertIn("hosts only in this run: h[2-4]", self.said("drift", files[0], "--against", files[2]))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Planning(lab.LabTest):
 
     def test_the_way_to_every_host_is_printed_folded(self):
         ended = self.passes(self.check(SSH.format(more="")))
-        self.assertIn("launch  ssh: at most 32 hosts at once, 1 min each; files below /var/tmp/sliceup", ended.out)
+        self.assertIn("launch  ssh: starts at most 32 hosts at once, each within 1 min; files below /var/tmp/sliceup", ended.out)
         self.assertIn("a worker outlives the connection", ended.out)
         self.assertIn("  v6e-[0-3]: ssh root@v6e-[0-3]\n", ended.out)
         self.assertIn("  v6e-4: ssh tpu@34.1.2.3:2222 via me@bastion\n", ended.out)
@@ -47,7 +47,7 @@ class Planning(lab.LabTest):
                                        f"slurm: {{partition: tpu, options: [--exclusive]}}\n{REST}",
                                        SLURM_JOB_NODELIST="tux[08-11]"))
         self.assertIn("tux11", slurm.out)
-        self.assertIn("  srun --partition=tpu --exclusive, for each host\n", slurm.out)
+        self.assertIn("  srun --partition=tpu --exclusive, once for each host\n", slurm.out)
         self.assertIn("ends with the connection", slurm.out)
         join = self.passes(self.check("slice: s\nlauncher: join\nhosts: h[0-1]\n"
                                       f"coordinator: {{address: c, control_port: 1, bulk_port: 2}}\n{REST}"))
@@ -63,12 +63,12 @@ class Planning(lab.LabTest):
         one = check('{writer: "h[2,1]", root: /c, enforcement: namespace, overlay: true, writable: [/out]}',
                     [aot, {"id": "tiny", "canary": "jax/tiny.py", "warm": "solo"}])
         self.assertIn("cache   single-writer, written by one of h2, h1, under /c, lease 15 s\n"
-                      "  enforcement at least namespace; readers get an overlay\n  programs may write /out\n", one.out)
+                      "  enforcement at least namespace; readers see the cache through an overlay\n  programs may write /out\n", one.out)
         self.assertRegex(one.out, r"1  cache +host +builtin +once +at most 1 min")
         self.assertRegex(one.out, r"2  ahead +host +canary +compiled ahead by the writer, restored on all +at most")
         self.assertRegex(one.out, r"3  tiny +host +canary +cold on the writer, restored on all +at most")
         own = check("{mode: per-host, enforcement: cooperative}")
-        self.assertRegex(own.out, r"cache   per-host, under \S+/cache\n  enforcement at least cooperative \(file modes only")
+        self.assertRegex(own.out, r"cache   per-host, under \S+/cache\n  enforcement at least cooperative \(by file modes only")
         self.assertIn("cold on each host, restored on all", own.out)
         reading = check("{mode: read-only}")
         self.assertIn("enforcement at least landlock\n", reading.out)

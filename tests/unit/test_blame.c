@@ -148,7 +148,7 @@ static void one_that_was_stopped_and_is_named_by_several_is_the_cause (void **st
     slice.parts[2] = (struct part){ ENDING_CANCELLED, 0, 9, "step 11\n" };
     expect_only (&slice, 2);
     assert_int_equal (slice.verdicts[2].owner, OWNER_UNKNOWN);
-    assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the other hosts name it"), NULL));
+    assert_true (text_find (slice.verdicts[2].cause, TEXT_LIT ("the other hosts name this one"), NULL));
     assert_true (slice.verdicts[2].next.len > 0);
     slice_close (&slice);
 }

@@ -132,7 +132,8 @@ static void what_is_known_and_what_is_not_is_noted (void **state)
     assert_true (bundle_rules_note (&plan, &good, &arena, &note));
     assert_string_equal (note.text.ptr, "jax 0.7.1 with libtpu 0.0.20.1 is known good (good-jax: its setup.py)");
     assert_true (bundle_rules_note (&plan, &other, &arena, &note));
-    assert_string_equal (note.text.ptr, "not known: no list of bundles speaks of jax 0.9.9, libtpu 0.0.99 on tpu");
+    assert_string_equal (note.text.ptr, "not known: jax 0.9.9, libtpu 0.0.99 on tpu is in no list of versions that "
+                                        "work or fail together (configs/bundles)");
     assert_false (bundle_rules_note (&plan, &bad, &arena, &note));
     assert_false (bundle_rules_note (&plan, &foreign, &arena, &note));
     arena_release (&arena);

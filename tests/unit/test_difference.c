@@ -36,8 +36,9 @@ static void flags_are_sets_of_words (void **state)
     vars ((var_list *) &theirs.policy, &b, 1);
     expect (&mine, &theirs, "");
     vars ((var_list *) &theirs.policy, &c, 1);
-    expect (&mine, &theirs,
-            "XLA_FLAGS has --xla_b, the others have not; XLA_FLAGS lacks --xla_c=1, which the others have");
+    expect (
+        &mine, &theirs,
+        "XLA_FLAGS has --xla_b, the other hosts do not have it; XLA_FLAGS lacks --xla_c=1, the other hosts have it");
 }
 
 static void a_variable_may_be_on_one_side_only (void **state)
@@ -47,8 +48,8 @@ static void a_variable_may_be_on_one_side_only (void **state)
     struct result mine = { 0 }, theirs = { 0 };
     vars ((var_list *) &mine.policy, &a, 1);
     vars ((var_list *) &theirs.policy, &b, 1);
-    expect (&mine, &theirs, "JAX_PLATFORMS has cpu, the others have not");
-    expect (&theirs, &mine, "JAX_PLATFORMS lacks cpu, which the others have");
+    expect (&mine, &theirs, "JAX_PLATFORMS has cpu, the other hosts do not have it");
+    expect (&theirs, &mine, "JAX_PLATFORMS lacks cpu, the other hosts have it");
 }
 
 static void packages_and_programs_are_named (void **state)
@@ -64,11 +65,13 @@ static void packages_and_programs_are_named (void **state)
     mine.programs.items = &p;
     theirs.programs.items = &q;
     mine.programs.n = theirs.programs.n = 1;
-    expect (&mine, &theirs, "jaxlib is 0.10.1, theirs 0.10.2; program tiny is 0123456789ab, theirs ffff456789ab");
+    expect (&mine, &theirs,
+            "jaxlib is 0.10.1, on the other hosts 0.10.2; program tiny has digest 0123456789ab, on the other hosts "
+            "ffff456789ab");
     theirs.bundle.n = 1;
     q.fingerprint = p.fingerprint;
-    expect (&mine, &theirs, "jaxlib 0.10.1 is here only");
-    expect (&theirs, &mine, "jaxlib is missing here");
+    expect (&mine, &theirs, "jaxlib 0.10.1 is on this host only");
+    expect (&theirs, &mine, "jaxlib is missing on this host");
 }
 
 /* Who died before it said what it has is not said to lack everything. */
@@ -91,7 +94,7 @@ static void many_differences_are_counted (void **state)
     vars ((var_list *) &mine.policy, &a, 1);
     vars ((var_list *) &theirs.policy, &b, 1);
     struct text said = difference_between (&mine, &theirs, &arena);
-    assert_true (text_find (said, TEXT_LIT ("has d, the others have not; and 2 more"), NULL));
+    assert_true (text_find (said, TEXT_LIT ("has d, the other hosts do not have it; and 2 more"), NULL));
 }
 
 int main (void)

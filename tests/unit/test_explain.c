@@ -204,10 +204,10 @@ static void metrics_that_are_not_proved_there_are_told (void **state)
     struct buf text;
     buf_init (&text, 1 << 20);
     print_explanation (story, &text);
-    assert_non_null (
-        strstr (buf_c (&text),
-                "\nmetrics\n  dense loss = 1  local, on v6e-3\n  probe lied = 1  proved; earlier values that their own "
-                "proofs contradict: 4 of v6e-1\n"));
+    assert_non_null (strstr (
+        buf_c (&text),
+        "\nmetrics\n  dense loss = 1  local, on v6e-3\n  probe lied = 1  proved; earlier values for which the same "
+        "proof fails: 4 of v6e-1\n"));
     assert_null (strstr (buf_c (&text), "fine"));
     assert_null (strstr (buf_c (&text), "past"));
     buf_clear (&text);
@@ -250,7 +250,7 @@ static void a_failure_of_its_owner_outweighs_a_fact_from_before (void **state)
     const struct explain_step *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
     assert_true (
-        text_is (device->answers[0].text, "held by none; but what failed at rung dense has its owner here: vfio-busy"));
+        text_is (device->answers[0].text, "held by none; but rung dense failed for a reason of this kind: vfio-busy"));
     assert_int_equal (device->answers[0].hosts.n, 1);
     assert_int_equal (device->answers[1].mark, EXPLAIN_CLEAR);
 }
@@ -293,7 +293,8 @@ static void the_minority_is_suspect (void **state)
     assert_true (text_is (step (story, "frontend")->answers[0].hosts.items[0], "v6e-5"));
     assert_int_equal (step (story, "policy")->mark, EXPLAIN_SUSPECT);
     assert_true (text_find (step (story, "policy")->answers[0].text,
-                            TEXT_LIT ("'--xla_a' after the imports, launched as '--xla_a --xla_b'"), NULL));
+                            TEXT_LIT ("'--xla_a' after the imports, but sliceup had set it to '--xla_a --xla_b'"),
+                            NULL));
 }
 
 static void another_backend_is_suspect_on_all (void **state)
@@ -364,8 +365,8 @@ static void a_person_reads_the_fault_first (void **state)
     expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device, "
                   "recognised as vfio-busy\n");
     expect (text, "    printed: open(/dev/vfio/0): Device or resource busy\n");
-    expect (text, "  v6e-[0-2,4-7]  aborted with it (cascade)\n");
-    expect (text, "1. which frontend owned the path?");
+    expect (text, "  v6e-[0-2,4-7]  aborted because others failed (cascade)\n");
+    expect (text, "1. which frontend did the program use?");
     assert_false (text_find (text, TEXT_LIT ("\x1b"), NULL)); /* nothing that a host said drives the terminal */
 }
 
@@ -388,7 +389,7 @@ static void who_has_no_attempt_there_is_said_so_by_the_name_of_the_rung (void **
     for (uint32_t i = 0; i < HOSTS; i++)
         story->hosts[i].rungs.n = 0;
     explain (story);
-    assert_true (says (story, "end", "no rung has ended there"));
+    assert_true (says (story, "end", "no rung has ended on this host"));
 }
 
 static void the_worst_differences_of_the_hosts_come_last (void **state)
@@ -412,7 +413,7 @@ static void the_worst_differences_of_the_hosts_come_last (void **state)
     assert_int_equal (story->told.differences.n, EXPLAIN_DIFFERENCES_MAX);
     assert_int_equal (story->told.differences.more, ODD - EXPLAIN_DIFFERENCES_MAX);
     expect (printed (story, false), "\nhow the hosts differ\n  v6e-5: bundle package-0 is 2.0, 7 others have 1.0\n");
-    expect (printed (story, false), "  ... and in 2 other ways: sliceup drift 01234567\n");
+    expect (printed (story, false), "  ... and in 2 other ways, listed by: sliceup drift 01234567\n");
     expect (printed (story, true), "\"v6e-5: bundle package-0 is 2.0, 7 others have 1.0\"");
 }
 

@@ -49,7 +49,7 @@ static void eighty_columns_show_it_all (void **state)
                   "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
                   "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2"
                   "\x96\x91\xE2\x96\x91"
-                  "\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91 2/4 (1 fell)               "
+                  "\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91\xE2\x96\x91 2/4 (1 failed)             "
                   "     12 s\n"
                   "\xC2\xB7 all\n"
                   "waiting for host[2-3] in phase compile (12 s of 1 min)\n"
@@ -64,7 +64,7 @@ static void forty_columns_and_ascii_are_enough (void **state)
     assert_drawn (&show, (struct style){ .columns = 40, .rows = 12 },
                   "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
                   "+ facts 4 passed                 400 ms\n"
-                  "> tiny  2/4 (1 fell)               12 s\n"
+                  "> tiny  2/4 (1 failed)             12 s\n"
                   ". all\n"
                   "waiting for host[2-3] in phase compile..\n"
                   "[    12.3 s] something notable happened\n");
@@ -78,12 +78,12 @@ static void few_rows_keep_the_rungs_and_then_what_is_waited_for (void **state)
     assert_drawn (&show, (struct style){ .columns = 40, .rows = 6 },
                   "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
                   "+ facts 4 passed                 400 ms\n"
-                  "> tiny  2/4 (1 fell)               12 s\n"
+                  "> tiny  2/4 (1 failed)             12 s\n"
                   ". all\n"
                   "waiting for host[2-3] in phase compile..\n");
     assert_drawn (&show, (struct style){ .columns = 40, .rows = 3 },
                   "sample  1/3 rungs  13 s  4/4 hosts  ru..\n"
-                  "> tiny  2/4 (1 fell)               12 s\n");
+                  "> tiny  2/4 (1 failed)             12 s\n");
     show_release (&show);
 }
 

@@ -49,8 +49,8 @@ static void hosts_are_chosen_and_excluded (void **state)
 static void a_choice_of_nobody_is_refused (void **state)
 {
     (void) state;
-    expect_refusal ("x[1-3]", NULL, ERR_USAGE, "--hosts x[1-3]: no host of this run is left");
-    expect_refusal (NULL, "@*", ERR_USAGE, "--exclude @*: no host of this run is left");
+    expect_refusal ("x[1-3]", NULL, ERR_USAGE, "--hosts x[1-3]: this selects no host of the run");
+    expect_refusal (NULL, "@*", ERR_USAGE, "--exclude @*: this selects no host of the run");
     expect_refusal ("v6e-0", "v6e-0", ERR_USAGE, "--hosts v6e-0 --exclude v6e-0: ");
     expect_refusal ("v6e-[0", NULL, ERR_PARSE, "--hosts: host set, character 5 ");
     expect_refusal (NULL, "v6e-[0-99999]", ERR_LIMIT, "--exclude: host set, character 1 ");

@@ -467,7 +467,7 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     (void) state;
     struct arena arena = { 0 };
     uint32_t suspects[] = { 2 };
-    struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the others"),
+    struct fact_suspects_named named = { .why = TEXT_LIT ("fails also without the other hosts"),
                                          .suspects = { suspects, 1 } };
     struct verdict first = { .host = 0, .outcome = OUTCOME_TIMED_OUT, .cause = TEXT_LIT ("still in phase run") };
     struct verdict other = { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because h0 failed") },
@@ -477,7 +477,7 @@ static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **st
     assert_true (text_is (after.cause, "aborted because h2 failed"));
     rule (&named, OUTCOME_TIMED_OUT, &other, &arena, &after);
     assert_int_equal (after.outcome, OUTCOME_TIMED_OUT);
-    assert_true (text_is (after.cause, "fails also without the others"));
+    assert_true (text_is (after.cause, "fails also without the other hosts"));
     arena_release (&arena);
 }
 

@@ -419,8 +419,8 @@ static void who_is_named_keeps_the_failure_in_the_closing_sentence (void **state
     assert_int_equal (named->suspects.items[0], 3);
     assert_int_equal (named->passes, 4);
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
-    assert_true (
-        text_find (sentence, TEXT_LIT ("host3 timed-out: fails also without the others (isolated in 4 passes)"), NULL));
+    assert_true (text_find (
+        sentence, TEXT_LIT ("host3 timed-out: fails also without the other hosts (isolated in 4 passes)"), NULL));
     bench_close (&bench);
 }
 

@@ -100,7 +100,7 @@ static void how_it_ended_decides (void **state)
         { ENDING_ORPHANED, 0, OUTCOME_LOST, "coordinator" },
         { ENDING_LEASE_LOST, 0, OUTCOME_LOST, "lease" },
         { ENDING_LOST, 0, OUTCOME_LOST, "" },
-        { ENDING_CANCELLED, 0, OUTCOME_CANCELLED, "told to stop" },
+        { ENDING_CANCELLED, 0, OUTCOME_CANCELLED, "asked to stop" },
         { ENDING_NOT_STARTED, 0, OUTCOME_BLOCKED, "" },
     };
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
@@ -262,7 +262,8 @@ static void compiling_ahead_compiles_and_executes_nothing (void **state)
         set_counter (&bench, "compile_requests", cases[i].requests);
         set_counter (&bench, "executions", cases[i].executions);
         assert_int_equal (judge (&bench), cases[i].outcome);
-        assert_true (cases[i].outcome == OUTCOME_PASSED || cause_has (&bench, "a pass that only compiles asked for"));
+        assert_true (cases[i].outcome == OUTCOME_PASSED ||
+                     cause_has (&bench, "in a pass that only compiles, the program asked for"));
         arena_release (&bench.arena);
     }
 }

@@ -73,7 +73,7 @@ static void what_befalls_the_cache_is_told (void **state)
     assert_has (&show.lines,
                 "[     0.2 s] cache violated: changed in generation 7, seen by host1: a-cache: other bytes\n");
     assert_has (&show.lines, "[     0.2 s] cache: not-same-storage: ");
-    assert_has (&show.lines, "[     0.2 s] cache generation 7 is not used any more: it was violated\n");
+    assert_has (&show.lines, "[     0.2 s] cache generation 7 is no longer used: it was violated\n");
     show_release (&show);
 }
 
@@ -130,7 +130,7 @@ static void hosts_come_and_go (void **state)
     assert_lines (&show, "[    44.0 s] host2 silent for 7 s\n"
                          "[    44.0 s] host2 lost: silent for 30 s\n"
                          "[    44.0 s] host2 joined again\n"
-                         "[    44.0 s] a coordinator took over (the 2. of this run)\n"
+                         "[    44.0 s] another coordinator took over the run (epoch 2)\n"
                          "[    44.0 s] 3 hosts came back\n"
                          "[    44.0 s] host1 joined again\n");
     show_release (&show);
@@ -160,9 +160,9 @@ static void a_metric_says_what_is_wrong_with_it (void **state)
     fact.of.metric_judged.culprits.n = 1;
     show_fact (&show, fact);
     assert_lines (&show, "[     0.2 s] metric loss = 28: proved over data\n[     0.2 s] metric loss = 28: local over "
-                         "data: sums agree\n[     0.2 s] metric loss: local over data: sums agree, on host0; their own "
-                         "proofs contradict "
-                         "4 earlier values\n");
+                         "data: sums agree\n[     0.2 s] metric loss: local over data: sums agree, on host0; the same "
+                         "proof fails for "
+                         "4 earlier values of the metric\n");
     show_release (&show);
 }
 

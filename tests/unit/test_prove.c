@@ -270,7 +270,7 @@ static void who_does_not_report_what_is_required_fails_alone (void **state)
     end_well (&bench, 0, no_metric);
     others_end_well (&bench, 0);
     stands (&bench, 0, OUTCOME_FAILED,
-            "metric loss is unproved, not proved over data, model: this host did not report it");
+            "metric loss is unproved, not proved over data, model: this host did not report the metric");
     others_stand (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host0 did not pass");
     bench_close (&bench);
 }
@@ -286,7 +286,7 @@ static void a_metric_that_lacks_is_not_why_another_crashed (void **state)
     end_well (&bench, 3, NULL);
     end (&bench, 2, ENDING_SIGNALLED, 11, "nobody knows this");
     stands (&bench, 2, OUTCOME_FAILED, "killed by signal 11");
-    stands (&bench, 0, OUTCOME_FAILED, "this host did not report it");
+    stands (&bench, 0, OUTCOME_FAILED, "this host did not report the metric");
     stands (&bench, 1, OUTCOME_CASCADE, "because host[0,2] did not pass");
     bench_close (&bench);
 }

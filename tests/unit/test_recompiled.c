@@ -99,9 +99,10 @@ static void parts_that_differ_are_named (void **state)
         const struct cache_key *key;
         const char *sentence;
     } rows[] = {
-        { &count, AGAIN SQUARES "'s key differs from the writer's in computation" },
-        { &flag, AGAIN SQUARES "'s key differs from the writer's in flags and compile options" },
-        { &devices, AGAIN SQUARES "'s key differs from the writer's in computation, compile options and topology" },
+        { &count, AGAIN SQUARES "'s cache key differs from the writer's in computation" },
+        { &flag, AGAIN SQUARES "'s cache key differs from the writer's in flags and compile options" },
+        { &devices,
+          AGAIN SQUARES "'s cache key differs from the writer's in computation, compile options and topology" },
     };
     (void) state;
     for (size_t i = 0; i < 3; i++) {
@@ -124,7 +125,7 @@ static void the_nearest_of_the_writers_keys_is_compared (void **state)
     memcpy (parts, flag_parts, sizeof parts);
     parts[3].value = TEXT_LIT ("000000000000");
     key->parts.items = parts;
-    says (&bench, sealed, 4, RECOMPILE_KEY_DIFFERS, AGAIN SQUARES "'s key differs from the writer's in flags");
+    says (&bench, sealed, 4, RECOMPILE_KEY_DIFFERS, AGAIN SQUARES "'s cache key differs from the writer's in flags");
 }
 
 static void keys_without_parts_differ_in_what_was_not_told (void **state)
@@ -134,7 +135,7 @@ static void keys_without_parts_differ_in_what_was_not_told (void **state)
     bench_make (&bench, 1, 0);
     add (&bench, count, KEY_MISSED)->parts.n = 0;
     says (&bench, &plain, 1, RECOMPILE_KEY_DIFFERS,
-          AGAIN SQUARES "'s key differs from the writer's in something that was not reported");
+          AGAIN SQUARES "'s cache key differs from the writer's in a part that was not reported");
 }
 
 static void a_program_that_no_writer_compiled_has_no_entry (void **state)
@@ -152,7 +153,7 @@ static void a_program_that_no_writer_compiled_has_no_entry (void **state)
     says (&bench, many, RESULT_KEYS_MAX, RECOMPILE_ENTRY_MISSING,
           "compiled 1 of 3 programs again: entry missing: no writer reported jit_x");
     says (&bench, NULL, 0, RECOMPILE_UNKNOWN,
-          "compiled 1 of 3 programs again: jit_x was not found, and the writer reported no keys");
+          "compiled 1 of 3 programs again: jit_x was not found in the cache, and the writer reported no cache keys");
 }
 
 static void what_the_writer_did_with_the_very_key_is_told (void **state)
@@ -163,11 +164,11 @@ static void what_the_writer_did_with_the_very_key_is_told (void **state)
         const char *sentence;
     } rows[] = {
         { KEY_WRITTEN, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer has left jit_sum_of_squares's, but it was not found here" },
+          AGAIN "entry missing: the writer left jit_sum_of_squares in the cache, but this host did not find it" },
         { KEY_HIT, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer has left jit_sum_of_squares's, but it was not found here" },
+          AGAIN "entry missing: the writer left jit_sum_of_squares in the cache, but this host did not find it" },
         { KEY_BELOW_THRESHOLD, RECOMPILE_BELOW_THRESHOLD,
-          AGAIN SQUARES " is below the write threshold: its writer compiled it and did not keep it" },
+          AGAIN SQUARES " is below the write threshold: the writer compiled it, but did not store it in the cache" },
         { KEY_UNWRITTEN, RECOMPILE_ENTRY_MISSING,
           AGAIN "entry missing: the writer compiled " SQUARES " but did not store it: disk full" },
     };
@@ -242,7 +243,7 @@ static void without_keys_the_counters_alone_decide (void **state)
     says (&bench, &plain, 1, RECOMPILE_UNKNOWN,
           "compiled 3 of 3 programs again; which ones, and why, was not reported");
     bench.reader.counters.n = 1;
-    says (&bench, &plain, 1, RECOMPILE_UNKNOWN, "it did not report its compile counters");
+    says (&bench, &plain, 1, RECOMPILE_UNKNOWN, "the program did not report its compile counters");
     bench_make (&bench, 3, 3);
     says (&bench, &plain, 1, RECOMPILE_NONE, "");
 }
@@ -367,7 +368,7 @@ static void causes_are_said_in_words (void **state)
     assert_true (text_is (cause (&list, "devices of one host")->text, "devices of one host: 2 here, 4 there"));
     assert_true (text_is (cause (&list, "devices")->text, "devices: 2 here, absent there"));
     assert_true (text_is (cause (&list, "program tiny")->text,
-                          "program tiny was lowered to other code: its source, shapes or constants differ"));
+                          "program tiny was lowered to different code: its source, shapes or constants differ"));
     assert_int_equal (list.n, 9);
     key_causes (&here, &here, &arena, &list);
     assert_int_equal (list.n, 0);

@@ -227,7 +227,7 @@ static void what_cannot_be_read_is_unproved (void **state)
     for (uint32_t host = 0; host < HOSTS; host++)
         scene.metrics[host].axes.items = twice;
     assert_int_equal (scene_judge (&scene), PROOF_UNPROVED);
-    assert_string_equal (scene.verdict.why, "it claims the axis 'data' twice");
+    assert_string_equal (scene.verdict.why, "the metric names axis 'data' twice");
 
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
     scene.shards[0].proof = NAN;
@@ -704,7 +704,7 @@ static void last_values_of_different_steps_are_told_by_their_number (void **stat
     for (uint32_t device = 2 * PER_HOST; device < 3 * PER_HOST; device++)
         scene.shards[device].local += 1;
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
-    assert_non_null (strstr (scene.verdict.why, "hosts said it 1 to 9 times"));
+    assert_non_null (strstr (scene.verdict.why, "the hosts reported it 1 to 9 times"));
 }
 
 static void dealt_numbers_are_distinct_and_exact_in_float32 (void **state)

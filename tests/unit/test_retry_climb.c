@@ -180,7 +180,7 @@ static void who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it 
     const struct verdict *verdicts = last (&bench, FACT_PASS_ENDED)->of.pass_ended.verdicts.items;
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (verdicts[host].outcome, host == 2 ? OUTCOME_FAILED : OUTCOME_CASCADE);
-    assert_true (text_find (verdicts[2].cause, TEXT_LIT ("XLA_FLAGS has --b, the others have not"), NULL));
+    assert_true (text_find (verdicts[2].cause, TEXT_LIT ("XLA_FLAGS has --b, the other hosts do not have it"), NULL));
     bench_close (&bench);
 }
 

@@ -180,7 +180,8 @@ static void a_violated_cache_is_told (void **state)
     struct status status = { .board = show.board, .now_ms = show.at_ms };
     status_text (&status, &style, &out);
     assert_has (&out, "\ncache violated: 1 finding\n");
-    assert_has (&out, "cache generation 9: 3 entries, 300 B, written by host0; violated, not used any more\n");
+    assert_has (&out,
+                "cache generation 9: 3 entries, 300 B, written by host0; it was violated and is no longer used\n");
     buf_release (&out);
     published.of.generation.token = 10;
     show_fact (&show, published);

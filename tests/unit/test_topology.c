@@ -118,7 +118,7 @@ static void a_topology_must_have_all_chips (void **state)
 {
     struct slice *slice = *state;
     slice->plan.profile.topology = (struct text){ 0 };
-    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts of 4");
+    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 each");
 }
 
 static void bounds_must_multiply (void **state)
@@ -167,7 +167,8 @@ static void worker_order_must_be_rank_order (void **state)
     slice->facts[2][5].value = TEXT_LIT ("1");
     judge (slice);
     assert_int_equal (slice->found.n, 2);
-    assert_true (text_is (slice->found.items[0].what, "is worker 2 of its slice, but rank 1 here"));
+    assert_true (
+        text_is (slice->found.items[0].what, "its TPU worker number is 2, but its rank in the slice file is 1"));
 }
 
 static void a_short_worker_list_is_stale (void **state)
@@ -200,7 +201,8 @@ static void the_list_of_most_is_the_one_that_counts (void **state)
 
 static void lists_in_another_order_are_found (void **state)
 {
-    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH, "not in their order: t-0,t-2,t-1,t-3");
+    expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH,
+                "another order, than that of most hosts: t-0,t-2,t-1,t-3");
 }
 
 static void who_says_nothing_is_not_judged (void **state)
@@ -260,7 +262,7 @@ static void a_premapped_buffer_must_leave_room (void **state)
     assert_true (fits ("4294967296", "17179869184", "max", &why));   /* 4 of 16 GiB */
     assert_true (fits ("12884901888", "17179869184", "max", &why));  /* exactly three quarters */
     assert_false (fits ("12884905984", "17179869184", "max", &why)); /* a page more */
-    assert_true (text_find (why, TEXT_LIT ("12.0 GiB would leave 4.0 of its 16.0 GiB"), NULL));
+    assert_true (text_find (why, TEXT_LIT ("12.0 GiB would leave 4.0 of this host's 16.0 GiB"), NULL));
     assert_false (fits ("4294967296", "17179869184", "5368709120", &why)); /* the group's limit binds: 5 GiB leaves 1 */
     assert_false (fits ("4294967296", "5368709120", "max", &why));         /* less than 2 GiB left */
     assert_false (fits ("34359738368", "17179869184", "max", &why));       /* more than there is */

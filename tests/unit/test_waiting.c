@@ -63,9 +63,9 @@ static void what_a_worker_does_with_the_cache_has_words (void **state)
     static const struct {
         const char *phase, *words;
     } cases[] = {
-        { "lease", "waiting for host0 to be granted the cache (2 s of 30 s)\n" },
+        { "lease", "waiting for host0 to get the lease of the cache (2 s of 30 s)\n" },
         { "cache", "waiting for host0 to prepare the cache (2 s of 30 s)\n" },
-        { "confine", "waiting for host0 to try what its sandbox refuses (2 s of 30 s)\n" },
+        { "confine", "waiting for host0 to test what its sandbox refuses (2 s of 30 s)\n" },
         { "audit", "waiting for host0 to audit the cache (2 s of 30 s)\n" },
         { "seal", "waiting for host0 to seal the cache (2 s of 30 s)\n" },
         { "sealing", "waiting for host0 in phase sealing (2 s of 30 s)\n" },
