@@ -83,15 +83,6 @@ static int get_versions (struct reader *reader, struct msg *msg, struct err *err
     return 0;
 }
 
-/* Numbers of owners that are no longer told apart stand in old journals alone. */
-static int check_owner (const struct msg *msg, struct err *err)
-{
-    enum owner owner = msg->kind == MSG_RESULT ? msg->of.result.owner : OWNER_NONE;
-    if (owner == OWNER_FORMER_FRONTEND || owner == OWNER_FORMER_BACKEND)
-        return err_set (err, ERR_REFUSED, "result: owner: number %d is retired", (int) owner);
-    return 0;
-}
-
 static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena, struct err *err)
 {
     if (get_list_of (reader, "envelope", ENVELOPE_ITEMS, err) < 0)
@@ -104,7 +95,7 @@ static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena,
         return -1;
     if (get_record (reader, body_of (msg->kind), &msg->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
         return -1;
-    return check_owner (msg, err) < 0 ? -1 : get_end (reader, err);
+    return get_end (reader, err);
 }
 
 int wire_get_msg (struct text bytes, struct msg *out, struct arena *arena, struct err *err)

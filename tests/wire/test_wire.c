@@ -368,26 +368,6 @@ static void a_result_that_fills_a_message_is_within_its_items (void **state)
     arena_release (&arena);
 }
 
-static void a_retired_owner_is_refused (void **state)
-{
-    (void) state;
-    for (enum owner owner = OWNER_NONE; owner < OWNER_N; owner++) {
-        struct arena arena = { 0 };
-        struct msg msg = { .kind = MSG_RESULT,
-                           .major = PROTOCOL_MAJOR,
-                           .run_id = { "0123456789abcdef", RUN_ID_BYTES } };
-        struct msg back;
-        struct buf bytes;
-        buf_init (&bytes, MSG_MAX_BYTES);
-        msg.of.result.owner = owner;
-        wire_put_msg (&bytes, &msg);
-        bool retired = owner == OWNER_FORMER_FRONTEND || owner == OWNER_FORMER_BACKEND;
-        assert_int_equal (wire_get_msg (buf_as_text (&bytes), &back, &arena, NULL), retired ? -1 : 0);
-        buf_release (&bytes);
-        arena_release (&arena);
-    }
-}
-
 static void fill_vars (var_list *vars, struct arena *arena)
 {
     vars->n = VARS_MAX;
@@ -518,7 +498,6 @@ int main (void)
         cmocka_unit_test (a_flipped_bit_is_refused_or_read_as_a_sound_message),
         cmocka_unit_test (a_flipped_bit_is_refused_or_read_as_a_sound_fact),
         cmocka_unit_test (every_fact_within_its_table_is_within_the_limits),
-        cmocka_unit_test (a_retired_owner_is_refused),
         cmocka_unit_test (a_result_that_fills_a_message_is_within_its_items),
         cmocka_unit_test (a_plan_of_all_hosts_and_rungs_fits_in_the_first_fact),
         cmocka_unit_test (a_digest_has_room_for_the_largest_plan),
