@@ -168,7 +168,7 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
                 .outcome = OUTCOME_CASCADE,
                 .owner = OWNER_PEER,
                 .signature = verdicts[i].signature,
-                .cause = TEXT_LIT ("aborted because the others were stopped"),
+                .cause = TEXT_LIT ("this host was aborted because the other hosts were stopped"),
                 .phase = verdicts[i].phase,
                 .evidence = verdicts[i].evidence,
             };

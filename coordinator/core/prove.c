@@ -171,7 +171,7 @@ static void judge_metric (const struct proving *proving, const struct reduction_
     if (proving->coord->state->pass.dealt)
         return;
     *verdict = (struct reduction_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
-    snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
+    snprintf (verdict->why, sizeof (verdict->why), "too many devices: two would have to contribute the same number");
 }
 
 /* The same words for all with the same report, so that they fold into one line. */
@@ -183,13 +183,13 @@ static void fail (const struct proving *proving, uint32_t at, struct text name, 
     if (!passed (verdict))
         return; /* what it fell for is there already */
     struct text axes = axes_text (first, arena);
-    struct text cause = text_format (arena, "metric %.*s is %s, not proved%s%.*s: %s%.*s", TEXT_ARG (name),
-                                     names_of (&proof_names, proof), axes.len ? " over " : "", TEXT_ARG (axes), why,
+    struct text cause = text_format (arena, "metric %.*s is not proved%s%.*s (%s): %s%.*s", TEXT_ARG (name),
+                                     axes.len ? " over " : "", TEXT_ARG (axes), names_of (&proof_names, proof), why,
                                      TEXT_ARG (missing));
     verdict->outcome = OUTCOME_FAILED;
     verdict->owner = OWNER_PROGRAM;
     verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
-    verdict->next = TEXT_LIT ("the receipt has every host's value, contribution and proof");
+    verdict->next = TEXT_LIT ("see the value, contribution and proof of every host in the receipt (sliceup receipt)");
 }
 
 static void fail_those_at_fault (const struct proving *proving, struct text name, const struct metric *first,

@@ -53,7 +53,7 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
         if (now >= at + LATE_MS)
             loss_give_up_part (coord, i, now_ms, out);
         else if (!coord->soft.parts[i].killed)
-            stop_part (coord, i, true, TEXT_LIT ("past every time limit"), now_ms, out);
+            stop_part (coord, i, true, TEXT_LIT ("its worker did not stop it at its time limit"), now_ms, out);
     }
 }
 
