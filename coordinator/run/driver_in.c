@@ -23,7 +23,7 @@ static void refuse_version (struct driver *driver, uint32_t host, const struct m
     struct text theirs = msg->of.hello.version;
     struct msg answer = { .kind = MSG_REFUSE };
     answer.of.refuse = (struct msg_refuse){
-        .why = text_format (&driver->arena, "worker build %.*s, coordinator build %s: both must be the same",
+        .why = text_format (&driver->arena, "the worker is build %.*s, the coordinator build %s: both must be the same",
                             TEXT_ARG (theirs), driver->options.version),
         .major = PROTOCOL_MAJOR,
         .minor = PROTOCOL_MINOR,
