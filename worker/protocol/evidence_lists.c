@@ -45,7 +45,7 @@ int evidence_take_check (struct evidence *evidence, const json_t *line, struct s
     if (evidence_read (evidence, line, &check_record, &check, err) < 0)
         return -1;
     if (check.tolerance < 0)
-        return err_set (err, ERR_PARSE, "tolerance: expected a number from 0");
+        return err_set (err, ERR_PARSE, "tolerance: expected a number of at least 0");
     if (!holds (&check))
         return put_failed (evidence, &check, err);
     evidence_put_unjudged (evidence, offsetof (struct result, checks), RESULT_CHECKS_MAX, &check);
