@@ -335,7 +335,7 @@ static void end (struct watch *watch)
     if (reap (watch, &status))
         note_end (watch, status);
     else
-        note (report, text_format (&report->arena, "its process %d is still running after SIGKILL: a driver holds it",
+        note (report, text_format (&report->arena, "its process %d still runs after SIGKILL: a device driver blocks it",
                                    (int) watch->pid));
     uint32_t strays = strays_end (&watch->strays);
     if (strays)
