@@ -83,7 +83,7 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
     mem_free (bytes);
     if (good)
         return 0;
-    return err_set (err, ERR_DAMAGE, "%s has no METADATA with a name and a version",
+    return err_set (err, ERR_DAMAGE, "%s has no METADATA file with a name and a version",
                     tree_shown (text_of (folder_name), shown));
 }
 

@@ -261,5 +261,5 @@ int spawn_try (const struct spawn_place *place, struct err *err)
     pid_t pid;
     if (start_in (NULL, place, &pid, err) < 0)
         return -1;
-    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process that was started to test it was killed");
+    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process started as a test was killed");
 }
