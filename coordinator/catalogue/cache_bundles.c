@@ -42,7 +42,7 @@ static bool is_folder (DIR *in, const char *name)
            S_ISDIR (st.st_mode);
 }
 
-/* A folder that cannot be opened holds nothing that anybody of ours could read either. */
+/* A folder that cannot be opened here cannot be read by this user's runs either. */
 static int add_frontend (struct bundles *bundles, DIR *root, const char *frontend, struct err *err)
 {
     int rc = 0;

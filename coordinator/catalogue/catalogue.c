@@ -24,8 +24,8 @@ enum {
     READABLE = 2,        /* what came after that is not needed to look */
     BUSY_MS = 30 * 1000, /* on a thread of its own */
     /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
-     * transaction after the other keeps the rest out. Here all ask equally often, and who was in just now stays away
-     * for longer than that: the next one in is drawn among those who wait. */
+     * transaction after the other keeps the rest out. Here all ask equally often, and the process that was in last
+     * pauses for longer than that: one of those who wait is next. */
     ASK_MS = 2,
     ASK_SPREAD_MS = 3,
     COURTESY_MS = 8,

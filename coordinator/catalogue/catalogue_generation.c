@@ -28,7 +28,7 @@ int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int 
         return damaged (catalogue, token, own.text, err);
     if (found.token != token || !text_equal (found.bundle, bundle))
         return damaged (catalogue, token, "its record names another generation", err);
-    struct text origin = found.from_run; /* of one that was carried here: the run that wrote it, elsewhere */
+    struct text origin = found.from_run; /* of an imported generation: the run that wrote it, elsewhere */
     found.from_run = catalogue_column (row, run, arena);
     if (!record_check (body, &found, NULL))
         return damaged (catalogue, token, "the run in its record is not a run id", err);
@@ -78,11 +78,10 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
     int row = catalogue_step (catalogue, granted, "look up a token", err);
     sqlite3_finalize (granted); /* repeats an error that is in `err` */
     if (row == SQLITE_DONE)
-        return err_set (
-            err, ERR_REFUSED,
-            "generation %" PRIu64
-            " cannot be published in %s: this run was not granted this token for this cache family, or gc removed it",
-            generation->token, catalogue->root);
+        return err_set (err, ERR_REFUSED,
+                        "generation %" PRIu64 " cannot be published in %s: this run was not granted this token for "
+                        "this cache family, or gc removed it",
+                        generation->token, catalogue->root);
     return row == SQLITE_ROW ? 0 : -1;
 }
 

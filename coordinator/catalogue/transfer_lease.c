@@ -11,7 +11,7 @@
 
 /* ---- waiting for it ---- */
 
-/* RIVALS_MAX: imports are short and may come one after the other; past so many it is said that somebody writes. */
+/* RIVALS_MAX: imports are short and may come one after the other; after so many the import ends: somebody writes. */
 enum { LOOK_MS = 500, RIVALS_MAX = 16 };
 
 struct watch {

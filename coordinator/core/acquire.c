@@ -12,7 +12,7 @@
 enum {
     ANSWER_MS = 10 * 60 * 1000, /* a catalogue that answers no sooner hangs with its storage; looking over a large root
                                    on a slow one is part of an answer */
-    AUDIT_MS = 60 * 1000,       /* a storage that answers no sooner is told of, not waited for */
+    AUDIT_MS = 60 * 1000,       /* the answer is not waited for longer than this; the missing audit is recorded */
 };
 
 static void move (struct coord *coord, enum acquisition_event event)

@@ -1,4 +1,4 @@
-/* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that fell. */
+/* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that failed. */
 #include "coordinator/core/loss.h"
 
 #include "coordinator/core/commands.h"

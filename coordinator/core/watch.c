@@ -1,4 +1,4 @@
-/* watch.c - every wait has a bound: silence, attempts that do not end, gates, peers of a host that fell. */
+/* watch.c - every wait has a bound: silence, attempts that do not end, gates, peers of a host that failed. */
 #include "coordinator/core/watch.h"
 
 #include <inttypes.h>
@@ -16,13 +16,12 @@
 enum {
     CLOSE_MS = 60000
 }; /* sealing, or looking over what was read, may take as long as the program, and this at least */
-enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
+enum { LATE_MS = 15000 };     /* how late after its timeout and stop budget an attempt is killed; and later given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
 
 /* ---- time ---- */
 
-/* What a worker does about the cache beside the program: worker/attempt/attempt.c, begin_closing; and it waits for its
- * lease. */
+/* What a worker does about the cache beside the program: worker/attempt/attempt_close.c; and it waits for its lease. */
 static uint64_t cache_ms (const struct coord *coord)
 {
     uint64_t timeout_ms = coord->state->pass.timeout_ms, close_ms = timeout_ms > CLOSE_MS ? timeout_ms : CLOSE_MS;

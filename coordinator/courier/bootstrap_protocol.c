@@ -151,7 +151,7 @@ static enum bootstrap_event take_line (struct bootstrap_protocol *bootstrap_prot
     if (whole && bootstrap_protocol->state != AWAITS_ANSWER && find_ours (bootstrap_protocol, line, &words))
         return take_ours (bootstrap_protocol, words, to_send, err);
     if (whole && bootstrap_protocol->state == AWAITS_ANSWER && text_starts (line, answer)) {
-        bootstrap_protocol->line[line.len] = '\0'; /* its first bytes are still there: dialogue->line is the answer */
+        bootstrap_protocol->line[line.len] = '\0'; /* its first bytes are still there: `line` is the answer */
         bootstrap_protocol->state = ANSWERED;
         bootstrap_protocol->step = STEP_JOIN;
         return BOOTSTRAP_PROTOCOL_ANSWER;

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator's own patience
- * with a courier whose deadline has passed (launch_private.h). */
+/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator waits for a
+ * courier whose deadline has passed (launch_private.h). */
 enum { TERM_MS = 4 * 1000, LOOK_MS = 20, ARGUMENTS_MAX = 32 };
 enum { NO_PROGRAM = 127, SAID_MAX_BYTES = 200 }; /* the first as a shell says it */
 
