@@ -37,7 +37,7 @@ static const char *gate_problem (const struct attempt *attempt, struct text name
     return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: the attempt has too many gates" : NULL;
 }
 
-/* It waits for an answer that never comes. */
+/* The program waits for an answer that never comes. */
 static void dismiss (struct attempt *attempt, struct text why)
 {
     if (!attempt->dismissed)

@@ -18,7 +18,7 @@ static void count_output (struct attempt *attempt, uint64_t now_ms)
     result->tail = output_tail (attempt->output, &attempt->arena);
 }
 
-/* The worker knows it, the program that tells the host's facts does not. */
+/* Only the worker knows it: the program that reports the host's facts does not. */
 static void add_containment (struct attempt *attempt)
 {
     struct result *result = attempt_result (attempt);

@@ -36,7 +36,7 @@ struct survey {
     const char *root, *least, *trust;
     uid_list trusted;
     bool writable;
-    bool reads; /* this host never writes in this run: room is not needed */
+    bool reads; /* this host never writes in this run, so it needs no free space */
     struct survey_protected protected;
     enum owner owner; /* of a failure */
     struct arena arena;

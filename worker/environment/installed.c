@@ -138,7 +138,7 @@ static bool is_installer (struct text name)
     return text_is (name, "pip") || text_is (name, "setuptools") || text_is (name, "wheel");
 }
 
-/* A list of differences that stops being a list after ten. */
+/* A list of differences: after ten they are only counted. */
 struct differences {
     struct buf *out;
     uint32_t n;

@@ -254,7 +254,7 @@ static int step_clear (struct restore *restore, enum owner *owner, struct err *e
     return folder_remove (restore->wheels, err);
 }
 
-/* The policy, in the order that makes it safe. */
+/* What is done, in the order that makes it safe. */
 static const struct step {
     const char *phase;
     step_fn *run;

@@ -41,8 +41,7 @@ bool sender_send (struct sender *sender, enum link_channel channel, struct msg *
     buf_clear (&sender->bytes);
     wire_put_msg (&sender->bytes, msg);
     if (sender->bytes.overflow) {
-        log_say (sender->log, "message %s was not sent: it is longer than %d bytes", msg_name (msg->kind),
-                 MSG_MAX_BYTES);
+        log_say (sender->log, "message %s of more than %d bytes was not sent", msg_name (msg->kind), MSG_MAX_BYTES);
         return false;
     }
     return spoke_send (sender->spoke, channel, sender->bytes.ptr, sender->bytes.len);

@@ -104,7 +104,7 @@ static struct text reporting_line (struct probe_report *report)
     return text_clip (found, SENTENCE_MAX_BYTES / 2);
 }
 
-/* A process that ended without a word has said why in what it printed, if at all. */
+/* A process that ended without a report may have printed why. */
 static void add_printed (struct probe_report *report, struct text how)
 {
     struct text line = reporting_line (report);

@@ -65,7 +65,7 @@ const struct spawn_place spawn_place_here = { .namespaces_fd = -1, .root_fd = -1
 
 static NEW_PROCESS int enter_group (const struct spawn_place *place)
 {
-    return place->group_fd < 0 || write (place->group_fd, "0", 1) == 1 ? 0 : -1; /* "0": whoever writes (cgroups(7)) */
+    return place->group_fd < 0 || write (place->group_fd, "0", 1) == 1 ? 0 : -1; /* "0": the writer (cgroups(7)) */
 }
 
 static NEW_PROCESS int enter_session (pid_t parent)
