@@ -47,7 +47,7 @@ WRONG = {
     "close": ("initialize", "bundle", "the plugin closed the probe's pipe, or ended the process, with exit status 4"),
     "attributes_none": ("attributes", "bundle", "reports 1 attributes, but returns none"),
     "attributes_many": ("attributes", "bundle", "18446744073709551615 attributes"),
-    "attributes_wild": ("attributes", "bundle", "attribute 1 of its 1 cannot be read"),
+    "attributes_wild": ("attributes", "bundle", "attribute 1 of 1 cannot be read"),
     "says-busy": ("client", "device", "FAILED_PRECONDITION: TPU initialization failed: open(/dev/vfio/0): Device or resource "
                                       "busy: Device or resource busy; Couldn't open iommu group /dev/vfio/0"),
     "says-permission": ("client", "device", "PERMISSION_DENIED: open(/dev/accel0): Operation not permitted"),
