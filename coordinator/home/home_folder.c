@@ -7,7 +7,7 @@
 
 int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err)
 {
-    const struct safe_rule rule = { .what = "a folder in the sliceup home",
+    const struct safe_rule rule = { .what = "folder of the sliceup home",
                                     .instead = "move it away, or name another home with --home",
                                     .own = !elsewhere };
     char path[PATH_MAX];
