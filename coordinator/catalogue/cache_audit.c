@@ -92,7 +92,7 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
     }
 }
 
-/* That all of it is gone was found by the look over its bundle. What was collected meanwhile is no finding. */
+/* That a whole generation is missing was found before. One that was collected meanwhile is no finding. */
 static void look_at (struct round *round, const struct catalogue_entry *entry)
 {
     const struct cache_audit *audit = round->audit;

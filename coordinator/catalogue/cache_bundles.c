@@ -42,7 +42,7 @@ static bool is_folder (DIR *in, const char *name)
            S_ISDIR (st.st_mode);
 }
 
-/* A folder that cannot be opened holds nothing that anybody of ours could read either. */
+/* A folder that cannot be opened here cannot be read by this user's runs either. */
 static int add_frontend (struct bundles *bundles, DIR *root, const char *frontend, struct err *err)
 {
     int rc = 0;
@@ -53,7 +53,7 @@ static int add_frontend (struct bundles *bundles, DIR *root, const char *fronten
         if (!is_folder (folder, entry->d_name))
             continue;
         if (bundles->n == BUNDLES_MAX)
-            rc = err_set (err, ERR_LIMIT, "the cache root holds more than %d bundles: it is not a cache root",
+            rc = err_set (err, ERR_LIMIT, "more than %d cache families in the cache root: is cache.root right?",
                           BUNDLES_MAX);
         else
             bundles->items[bundles->n++] = text_format (bundles->arena, "%s/%s", frontend, entry->d_name);
@@ -114,7 +114,7 @@ int cache_owned (const char *root, struct text bundle, struct arena *arena, stru
     *out = NULL;
     *n = 0;
     if (snprintf (path, sizeof path, "%s/%.*s", root, TEXT_ARG (bundle)) >= (int) sizeof path)
-        return err_set (err, ERR_LIMIT, "the path of a bundle is longer than %d bytes", PATH_MAX);
+        return err_set (err, ERR_LIMIT, "the path of a cache family is longer than %d bytes", PATH_MAX);
     DIR *folder = opendir (path);
     if (!folder)
         return errno == ENOENT || errno == EACCES ? 0 : err_errno (err, ERR_IO, "cannot list %s", path);

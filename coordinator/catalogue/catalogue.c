@@ -24,8 +24,8 @@ enum {
     READABLE = 2,        /* what came after that is not needed to look */
     BUSY_MS = 30 * 1000, /* on a thread of its own */
     /* SQLite lets in who asks at the right moment. Its own handler asks ever more rarely, so a process with one
-     * transaction after the other keeps the rest out. Here all ask equally often, and who was in just now stays away
-     * for longer than that: the next one in is drawn among those who wait. */
+     * transaction after the other keeps the rest out. Here all ask equally often, and the process that was in last
+     * pauses for longer than that: one of those who wait is next. */
     ASK_MS = 2,
     ASK_SPREAD_MS = 3,
     COURTESY_MS = 8,
@@ -60,7 +60,7 @@ static const char lease_tables[] =
 static const char cover_tables[] = "CREATE TABLE cover (bundle TEXT NOT NULL, cover TEXT NOT NULL, used INTEGER NOT "
                                    "NULL, PRIMARY KEY (bundle, cover));"
                                    "PRAGMA user_version = 3;";
-_Static_assert(GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "the states are stored in the tables");
+_Static_assert(GENERATION_GRANTED == 1 && GENERATION_ABANDONED == 3, "catalogue.db stores these state numbers");
 
 /* ---- statements ---- */
 
@@ -86,7 +86,7 @@ static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, co
     sqlite3_stmt *statement = database_prepare (catalogue->db, sql, err);
     if (!statement || bind (statement, kinds, values))
         return statement;
-    database_fail (catalogue->db, "ask the catalogue of caches", err);
+    database_fail (catalogue->db, "read or change the catalogue of caches", err);
     sqlite3_finalize (statement); /* repeats an error that is in `err` */
     return NULL;
 }
@@ -161,7 +161,7 @@ int catalogue_begin (struct catalogue *catalogue, struct err *err)
 int catalogue_finish (struct catalogue *catalogue, int rc, struct err *err)
 {
     if (rc == 0)
-        rc = database_run (catalogue->db, "COMMIT", "make the catalogue of caches durable", err);
+        rc = database_run (catalogue->db, "COMMIT", "write the catalogue of caches to disk", err);
     if (rc != 0)
         (void) sqlite3_exec (catalogue->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have rolled back already */
     catalogue->ended_ms = clock_boot_ms ();
@@ -202,9 +202,9 @@ static int advance (const struct catalogue *catalogue, struct err *err)
         return format_unknown (catalogue, format, err);
     if (format < 1 && database_run (catalogue->db, token_tables, "make the tables", err) != 0)
         return -1;
-    if (format < 2 && database_run (catalogue->db, lease_tables, "bring the tables to format 2", err) != 0)
+    if (format < 2 && database_run (catalogue->db, lease_tables, "convert the catalogue to format 2", err) != 0)
         return -1;
-    return database_run (catalogue->db, cover_tables, "bring the tables to format 3", err);
+    return database_run (catalogue->db, cover_tables, "convert the catalogue to format 3", err);
 }
 
 static int settle (struct catalogue *catalogue, struct err *err)
@@ -224,7 +224,7 @@ static int settle (struct catalogue *catalogue, struct err *err)
                         "that uses this cache converts it to format %d",
                         catalogue->root, FORMAT);
     if (catalogue->looking && format == 0)
-        return err_set (err, ERR_STATE, "%s/catalogue.db is incomplete and empty: the next run or import completes it",
+        return err_set (err, ERR_STATE, "%s/catalogue.db has no tables yet: the next run or import makes them",
                         catalogue->root);
     if (format < 0 || format > FORMAT)
         return format_unknown (catalogue, format, err);
@@ -356,6 +356,6 @@ int catalogue_bundle_valid (struct text bundle, struct err *err)
     if (!bad)
         return 0;
     return err_set (err, ERR_REFUSED,
-                    "a bundle name of %u bytes is too long, expected <frontend>/<bundle> of at most %d bytes",
+                    "the name of a cache family has %u bytes, expected <frontend>/<bundle> of at most %d bytes",
                     bundle.len, BUNDLE_MAX_BYTES);
 }

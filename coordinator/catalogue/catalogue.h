@@ -25,8 +25,8 @@ int catalogue_bundle_valid (struct text bundle, struct err *err);
 /* ---- the lease of a bundle, among runs ---- */
 
 /* Takes the lease and hands out the next token, above `above`: `*token`. When another run has it: `*token` 0 and
- * `*rival` says who; `over` (token not 0) takes it from exactly that rival, if its beat has not moved since. A run that
- * has the lease itself gets a new token; its old one is abandoned. */
+ * `*lease_owner` says who; `over` (token not 0) takes it from exactly that owner, if its beat has not moved since. A
+ * run that has the lease itself gets a new token; its old one is abandoned. */
 int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
                        const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner,
                        struct arena *arena, struct err *err);

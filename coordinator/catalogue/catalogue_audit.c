@@ -80,8 +80,8 @@ static void look_for_foreign (struct look *look)
             continue;
         add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
              text_format (look->arena,
-                          "holds %u entries, %" PRIu64 " bytes; token %" PRIu64
-                          " was never granted for this bundle, or was collected since: move it away",
+                          "holds %u entries, %" PRIu64 " bytes, but no run got token %" PRIu64
+                          " for this cache family, or gc removed it: move the folder away",
                           there->entries, there->bytes, there->token),
              TEXT_LIT (""));
     }
@@ -125,7 +125,7 @@ static int remember (const struct look *look, uint64_t token, const struct store
                                     : "INSERT OR IGNORE INTO seen (token, listing) VALUES (?1, ?2)";
     return catalogue_finish (
         look->catalogue,
-        catalogue_change (look->catalogue, "remember an abandoned generation", NULL, err, sql, "ib", token, listing),
+        catalogue_change (look->catalogue, "record an abandoned generation", NULL, err, sql, "ib", token, listing),
         err);
 }
 
@@ -171,7 +171,7 @@ static int look_at_published (struct look *look, const struct catalogue_entry *e
     bool lies = stored_of (look, entry->token);
     if (!lies && !still_there (look, entry->token))
         add (look, FINDING_MISSING, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
-             TEXT_LIT ("the whole generation is missing, but was published"), entry->run);
+             TEXT_LIT ("the generation was published, but its folder is missing"), entry->run);
     int rc = lies && look->inside ? look_inside (look, entry, err) : 0;
     if (rc == 0 && look->n == before)
         return 0;

@@ -9,7 +9,7 @@ int catalogue_cover_use (const struct catalogue *catalogue, const struct fact_ge
     int rc = 0;
     for (uint32_t i = 0; i < used->n && rc == 0; i++)
         if (covers_have (&generation->covers, used->items[i]))
-            rc = catalogue_change (catalogue, "record what of a generation is used", NULL, err,
+            rc = catalogue_change (catalogue, "record which rungs use a generation", NULL, err,
                                    "INSERT INTO cover (bundle, cover, used) VALUES (?1, ?2, ?3)"
                                    " ON CONFLICT DO UPDATE SET used = max (used, excluded.used)",
                                    "tti", generation->bundle, used->items[i], generation->token);
@@ -27,7 +27,7 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
                                         "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
     if (!rows)
         return -1;
-    while ((row = catalogue_step (catalogue, rows, "list what of a generation is used", err)) == SQLITE_ROW) {
+    while ((row = catalogue_step (catalogue, rows, "list which rungs use a generation", err)) == SQLITE_ROW) {
         if (out->n == capacity)
             out->items = mem_grow (out->items, capacity = 2 * capacity + 64, sizeof *out->items);
         out->items[out->n++] = catalogue_column (rows, 0, arena);
@@ -68,7 +68,7 @@ int catalogue_cover_prune (const struct catalogue *catalogue, const struct fact_
     int rc = list_used (catalogue, generation->bundle, &arena, &used, err);
     for (uint32_t i = 0; i < used.n && rc == 0; i++)
         if (!covers_have (&generation->covers, used.items[i]))
-            rc = catalogue_change (catalogue, "forget what of a generation was used", NULL, err,
+            rc = catalogue_change (catalogue, "remove the record of rungs that used a generation", NULL, err,
                                    "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle,
                                    used.items[i]);
     mem_free (used.items);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 _Static_assert(GENERATION_BASE_MAX_ENTRIES <= TREE_ENTRIES_MAX / 4,
-               "the entries that one cold pass adds to a base can be sealed");
+               "a base and the entries that a cold pass adds must fit in one sealed generation");
 
 /* ---- reading a record ---- */
 
@@ -27,11 +27,11 @@ int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int 
     if (wire_get_record (catalogue_column (row, record, arena), body, &found, arena, &own) != 0)
         return damaged (catalogue, token, own.text, err);
     if (found.token != token || !text_equal (found.bundle, bundle))
-        return damaged (catalogue, token, "its record belongs to another generation", err);
-    struct text origin = found.from_run; /* of one that was carried here: the run that wrote it, elsewhere */
+        return damaged (catalogue, token, "its record names another generation", err);
+    struct text origin = found.from_run; /* of an imported generation: the run that wrote it, elsewhere */
     found.from_run = catalogue_column (row, run, arena);
     if (!record_check (body, &found, NULL))
-        return damaged (catalogue, token, "its run is not a run id", err);
+        return damaged (catalogue, token, "the run in its record is not a run id", err);
     if (origin.len)
         found.from_run = origin;
     *out = found;
@@ -79,8 +79,8 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
     sqlite3_finalize (granted); /* repeats an error that is in `err` */
     if (row == SQLITE_DONE)
         return err_set (err, ERR_REFUSED,
-                        "generation %" PRIu64 " cannot be published in %s: this token was not granted to this run for "
-                        "this bundle, or was collected since",
+                        "generation %" PRIu64 " cannot be published in %s: this run was not granted this token for "
+                        "this cache family, or gc removed it",
                         generation->token, catalogue->root);
     return row == SQLITE_ROW ? 0 : -1;
 }
@@ -98,7 +98,7 @@ static int published_before (const struct catalogue *catalogue, const struct fac
                 memcmp (sqlite3_column_blob (before, 0), record.ptr, record.len) == 0;
     sqlite3_finalize (before); /* repeats an error that is in `err` */
     if (row == SQLITE_ROW && !same)
-        return err_set (err, ERR_REFUSED, "generation %" PRIu64 " is already published in %s, with other content",
+        return err_set (err, ERR_REFUSED, "generation %" PRIu64 " is already published in %s, and its content differs",
                         generation->token, catalogue->root);
     return row;
 }
@@ -118,7 +118,7 @@ static int publish (const struct catalogue *catalogue, struct text run, const st
                            generation->token, generation->bundle, run, record) != 0 ||
          catalogue_cover_prune (catalogue, generation, err) != 0))
         return -1;
-    return catalogue_change (catalogue, "give a lease up", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2",
+    return catalogue_change (catalogue, "give up a lease", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2",
                              "it", generation->token, run);
 }
 
@@ -180,9 +180,9 @@ static int use (const struct catalogue *catalogue, const struct fact_generation 
         return -1;
     if (state == GENERATION_NONE || state == GENERATION_DROPPED || state == GENERATION_REMOVING)
         return err_set (err, ERR_STATE,
-                        "generation %" PRIu64 " of %s cannot be used: it has become %s since it was found", token,
+                        "generation %" PRIu64 " of %s cannot be used: it was %s after this run found it", token,
                         catalogue->root, state == GENERATION_DROPPED ? "quarantined" : "collected");
-    if (catalogue_change (catalogue, "record who uses a generation", NULL, err,
+    if (catalogue_change (catalogue, "record that a run uses a generation", NULL, err,
                           "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt",
                           token, user->run, user->home, user->machine) != 0)
         return -1;
@@ -202,7 +202,7 @@ int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *e
     if (catalogue_begin (catalogue, err) != 0)
         return -1;
     return catalogue_finish (catalogue,
-                             catalogue_change (catalogue, "forget who uses a generation", NULL, err,
+                             catalogue_change (catalogue, "remove the record that a run uses a generation", NULL, err,
                                                "DELETE FROM user WHERE run = ?1", "t", run),
                              err);
 }
@@ -228,7 +228,7 @@ static int may_go (const struct catalogue *catalogue, uint64_t token, struct err
                                        (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
     if (!row)
         return -1;
-    int rc = catalogue_step (catalogue, row, "look up who uses a generation", err);
+    int rc = catalogue_step (catalogue, row, "look up which runs use a generation", err);
     struct text why = rc == SQLITE_ROW ? catalogue_column (row, 0, &arena) : TEXT_LIT ("");
     sqlite3_finalize (row); /* repeats an error that is in `err` */
     if (rc == SQLITE_ROW)
@@ -245,11 +245,11 @@ static int retire (const struct catalogue *catalogue, uint64_t token, const stru
     if (rc == SQLITE_DONE)
         return err_set (err, ERR_STATE, "%s has no generation %" PRIu64, catalogue->root, token);
     for (uint32_t i = 0; rc >= 0 && i < n; i++)
-        rc = catalogue_change (catalogue, "forget who used a generation", NULL, err,
+        rc = catalogue_change (catalogue, "remove the records of runs that used a generation", NULL, err,
                                "DELETE FROM user WHERE token = ?1 AND run = ?2", "it", token, over[i]);
     if (rc < 0 || may_go (catalogue, token, err) != 0)
         return -1;
-    return catalogue_change (catalogue, "mark a generation to be removed", NULL, err,
+    return catalogue_change (catalogue, "mark a generation for removal", NULL, err,
                              "UPDATE token SET state = ?1 WHERE token = ?2", "ii", (uint64_t) GENERATION_REMOVING,
                              token);
 }

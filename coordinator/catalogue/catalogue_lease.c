@@ -34,7 +34,7 @@ static int last_token (const struct catalogue *catalogue, uint64_t *token, struc
     sqlite3_stmt *last = catalogue_ask (catalogue, err, "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "");
     if (!last)
         return -1;
-    int row = catalogue_step (catalogue, last, "read the last token", err);
+    int row = catalogue_step (catalogue, last, "read the number of the newest generation", err);
     *token = row == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (last, 0) : 0;
     sqlite3_finalize (last); /* repeats an error that is in `err` */
     return row < 0 ? -1 : 0;
@@ -49,7 +49,7 @@ static int next_token (const struct catalogue *catalogue, struct text bundle, ui
     if (last < above)
         last = above;
     if (last >= INT64_MAX - FOREIGN_MAX)
-        return err_set (err, ERR_LIMIT, "%s has used its last token: use another cache root", catalogue->root);
+        return err_set (err, ERR_LIMIT, "%s has no token left: use another cache root", catalogue->root);
     for (uint32_t i = 1; i <= FOREIGN_MAX; i++) {
         *token = last + i;
         if (!lies_there (catalogue, bundle, *token))
@@ -119,8 +119,8 @@ static int acquire (const struct catalogue *catalogue, struct text bundle, struc
     bool own = now->token && text_equal (now->run, run);
     if (now->token && !own && !(over && over->token && same_lease_owner (over, now)))
         return 0;
-    struct text why = own ? TEXT_LIT ("its run took a new token")
-                          : text_format (arena, "run %.*s took the lease over", TEXT_ARG (run));
+    struct text why = own ? TEXT_LIT ("its run began another generation")
+                          : text_format (arena, "run %.*s took over the lease to write", TEXT_ARG (run));
     if (now->token && abandon (catalogue, now->token, now->run, why, err) != 0)
         return -1;
     if (next_token (catalogue, bundle, above, token, err) != 0)
@@ -186,9 +186,9 @@ int catalogue_end (struct catalogue *catalogue, uint64_t token, struct text run,
 {
     if (catalogue_begin (catalogue, err) != 0)
         return -1;
-    int rc = catalogue_change (catalogue, "give a lease up", NULL, err,
+    int rc = catalogue_change (catalogue, "give up a lease", NULL, err,
                                "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it", token, run);
     if (rc == 0 && abandoned)
-        rc = abandon (catalogue, token, run, TEXT_LIT ("its run gave the lease up without a seal"), err);
+        rc = abandon (catalogue, token, run, TEXT_LIT ("its run gave up the lease before sealing the generation"), err);
     return catalogue_finish (catalogue, rc, err);
 }

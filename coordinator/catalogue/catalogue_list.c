@@ -25,14 +25,14 @@ static int count (const struct catalogue *catalogue, const char *sql, const char
                                          : catalogue_ask (catalogue, err, sql, kinds, token);
     if (!rows)
         return -1;
-    int rc = catalogue_step (catalogue, rows, "count what is in the catalogue", err);
+    int rc = catalogue_step (catalogue, rows, "count the rows of the catalogue", err);
     sqlite3_int64 found = rc == SQLITE_ROW ? sqlite3_column_int64 (rows, 0) : 0;
     sqlite3_finalize (rows); /* repeats an error that is in `err` */
     if (rc != SQLITE_ROW)
         return -1;
     if (found > max)
         return err_set (err, ERR_LIMIT,
-                        "%s/catalogue.db holds %lld rows, more than the limit of %u: collect (sliceup cache gc)",
+                        "%s/catalogue.db holds %lld rows, more than the limit of %u: run sliceup cache gc",
                         catalogue->root, (long long) found, max);
     *n = (uint32_t) found;
     return 0;
@@ -46,7 +46,7 @@ static int read_user (const struct catalogue *catalogue, sqlite3_stmt *row, uint
                                     .machine = catalogue_column (row, 2, arena) };
     if (plain (out->run, NAME_MAX_BYTES) && plain (out->home, PATH_MAX_BYTES) && plain (out->machine, NAME_MAX_BYTES))
         return 0;
-    return bad (catalogue, token, "its user is not a text", err);
+    return bad (catalogue, token, "the run that uses it is not recorded as valid text", err);
 }
 
 static int read_users (const struct catalogue *catalogue, struct arena *arena, struct catalogue_entry *entry,
@@ -65,7 +65,7 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
         return -1;
     entry->users.items = arena_array (arena, n, sizeof *entry->users.items);
     while (rc == 0 && entry->users.n < n &&
-           (rc = catalogue_step (catalogue, rows, "list who uses a generation", err)) == SQLITE_ROW)
+           (rc = catalogue_step (catalogue, rows, "list the runs that use a generation", err)) == SQLITE_ROW)
         rc = read_user (catalogue, rows, entry->token, arena, &entry->users.items[entry->users.n++], err);
     sqlite3_finalize (rows); /* repeats an error that is in `err` */
     return rc < 0 ? -1 : 0;
@@ -82,10 +82,10 @@ static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, str
                                      .why = catalogue_column (row, 5, arena),
                                      .leased = sqlite3_column_int (row, 8) };
     if (state <= GENERATION_NONE || state > GENERATION_REMOVING || state == GENERATION_PUBLISHED)
-        return bad (catalogue, out->token, "its state is unknown", err);
+        return bad (catalogue, out->token, "this sliceup does not know its state", err);
     if (catalogue_bundle_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) ||
         !plain (out->run, 2 * RUN_ID_BYTES) || !plain (out->why, SENTENCE_MAX_BYTES))
-        return bad (catalogue, out->token, "its bundle, its run or its reason is not a valid text", err);
+        return bad (catalogue, out->token, "its cache family, run or reason is not valid text", err);
     out->state = (enum generation_state) state;
     if (sqlite3_column_type (row, 6) == SQLITE_NULL)
         return 0;
@@ -148,7 +148,7 @@ int catalogue_state (struct catalogue *catalogue, uint64_t token, enum generatio
     if (rc < 0)
         return -1;
     if (kept > GENERATION_REMOVING)
-        return bad (catalogue, token, "its state is unknown", err);
+        return bad (catalogue, token, "this sliceup does not know its state", err);
     *state = recorded && (kept == GENERATION_GRANTED || kept == GENERATION_ABANDONED) ? GENERATION_PUBLISHED
                                                                                       : (enum generation_state) kept;
     return 0;

@@ -32,7 +32,7 @@ static int hide (const char *from, const char *to, struct err *err)
     if (folder_remove (to, err) != 0) /* of an import that was undone twice */
         return -1;
     if (rename (from, to) != 0 && errno != ENOENT) /* ENOENT: it was never made, or was hidden before */
-        return err_errno (err, ERR_IO, "cannot rename %s before it is removed", from);
+        return err_errno (err, ERR_IO, "cannot rename %s in order to remove it", from);
     snprintf (parent, sizeof parent, "%.*s", (int) (strrchr (to, '/') - to), to);
     struct stat st;
     return lstat (parent, &st) != 0 && errno == ENOENT ? 0 : folder_sync (parent, err);
@@ -89,7 +89,7 @@ int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, 
     int rc = 0;
     *removed = 0;
     if (snprintf (folder, sizeof folder, "%s/%.*s", root, TEXT_ARG (bundle)) >= (int) sizeof folder)
-        return err_set (err, ERR_LIMIT, "the path of a bundle is longer than %d bytes", PATH_MAX);
+        return err_set (err, ERR_LIMIT, "the path of a cache family is longer than %d bytes", PATH_MAX);
     DIR *listed = opendir (folder);
     if (!listed)
         return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot list %s", folder);
@@ -130,7 +130,7 @@ bool collect_user_over (const struct catalogue_user *user, char why[STANDS_BYTES
         snprintf (why, STANDS_BYTES, "belongs to another machine, %.*s", TEXT_ARG (text_clip (user->machine, 64)));
     else if (!text_to_c (user->run, dir.id, sizeof dir.id) || !is_run_id (dir.id) ||
              !text_to_c (user->home, dir.home, sizeof dir.home) || dir.home[0] != '/')
-        snprintf (why, STANDS_BYTES, "is recorded without a place to find it");
+        snprintf (why, STANDS_BYTES, "has no valid run id or home in the catalogue");
     else if ((held = journal_is_locked (run_dir_path (&dir, "journal.db", path), NULL, &err)) > 0)
         snprintf (why, STANDS_BYTES, "still runs");
     else if (held < 0 || run_facts (&dir, on_fact, &ended, &err) != 0)

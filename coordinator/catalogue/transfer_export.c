@@ -44,10 +44,10 @@ static int settle_entry (int to, const struct manifest_entry *entry, struct err 
     int rc = 0, fd = tree_open_entry (to, &entry->at, err);
     if (fd < 0)
         return -1;
-    /* Folders stay writable for their owner: what was carried must be easy to throw away. */
+    /* Folders stay writable for their owner: an exported folder must be easy to remove. */
     bool file = entry->at.kind == TREE_FILE;
     if ((file && fchmod (fd, entry->at.mode)) || (fsync (fd) && (file || errno != EINVAL)))
-        rc = err_errno (err, ERR_IO, "cannot make the copy of \"%s\" durable", tree_shown (entry->at.path, shown));
+        rc = err_errno (err, ERR_IO, "cannot write the copy of \"%s\" to disk", tree_shown (entry->at.path, shown));
     close (fd);
     return rc;
 }

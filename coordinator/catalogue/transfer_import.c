@@ -57,7 +57,8 @@ static int check_claim (const struct manifest *manifest, const struct fact_gener
     /* Sealing takes them away: a manifest that lists one was not written by it. */
     for (uint32_t i = 0; i < manifest->n; i++)
         if (manifest->items[i].at.mode & 0222)
-            return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lists \"%.*s\" as writable, but sealed entries are not",
+            return err_set (err, ERR_DAMAGE,
+                            MANIFEST_NAME " lists \"%.*s\" as writable, but sealed files are read-only",
                             TEXT_ARG (text_clip (manifest->items[i].at.path, 120)));
     return 0;
 }
@@ -77,7 +78,7 @@ static int open_carried (const char *from, const struct fact_generation *claim, 
     out->sealed = tree_open (out->folder, TRANSFER_SEALED, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (out->sealed < 0)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO,
-                          "%s holds no folder " TRANSFER_SEALED ", expected one that sliceup cache export made", from);
+                          "%s holds no folder " TRANSFER_SEALED ": name a folder that sliceup cache export made", from);
     if (read_manifest (out, claim, err) == 0 && check_claim (&out->manifest, claim, err) == 0 &&
         check_set (out, err) == 0)
         return 0;
@@ -99,13 +100,13 @@ static int check_room (const char *root, uint64_t bytes, struct err *err)
 {
     struct statvfs at;
     if (statvfs (root, &at) != 0)
-        return err_errno (err, ERR_IO, "cannot find how much room %s has", root);
+        return err_errno (err, ERR_IO, "cannot find out how much space %s has", root);
     uint64_t room = at.f_frsize ? (uint64_t) at.f_bavail * at.f_frsize : UINT64_MAX;
     if (bytes <= room)
         return 0;
     return err_set (err, ERR_IO,
-                    "%s has room for %" PRIu64 " bytes, but the generation has %" PRIu64
-                    ": collect (sliceup cache gc) or use a larger storage",
+                    "%s has %" PRIu64 " bytes free, but the generation needs %" PRIu64
+                    ": free space (sliceup cache gc) or use a larger storage",
                     root, room, bytes);
 }
 
@@ -170,8 +171,8 @@ static int make_generation (const struct transfer_import *order, const struct ca
         rc = 0;
         if (!text_equal (seal.sha256, order->claim->sha256))
             rc = err_set (err, ERR_IO,
-                          "%s does not keep the sealed file modes (sha256 %.12s, expected %.12s): the generation "
-                          "cannot be stored there",
+                          "the storage of %s does not keep file modes, so the generation cannot be stored there "
+                          "(sha256 %.12s, expected %.12s)",
                           order->root, seal.sha256.ptr, order->claim->sha256.ptr);
     }
     arena_release (&arena);
@@ -193,7 +194,7 @@ static int undo (struct catalogue *catalogue, const struct transfer_import *orde
     struct collected freed;
     if (catalogue_end (catalogue, token, run, true, &why) != 0 ||
         collect_generation (catalogue, order->root, order->claim->bundle, token, NULL, 0, &freed, &why) != 0)
-        err_prefix (err, "(generation %" PRIu64 " remains, abandoned: %.120s)", token, why.text);
+        err_prefix (err, "(generation %" PRIu64 " was abandoned, but cannot be removed: %.120s)", token, why.text);
     return -1;
 }
 

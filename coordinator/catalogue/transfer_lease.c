@@ -11,7 +11,7 @@
 
 /* ---- waiting for it ---- */
 
-/* RIVALS_MAX: imports are short and may come one after the other; past so many it is said that somebody writes. */
+/* RIVALS_MAX: imports are short and may come one after the other; after so many the import ends: somebody writes. */
 enum { LOOK_MS = 500, RIVALS_MAX = 16 };
 
 struct watch {
@@ -24,8 +24,8 @@ struct watch {
 static int lives (const struct lease_owner *lease_owner, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "run (or import) %.*s is writing the cache of this bundle (generation %" PRIu64
-                    "): import again when it has ended",
+                    "run (or import) %.*s is writing generation %" PRIu64
+                    " of this cache family: import again when it has ended",
                     TEXT_ARG (text_clip (lease_owner->run, 40)), lease_owner->token);
 }
 
@@ -41,7 +41,7 @@ static int look (struct watch *watch, const struct lease_owner *now, const struc
         *watch = (struct watch){ .lease_owner = *now, .since_ms = clock_boot_ms (), .rivals = watch->rivals + 1 };
         watch->lease_owner.run = text_copy (arena, now->run);
         log_say (log,
-                 "run (or import) %.*s holds the lease of this cache; waiting %" PRIu64
+                 "run (or import) %.*s holds the lease to write this cache; waiting %" PRIu64
                  " s to see whether it is still alive",
                  TEXT_ARG (text_clip (now->run, 40)), (wait_ms + 999) / 1000);
     }
@@ -123,7 +123,7 @@ struct transfer_beat *transfer_beat_begin (const char *root, uint64_t token, str
     int why = pthread_create (&beat->thread, NULL, beats, beat);
     if (why == 0)
         return beat;
-    err_set (err, ERR_IO, "cannot start the thread that holds the lease: %s", strerror (why));
+    err_set (err, ERR_IO, "cannot start the thread that renews the lease: %s", strerror (why));
     catalogue_close (catalogue);
     mem_free (beat);
     return NULL;

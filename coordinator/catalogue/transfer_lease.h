@@ -6,8 +6,8 @@
 #include "common/io/log.h"
 #include "coordinator/catalogue/catalogue.h"
 
-/* Takes it, when a run has it that does not beat any more only after watching it for as long as a run would. ERR_STATE:
- * a run that lives has it. */
+/* Takes it. A run that has it and beats no more loses it after it was watched for as long as a run would watch.
+ * ERR_STATE: a run that lives has it. */
 int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
                     uint64_t *token, struct err *err);
 

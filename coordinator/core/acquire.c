@@ -12,7 +12,7 @@
 enum {
     ANSWER_MS = 10 * 60 * 1000, /* a catalogue that answers no sooner hangs with its storage; looking over a large root
                                    on a slow one is part of an answer */
-    AUDIT_MS = 60 * 1000,       /* a storage that answers no sooner is told of, not waited for */
+    AUDIT_MS = 60 * 1000,       /* the answer is not waited for longer than this; the missing audit is recorded */
 };
 
 static void move (struct coord *coord, enum acquisition_event event)
@@ -73,12 +73,13 @@ static bool waited_too_long (struct coord *coord, uint64_t now_ms, struct outbox
 {
     if (!write_lease_waited_too_long (coord, now_ms))
         return false;
-    acquire_give_up (coord,
-                     text_format (&out->arena,
-                                  "other runs have held the lease to write it for an hour, now run %.*s, "
-                                  "which is alive; next: see what it does, or give this run a cache root of its own",
-                                  TEXT_ARG (coord->soft.lease_owner.run)),
-                     now_ms, out);
+    acquire_give_up (
+        coord,
+        text_format (&out->arena,
+                     "other runs have held the lease to write this cache for an hour; run %.*s holds it now and is "
+                     "alive; next: wait until that run ends, or give this run another cache.root",
+                     TEXT_ARG (coord->soft.lease_owner.run)),
+        now_ms, out);
     return true;
 }
 
@@ -179,8 +180,7 @@ void acquire_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
     }
     acquire_give_up (coord,
                      text_format (&out->arena,
-                                  "its catalogue under %.*s has not answered for %s; next: see whether that "
-                                  "storage hangs",
+                                  "its catalogue under %.*s could not be read within %s; next: check that storage",
                                   TEXT_ARG (coord->state->plan.cache.root), duration_print (ANSWER_MS, span)),
                      now_ms, out);
 }

@@ -29,7 +29,7 @@ enum acquisition {
     ACQUISITION_ASKING,   /* the catalogue is asked for the lease and a token */
     ACQUISITION_OWNED,    /* another run has the lease */
     ACQUISITION_LOOKING,  /* the catalogue is asked what that run has published */
-    ACQUISITION_GIVEN_UP, /* the catalogue did not answer, or not so that the cache can be used */
+    ACQUISITION_GIVEN_UP, /* the catalogue did not answer, or the cache cannot be used */
     ACQUISITION_N
 };
 enum acquisition_event {

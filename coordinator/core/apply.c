@@ -8,7 +8,7 @@
 #include "coordinator/core/sentence.h"
 #include "coordinator/verdict/deal.h"
 
-enum { LEASES_LOST_MAX = 3 }; /* of one rung: beyond it is no accident */
+enum { LEASES_LOST_MAX = 3 }; /* of one rung: more do not happen by accident */
 
 static void apply_run_opened (struct engine *to, const struct fact_run_opened *opened)
 {
@@ -204,7 +204,7 @@ static void add_hardware (struct engine *to, struct text kind)
     to->state.hardware.items[at] = text_copy (&to->arena, kind);
 }
 
-/* Told by the survey. The processor counts where the programs run on it. */
+/* The survey reports it. The processor is part of it where programs run on the processor. */
 static void learn_hardware (struct engine *to, const struct result *result)
 {
     bool on_cpu = text_is (to->state.plan.profile.backend, "cpu");
@@ -317,7 +317,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         rung->refitted = true;
         rung->cold_done = rung->cold_skipped = false;
         to->state.misfit = to->state.generation.token;
-        to->state.generation = (struct fact_generation){ 0 }; /* nothing is built upon one that did not serve */
+        to->state.generation = (struct fact_generation){ 0 }; /* no new generation is built upon one that did not fit */
         return;
     }
     if (ended->outcome != OUTCOME_PASSED) {
@@ -349,7 +349,7 @@ static void apply_host_reported (struct engine *to, const struct fact *fact)
             link->at_gate = waits_at_gate (&received->holdings.items[i]);
 }
 
-/* Replay must not trust the disk more than the wire: a fact whose indices are out of range is not followed. */
+/* Replay trusts the disk no more than the wire: a fact whose indices are out of range is ignored. */
 static bool in_range (const struct engine *to, uint32_t host)
 {
     return host < to->state.plan.hosts.n;

@@ -64,7 +64,7 @@ static bool is_transient (struct engine *to, const struct fact_pass_ended *ended
     return retry_all_transient (ended->verdicts.items, ended->verdicts.n);
 }
 
-/* What hindered it, or passes by itself, or that a worker went away, says nothing of who makes the program fail. */
+/* A blocked part, one that passes alone and a worker that left do not show which host makes the program fail. */
 static enum isolate_answer answer_of (struct engine *to, const struct fact_pass_ended *ended)
 {
     if (ended->outcome == OUTCOME_PASSED)

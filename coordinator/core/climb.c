@@ -65,7 +65,7 @@ static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_SKIPPED);
     fact->of.pass_skipped.key = (struct attempt_key){ coord->state->rung, PASS_COLD, 0 };
-    fact->of.pass_skipped.why = text_format (&out->arena, "generation %llu, sealed earlier, holds its programs",
+    fact->of.pass_skipped.why = text_format (&out->arena, "generation %llu already holds the programs of this rung",
                                              (unsigned long long) coord->state->generation.token);
     coord_commit (coord, fact, now_ms);
     write_lease_wait_no_more (coord);
@@ -75,7 +75,7 @@ static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *
 {
     struct fact *fact = outbox_fact (out, FACT_PASS_SKIPPED);
     fact->of.pass_skipped.key = (struct attempt_key){ coord->state->rung, PASS_RESTORED, 0 };
-    fact->of.pass_skipped.why = TEXT_LIT ("mode warm-only: nothing is restored here");
+    fact->of.pass_skipped.why = TEXT_LIT ("cache.mode is warm-only, which only compiles");
     coord_commit (coord, fact, now_ms);
     climb_advance (coord, now_ms, out);
 }
@@ -91,8 +91,8 @@ static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox 
     acquire_give_up (
         coord,
         text_format (&out->arena,
-                     "mode read-only, and no published generation of %.*s holds the programs of "
-                     "rung %.*s; next: warm them with mode single-writer, or import a generation that does",
+                     "cache.mode is read-only, and no published generation of %.*s holds the programs of rung %.*s; "
+                     "next: compile them with cache.mode single-writer, or import a generation that has them",
                      TEXT_ARG (coord->state->bundle), TEXT_ARG (rung->id)),
         now_ms, out);
 }
@@ -112,12 +112,12 @@ static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out
 static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
-    stop_climb (coord, OUTCOME_BLOCKED,
-                text_format (&out->arena,
-                             "rung %.*s was not started: %.*s; next: change what failed there, or try it all the same "
-                             "with --again",
-                             TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad)),
-                now_ms, out);
+    stop_climb (
+        coord, OUTCOME_BLOCKED,
+        text_format (&out->arena,
+                     "rung %.*s was not started: %.*s; next: change what made it fail, or start it anyway with --again",
+                     TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad)),
+        now_ms, out);
 }
 
 static bool untried (const struct rung_state *state)

@@ -96,7 +96,7 @@ static const struct result *innocent_of (const struct coord *coord, const bool *
     return NULL;
 }
 
-/* Why its program is another one, as far as its own words tell. */
+/* Why its program differs, as far as its own report shows. */
 static struct text culprits_cause (const struct coord *coord, const struct result *culprit,
                                    const struct result *innocent, struct arena *arena)
 {
@@ -108,7 +108,7 @@ static struct text culprits_cause (const struct coord *coord, const struct resul
                       SENTENCE_MAX_BYTES);
 }
 
-/* Whatever it printed as it was stopped, and of its peers, is not why. */
+/* What it printed while it was stopped, or about its peers, is not the cause. */
 static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                            struct arena *arena)
 {
@@ -161,8 +161,8 @@ static bool complains (const struct part *part, const struct verdict *verdict)
            !failure_is_a_kill (part->result.ending, part->result.code);
 }
 
-/* The coordinator stops a pass's parts only after one of them fell, for a gate, or for the user. Whoever was stopped
- * before all that was stopped on its own host. */
+/* The coordinator stops a pass's parts only after one of them failed, for a gate, or for the user. A part that was
+ * stopped before was stopped on its own host. */
 static bool stopped_by_itself (const struct coord *coord, uint32_t at)
 {
     const struct part *part = &coord->state->pass.parts.items[at];
@@ -176,7 +176,7 @@ static bool stopped_by_itself (const struct coord *coord, uint32_t at)
     return true;
 }
 
-/* What a host that fell printed of the others, in texts that are known. */
+/* What a failed host printed about the others, in texts that signatures know. */
 static struct text peers_of (const struct coord *coord, const struct verdict *verdict, const struct result *result,
                              const struct signature_set *signatures, struct arena *arena)
 {
@@ -197,7 +197,7 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
                 .outcome = OUTCOME_CASCADE,
                 .owner = OWNER_PEER,
                 .signature = verdicts[i].signature,
-                .cause = TEXT_LIT ("aborted because the others were stopped"),
+                .cause = TEXT_LIT ("this host was aborted because the other hosts were stopped"),
                 .phase = verdicts[i].phase,
                 .evidence = verdicts[i].evidence,
             };
@@ -238,8 +238,8 @@ static bool all_passed (const struct verdict *verdicts, uint32_t n)
     return true;
 }
 
-/* A large slice in which each host fell for a long reason of its own: all have to fit one fact. What is cut stands in
- * the results. */
+/* A large slice in which each host failed for a long reason of its own: all have to fit one fact. The results have the
+ * full texts. */
 static void fit_verdicts (struct verdict *verdicts, uint32_t n)
 {
     uint64_t all = 0;
@@ -291,7 +291,7 @@ static void add_keys (const struct fact_generation *base, const struct result *w
     generation->keys.n = n;
 }
 
-/* A worker says what number it likes: within what a record holds. */
+/* The number is the worker's claim: it is limited to what a record holds. */
 static uint64_t compiled_ms (const struct fact_generation *base, const struct result *writer)
 {
     uint64_t own_ms = 0;

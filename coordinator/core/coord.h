@@ -45,7 +45,7 @@ enum effect_kind {
     FX_SEND,          /* `msg` to `host`: the driver fills run_id, epoch, session, seq, ack */
     FX_ADMIT,         /* `host` may connect with `text`, its public key */
     FX_CACHE_FIND,    /* is there a published generation for bundle `text`? What it has of `covers` is used again */
-    FX_TOKEN,         /* take bundle `text`'s lease and the next token, above `token`; over `rival`, when it has one */
+    FX_TOKEN,         /* take bundle `text`'s lease and the next token, above `token`; from `lease_owner`, if any */
     FX_LEASE_BEAT,    /* our writer lives: raise the beat of the lease of `token` */
     FX_LEASE_END,     /* give up the lease of `token`; `flag`: it was not sealed, the generation is abandoned */
     FX_CACHE_AUDIT,   /* look over the root of bundle `text` */
@@ -58,7 +58,7 @@ struct effect {
     enum effect_kind kind;
     uint32_t host;
     uint64_t session;      /* SEND */
-    const struct msg *msg; /* SEND; lives until effects_clear */
+    const struct msg *msg; /* SEND; lives until outbox_clear */
     struct text text;
     const struct fact_generation *generation;
     uint32_t exit_status;

@@ -48,11 +48,11 @@ static void refuse_gate (struct coord *coord, const struct gate_queue *gate, uin
     stopped->culprits.n = n;
     stopped->owner = OWNER_PROGRAM;
     stopped->cause = text_format (
-        &out->arena, "at gate %.*s it would run another program than %u of %u hosts; stopped before the devices wait",
+        &out->arena, "at gate %.*s its program differs from that of %u of %u hosts; stopped, as devices would hang",
         TEXT_ARG (gate->name), coord->state->pass.parts.n - n, coord->state->pass.parts.n);
-    stopped->next = TEXT_LIT ("compare arguments, flags and versions of this host with the others");
+    stopped->next = TEXT_LIT ("compare the arguments, flags and versions of this host with those of the other hosts");
     coord_commit (coord, fact, now_ms);
-    stop_all_parts (coord, false, TEXT_LIT ("hosts would run different programs"), now_ms, out);
+    stop_all_parts (coord, false, TEXT_LIT ("the programs of the hosts differ"), now_ms, out);
 }
 
 static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t now_ms, struct outbox *out)
@@ -103,11 +103,11 @@ static void refuse_absence (struct coord *coord, const struct gate_queue *gate, 
     stopped->culprits.items = culprits;
     stopped->culprits.n = n;
     stopped->owner = OWNER_PROGRAM;
-    stopped->cause = text_format (&out->arena, "ended without coming to gate %.*s, where the others waited",
+    stopped->cause = text_format (&out->arena, "its program ended before gate %.*s, where the other hosts waited",
                                   TEXT_ARG (gate->name));
-    stopped->next = TEXT_LIT ("compare its program and arguments with the others'");
+    stopped->next = TEXT_LIT ("compare the program and arguments of this host with those of the other hosts");
     coord_commit (coord, fact, now_ms);
-    stop_all_parts (coord, false, TEXT_LIT ("a peer ended without coming to the gate"), now_ms, out);
+    stop_all_parts (coord, false, TEXT_LIT ("another host's program ended before the gate"), now_ms, out);
 }
 
 static void arrive (struct coord *coord, struct gate_queue *gate, uint32_t at, const struct holding *held)

@@ -36,8 +36,8 @@ static bool same_incarnation (const struct host *host, const struct msg_hello *h
 static struct text rebirth (const struct host *host, const struct msg_hello *hello)
 {
     bool known = host->boot_id.len && hello->boot_id.len;
-    return known && !text_equal (hello->boot_id, host->boot_id) ? TEXT_LIT ("the host was rebooted while it ran")
-                                                                : TEXT_LIT ("its worker was restarted while it ran");
+    return known && !text_equal (hello->boot_id, host->boot_id) ? TEXT_LIT ("the host was rebooted during the run")
+                                                                : TEXT_LIT ("its worker was restarted during the run");
 }
 
 static uint64_t beat_ms (const struct limits *limits)
@@ -89,7 +89,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     struct text why = rebirth (state, hello); /* before what is known of it changes */
     if (!again && joins_too_often (coord, state)) {
         if (!host_is_lost (coord, host))
-            lose_host (coord, host, TEXT_LIT ("it keeps announcing itself as a new worker"), now_ms, out);
+            lose_host (coord, host, TEXT_LIT ("new worker processes keep joining for this host"), now_ms, out);
         return;
     }
     if (!again) {
@@ -162,7 +162,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     if (held == NULL && now < link->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
-        loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before it had started"),
+        loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before its program started"),
                             now_ms, out);
     else if (held == NULL)
         run_message_send (coord, at, now_ms, out);

@@ -20,8 +20,8 @@ bool isolation_goes_on (const struct coord *coord)
 
 static struct text others_text (const struct coord *coord, const struct isolate_set *set, struct arena *arena)
 {
-    return text_format (arena, "%u of %u hosts by themselves, because %.*s failed and no host reports a cause", set->n,
-                        coord->state->plan.hosts.n,
+    return text_format (arena, "%u of %u hosts run by themselves, because rung %.*s failed and no host reports a cause",
+                        set->n, coord->state->plan.hosts.n,
                         TEXT_ARG (coord->state->plan.rungs.items[coord->state->isolation.failed.key.rung].id));
 }
 

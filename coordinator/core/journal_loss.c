@@ -26,7 +26,7 @@ static struct text unknown_epoch (const struct coord *coord, uint32_t host, uint
     if (epoch <= coord->state->epoch)
         return (struct text){ 0 };
     return text_format (arena,
-                        "%.*s obeys the coordinator of epoch %llu, and the last one here is of epoch %llu: the run was "
+                        "host %.*s has joined epoch %llu, but the last epoch in this journal is %llu: the run was "
                         "continued from another copy of its folder",
                         TEXT_ARG (host_name (coord, host)), (unsigned long long) epoch,
                         (unsigned long long) coord->state->epoch);
@@ -37,7 +37,7 @@ static struct text unknown_attempt (const struct coord *coord, uint32_t host, co
 {
     if (was_begun (coord, key))
         return (struct text){ 0 };
-    return text_format (arena, "%.*s holds attempt %u of rung %.*s, which was never begun here",
+    return text_format (arena, "host %.*s holds attempt %u of rung %.*s, but this journal does not have its beginning",
                         TEXT_ARG (host_name (coord, host)), (unsigned) key->attempt,
                         TEXT_ARG (coord->state->plan.rungs.items[key->rung].id));
 }
@@ -57,12 +57,12 @@ static struct text unknown_fact (const struct coord *coord, uint32_t host, const
     const struct host *state = &coord->state->hosts.items[host];
     uint64_t until = state->joined_epoch == coord->state->epoch ? coord->state->next_index - 1 : state->joined_until;
     if (hello->told_epoch > state->joined_epoch)
-        return text_format (arena, "%.*s was told of fact %llu in epoch %llu, in which it never joined here",
+        return text_format (arena, "host %.*s knows fact %llu of epoch %llu, but here it did not join that epoch",
                             TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,
                             (unsigned long long) hello->told_epoch);
     if (hello->told_epoch < state->joined_epoch || hello->told_index <= until)
         return (struct text){ 0 };
-    return text_format (arena, "%.*s was told of fact %llu in epoch %llu, which ends here with fact %llu",
+    return text_format (arena, "host %.*s knows fact %llu of epoch %llu, but here that epoch ends with fact %llu",
                         TEXT_ARG (host_name (coord, host)), (unsigned long long) hello->told_index,
                         (unsigned long long) hello->told_epoch, (unsigned long long) until);
 }

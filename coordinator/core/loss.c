@@ -1,4 +1,4 @@
-/* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that fell. */
+/* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that failed. */
 #include "coordinator/core/loss.h"
 
 #include "coordinator/core/commands.h"
@@ -16,7 +16,7 @@ void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbo
         return;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) /* at a gate they wait for one that will not come */
         if (coord->soft.parts[i].at_gate && !coord->soft.parts[i].stopped)
-            stop_part (coord, i, false, TEXT_LIT ("a peer failed"), now_ms, out);
+            stop_part (coord, i, false, TEXT_LIT ("another host failed"), now_ms, out);
 }
 
 uint64_t loss_cascade_at (const struct coord *coord)
@@ -30,7 +30,7 @@ void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out)
         return;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!coord->soft.parts[i].stopped)
-            stop_part (coord, i, false, TEXT_LIT ("a peer failed"), now_ms, out);
+            stop_part (coord, i, false, TEXT_LIT ("another host failed"), now_ms, out);
 }
 
 void loss_give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
@@ -40,7 +40,7 @@ void loss_give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struc
     fact->of.attempt_ended.result = (struct result){
         .key = coord->state->pass.key,
         .ending = ENDING_LOST,
-        .problem = TEXT_LIT ("its worker sends heartbeats, but did not end the attempt, even when told to kill it"),
+        .problem = TEXT_LIT ("its worker sends heartbeats, but did not end the attempt, even on an order to kill it"),
     };
     coord_commit (coord, fact, now_ms);
 }

@@ -1,6 +1,5 @@
 /* prove.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the hosts. What
- * a rung requires and was not proved nobody has passed: those whose report is at fault failed, the others fell with
- * them. */
+ * a rung requires and was not proved nobody has passed: those whose report is at fault failed, the others cascade. */
 #include "coordinator/core/prove.h"
 
 #include <stdio.h>
@@ -9,7 +8,7 @@
 #include "coordinator/core/outbox.h"
 #include "coordinator/verdict/reduce.h"
 
-/* Names that the rung does not require, over all hosts: a slice of liars must not fill the journal. */
+/* Names that the rung does not require, over all hosts: wrong programs on all hosts must not fill the journal. */
 enum { OTHERS_MAX = 64 };
 
 struct proving {
@@ -109,7 +108,7 @@ static uint32_t host_of (const struct proving *proving, uint32_t part)
     return proving->coord->state->pass.parts.items[part].host;
 }
 
-/* It lacks what it would have said because another host fell. */
+/* It lacks what it would have reported, because another host failed. */
 static bool failed_with_another (const struct proving *proving, uint32_t part)
 {
     return proving->verdicts[part].outcome == OUTCOME_CASCADE;
@@ -171,7 +170,7 @@ static void judge_metric (const struct proving *proving, const struct reduction_
     if (proving->coord->state->pass.dealt)
         return;
     *verdict = (struct reduction_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };
-    snprintf (verdict->why, sizeof (verdict->why), "the slice has more devices than dealt numbers can tell apart");
+    snprintf (verdict->why, sizeof (verdict->why), "too many devices: two would have to contribute the same number");
 }
 
 /* The same words for all with the same report, so that they fold into one line. */
@@ -181,15 +180,15 @@ static void fail (const struct proving *proving, uint32_t at, struct text name, 
     struct verdict *verdict = &proving->verdicts[at];
     struct arena *arena = &proving->out->arena;
     if (!passed (verdict))
-        return; /* what it fell for is there already */
+        return; /* it failed before, and its cause stays */
     struct text axes = axes_text (first, arena);
-    struct text cause = text_format (arena, "metric %.*s is %s, not proved%s%.*s: %s%.*s", TEXT_ARG (name),
-                                     names_of (&proof_names, proof), axes.len ? " over " : "", TEXT_ARG (axes), why,
+    struct text cause = text_format (arena, "metric %.*s is not proved%s%.*s (%s): %s%.*s", TEXT_ARG (name),
+                                     axes.len ? " over " : "", TEXT_ARG (axes), names_of (&proof_names, proof), why,
                                      TEXT_ARG (missing));
     verdict->outcome = OUTCOME_FAILED;
     verdict->owner = OWNER_PROGRAM;
     verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
-    verdict->next = TEXT_LIT ("the receipt has every host's value, contribution and proof");
+    verdict->next = TEXT_LIT ("see the value, contribution and proof of every host in the receipt (sliceup receipt)");
 }
 
 static void fail_those_at_fault (const struct proving *proving, struct text name, const struct metric *first,

@@ -109,7 +109,7 @@ static struct text recoveries_text (const struct coord *coord, struct arena *are
                            TEXT_ARG (text_clip (coord->state->rungs.items[i].retried_for, NAME_MAX_BYTES)));
     }
     if (told > GROUPS_SHOWN)
-        all = text_format (arena, "%.*s; and %u more rungs after retries", TEXT_ARG (all), told - GROUPS_SHOWN);
+        all = text_format (arena, "%.*s; %u more rungs passed after retries", TEXT_ARG (all), told - GROUPS_SHOWN);
     return all;
 }
 

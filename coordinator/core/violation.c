@@ -107,8 +107,9 @@ static void record_elsewhere (struct coord *coord, const struct part *part, uint
     struct finding finding = { .kind = FINDING_NOT_SAME_STORAGE,
                                .token = given,
                                .path = coord->state->plan.hosts.items[part->host].name };
-    finding.detail = text_format (&out->arena, "it sees storage %.*s under %.*s, the others see %.*s", TEXT_ARG (seen),
-                                  TEXT_ARG (coord->state->plan.cache.root), TEXT_ARG (coord->state->storage));
+    finding.detail = text_format (
+        &out->arena, "this host sees storage %.*s under %.*s, but the other hosts see storage %.*s", TEXT_ARG (seen),
+        TEXT_ARG (coord->state->plan.cache.root), TEXT_ARG (coord->state->storage));
     violation_record (coord, part->host, &finding, (struct text){ 0 }, now_ms, out);
 }
 

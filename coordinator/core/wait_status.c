@@ -19,9 +19,9 @@ static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct a
     if (coord->soft.acquisition == ACQUISITION_AUDITING)
         return TEXT_LIT ("the audit of the cache root");
     if (acquire_is_asking (coord))
-        return TEXT_LIT ("the catalogue of the cache");
+        return TEXT_LIT ("an answer of the cache's catalogue");
     if (coord->soft.wants_token && lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
-        return text_format (arena, "the lease of generation %" PRIu64 " to run out", coord->soft.lease.token);
+        return text_format (arena, "the lease to write generation %" PRIu64 " to expire", coord->soft.lease.token);
     return (struct text){ 0 };
 }
 

@@ -1,4 +1,4 @@
-/* watch.c - every wait has a bound: silence, attempts that do not end, gates, peers of a host that fell. */
+/* watch.c - every wait has a bound: silence, attempts that do not end, gates, peers of a host that failed. */
 #include "coordinator/core/watch.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/write_lease.h"
 
-enum { LATE_MS = 15000 }; /* beyond its own timeout and stop budget, a worker that still beats is told; then given up */
+enum { LATE_MS = 15000 };     /* how late after its timeout and stop budget an attempt is killed; and later given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */
 
 /* ---- time ---- */
@@ -36,7 +36,7 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
         if (now >= at + LATE_MS)
             loss_give_up_part (coord, i, now_ms, out);
         else if (!coord->soft.parts[i].killed)
-            stop_part (coord, i, true, TEXT_LIT ("past every time limit"), now_ms, out);
+            stop_part (coord, i, true, TEXT_LIT ("its worker did not stop it at its time limit"), now_ms, out);
     }
 }
 

@@ -212,8 +212,8 @@ void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out
     duration_print (term_ms (coord), span);
     write_lease_lose (coord,
                       text_format (&out->arena,
-                                   "its lease to write generation %" PRIu64 " ran out: it did not ask for more "
-                                   "time within %s",
+                                   "its lease to write generation %" PRIu64
+                                   " expired, because its worker did not ask to renew it within %s",
                                    coord->state->grant.token, span),
                       now_ms, out);
 }

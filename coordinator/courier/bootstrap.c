@@ -31,24 +31,24 @@ const char bootstrap_machine[] = "aarch64";
     "receive () { "                                                                                                    \
     "for tool in gzip mkdir chmod mv rm; do "                                                                          \
     "command -v $tool >/dev/null 2>&1 || no upload \"the host has no $tool; install it\"; done; "                      \
-    "why=$(mkdir -p \"$dir/bundles\" 2>&1) || no upload \"the folder of bundles cannot be made: $why\"; "              \
+    "why=$(mkdir -p \"$dir/bundles\" 2>&1) || no upload \"the folder for worker bundles cannot be made: $why\"; "      \
     "ours d \"$dir/bundles\" || no upload \"$dir/bundles is not a directory of uid $me that nobody else may "          \
     "write to\"; "                                                                                                     \
     "find \"$dir/bundles\" -name \".new-*\" -prune -mtime +0 -exec rm -rf {} + >/dev/null 2>&1; "                      \
     "trap tidy EXIT; trap \"exit 1\" HUP INT PIPE TERM; "                                                              \
     "if [ -e \"$place\" ]; then say want changed; else say want; fi; "                                                 \
-    "why=$( { head -c \"$bytes\" >\"$new.part\"; } 2>&1 ) || no upload \"the bundle cannot be written below "          \
-    "$dir: $why\"; "                                                                                                   \
+    "why=$( { head -c \"$bytes\" >\"$new.part\"; } 2>&1 ) || no upload \"the worker bundle cannot be written "         \
+    "below $dir: $why\"; "                                                                                             \
     "set -- $(ls -ln \"$new.part\"); "                                                                                 \
     "[ \"$5\" = \"$bytes\" ] || no upload \"the upload ended after $5 of $bytes bytes; start again\"; "                \
     "why=$( { gzip -dc <\"$new.part\" >\"$new\" && chmod 700 \"$new\"; } 2>&1 ) || "                                   \
-    "no upload \"the bundle cannot be uncompressed below $dir: $why\"; "                                               \
-    "is \"$new\" || no upload \"what arrived has sha256 $sum, expected $name; start again\"; "                         \
+    "no upload \"the worker bundle cannot be uncompressed below $dir: $why\"; "                                        \
+    "is \"$new\" || no upload \"the worker bundle that arrived has sha256 $sum, expected $name; start again\"; "       \
     "if [ -d \"$place\" ]; then mv \"$place\" \"$new.old\" 2>/dev/null; fi; "                                          \
     "why=$(mv \"$new\" \"$place\" 2>&1); "                                                                             \
-    "ours - \"$place\" || no upload \"the bundle cannot be put in its place below $dir: $why\"; "                      \
+    "ours - \"$place\" || no upload \"the worker bundle cannot be moved to its place below $dir: $why\"; "             \
     "say placed; "                                                                                                     \
-    "fit || no libraries \"the worker does not run there (no exec on that file system?): $why\"; "                     \
+    "fit || no libraries \"the worker cannot be executed there (is that file system mounted noexec?): $why\"; "        \
     "tidy; trap - EXIT HUP INT PIPE TERM; }; "                                                                         \
     "read -r nonce name head bytes dir || exit 1; "                                                                    \
     "for tool in uname id ls head sha256sum; do "                                                                      \

@@ -62,7 +62,7 @@ static enum bootstrap_event take_host (struct bootstrap_protocol *bootstrap_prot
     }
     machine = text_clip (machine, 32);
     err_set (err, ERR_REFUSED,
-             "the host is a machine of type %.*s, but the worker of this build runs on %s: use a build for that type",
+             "the host is a %.*s machine, but the worker of this build runs on %s: use a build for the host's type",
              TEXT_ARG (machine), bootstrap_protocol->terms->machine);
     return refuse (bootstrap_protocol, STEP_ARCHITECTURE);
 }
@@ -79,7 +79,7 @@ static enum bootstrap_event take_refusal (struct bootstrap_protocol *bootstrap_p
     if (words.len)
         err_set (err, ERR_REFUSED, "%.*s", TEXT_ARG (words));
     else
-        err_set (err, ERR_REFUSED, "the bootstrap failed without a reason");
+        err_set (err, ERR_REFUSED, "the bootstrap on the host failed and gave no reason");
     return refuse (bootstrap_protocol, step);
 }
 
@@ -118,7 +118,7 @@ static enum bootstrap_event take_ours (struct bootstrap_protocol *bootstrap_prot
     if (bootstrap_protocol->state == AWAITS_READY && text_is (word, "ready"))
         return take_ready (bootstrap_protocol, to_send);
     word = text_clip (word, 32);
-    err_set (err, ERR_PARSE, "the bootstrap sent \"%.*s\" at the wrong time", TEXT_ARG (word));
+    err_set (err, ERR_PARSE, "the bootstrap on the host sent \"%.*s\" out of turn", TEXT_ARG (word));
     return refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
 
@@ -134,7 +134,7 @@ static enum bootstrap_event take_noise (struct bootstrap_protocol *bootstrap_pro
     if (bootstrap_protocol->noise_bytes <= BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES)
         return BOOTSTRAP_PROTOCOL_NOTHING;
     err_set (err, ERR_LIMIT,
-             "the host sent more than %d KiB before the bootstrap: does a banner or a profile print much at login?",
+             "the host printed more than %d KiB before the bootstrap: does a login banner or profile print that?",
              BOOTSTRAP_PROTOCOL_NOISE_MAX_BYTES / 1024);
     return refuse (bootstrap_protocol, bootstrap_protocol->step);
 }
@@ -151,7 +151,7 @@ static enum bootstrap_event take_line (struct bootstrap_protocol *bootstrap_prot
     if (whole && bootstrap_protocol->state != AWAITS_ANSWER && find_ours (bootstrap_protocol, line, &words))
         return take_ours (bootstrap_protocol, words, to_send, err);
     if (whole && bootstrap_protocol->state == AWAITS_ANSWER && text_starts (line, answer)) {
-        bootstrap_protocol->line[line.len] = '\0'; /* its first bytes are still there: dialogue->line is the answer */
+        bootstrap_protocol->line[line.len] = '\0'; /* its first bytes are still there: `line` is the answer */
         bootstrap_protocol->state = ANSWERED;
         bootstrap_protocol->step = STEP_JOIN;
         return BOOTSTRAP_PROTOCOL_ANSWER;
@@ -198,14 +198,14 @@ void bootstrap_protocol_sent (struct bootstrap_protocol *bootstrap_protocol)
 void bootstrap_protocol_ended (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err)
 {
     static const char *const before[] = {
-        [AWAITS_HOST] = "before the bootstrap answered: may this user run commands there, and does /bin/sh exist?",
-        [AWAITS_BUNDLE] = "before the bootstrap looked for the bundle",
+        [AWAITS_HOST] = "before the bootstrap began: may this user run commands there, and does /bin/sh exist?",
+        [AWAITS_BUNDLE] = "before the bootstrap looked for the worker bundle",
         [UPLOADS] = "during the upload",
-        [SENT] = "before the bundle was installed",
-        [AWAITS_READY] = "while the bootstrap tried the worker",
-        [AWAITS_ANSWER] = "before the worker answered; its log may have the reason",
-        [ANSWERED] = "before the worker was admitted; its log may have the reason",
-        [OVER] = "after the start was refused",
+        [SENT] = "before the worker bundle was installed",
+        [AWAITS_READY] = "while the bootstrap tested the worker",
+        [AWAITS_ANSWER] = "before the worker answered; worker.log may have the reason",
+        [ANSWERED] = "before the coordinator admitted the worker; worker.log may have the reason",
+        [OVER] = "after the bootstrap had given up",
     };
     struct buf said;
     buf_init (&said, 8 * BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);

@@ -19,7 +19,7 @@ enum {
     BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES = 160
 };
 
-struct bootstrap_terms { /* borrowed for as long as the dialogue lasts; words without blanks */
+struct bootstrap_terms { /* borrowed until the protocol has ended; words without blanks */
     const char *nonce, *bundle_sha256, *directory, *machine, *launch_line;
     uint64_t bundle_head_bytes, bundle_bytes;
 };

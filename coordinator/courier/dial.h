@@ -1,5 +1,5 @@
-/* dial.h - a TCP connection to an address by name. Waits, but not for longer than it is told (the name service: the
- * guard). It knows nothing of ssh. The descriptor is the caller's; non-blocking, close-on-exec. */
+/* dial.h - a TCP connection to an address by name. Waits, but not for longer than it is told (the watchdog bounds the
+ * name service). It knows nothing of ssh. The descriptor is the caller's; non-blocking, close-on-exec. */
 #ifndef SLICEUP_COORDINATOR_COURIER_DIAL_H
 #define SLICEUP_COORDINATOR_COURIER_DIAL_H
 

@@ -124,7 +124,7 @@ int host_key_file_check (const char *known_hosts, struct err *err)
 {
     struct stat st;
     if (stat (known_hosts, &st) != 0)
-        return err_errno (err, ERR_IO, "the file of known host keys %s cannot be read (ssh.known_hosts)", known_hosts);
+        return err_errno (err, ERR_IO, "cannot read the file of known host keys, %s (ssh.known_hosts)", known_hosts);
     bool null = S_ISCHR (st.st_mode) && st.st_rdev == makedev (1, 3); /* the usual way to say "none": devices.txt */
     if (!S_ISREG (st.st_mode) && !null)
         return err_set (err, ERR_REFUSED, "%s is not a regular file, expected the known host keys (ssh.known_hosts)",
@@ -141,13 +141,13 @@ static int read_file (struct record *record, const char *known_hosts, struct err
     char *line = NULL;
     size_t room = 0;
     if (!file)
-        return err_errno (err, ERR_IO, "the file of known host keys %s cannot be read (ssh.known_hosts)", known_hosts);
+        return err_errno (err, ERR_IO, "cannot read the file of known host keys, %s (ssh.known_hosts)", known_hosts);
     for (uint32_t number = 1; getline (&line, &room, file) >= 0; number++)
         read_line (record, line, number);
     bool failed = ferror (file) != 0;
     free (line);
     (void) fclose (file); /* only read */
-    return failed ? err_set (err, ERR_IO, "the file of known host keys %s cannot be read to its end", known_hosts) : 0;
+    return failed ? err_set (err, ERR_IO, "cannot read all of the file of known host keys, %s", known_hosts) : 0;
 }
 
 /* ---- the verdict ---- */
@@ -158,12 +158,12 @@ static int judge (struct record *record, enum ssh_known_hosts_e verdict, const c
     const char *type = type_of (record->key);
     fingerprint (record->key, seen);
     if (record->is_revoked)
-        return err_set (err, ERR_REFUSED, "the host presented the %s key %s, which %s revokes", type, seen,
+        return err_set (err, ERR_REFUSED, "the host presented the %s key %s, which %s marks as revoked", type, seen,
                         known_hosts);
     if (record->is_known && verdict == SSH_KNOWN_HOSTS_OK)
         return 0;
     if (record->is_known)
-        return err_set (err, ERR_REFUSED, "%s is not usable: line %u, which names this host, cannot be parsed",
+        return err_set (err, ERR_REFUSED, "%s cannot be used: line %u names this host, but cannot be parsed",
                         known_hosts, record->broken_line);
     if (*record->same_type)
         return err_set (err, ERR_REFUSED,
@@ -180,8 +180,8 @@ static int judge (struct record *record, enum ssh_known_hosts_e verdict, const c
                         "the host presented the %s key %s; line %u of %s names this host but cannot be parsed", type,
                         seen, record->broken_line, known_hosts);
     return err_set (err, ERR_REFUSED,
-                    "the host presented the %s key %s, but is not in %s. Verify the key on the host (ssh-keygen -lf "
-                    "its public key) and add it (ssh-keyscan)",
+                    "the host presented the %s key %s, but %s has no key of this host. Verify the key on the host "
+                    "(ssh-keygen -lf its public key) and add it (ssh-keyscan)",
                     type, seen, known_hosts);
 }
 

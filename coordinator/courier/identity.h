@@ -1,5 +1,5 @@
-/* identity.h - logs in to an ssh server: by an agent's keys, then by key files. Never by password or keyboard. It
- * knows the session and nothing of what follows. Waits for the server: the guard bounds that. */
+/* identity.h - logs in to an ssh server: by an agent's keys, then by key files. Never by password or keyboard. It knows
+ * the session and nothing of what follows. Waits for the server: the watchdog bounds that. */
 #ifndef SLICEUP_COORDINATOR_COURIER_IDENTITY_H
 #define SLICEUP_COORDINATOR_COURIER_IDENTITY_H
 

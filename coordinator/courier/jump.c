@@ -160,8 +160,8 @@ static int forward (struct jump *jump, const char *address, uint16_t port, struc
         return err_set (err, ERR_LIMIT, "not enough memory for an ssh channel");
     if (ssh_channel_open_forward (jump->channel, address, port, "127.0.0.1", 0) != SSH_OK)
         return err_set (err, ERR_IO,
-                        "it cannot connect to port %u of the host (may it forward, can it resolve the address, is sshd "
-                        "up there?): %s",
+                        "it cannot connect to port %u of the host (is forwarding allowed, does it resolve the host's "
+                        "address, is sshd up?): %s",
                         port, ssh_get_error (jump->session));
     ssh_set_blocking (jump->session, 0);
     return 0;
@@ -171,13 +171,13 @@ static int start_pump (struct jump *jump, int *fd, struct err *err)
 {
     int pair[2];
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
-        return err_errno (err, ERR_IO, "cannot create a socket for the connection through it");
+        return err_errno (err, ERR_IO, "cannot create a socket for the connection through the jump host");
     jump->fd = pair[0];
     jump->wake_fd = eventfd (0, EFD_CLOEXEC);
     int why = jump->wake_fd < 0 ? errno : pthread_create (&jump->thread, NULL, pump, jump);
     errno = why;
     if (why != 0) {
-        err_errno (err, ERR_IO, "cannot start a thread for the connection through it");
+        err_errno (err, ERR_IO, "cannot start a thread for the connection through the jump host");
         (void) close (pair[1]);
         return -1;
     }
@@ -191,7 +191,7 @@ struct jump *jump_open (const struct login *login, const char *address, uint16_t
     *jump = (struct jump){ .fd = -1, .wake_fd = -1 };
     jump->session = login_open (login, -1, err);
     if (jump->session) {
-        reporter_step (login->reporter, STEP_CONNECT, "it to connect to the host");
+        reporter_step (login->reporter, STEP_CONNECT, "the jump host to connect to the host");
         if (forward (jump, address, port, err) == 0 && start_pump (jump, fd, err) == 0)
             return jump;
     }

@@ -77,7 +77,7 @@ static int set_options (ssh_session session, const struct login *login, int fd, 
     int bits = RSA_MIN_BITS;
     uint64_t now_ms = clock_boot_ms ();
     long timeout_s = (long) (now_ms < login->until_ms ? (login->until_ms - now_ms) / 1000 : 0) +
-                     5; /* the guard is earlier */
+                     5; /* the watchdog fires earlier */
     if (ssh_options_set (session, SSH_OPTIONS_PROCESS_CONFIG, &process_config) == SSH_OK &&
         set_texts (session, login) == 0 && ssh_options_set (session, SSH_OPTIONS_PORT, &port) == SSH_OK &&
         ssh_options_set (session, SSH_OPTIONS_RSA_MIN_SIZE, &bits) == SSH_OK &&

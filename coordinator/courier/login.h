@@ -1,7 +1,7 @@
 /* login.h - an authenticated ssh session with one server: key exchange, host key, who we are; in this order, each a
  * step.
  *
- * Only what it is given counts: no file of the user's ssh configuration is read. It waits for the server: the guard
+ * Only what it is given counts: no file of the user's ssh configuration is read. It waits for the server: the watchdog
  * bounds that. A server that is too busy to greet (MaxStartups) is tried again. */
 #ifndef SLICEUP_COORDINATOR_COURIER_LOGIN_H
 #define SLICEUP_COORDINATOR_COURIER_LOGIN_H

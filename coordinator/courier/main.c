@@ -43,10 +43,10 @@ static struct transport *open_srun (const struct request *request, struct report
 {
     reporter_step (reporter, STEP_CONNECT, "Slurm to start a job step (is the queue full?)");
     if (gethostname (near_end, HOST_NAME_BYTES) != 0) {
-        err_errno (err, ERR_IO, "this machine's name is too long: set coordinator.address");
+        err_errno (err, ERR_IO, "the name of this machine is too long: set coordinator.address");
         return NULL;
     }
-    fputs ("sliceup-courier: a worker of Slurm ends with its job step: this courier runs until then\n", stderr);
+    fputs ("sliceup-courier: the worker runs in a Slurm job step; this courier runs as long as the worker\n", stderr);
     return transport_srun_open (request, err);
 }
 

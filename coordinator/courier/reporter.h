@@ -17,7 +17,7 @@ struct reporter {
     int fd; /* borrowed */
     pthread_mutex_t lock;
     enum step step;
-    const char *awaited; /* lives as long as the voice; for the sentence of a deadline that passed */
+    const char *awaited; /* lives as long as the reporter; for the sentence of a deadline that passed */
     const char *through; /* the jump host that is talked to, or "" */
     bool over;
 };

@@ -36,7 +36,7 @@ static char *take_text (struct reader *reader, const char *member, size_t least,
     const json_t *value = json_object_get (reader->object, member);
     size_t len = json_string_length (value);
     if (!json_is_string (value) || len < least || len > most || strlen (json_string_value (value)) != len) {
-        fail (reader, member, least ? "a text that is not empty and not too long" : "a text that is not too long");
+        fail (reader, member, least ? "a text that is neither empty nor too long" : "a text that is not too long");
         return keep (reader, TEXT_LIT (""));
     }
     return keep (reader, (struct text){ json_string_value (value), (uint32_t) len });
@@ -47,7 +47,7 @@ static char *take_name (struct reader *reader, const char *member, const char *l
 {
     char *name = take_text (reader, member, may_be_empty ? 0 : 1, REQUEST_NAME_MAX_BYTES);
     if (name[0] == '-' || strspn (name, letters) != strlen (name))
-        fail (reader, member, "a plain name that does not begin with a dash");
+        fail (reader, member, "a name of plain characters that does not begin with a dash");
     return name;
 }
 
@@ -98,7 +98,7 @@ static uint32_t take_list (struct reader *reader, const char *member, char **out
         const char *text = json_string_value (json_array_get (list, i));
         size_t len = json_string_length (json_array_get (list, i));
         if (!text || len == 0 || len > REQUEST_PATH_MAX_BYTES || strlen (text) != len)
-            fail (reader, member, "texts that are not empty and not too long");
+            fail (reader, member, "texts that are neither empty nor too long");
         out[i] = keep (reader, text ? (struct text){ text, (uint32_t) len } : TEXT_LIT (""));
     }
     return (uint32_t) n;
@@ -157,7 +157,7 @@ static void take_slurm (struct reader *reader, struct request_slurm *slurm)
     slurm->options_n = take_list (reader, "options", slurm->options, REQUEST_OPTIONS_MAX);
     for (uint32_t i = 0; i < slurm->options_n; i++)
         if (strncmp (slurm->options[i], "--", 2) != 0 || !slurm->options[i][2])
-            fail (reader, "options", "each as --name or --name=value");
+            fail (reader, "options", "options of the form --name or --name=value");
 }
 
 /* Blanks and quotes would break the line of words in which it goes to the host. */
@@ -191,10 +191,10 @@ static int take_request (struct request *request, const json_t *line, struct err
 {
     struct reader reader = { .object = line, .name = "order", .arena = &request->arena, .err = err };
     if (json_integer_value (json_object_get (line, "sliceup-courier")) != REQUEST_PROTOCOL)
-        return err_set (
-            err, ERR_REFUSED,
-            "order: sliceup-courier: the protocol version of this courier is %d; use programs of one build together",
-            REQUEST_PROTOCOL);
+        return err_set (err, ERR_REFUSED,
+                        "order: sliceup-courier: this courier has protocol version %d, and sliceup another: use both "
+                        "programs of one build",
+                        REQUEST_PROTOCOL);
     request->host = take_name (&reader, "host", name_letters, false);
     request->nonce = take_hex (&reader, "nonce", REQUEST_NONCE_BYTES);
     request->deadline_ms = take_number (&reader, "deadline_ms", 1, REQUEST_DEADLINE_MAX_MS);
@@ -214,13 +214,13 @@ static int take_launch (struct request *request, struct text line, const json_t 
 {
     const json_t *address = json_object_get (launch, "address");
     if (json_integer_value (json_object_get (launch, "protocol")) != REQUEST_PROTOCOL || !json_is_string (address))
-        return err_set (err, ERR_PARSE, "launch line: expected one of protocol %d, with an address", REQUEST_PROTOCOL);
+        return err_set (err, ERR_PARSE, "launch line: expected protocol version %d and an address", REQUEST_PROTOCOL);
     request->needs_address = json_string_length (address) == 0;
     request->launch = (char *) text_copy (&request->arena, line).ptr;
     if (request->needs_address && request->by == BY_SSH && *request->ssh.jump)
         return err_set (err, ERR_CONFIG,
-                        "cannot find the address of this machine behind a jump host: set coordinator.address to the "
-                        "one by which the hosts reach it");
+                        "the hosts are behind a jump host, so the address of this machine is unknown: set "
+                        "coordinator.address to one that they can reach");
     return 0;
 }
 

@@ -12,7 +12,7 @@
 /* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle or of
  * what is heard. A host that never stops talking must not keep the clock and the coordinator from being looked at. */
 enum { LOG_MAX_BYTES = 64 * 1024, TAIL_BYTES = 1024, PIECE_BYTES = 32 * 1024, PIECES_A_LOOK = 16 };
-/* A worker closes its streams right after GO (worker/run/main.c); the status of one that fell follows the end of its
+/* A worker closes its streams right after GO (worker/run/main.c); the status of one that failed follows the end of its
  * output at once. */
 enum { LEAVE_MS = 10 * 1000, STATUS_MS = 250 };
 /* sshd tells a status before it has passed on the last output; a child that was left behind may hold the streams
@@ -67,9 +67,9 @@ static int open_bundle (struct session *session, struct err *err)
     const char *path = session->request->bundle;
     session->bundle_fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (session->bundle_fd < 0 || fstat (session->bundle_fd, &at) != 0)
-        return err_errno (err, ERR_IO, "the bundle %s cannot be read", path);
+        return err_errno (err, ERR_IO, "the worker bundle %s cannot be read", path);
     if (!S_ISREG (at.st_mode) || (uint64_t) at.st_size != session->request->bundle_bytes)
-        return err_set (err, ERR_STATE, "the bundle %s was replaced during the upload: start again", path);
+        return err_set (err, ERR_STATE, "the worker bundle %s was replaced during the upload: start again", path);
     session->unread_bytes = session->request->bundle_bytes;
     return 0;
 }
@@ -83,8 +83,8 @@ static int refill (struct session *session, struct err *err)
     size_t want = session->unread_bytes < sizeof piece ? session->unread_bytes : sizeof piece;
     ssize_t n = read (session->bundle_fd, piece, want);
     if (n <= 0)
-        return n < 0 ? err_errno (err, ERR_IO, "the bundle %s cannot be read", session->request->bundle)
-                     : err_set (err, ERR_STATE, "the bundle %s became shorter during the upload",
+        return n < 0 ? err_errno (err, ERR_IO, "the worker bundle %s cannot be read", session->request->bundle)
+                     : err_set (err, ERR_STATE, "the worker bundle %s became shorter during the upload",
                                 session->request->bundle);
     buf_add (&session->to_send, piece, (size_t) n);
     session->unread_bytes -= (uint64_t) n;
@@ -125,9 +125,9 @@ static void begin_upload (struct session *session)
 {
     struct err err;
     if (session->bootstrap_protocol.changed)
-        reporter_found (session->reporter, "the worker's file on the host did not match its sha256 and is replaced. "
-                                           "The disk may be damaged, or another user may be able to write there");
-    reporter_waits (session->reporter, "the bundle to arrive");
+        reporter_found (session->reporter, "the worker bundle on the host did not match its sha256, so it is uploaded "
+                                           "again. Its disk may be damaged, or another user may write there");
+    reporter_waits (session->reporter, "the worker bundle to arrive");
     if (open_bundle (session, &err) < 0)
         refuse (session, STEP_UPLOAD, &err);
 }
@@ -145,12 +145,12 @@ static void take_event (struct session *session, enum bootstrap_event event, con
     switch (event) {
     case BOOTSTRAP_PROTOCOL_NOTHING: break;
     case BOOTSTRAP_PROTOCOL_HOST:
-        reporter_step (session->reporter, STEP_UPLOAD, "the host to look for the bundle");
+        reporter_step (session->reporter, STEP_UPLOAD, "the host to look for the worker bundle");
         break;
     case BOOTSTRAP_PROTOCOL_WANT: begin_upload (session); break;
     case BOOTSTRAP_PROTOCOL_HAVE:
     case BOOTSTRAP_PROTOCOL_PLACED:
-        reporter_step (session->reporter, STEP_LIBRARIES, "the host to try the worker");
+        reporter_step (session->reporter, STEP_LIBRARIES, "the host to test the worker");
         break;
     case BOOTSTRAP_PROTOCOL_READY: reporter_step (session->reporter, STEP_START, "the worker's answer"); break;
     case BOOTSTRAP_PROTOCOL_ANSWER: take_answer (session); break;
@@ -261,7 +261,7 @@ static void look_for_end (struct session *session)
     buf_release (&how);
 }
 
-/* It has let go of its output, which it does on standing on its own; or it fell, and its status comes now. */
+/* It has let go of its output, which it does on standing on its own; or it failed, and its status comes now. */
 static void look_for_leave (struct session *session)
 {
     uint64_t soon_ms = clock_boot_ms () + STATUS_MS;

@@ -1,8 +1,8 @@
 /* session.h - starts a worker on its host over an open connection: bootstrap, bundle, launch line, answer, GO, and
  * what comes after.
  *
- * The loop around a dialogue: it waits for the way and the coordinator at once, and never longer than the deadline
- * until the worker has answered. It knows nothing of ssh or Slurm. One thread. */
+ * The loop around the bootstrap protocol: it waits for the transport and the coordinator at once, and never longer than
+ * the deadline until the worker has answered. It knows nothing of ssh or Slurm. One thread. */
 #ifndef SLICEUP_COORDINATOR_COURIER_SESSION_H
 #define SLICEUP_COORDINATOR_COURIER_SESSION_H
 

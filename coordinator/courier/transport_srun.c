@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator's own patience
- * with a courier whose deadline has passed (launch_private.h). */
+/* From SIGTERM to SIGKILL, which leaves a job that waits in the queue there: less than the coordinator waits for a
+ * courier whose deadline has passed (launch_private.h). */
 enum { TERM_MS = 4 * 1000, LOOK_MS = 20, ARGUMENTS_MAX = 32 };
 enum { NO_PROGRAM = 127, SAID_MAX_BYTES = 200 }; /* the first as a shell says it */
 
@@ -80,7 +80,7 @@ static bool ended (struct transport *transport, struct buf *how)
     if (WIFEXITED (srun->status))
         buf_printf (how, "exit status %d", WEXITSTATUS (srun->status));
     else
-        buf_printf (how, "srun got signal %d", WTERMSIG (srun->status));
+        buf_printf (how, "srun ended by signal %d", WTERMSIG (srun->status));
     return true;
 }
 
@@ -123,7 +123,7 @@ static const struct {
     { "uthentication", STEP_AUTHENTICATION, "start munged on both sides with the same key" },
     { "munge", STEP_AUTHENTICATION, "start munged on both sides with the same key" },
     { "Invalid node name", STEP_RESOLVE, "use Slurm's host names (sinfo -N)" },
-    { "not in this job", STEP_RESOLVE, "the host is not in this allocation (scontrol show hostnames)" },
+    { "not in this job", STEP_RESOLVE, "this host is not in the allocation (scontrol show hostnames lists its hosts)" },
     { "node list", STEP_RESOLVE, "use Slurm's host names (sinfo -N)" },
     { "node configuration is not available", STEP_CONNECT, "ask for fewer resources, or for other nodes" },
     { "contact slurm controller", STEP_CONNECT, "check that slurmctld is up" },

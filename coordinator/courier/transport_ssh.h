@@ -8,8 +8,8 @@
 #include "coordinator/courier/request.h"
 #include "coordinator/courier/transport.h"
 
-/* Waits until the command runs on the host: the guard bounds that. `near_end`: this machine's address as the connection
- * has it; "" through a jump host. NULL on error. */
+/* Waits until the command runs on the host: the watchdog bounds that. `near_end`: this machine's address as the
+ * connection has it; "" through a jump host. NULL on error. */
 struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
                                       char near_end[DIAL_ADDRESS_BYTES], struct err *err);
 

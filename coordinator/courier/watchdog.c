@@ -45,11 +45,11 @@ int watchdog_start (struct watchdog *watchdog, struct err *err)
 {
     watchdog->wake_fd = eventfd (0, EFD_CLOEXEC);
     if (watchdog->wake_fd < 0)
-        return err_errno (err, ERR_IO, "cannot create a descriptor for the deadline watchdog");
+        return err_errno (err, ERR_IO, "cannot create an eventfd for the watchdog of start.deadline");
     errno = pthread_create (&watchdog->thread, NULL, watch, watchdog);
     if (errno == 0)
         return 0;
-    err_errno (err, ERR_IO, "cannot start a thread for the deadline watchdog");
+    err_errno (err, ERR_IO, "cannot start a thread for the watchdog of start.deadline");
     (void) close (watchdog->wake_fd);
     return -1;
 }

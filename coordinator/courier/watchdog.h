@@ -1,7 +1,7 @@
 /* watchdog.h - ends a courier that waits inside a library, at its deadline or when its coordinator ends.
  *
- * Calls to the name service, an agent or libssh may wait for ever. The guard is a thread that says so and ends the
- * process (status 1): there is nothing to tidy that the kernel does not tidy. It knows only the voice. The owner's
+ * Calls to the name service, an agent or libssh may wait for ever. The watchdog is a thread that says so and ends the
+ * process (status 1): there is nothing to tidy that the kernel does not tidy. It knows only the reporter. The owner's
  * thread starts and stops it; in between it must not read from the input. */
 #ifndef SLICEUP_COORDINATOR_COURIER_WATCHDOG_H
 #define SLICEUP_COORDINATOR_COURIER_WATCHDOG_H

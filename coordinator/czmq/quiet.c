@@ -41,7 +41,7 @@ int quiet_begin (struct err *err)
     scrub_environment ();
     zsys_handler_set (NULL); /* else SIGINT and SIGTERM are czmq's from its first socket on */
     if (!zsys_init ())
-        return err_set (err, ERR_IO, "messaging cannot start: %s", zmq_strerror (zmq_errno ()));
+        return err_set (err, ERR_IO, "cannot start ZeroMQ messaging: %s", zmq_strerror (zmq_errno ()));
     zsys_set_logstream (stderr); /* not on standard output, which may be read by a program */
     begun = true;
     return 0;

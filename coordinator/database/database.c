@@ -18,7 +18,7 @@ int database_file_create (const char *path, struct err *err)
 {
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
-        return err_set (err, ERR_STATE, "%s already exists, and is not overwritten", path);
+        return err_set (err, ERR_STATE, "%s already exists, and sliceup does not overwrite it", path);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot create %s", path);
     if (close (fd) != 0)
@@ -45,7 +45,7 @@ int database_file_check (const char *path, enum database_use use, struct err *er
 const char *database_why (sqlite3 *db)
 {
     bool cut = sqlite3_extended_errcode (db) == SQLITE_IOERR_SHORT_READ;
-    return cut ? "it, or its log, is shorter than what was written" : sqlite3_errmsg (db);
+    return cut ? "the file, or its write-ahead log, was cut short" : sqlite3_errmsg (db);
 }
 
 static enum err_code code_of (sqlite3 *db)
@@ -81,8 +81,8 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
     int system = sqlite3_system_errno (db);
     int code = sqlite3_errcode (db);
     if (code == SQLITE_FULL)
-        return err_set (err, code_of (db),
-                        "cannot %s in %s: no room is left on that file system: free some, then try again", doing, path);
+        return err_set (err, code_of (db), "cannot %s in %s: that file system is full: free some space, then try again",
+                        doing, path);
     if (code == SQLITE_READONLY &&
         (faccessat (AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || !database_may_write_beside (path)))
         return err_set (err, code_of (db),
@@ -150,6 +150,6 @@ sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err)
 {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v3 (db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK)
-        database_fail (db, "find the expected tables", err);
+        database_fail (db, "find the expected tables of this version", err);
     return statement;
 }

@@ -145,11 +145,11 @@ static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     if (!is_there (dir, ""))
-        return err_set (err, ERR_USAGE, "run %.8s no longer exists: it was removed just now", dir->id);
+        return err_set (err, ERR_USAGE, "run %.8s no longer exists: another process has just removed it", dir->id);
     if (unbegun && !asked_hosts (dir))
         return err_set (err, ERR_USAGE,
-                        "run %.8s was never begun: its coordinator ended before the first fact was recorded, and "
-                        "nothing was started on any host",
+                        "run %.8s was never begun: its coordinator ended before it recorded the first fact, and it "
+                        "started nothing on any host",
                         dir->id);
     return err_set (err, ERR_DAMAGE, "run %.8s had begun, but its journal is lost: %s %s; " JOURNAL_REMEDY, dir->id,
                     run_dir_path (dir, "journal.db", path), what_is_gone (dir));
@@ -165,12 +165,12 @@ int run_begun_check (const struct run_dir *dir, struct err *err)
     if (held < 0 || has_facts (dir, making))
         return held < 0 ? -1 : 0;
     if (unbegun && (making || held))
-        return err_set (err, ERR_STATE, "run %.8s has no facts yet, because it is just starting: try again", dir->id);
+        return err_set (err, ERR_STATE, "run %.8s is just starting and has recorded no facts yet: try again", dir->id);
     struct err why = { 0 };
     no_facts (dir, unbegun, &why);
     if (why.code != ERR_USAGE || !is_there (dir, ""))
         return err_set (err, why.code, "%s", why.text);
-    return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes it", why.text, dir->id);
+    return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes its folder", why.text, dir->id);
 }
 
 int run_begun_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
@@ -192,9 +192,9 @@ static int remove_locked (const struct run_dir *dir, struct err *err)
     if (why.code != ERR_USAGE)
         return err_set (err, why.code, "%s", why.text);
     if (folder_remove (run_dir_path (dir, "", path), err) < 0)
-        return err_prefix (err, "run %.8s was never begun, and its folder remains", dir->id);
+        return err_prefix (err, "run %.8s was never begun, but its folder cannot be removed", dir->id);
     (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
-    return err_set (err, ERR_USAGE, "%s; it was removed", why.text);
+    return err_set (err, ERR_USAGE, "%s; its folder was removed", why.text);
 }
 
 int run_begun_or_remove (const struct run_dir *dir, struct err *err)

@@ -344,7 +344,7 @@ int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *er
         take_string (object, "public_key", hub->public_key, sizeof (hub->public_key)))
         rc = 0;
     else
-        err_set (err, ERR_DAMAGE, "%s is damaged: it does not have the content that a coordinator writes", path);
+        err_set (err, ERR_DAMAGE, "%s is damaged: it lacks values that a coordinator writes there", path);
     if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
         run_hub_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
 out:

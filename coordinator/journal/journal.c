@@ -76,7 +76,7 @@ static int demand_wal (sqlite3 *db, struct err *err)
 static int settle (sqlite3 *db, struct err *err)
 {
     /* 8 KiB: half the write calls of 4 KiB in a burst, and one page still holds a usual fact and the commit's note. */
-    if (database_run (db, "PRAGMA page_size = 8192", "set up the pages", err) != 0)
+    if (database_run (db, "PRAGMA page_size = 8192", "set the page size", err) != 0)
         return -1;
     if (demand_wal (db, err) != 0)
         return -1;
@@ -89,7 +89,7 @@ static int create_tables (sqlite3 *db, const char *run_id_hex, struct err *err)
         return -1;
     if (write_meta (db, run_id_hex, err) != 0)
         return -1;
-    return database_run (db, "COMMIT", "make the tables durable", err);
+    return database_run (db, "COMMIT", "write the tables to disk", err);
 }
 
 static void journal_release (struct journal *journal)
@@ -131,7 +131,7 @@ static int rename_to (const char *fresh, const char *path, struct err *err)
         return 0;
     if (errno != EEXIST)
         return err_errno (err, ERR_IO, "cannot name %s", path);
-    return err_set (err, ERR_STATE, "%s already exists, and is not overwritten", path);
+    return err_set (err, ERR_STATE, "%s already exists, and sliceup does not overwrite it", path);
 }
 
 static int make_files (struct journal *journal, const char *fresh, const char *run_id_hex, struct err *err)
@@ -151,7 +151,7 @@ static int place_whole (struct journal *journal, const char *path, const char *r
     if (len < 0 || (size_t) len >= sizeof fresh)
         return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
     if (access (path, F_OK) == 0 || errno != ENOENT)
-        return err_set (err, ERR_STATE, "%s already exists, and is not overwritten", path);
+        return err_set (err, ERR_STATE, "%s already exists, and sliceup does not overwrite it", path);
     remove_created (fresh);
     if (make_files (journal, fresh, run_id_hex, err) == 0 && journal_marker_place (journal->marker, path, err) == 0 &&
         rename_to (fresh, path, err) == 0)
@@ -193,8 +193,8 @@ static bool continuable (const struct journal_reader *reader, const char *path, 
     if (format == JOURNAL_FORMAT)
         return true;
     err_set (err, ERR_STATE,
-             "journal %s has format %llu, which this sliceup reads and does not continue, it writes format %d: end the "
-             "run with the sliceup that began it (sliceup resume there), or begin a new one with sliceup run",
+             "journal %s has format %llu; this sliceup can read it, but writes only format %d: end the run with the "
+             "sliceup that began it (sliceup resume there), or begin a new one with sliceup run",
              path, format, JOURNAL_FORMAT);
     return false;
 }
@@ -220,7 +220,7 @@ static int vouch (struct journal *journal, const char *path, const struct end *e
     if (!journal->marker || journal_marker_start (journal->marker, err) != 0 || sync_folder_of (path, err) != 0)
         return -1;
     if (database_run (journal->db, "INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', 1)",
-                      "make the journal durable", err) != 0)
+                      "write the journal to disk", err) != 0)
         return -1;
     return journal_marker_set (journal->marker, end->last, &end->chain, err);
 }

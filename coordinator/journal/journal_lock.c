@@ -54,8 +54,8 @@ static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
 
 int journal_place_check (const char *path, struct err *err)
 {
-    const struct safe_rule rule = { .what = "the journal's folder",
-                                    .instead = "set SLICEUP_HOME or --home to another",
+    const struct safe_rule rule = { .what = "the folder of the journal",
+                                    .instead = "set SLICEUP_HOME or --home to another folder",
                                     .own = true };
     char folder[PATH_MAX];
     struct stat st;
@@ -63,7 +63,7 @@ int journal_place_check (const char *path, struct err *err)
     if (folder_of (path, folder, err) != 0)
         return -1;
     if (stat (folder, &st) != 0 || statfs (folder, &fs) != 0)
-        return err_errno (err, ERR_IO, "cannot examine the journal's folder %s", folder);
+        return err_errno (err, ERR_IO, "cannot examine the folder of the journal %s", folder);
     if (remote_name (&fs))
         return err_set (err, ERR_STATE,
                         "%s is on %s, where a journal is not safe (its locks may hold on one machine only): "
@@ -108,10 +108,10 @@ static int pid_write (const char *path, int fd, struct err *err)
 static int held_by (const char *path, int64_t pid, struct err *err)
 {
     if (pid == 0)
-        return err_set (err, ERR_STATE, "another coordinator is just starting on %s", path);
+        return err_set (err, ERR_STATE, "another coordinator is just starting and has locked %s", path);
     return err_set (err, ERR_STATE,
                     "the coordinator with pid %" PRId64
-                    " is running on %s: end it first (or follow its run with `sliceup watch`)",
+                    " uses %s now: end it first (or follow its run with `sliceup watch`)",
                     pid, path);
 }
 
@@ -162,10 +162,10 @@ static int64_t mark_holder (const char *path, struct err *err)
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_set (err, why.code, "cannot find out whether a coordinator holds the run: %s", why.text);
+        return err_set (err, why.code, "cannot find out whether a coordinator is running: %s", why.text);
     int rc = fcntl (fd, F_OFD_GETLK, &any);
     if (rc != 0)
-        err_errno (err, ERR_IO, "cannot find out whether a coordinator holds %s", path);
+        err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
     (void) close (fd); /* opened for reading: nothing to lose */
     return rc != 0 ? -1 : any.l_type == F_UNLCK ? 0 : any.l_start;
 }
@@ -203,10 +203,10 @@ static int lock_holder (const char *path, int64_t *pid, struct err *err)
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_set (err, why.code, "cannot find out whether a coordinator holds the run: %s", why.text);
+        return err_set (err, why.code, "cannot find out whether a coordinator is running: %s", why.text);
     int rc = fcntl (fd, F_OFD_GETLK, &whole);
     if (rc != 0)
-        err_errno (err, ERR_IO, "cannot find out whether a coordinator holds %s", path);
+        err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
     else
         rc = whole.l_type != F_UNLCK;
     if (rc > 0)

@@ -23,7 +23,7 @@ struct note {
     uint8_t index[8];         /* little-endian */
     struct digest chain, sum; /* of all before it */
 };
-static_assert (sizeof (struct note) == MARK_NOTE_BYTES, "no padding on any machine");
+static_assert (sizeof (struct note) == MARK_NOTE_BYTES, "a note is written as raw bytes: it must have no padding");
 
 const char *journal_mark_path (const char *journal_path, char out[PATH_MAX])
 {

@@ -103,12 +103,12 @@ static int thread_start (struct journal_marker *marker, struct err *err)
     sigfillset (&all);
     errno = pthread_sigmask (SIG_SETMASK, &all, &before);
     if (errno != 0)
-        return err_errno (err, ERR_IO, "cannot block signals for the mark's thread");
+        return err_errno (err, ERR_IO, "cannot block signals in the thread that writes the mark");
     int rc = pthread_create (&marker->thread, NULL, keep_durable, marker);
     (void) pthread_sigmask (SIG_SETMASK, &before, NULL); /* the set came from the kernel */
     errno = rc;
     marker->started = rc == 0;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the mark's thread");
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the thread that writes the mark");
 }
 
 int journal_marker_start (struct journal_marker *marker, struct err *err)
@@ -175,7 +175,7 @@ static int hold (const struct journal_marker *marker, struct err *err)
         return 0;
     if (errno != EAGAIN && errno != EACCES)
         return err_errno (err, ERR_IO, "cannot lock %s", marker->path);
-    return err_set (err, ERR_STATE, "%s is locked: another coordinator is just starting on its journal", marker->path);
+    return err_set (err, ERR_STATE, "%s is locked: another coordinator is starting with this journal", marker->path);
 }
 
 struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err)

@@ -72,7 +72,7 @@ static int unreadable (const struct journal_reader *reader, uint64_t index, cons
     if (mark.state == MARK_MISSING) /* or not looked at yet */
         (void) journal_mark_read (reader->path, reader->run[0] ? reader->run : NULL, &mark, NULL);
     if (mark.state == MARK_WHOLE)
-        snprintf (acknowledged, sizeof acknowledged, ", and facts up to %" PRIu64 " were acknowledged", mark.index);
+        snprintf (acknowledged, sizeof acknowledged, ", but facts up to %" PRIu64 " were acknowledged", mark.index);
     return err_set (err, ERR_DAMAGE,
                     "journal %s is damaged: it cannot be read from fact %" PRIu64 " on%s: %s; " JOURNAL_REMEDY,
                     reader->path, index ? index : 1, acknowledged, why);
@@ -94,8 +94,8 @@ static int read_failed (const struct journal_reader *reader, uint64_t index, str
         return unreadable (reader, index, database_why (reader->db), err);
     if (own.code == ERR_IO && lacks_shared_memory (reader->path) && !database_may_write_beside (reader->path))
         return err_set (err, ERR_IO,
-                        "cannot read the journal %s: reading needs %s-shm, which does not exist and which user %u "
-                        "cannot make in this folder: copy the folder to a place where you may write, and read it there",
+                        "cannot read the journal %s: SQLite needs %s-shm, which does not exist, and user %u may not "
+                        "make it there: copy the folder to a place where you may write, and read it there",
                         reader->path, reader->path, (unsigned) geteuid ());
     return err_set (err, own.code, "%s", own.text);
 }
@@ -105,7 +105,7 @@ static int verify_marked (const struct journal_reader *reader, uint64_t index, c
                           struct err *err)
 {
     if (reader->mark.state == MARK_WHOLE && reader->mark.index == index && !digest_equal (&reader->mark.chain, chain))
-        return damaged (reader, index, "this fact, or an earlier one, is not the one that was acknowledged", err);
+        return damaged (reader, index, "this fact or an earlier one was changed after it was acknowledged", err);
     return 0;
 }
 
@@ -118,7 +118,7 @@ static int verify (struct journal_reader *reader, struct digest *chain, struct e
     if (found != expected)
         return damaged (reader, expected, "it is missing", err);
     if (sqlite3_column_type (row, 1) != SQLITE_BLOB || len < 1 || len > JOURNAL_FACT_MAX_BYTES)
-        return damaged (reader, found, "its bytes are not a fact", err);
+        return damaged (reader, found, "its bytes cannot be a fact", err);
     if (sqlite3_column_type (row, 2) != SQLITE_BLOB || sqlite3_column_bytes (row, 2) != sizeof chain->bytes)
         return damaged (reader, found, "its chain digest is not a sha256", err);
     buf_clear (&reader->link);
@@ -160,7 +160,7 @@ static int verify_end (struct journal_reader *reader, struct err *err)
         return read_failed (reader, reader->index + 1, err);
     uint64_t last = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (reader->last, 0) : 0;
     if (rc == SQLITE_DONE || sqlite3_column_type (reader->last, 0) != SQLITE_INTEGER || last < reader->index)
-        return damaged (reader, reader->index, "the recorded last index is missing, or below this fact", err);
+        return damaged (reader, reader->index, "the recorded number of the last fact is missing or too small", err);
     if (last > reader->index)
         return damaged (reader, reader->index + 1, "it is missing", err);
     return 0;
@@ -304,8 +304,8 @@ static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct
     if (!text_to_u64 (text_of (format), &reader->format) || reader->format < JOURNAL_FORMAT_FIRST ||
         reader->format > JOURNAL_FORMAT)
         return err_set (err, ERR_DAMAGE,
-                        "journal %s, fact 0: its format version is none of %d to %d, those that this sliceup reads: "
-                        "use the sliceup that wrote it",
+                        "journal %s, fact 0: its format version is not within %d to %d, which this sliceup reads: use "
+                        "the sliceup that wrote it",
                         reader->path, JOURNAL_FORMAT_FIRST, JOURNAL_FORMAT);
     reader->former = reader->format < JOURNAL_FORMAT ? journal_former_create () : NULL;
     if (meta_text (reader, meta, "run", reader->run, sizeof reader->run, err) != 0)
@@ -380,8 +380,8 @@ static int check_beside (const char *path, struct err *err)
     int there = sees_beside (path, "-journal", name, err);
     if (there > 0 && stat (name, &at) == 0 && at.st_size > 0) /* SQLite passes over an empty one */
         return err_set (err, ERR_STATE,
-                        "%s should not exist: a journal has a write-ahead log instead, so another program made it; "
-                        "keep it, move it elsewhere, and try again",
+                        "%s is a rollback file of SQLite, which sliceup never makes for a journal, so another program "
+                        "made it; move it elsewhere, and try again",
                         name);
     return there < 0 ? -1 : 0;
 }

@@ -74,7 +74,7 @@ static int note_last (struct journal_writer *writer, uint64_t last, struct err *
     if (sqlite3_bind_int64 (note, 1, (sqlite3_int64) last) == SQLITE_OK && sqlite3_step (note) == SQLITE_DONE &&
         sqlite3_reset (note) == SQLITE_OK && sqlite3_changes (writer->db) == 1)
         return 0;
-    database_fail (writer->db, "write the last index", err);
+    database_fail (writer->db, "write the number of the last fact", err);
     sqlite3_reset (note); /* says the same error again */
     return -1;
 }
@@ -175,11 +175,11 @@ static int thread_start (struct journal_writer *writer, struct err *err)
     sigfillset (&all);
     errno = pthread_sigmask (SIG_SETMASK, &all, &before);
     if (errno != 0)
-        return err_errno (err, ERR_IO, "cannot block signals for the journal's thread");
+        return err_errno (err, ERR_IO, "cannot block signals in the thread that writes the journal");
     int rc = pthread_create (&writer->thread, NULL, write_facts, writer);
     (void) pthread_sigmask (SIG_SETMASK, &before, NULL); /* the set came from the kernel */
     errno = rc;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the journal's thread");
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the thread that writes the journal");
 }
 
 static void writer_free (struct journal_writer *writer)

@@ -32,7 +32,7 @@ static int parse_certificate (struct link_keys *keys, struct text file, const ch
     bool whole = certificate && certificate_keys (certificate, keys);
     certificate_release (certificate);
     if (!whole)
-        return err_set (err, ERR_DAMAGE, "key file %s is not a CURVE certificate with a secret key", path);
+        return err_set (err, ERR_DAMAGE, "key file %s does not hold a CURVE secret key", path);
     return link_keys_check (keys, err) == 0 ? 0 : err_prefix (err, "key file %s", path);
 }
 

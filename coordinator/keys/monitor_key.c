@@ -44,8 +44,8 @@ static int refuse_too_many (const struct run_dir *dir, struct err *err)
     closedir (entries);
     if (n < MONITORS_MAX)
         return 0;
-    return err_set (err, ERR_LIMIT, "run %.8s has %d monitor keys, the limit of a run: use one of them again", dir->id,
-                    MONITORS_MAX);
+    return err_set (err, ERR_LIMIT, "run %.8s already has %d monitor keys, the most a run can have: use one of them",
+                    dir->id, MONITORS_MAX);
 }
 
 /* Whole at once, and never in place of another: two may ask for one name at the same time. */
@@ -77,7 +77,7 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
         return -1;
     snprintf (made.run, sizeof made.run, "%s", dir->id);
     if (snprintf (made.address, sizeof made.address, "%s", address ? address : hub.reach) >= (int) sizeof made.address)
-        return err_set (err, ERR_USAGE, "an address must have at most %d bytes", NAME_MAX_BYTES);
+        return err_set (err, ERR_USAGE, "the coordinator's address must have at most %d bytes", NAME_MAX_BYTES);
     snprintf (made.coordinator_key, sizeof made.coordinator_key, "%s", hub.public_key);
     made.port = hub.events_port;
     struct endpoint at; /* what no monitor could use is refused here, not there */

@@ -38,7 +38,7 @@ static int host_path (const struct plan *plan, struct text host, char out[PATH_B
 static int ticket_path (const struct ticket_order *order, struct text host, char out[PATH_BYTES], struct err *err)
 {
     int len = snprintf (out, PATH_BYTES, "%s/%.*s.ticket", order->folder, TEXT_ARG (host));
-    return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "the path of --out is too long");
+    return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "the path given with --out is too long");
 }
 
 /* Who may change what lies there chooses which workers come. */
@@ -62,7 +62,7 @@ static int refuse_taken (const struct ticket_order *order, struct err *err)
             return -1;
         if (access (path, F_OK) == 0)
             return err_set (err, ERR_STATE,
-                            "host %.*s of slice %.*s already has a ticket; --renew makes new ones, and old ones stop "
+                            "host %.*s of slice %.*s already has a ticket; --renew replaces tickets, and old ones stop "
                             "working with the next run",
                             TEXT_ARG (host), TEXT_ARG (order->plan->slice));
         if (ticket_path (order, host, path, err) < 0)

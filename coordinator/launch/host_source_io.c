@@ -319,7 +319,7 @@ static int read_env (struct buf *expression, struct err *err)
     if (variable ("TPU_WORKER_HOSTNAMES"))
         return read_tpu (expression, err);
     return err_set (err, ERR_STATE,
-                    "neither SLURM_JOB_NODELIST nor TPU_WORKER_HOSTNAMES is set: give the hosts in another way");
+                    "neither SLURM_JOB_NODELIST nor TPU_WORKER_HOSTNAMES is set: name the hosts in the slice file");
 }
 
 int host_source_read (const char *word, struct buf *expression, struct err *err)
@@ -330,5 +330,5 @@ int host_source_read (const char *word, struct buf *expression, struct err *err)
         return read_tpu (expression, err);
     if (strcmp (word, "env") == 0)
         return read_env (expression, err);
-    return err_set (err, ERR_USAGE, "hosts from '%s': expected slurm, tpu or env", word);
+    return err_set (err, ERR_USAGE, "source of hosts '%s': expected slurm, tpu or env", word);
 }

@@ -42,7 +42,7 @@ static int read_head (struct launch *launch, struct err *err)
     int rc = file_read (path, &line, err);
     if (rc == 0 && (sscanf (buf_c (&line), "%64s %" SCNu64, hex, &launch->bundle_head_bytes) != 2 ||
                     !digest_parse (text_of (hex), &digest) || launch->bundle_head_bytes == 0))
-        rc = err_set (err, ERR_DAMAGE, "%s does not hold a sha256 and a length " BUILD_IT, path);
+        rc = err_set (err, ERR_DAMAGE, "%s does not hold the sha256 and length of the worker bundle " BUILD_IT, path);
     else if (rc == 0)
         digest_hex (&digest, launch->bundle_sha256);
     buf_release (&line);
@@ -57,7 +57,7 @@ static int read_bundle (struct launch *launch, struct err *err)
     if (launch->bundle_sha256[0] != '\0')
         return 0;
     if (stat (launch->bundle, &st) != 0)
-        return err_errno (err, ERR_IO, "%s, which takes the worker to other hosts " BUILD_IT, launch->bundle);
+        return err_errno (err, ERR_IO, "cannot read the worker bundle %s " BUILD_IT, launch->bundle);
     launch->bundle_bytes = (uint64_t) st.st_size;
     return read_head (launch, err);
 }
@@ -100,7 +100,7 @@ static int worker_words (const struct launch *launch, uint32_t rank, struct text
         .tied = launch_is_remote (launch) && (launch->start->tied || launch->launcher == LAUNCHER_SLURM),
     };
     if (directory[0] != '/')
-        return err_set (err, ERR_STATE, "%s cannot be the directory of a worker, expected an absolute path", directory);
+        return err_set (err, ERR_STATE, "the directory of a worker must be an absolute path, not %s", directory);
     return launch_protocol_put_join (words, &join, err);
 }
 

@@ -15,7 +15,7 @@ struct launch_log {
 /* A descriptor to append to it, or -1. The caller's; `log` is for launch_log_last_words and is released always. */
 int launch_log_open (struct launch_log *log, const char *directory, struct err *err);
 void launch_log_release (struct launch_log *log);
-/* Appends "; its last words: " and the last line written, made safe to show; nothing when there is none. */
+/* Appends "; its last output: " and the last line written, made safe to show; nothing when there is none. */
 void launch_log_last_words (const struct launch_log *log, struct buf *out);
 
 #endif

@@ -159,7 +159,7 @@ int launch_process_start (const char *path, const char *word, bool courier, int 
         goto out;
     int pidfd = pidfd_open (pid, 0);
     if (pidfd < 0) {
-        err_errno (err, ERR_IO, "cannot watch the worker process (pidfd)");
+        err_errno (err, ERR_IO, "cannot open a pidfd to watch the worker process");
         undo (pid);
         goto out;
     }

@@ -35,7 +35,7 @@ int launch_protocol_put_join (struct buf *out, const struct launch_join *join, s
                               "directory", join->directory);
     if (line && join->tied)
         json_object_set_new (line, "tied", json_true ());
-    return tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter directory", err);
+    return tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter start.directory", err);
 }
 
 /* Texts of the plan were checked to be UTF-8 when it was made, or read back. */
@@ -82,7 +82,7 @@ int launch_protocol_put_courier (struct buf *out, const struct courier_order *or
         json_object_set_new (line, "bundle_head_bytes", json_integer ((json_int_t) order->bundle_head_bytes));
     if (line)
         json_object_set_new (line, ssh ? "ssh" : "slurm", ssh ? json_ssh (order) : json_slurm (&order->start->slurm));
-    return tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer identities or options", err);
+    return tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer ssh.identities or slurm.options", err);
 }
 
 /* ---- what is heard ---- */
@@ -127,7 +127,7 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
     const char *found = json_string_value (json_object_get (words, "found"));
     if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
-                        "the protocol version of its courier is not %d: use programs of one build together",
+                        "the protocol version of its courier is not %d: use sliceup and sliceup-courier of one build",
                         LAUNCH_PROTOCOL);
     if (json_is_true (json_object_get (words, "left")))
         said->word = WORD_LEFT;
@@ -189,7 +189,7 @@ int launch_protocol_receive (struct launch_parser *parser, struct text *output, 
         char byte = *output->ptr++;
         output->len--;
         if (++parser->received_bytes > LAUNCH_OUTPUT_MAX_BYTES)
-            return err_set (err, ERR_LIMIT, "it wrote more than %d KiB without reporting its key",
+            return err_set (err, ERR_LIMIT, "it printed more than %d KiB without reporting its public key",
                             LAUNCH_OUTPUT_MAX_BYTES / 1024);
         if (byte != '\n') {
             receive_byte (parser, byte);

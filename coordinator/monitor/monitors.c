@@ -150,9 +150,9 @@ static void answer_done (void *job)
     monitors->making--;
     bool damaged = answer->err.code == ERR_DAMAGE;
     if (damaged && !monitors->said_damaged)
-        log_say (monitors->log, "cannot answer monitors: %s", answer->err.text);
+        log_say (monitors->log, "cannot answer requests of monitors: %s", answer->err.text);
     else if (answer->err.code)
-        log_detail (monitors->log, "cannot answer a monitor: %s", answer->err.text);
+        log_detail (monitors->log, "cannot answer the request of a monitor: %s", answer->err.text);
     monitors->said_damaged |= damaged;
     bool sent = !answer->err.code && send_answer (monitors, answer);
     query_queue_done (&monitors->query_queue, &answer->to, sent && tells_all (answer));
@@ -296,10 +296,10 @@ static void look_done (void *job)
         if (hub_admit_monitor (monitors->hub, text_of (found->keys[i]), found->err.code ? NULL : &found->err) < 0)
             continue; /* the first error is said below */
     if (found->more && !found->err.code)
-        err_set (&found->err, ERR_LIMIT, "a run can have at most %d monitor keys, but its folder holds more",
+        err_set (&found->err, ERR_LIMIT, "a run can have at most %d monitor keys, but the run's folder holds more",
                  MONITORS_MAX);
     if (found->err.code && !monitors->said_refused)
-        log_say (monitors->log, "not every monitor can be admitted: %s", found->err.text);
+        log_say (monitors->log, "some monitors cannot connect: %s", found->err.text);
     monitors->said_refused |= found->err.code != ERR_NONE;
     if (monitors->look_again)
         look (monitors);
@@ -346,7 +346,7 @@ static int watch_folder (struct monitors *monitors, struct err *err)
     monitors->inotify_fd = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
     uint32_t changes = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE; /* CREATE: of a link, as monitor_key.c makes it */
     if (monitors->inotify_fd < 0 || inotify_add_watch (monitors->inotify_fd, folder, changes) < 0)
-        return err_errno (err, ERR_IO, "cannot watch folder %s for keys of monitors", folder);
+        return err_errno (err, ERR_IO, "cannot watch folder %s for new monitor keys", folder);
     return loop_watch (monitors->loop, monitors->inotify_fd, EPOLLIN, take_change, monitors, err);
 }
 

@@ -247,7 +247,7 @@ static void submit (struct driver *driver, struct asked *asked)
 {
     if (workqueue_submit (driver->workqueue, catalogue_work, catalogue_done, asked))
         return;
-    err_set (&asked->err, ERR_LIMIT, "the queue of disk work is full");
+    err_set (&asked->err, ERR_LIMIT, "too many tasks wait for this machine's disk");
     asked->rc = -1;
     catalogue_done (asked);
 }

@@ -23,7 +23,7 @@ static void refuse_version (struct driver *driver, uint32_t host, const struct m
     struct text theirs = msg->of.hello.version;
     struct msg answer = { .kind = MSG_REFUSE };
     answer.of.refuse = (struct msg_refuse){
-        .why = text_format (&driver->arena, "worker build %.*s, coordinator build %s: both must be the same",
+        .why = text_format (&driver->arena, "the worker is build %.*s, the coordinator build %s: both must be the same",
                             TEXT_ARG (theirs), driver->options.version),
         .major = PROTOCOL_MAJOR,
         .minor = PROTOCOL_MINOR,
@@ -52,7 +52,7 @@ static void driver_message (struct driver *driver, uint32_t host, const struct m
         in.text = text_of (digest_hex (&digest, hex));
     }
     if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
-        driver->alive[host] = msg->kind != MSG_BYE; /* no pid of this machine tells */
+        driver->alive[host] = msg->kind != MSG_BYE; /* a pid of this machine does not show it */
     driver_step (driver, &in);
 }
 
@@ -142,7 +142,7 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
 
 /* ---- shares ---- */
 
-/* Who says more than any worker has to say is not heard for a moment; the others are. */
+/* A worker that sends more than any worker needs to is ignored for a moment; the others are not. */
 static bool may_speak (struct driver *driver, enum link_channel channel, uint32_t host)
 {
     static const uint32_t a_second[LINK_CHANNELS] = { [LINK_CONTROL] = CONTROL_A_SECOND, [LINK_BULK] = BULK_A_SECOND };

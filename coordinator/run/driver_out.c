@@ -8,7 +8,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_writer.h"
 
-_Static_assert((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "whatever can be written can be recorded");
+_Static_assert((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "every fact must fit in the journal");
 /* Effects at a pass, as many as messages may lead to; a slow disk lets many wait, and then go at once. */
 enum { EFFECTS_A_PASS = 8192, EFFECTS_MS = 10 };
 enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_MAX = 1 << 16 };
@@ -17,7 +17,7 @@ enum { LEAVE_MS = 10000, FAREWELL_MS = 5000, FAREWELL_LOOK_MS = 100, SOFT_HELD_M
 
 static void fail_stop (struct driver *driver, const struct fact *fact)
 {
-    err_set (&driver->problem, ERR_LIMIT, "fact %llu, %s, exceeds its limits and cannot be recorded; the run stops",
+    err_set (&driver->problem, ERR_LIMIT, "fact %llu (%s) is larger than a journal can record; the run stops",
              (unsigned long long) fact->index, fact_name (fact->kind));
     driver->input_closed = true;
     driver_end (driver, 3);
@@ -182,8 +182,8 @@ static void perform_send (struct driver *driver, const struct held *held)
     } else if (held->unsaid) {
         struct input in = { .kind = IN_ORDER_UNSAID, .host = held->host, .key = held->key };
         in.text = text_format (&driver->arena,
-                               "its order is larger than %d bytes, the limit of one message: shorten the arguments of "
-                               "the rung and the profile's variables, or give it fewer files",
+                               "the message that starts it is larger than the limit of %d bytes: shorten the rung's "
+                               "arguments and the profile's variables, or give the rung fewer files",
                                MSG_MAX_BYTES);
         driver_step (driver, &in);
     }

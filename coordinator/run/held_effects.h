@@ -17,7 +17,7 @@ struct held {
     bool unsaid;       /* SEND: of the order `key`, which is larger than a frame */
     struct attempt_key key;
     struct fact_generation generation; /* CACHE_PUBLISH; in `arena` */
-    uint64_t token;                    /* of the cache's effects, as their flag, rival and storage */
+    uint64_t token;                    /* of the cache's effects, as their flag, lease owner and storage */
     bool flag;
     struct lease_owner lease_owner; /* in `arena` */
     struct text storage;            /* in `arena` */

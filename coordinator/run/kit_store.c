@@ -142,7 +142,7 @@ static void read_work (void *owner)
     struct digest planned, is;
     job->rc = -1;
     if (!text_to_c (job->file.path, path, sizeof (path)) || !digest_parse (job->file.sha256, &planned)) {
-        err_set (&job->err, ERR_PARSE, "the plan has no path or no sha256 for this file");
+        err_set (&job->err, ERR_PARSE, "the plan has no path or no valid sha256 for this file");
         return;
     }
     job->rc = file_read (path, &job->bytes, &job->err);
@@ -150,9 +150,8 @@ static void read_work (void *owner)
         return;
     is = digest_of (job->bytes.ptr, job->bytes.len);
     if (!digest_equal (&is, &planned))
-        job->rc = err_set (
-            &job->err, ERR_DAMAGE,
-            "it was changed after the plan was made; restore it, or start a new run with the changed file");
+        job->rc = err_set (&job->err, ERR_DAMAGE,
+                           "it was changed after the run began; restore it, or start a new run with the changed file");
 }
 
 /* The least used first, until another blob of `bytes` fits. */
@@ -235,7 +234,7 @@ static void read_piece (struct piece *piece, int fd)
         ssize_t n = pread (fd, piece->bytes + piece->len, FILE_CHUNK_MAX_BYTES - piece->len,
                            (off_t) (piece->offset + piece->len));
         if (n < 0 && errno != EINTR)
-            err_errno (&piece->err, ERR_IO, "it cannot be read");
+            err_errno (&piece->err, ERR_IO, "the coordinator cannot read it");
         if (n == 0)
             break;
         piece->len += n > 0 ? (uint32_t) n : 0;
@@ -251,7 +250,7 @@ static void piece_work (void *owner)
                  ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
                  : -1;
     if (fd < 0)
-        err_errno (&piece->err, ERR_IO, "it can no longer be opened");
+        err_errno (&piece->err, ERR_IO, "the coordinator can no longer open it");
     else
         read_piece (piece, fd);
 }

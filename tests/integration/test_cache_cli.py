@@ -384,7 +384,7 @@ class Looking(Cache):
         self.own("v6e-0", {})
         catalogue = self.root / "catalogue.db"
         whole = catalogue.read_bytes()
-        for content, status, word in ((bytes(range(256)) * 16, 5, "restore a copy of it"), (b"", 3, "is incomplete and empty")):
+        for content, status, word in ((bytes(range(256)) * 16, 5, "restore a copy of it"), (b"", 3, "has no tables yet")):
             catalogue.write_bytes(content)
             for verb in ("ls", "verify"):
                 ended = self.cache(verb)

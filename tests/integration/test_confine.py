@@ -58,7 +58,7 @@ class Attacked(lab.LabTest):
         self.assertEqual(0, ended.status, f"{ended}\n{receipt[:8000]}")
         first = self.listing()
         self.assertTrue(first)
-        self.assertIn("scratch layer above the cache", receipt)
+        self.assertIn("scratch layer over the generation", receipt)
 
 
 def lab_ways():

@@ -306,13 +306,13 @@ class HostKeys(Carrying):
     def test_an_unknown_host_is_stopped(self):
         server = self.server()
         self.stopped(self.order(server, self.known("# nobody\n")), server, sshd.fingerprint(server.host_keys["ed25519"]),
-                     "presented the ssh-ed25519 key", "is not in", "add it")
+                     "presented the ssh-ed25519 key", "has no key of this host", "add it")
 
     def test_what_is_no_file_of_keys_is_not_read(self):
         server = self.server()
         os.mkfifo(self.root / "pipe")
         for path, words in ((self.root / "pipe", "not a regular file"), ("/dev/zero", "not a regular file"),
-                            (self.root / "absent", "cannot be read")):
+                            (self.root / "absent", "cannot read the file")):
             courier = self.stopped(self.order(server, path), server, words)
             self.assertLess(courier.process.wait(30), 99)
 
@@ -350,12 +350,12 @@ class HostKeys(Carrying):
         server = self.server()
         words = server.known_hosts_line().split()
         self.stopped(self.order(server, self.known(f"{server.known_hosts_line()}@revoked * {words[1]} {words[2]}\n")), server,
-                     "revokes")
+                     "marks as revoked")
 
     def test_a_negated_pattern_does_not_name_the_host(self):
         server = self.server()
         _, kind, key = server.known_hosts_line().split()
-        self.stopped(self.order(server, self.known(f"*,![127.0.0.1]:{server.port} {kind} {key}\n")), server, "is not in")
+        self.stopped(self.order(server, self.known(f"*,![127.0.0.1]:{server.port} {kind} {key}\n")), server, "has no key of this host")
 
     def test_no_file_of_known_hosts_is_no_known_host(self):
         server = self.server()

@@ -187,7 +187,7 @@ class OlderCopy(Damaged):
         self.put_back(folder, copy)
         resumed = self.lab.sliceup("resume", bound_s=30)
         self.assertEqual(5, resumed.status, resumed)
-        self.assertRegex(resumed.err, r"sliceup: the journal of run [0-9a-f]{8} lacks facts that were acknowledged: h[01] (was told of fact \d+ in epoch 1|holds attempt 1 of rung high)")
+        self.assertRegex(resumed.err, r"sliceup: the journal of run [0-9a-f]{8} lacks facts that were acknowledged: host h[01] (knows fact \d+ of epoch 1|holds attempt 1 of rung high)")
         self.assertNotIn("sliceup resume", resumed.out)
         self.assertEqual(6, len(self.marked()), "something was run again")
         self.lab.kill_workers()
@@ -213,7 +213,7 @@ class FullDisk(Damaged):
                 pass
         ended = run.end(60)
         self.assertEqual(3, ended.status, ended)  # not damaged: it goes on when there is room
-        self.assertRegex(ended.out, r"(?m)^sliceup: cannot make facts durable in .*journal\.db: no room is left")
+        self.assertRegex(ended.out, r"(?m)^sliceup: cannot make facts durable in .*journal\.db: that file system is full")
         self.assertRegex(ended.out, r"(?m)^run [0-9a-f]{8} was left unfinished; .*sliceup resume")
         acknowledged = self.lab.count("attempt-ended")
         before = self.marked()
@@ -251,7 +251,7 @@ class Folders(Damaged):
         profile = self.lab.write("traced.yaml", "profile: traced\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n")
         ended = self.lab.sliceup("run", self.slice(rungs=rungs, profile=str(profile), cache={"root": str(root)}))
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("h[0-1] blocked: this host may only read the cache, and no other host has made it yet", ended.out)
+        self.assertIn("h[0-1] blocked: this host may not write the cache root, and no other host has set it up yet", ended.out)
         self.assertIn(str(root), ended.out)
         self.assertEqual(["h0 low once 1", "h1 low once 1"], sorted(self.marked()))
         self.nothing_is_left()

@@ -159,8 +159,8 @@ class Environments(lab.LabTest, Wheels):
             ended = self.lab.sliceup("env", verb, slice_file)
             self.assertEqual(1, ended.status, ended)
             self.assertEqual("bundle", self.cause()["owner"])
-            self.assertIn("sliceup-one 1.0: sliceup_one/libone.so differs from its RECORD; in "
-                          f"{self.site().parents[2]}: remove it, and the next run builds it again", self.cause()["text"])
+            self.assertIn("sliceup-one 1.0: sliceup_one/libone.so differs from its entry in RECORD; in "
+                          f"{self.site().parents[2]}; remove this environment, and the next run builds it again", self.cause()["text"])
         facts = self.host()["facts"]
         self.assertEqual(hashlib.sha256(content).hexdigest(), facts["library.sliceup-one/libone.so"])
         self.assertIn("libone.so", facts["environment.records"])
@@ -173,7 +173,7 @@ class Environments(lab.LabTest, Wheels):
         (self.site() / "sliceup_two" / "deep" / "er" / "file.txt").unlink()
         self.assertEqual(1, self.lab.sliceup("env", "check", slice_file).status)
         self.assertIn("sliceup-two 2.5: sliceup_two/deep/er/file.txt is missing", self.cause()["text"])
-        self.assertIn("sitecustomize.py is not in the RECORD of any package", self.cause()["text"])
+        self.assertIn("sitecustomize.py is not in the RECORD file of any package", self.cause()["text"])
 
     def test_what_python_compiled_later_is_no_difference(self):
         self.make(PACKAGES)

@@ -100,7 +100,7 @@ class Hosts(Escaping, netlab.NetLabTest):
             self.bundle(host).write_text(f"#!/bin/sh\necho $0 $* >>{self.mark}\nexit 0\n")
         ended = self.stays_inside(self.run_slice(), self.mark)
         for host in self.lab.hosts:
-            self.assertRegex(ended.err, rf"{host.name}: the worker's file on the host did not match its sha256")
+            self.assertRegex(ended.err, rf"{host.name}: the worker bundle on the host did not match its sha256")
             self.assertEqual(left[host.name], self.bundle(host).read_bytes())
         self.assertEqual(0, self.lab.sliceup("cache", "verify").status)
 
@@ -178,8 +178,8 @@ class Here(Escaping, lab.LabTest):
         python.chmod(0o755)
         ended = self.lab.sliceup("run", self.use_pins(python, [], "/nonexistent"))
         self.assertEqual(3, ended.status, ended)
-        self.assertIn(f"cannot protect from programs what {python} loads: "
-                      "the interpreter, asked for its paths, exited with status 7", ended.out)
+        self.assertIn(f"cannot prevent programs from changing what {python} loads: "
+                      "the interpreter did not print its paths, but exited with status 7", ended.out)
 
     def test_the_home_the_program_and_the_configuration_are_out_of_reach(self):
         mark = str(self.lab.root / "cache" / "ESCAPED")

@@ -96,7 +96,7 @@ class Canaries(Failing):
 
     def test_another_nonce_is_not_a_pass(self):
         self.fails(self.lab.rung("replays", "wrong_nonce.py", backend="any"), "failed", "program",
-                   "broke the canary protocol with 1 line: done: nonce: expected the one of this attempt")
+                   "broke the canary protocol with 1 line: done: nonce: expected the nonce of this attempt")
 
     def test_what_is_said_after_done_or_failure_is_not_a_pass(self):
         for lines, layer, words in (("canary.done()\n    canary.fact('late', '1')", "program", "sent after done, which has to be the last line"),
@@ -262,7 +262,7 @@ class Liars(Failing):
         receipt = self.lab.receipt()
         judged = [(item["proof"], item["missing"]) for item in receipt["reductions"]]
         self.assertEqual([(proof, list(missing))], judged, receipt["reductions"])
-        self.sentence(receipt, ended, f"metric loss is {proof}, not proved over ", f"h[0-{hosts - 1}] failed")
+        self.sentence(receipt, ended, "metric loss is not proved over ", f" ({proof}): ", f"h[0-{hosts - 1}] failed")
         return receipt
 
     def test_a_local_value_is_named(self):
@@ -281,7 +281,7 @@ class Liars(Failing):
     def test_one_that_alone_reports_a_local_value_is_named_alone(self):
         receipt = self.reduced("local_value.py", "loss", ["cascade", "failed", "cascade", "cascade"], host="h1")
         self.assertEqual([("local", ["h1"], [])], [(item["proof"], item["culprits"], item["missing"]) for item in receipt["reductions"]])
-        self.sentence(receipt, self.ended, "h1 failed: metric loss is local, not proved over ")
+        self.sentence(receipt, self.ended, "h1 failed: metric loss is not proved over ", " (local): ")
         self.assertNotIn("h0", receipt["headers"][0]["sentence"])
         self.assertEqual("metric loss is not proved, because h1 did not pass", self.attempt(receipt, "h0", "metric")["cause"]["text"])
         self.assertEqual({"rung": "metric", "hosts": "h1"}, receipt["frontier"]["next_failing"])

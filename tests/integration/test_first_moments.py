@@ -55,7 +55,7 @@ class FirstMoments(lab.LabTest):
             self.assertIn(f"sliceup resume {run.name[:8]} removes it", self.says_never_begun(*words).err)
         self.assertEqual([run], self.folders(), "who only looks removed it")
         self.assertTrue(self.sign(run).exists())
-        self.assertIn("it was removed", self.says_never_begun("resume").err)
+        self.assertIn("its folder was removed", self.says_never_begun("resume").err)
         self.assertEqual([], self.folders())
         self.assertFalse(self.sign(run).exists())
 
@@ -96,7 +96,7 @@ class FirstMoments(lab.LabTest):
         self.addCleanup(lambda: making.poll() is None and making.kill())
         lab.wait_for(lambda: self.is_stopped(making.pid), "the run to stand still", 10)
         run, = self.folders()
-        self.assertRegex(self.lab.sliceup("status").err, "because it is just starting")
+        self.assertRegex(self.lab.sliceup("status").err, "is just starting")
         ended = self.lab.sliceup("resume")
         self.assertEqual(3, ended.status, str(ended))
         self.assertEqual([run], self.folders())

@@ -57,7 +57,7 @@ class Former(lab.LabTest):
         before = (self.lab.home / "runs" / run / "journal.db").read_bytes()
         ended = self.lab.sliceup("resume", run)
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("has format 1, which this sliceup reads and does not continue", ended.err)
+        self.assertIn("has format 1; this sliceup can read it, but writes only format", ended.err)
         self.assertIn("end the run with the sliceup that began it", ended.err)
         self.assertEqual(before, (self.lab.home / "runs" / run / "journal.db").read_bytes())
         self.assertEqual("interrupted", json.loads(self.said("status", run, "--json"))["state"])

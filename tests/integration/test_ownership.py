@@ -72,11 +72,11 @@ class Home(Owned):
         self.passes(self.lab.sliceup("run", self.plan))
         runs = self.lab.home / "runs"
         runs.chmod(0o777)
-        self.each_refuses(f"folder of the home {runs}", "mode 0777", "chmod go-w", "--home")
+        self.each_refuses(f"folder of the sliceup home {runs}", "mode 0777", "chmod go-w", "--home")
         runs.chmod(0o700)
         runs.rename(self.lab.home / "real")
         runs.symlink_to(self.lab.home / "real")
-        self.each_refuses(f"folder of the home {runs}", "symbolic link")
+        self.each_refuses(f"folder of the sliceup home {runs}", "symbolic link")
 
     @root_only
     def test_its_runs_that_another_user_owns(self):
@@ -84,11 +84,11 @@ class Home(Owned):
         runs = self.lab.home / "runs"
         one, = runs.iterdir()
         os.chown(runs, BOB, BOB)
-        self.each_refuses(f"folder of the home {runs}", f"uid {BOB}", "chown")
+        self.each_refuses(f"folder of the sliceup home {runs}", f"uid {BOB}", "chown")
         os.chown(runs, 0, 0)
         os.chown(one, BOB, BOB)
         for command in (("status",), ("resume",), ("receipt",)):
-            self.refused(self.lab.sliceup(*command), f"folder of the home {one}", f"uid {BOB}", "chown")
+            self.refused(self.lab.sliceup(*command), f"folder of the sliceup home {one}", f"uid {BOB}", "chown")
         listed, = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
         self.assertEqual("unreadable", listed["state"])
         self.assertIn(f"uid {BOB}", listed["problem"])

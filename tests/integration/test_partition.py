@@ -287,7 +287,7 @@ class Coordinators(Hosts):
         first.kill(signal.SIGCONT)
         ended = first.end(60)
         self.assertEqual(5, ended.status, ended)
-        self.assertRegex(ended.out, r"h\d obeys the coordinator of epoch 2, and the last one here is of epoch 1: the run was continued "
+        self.assertRegex(ended.out, r"host h\d has joined epoch 2, but the last epoch in this journal is 1: the run was continued "
                                     r"from another copy of its folder")
         given = set(self.facts_of(home)[len(before):])
         names = {name for name, number in lab.FACTS.items() if number in given}
@@ -338,8 +338,8 @@ class Joiners(Hosts):
         self.ends(run, 1, 60)
         wanted = {"h0": "passed", "h1": "lost", "h2": "lost", "h3": "passed"}
         self.assertEqual(wanted, self.outcomes(patient.name))
-        self.assertEqual("the host was rebooted while it ran", self.cause("h1", patient.name))
-        self.assertEqual("its worker was restarted while it ran", self.cause("h2", patient.name))
+        self.assertEqual("the host was rebooted during the run", self.cause("h1", patient.name))
+        self.assertEqual("its worker was restarted during the run", self.cause("h2", patient.name))
         self.assertEqual(["h0", "h1", "h2", "h3"], patient.begun(), "a program was started again")
         self.nothing_is_left()
 

@@ -47,7 +47,7 @@ WRONG = {
     "close": ("initialize", "bundle", "the plugin closed the probe's pipe, or ended the process, with exit status 4"),
     "attributes_none": ("attributes", "bundle", "reports 1 attributes, but returns none"),
     "attributes_many": ("attributes", "bundle", "18446744073709551615 attributes"),
-    "attributes_wild": ("attributes", "bundle", "attribute 1 of its 1 cannot be read"),
+    "attributes_wild": ("attributes", "bundle", "attribute 1 of 1 cannot be read"),
     "says-busy": ("client", "device", "FAILED_PRECONDITION: TPU initialization failed: open(/dev/vfio/0): Device or resource "
                                       "busy: Device or resource busy; Couldn't open iommu group /dev/vfio/0"),
     "says-permission": ("client", "device", "PERMISSION_DENIED: open(/dev/accel0): Operation not permitted"),
@@ -59,7 +59,7 @@ WRONG = {
     "client_null": ("client", "bundle", "made a client, but returns none"),
     "text_null": ("platform", "bundle", "platform.name has 3 bytes, of which 0 can be read"),
     "text_negative": ("platform", "bundle", "platform.name has 18446744073709551613 bytes, of which 3 can be read"),
-    "process_negative": ("platform", "bundle", "reports -1 as the number of this process"),
+    "process_negative": ("platform", "bundle", "reports the invalid number -1 of this process"),
     "process_far": ("devices", "bundle", "belongs to process 1073741824"),
     "devices_zero": ("devices", "host", "has no devices"),
     "devices_null": ("devices", "bundle", "it reports 2 devices, but the list that it returns cannot be read"),
@@ -193,17 +193,17 @@ class Liar(Probe):
             with self.subTest(slot=slot):
                 step, function = SLOTS[slot]
                 began = time.monotonic()
-                failure = self.fails(self.liar(f"hang-{slot}"), step, "unknown", f"in {function}: was not finished after",
+                failure = self.fails(self.liar(f"hang-{slot}"), step, "unknown", f"in {function}: the plugin had not finished after",
                                      "--timeout", HASTE)
                 self.assertLess(time.monotonic() - began, 30)
                 if slot == "client_create":
-                    self.assertIn("waits until all of its hosts make theirs", failure["sentence"])
+                    self.assertIn("waits until all its hosts make one", failure["sentence"])
                     self.assertIn("client: false", failure["next"])
                 if slot == "initialize":
                     self.assertIn("TPU_SKIP_MDS_QUERY=1", failure["next"])
 
     def test_endless_output_neither_fills_memory_nor_moves_the_limit(self):
-        failure = self.fails(self.liar("flood"), "initialize", "unknown", "was not finished after", "--timeout", SHORT)
+        failure = self.fails(self.liar("flood"), "initialize", "unknown", "had not finished after", "--timeout", SHORT)
         self.assertIn("and on and on", failure["printed"])
         self.assertLessEqual(len(failure["printed"]), 8 * 1024)
 
@@ -217,7 +217,7 @@ class Liar(Probe):
         for lie, notes in (("daemon_and_hang", ["the plugin left 1 process running; the probe ended them"]), ("change_group", [])):
             with self.subTest(lie=lie):
                 report = self.probe(self.liar(lie), "--timeout", HASTE)
-                self.assertIn("was not finished after", report["failure"]["sentence"])
+                self.assertIn("had not finished after", report["failure"]["sentence"])
                 self.assertEqual(notes, report["notes"])
                 self.assertEqual([], self.holders())
 
@@ -239,7 +239,7 @@ class Liar(Probe):
         self.assertNotIn(str(self.folder), failure["printed"])
 
     def test_one_that_the_kernel_kills_did_not_crash(self):
-        self.fails(self.liar("kill-compile"), "compile", "host", "in PJRT_Client_Compile: was killed with SIGKILL, and not by the probe")
+        self.fails(self.liar("kill-compile"), "compile", "host", "in PJRT_Client_Compile: the process was killed with SIGKILL, but not by the probe")
 
     def test_what_a_plugin_lacks_is_said_and_no_failure(self):
         for lie, lacking in (("memory_lacks", {"memory"}), ("serialize_lacks", {"serialize"}),
@@ -407,14 +407,14 @@ class Rung(lab.LabTest):
     def test_a_hang_ends_within_the_limit_and_names_its_step(self):
         ended = self.lab.sliceup("run", self.slice({"plugin": self.link("hang-client_create")}, timeout="8s"))
         self.assertEqual(1, ended.status, ended)
-        self.assertIn("step client, in PJRT_Client_Create: was not finished after", ended.out)
+        self.assertIn("step client, in PJRT_Client_Create: the plugin had not finished after", ended.out)
         self.assertIn("h[0-3]", ended.out)
         self.nothing_is_left()
 
     def test_what_a_plugin_leaves_does_not_outlive_its_rung(self):
         ended = self.lab.sliceup("run", self.slice({"plugin": self.link("daemon_and_hang")}, hosts=2, timeout="6s"))
         self.assertEqual(1, ended.status, ended)
-        self.assertIn("step initialize, in PJRT_Plugin_Initialize: was not finished after", ended.out)
+        self.assertIn("step initialize, in PJRT_Plugin_Initialize: the plugin had not finished after", ended.out)
         self.assertIn("the plugin left 1 process running", json.dumps(self.lab.receipt()))
         self.nothing_is_left()
 

@@ -41,7 +41,7 @@ static void the_ninth_gate_is_one_too_many (void **state)
     const struct result *r = run (b);
     assert_int_equal (b->gates, 8);
     assert_int_equal (r->code, 1);
-    has (r->bad_line, "more gates than an attempt may have");
+    has (r->bad_line, "the attempt has too many gates");
 }
 
 static void who_waits_at_no_gate_is_told_to_leave (void **state)
@@ -65,7 +65,7 @@ static void what_comes_after_done_counts_also_when_the_program_has_ended (void *
     const struct result *r = run (b);
     assert_true (r->done && r->code == 0 && r->facts.n == 0);
     assert_int_equal (r->bad_lines, 1);
-    has (r->bad_line, "fact: sent after done, which has to be the last line");
+    has (r->bad_line, "fact: this line was sent after done, which has to be the last line");
 }
 
 /* What is on its way to somebody is held, though nobody has taken it yet. */
@@ -88,7 +88,7 @@ static void a_descriptor_that_outlives_the_program_is_seen (void **state)
     close (held);
     assert_true (r->done && r->code == 0);
     assert_int_equal (r->bad_lines, 1);
-    has (r->bad_line, "a process that outlived the program kept the channel open");
+    has (r->bad_line, "a process that outlived the program kept the canary channel open");
 }
 
 static void half_a_line_of_a_program_that_was_stopped_is_no_violation (void **state)

@@ -53,12 +53,12 @@ static const struct row rows[] = {
     { "no JSON", ALONE, "this is no JSON\n" DONE, "not a JSON line" },
     { "an empty line", ALONE, "\n" DONE, "not a JSON line" },
     { "two objects", ALONE, "{\"type\":\"phase\",\"name\":\"a\"}{}\n" DONE, "not a JSON line" },
-    { "no object", ALONE, "[1,2]\n" DONE, "expected an object with a type" },
+    { "no object", ALONE, "[1,2]\n" DONE, "expected a JSON object with a type" },
     { "a member twice", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"name\":\"b\"}\n" DONE, "duplicate object key" },
     { "a member twice, further in", ALONE, "{\"type\":\"bundle\",\"items\":{\"jax\":\"1\",\"jax\":\"2\"}}\n" DONE,
       "duplicate object key" },
-    { "no type", ALONE, "{\"name\":\"x\"}\n" DONE, "expected an object with a type" },
-    { "a type that is no text", ALONE, "{\"type\":7}\n" DONE, "expected an object with a type" },
+    { "no type", ALONE, "{\"name\":\"x\"}\n" DONE, "expected a JSON object with a type" },
+    { "a type that is no text", ALONE, "{\"type\":7}\n" DONE, "expected a JSON object with a type" },
     { "a type that nobody knows", ALONE, "{\"type\":\"verdict\",\"passed\":true}\n" DONE, "unknown type" },
 
     /* in UTF-8 */
@@ -73,38 +73,40 @@ static const struct row rows[] = {
     { "half of an escaped pair", ALONE, NOTE ("\\ud800") DONE, "not a JSON line" },
 
     /* no NUL in a text */
-    { "NUL in a text", ALONE, NOTE ("a\\u0000b") DONE, "a text with a NUL character" },
+    { "NUL in a text", ALONE, NOTE ("a\\u0000b") DONE, "expected a text without a NUL character" },
     { "NUL in a type", ALONE, "{\"type\":\"done\\u0000\",\"nonce\":\"" NONCE "\"}\n" DONE,
-      "a text with a NUL character" },
+      "expected a text without a NUL character" },
     { "NUL behind a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\\u0000\",\"text\":\"\"}\n",
-      "a text with a NUL character" },
+      "expected a text without a NUL character" },
     { "NUL in a value by name", ALONE, "{\"type\":\"bundle\",\"items\":{\"jax\":\"1\\u0000\"}}\n" DONE,
-      "a text with a NUL character" },
+      "expected a text without a NUL character" },
     { "NUL in a name", ALONE, "{\"type\":\"bundle\",\"items\":{\"j\\u0000ax\":\"1\"}}\n" DONE, "not a JSON line" },
     { "NUL in a list", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"more\":[{\"x\":[\"\\u0000\"]}]}\n" DONE,
-      "a text with a NUL character" },
+      "expected a text without a NUL character" },
     { "NUL in the nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"" NONCE "\\u0000\"}\n",
-      "a text with a NUL character" },
+      "expected a text without a NUL character" },
 
     /* finite numbers, counters from 0 */
     { "a number past all", ALONE, CHECK ("\"expected\":1e999,\"observed\":1") DONE, "not a JSON line" },
     { "no number", ALONE, CHECK ("\"expected\":NaN,\"observed\":1") DONE, "not a JSON line" },
     { "a number as text", ALONE, CHECK ("\"expected\":\"1\",\"observed\":1") DONE, "expected a finite number" },
     { "a tolerance below 0", ALONE, CHECK ("\"expected\":1,\"observed\":1,\"tolerance\":-1e-9") DONE,
-      "tolerance: expected a number from 0" },
+      "tolerance: expected a number of at least 0" },
     { "a tolerance of nothing", ALONE, CHECK ("\"expected\":1,\"observed\":1,\"tolerance\":-0.0") DONE, NULL },
     { "a counter below 0", ALONE, "{\"type\":\"counters\",\"values\":{\"a\":-1}}\n" DONE,
-      "expected a whole number from 0" },
+      "expected a whole number of at least 0" },
     { "half a counter", ALONE, "{\"type\":\"counters\",\"values\":{\"a\":1.5}}\n" DONE,
-      "expected a whole number from 0" },
-    { "a size below 0", ALONE, "{\"type\":\"memory\",\"peak_bytes\":-1}\n" DONE, "expected a whole number from 0" },
+      "expected a whole number of at least 0" },
+    { "a size below 0", ALONE, "{\"type\":\"memory\",\"peak_bytes\":-1}\n" DONE,
+      "expected a whole number of at least 0" },
 
     /* words of a table, texts where texts belong */
     { "another mode", ALONE, "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"force\",\"value\":\"1\"}\n" DONE,
       "expected share or agree" },
     { "another scope", ALONE, "{\"type\":\"metric\",\"name\":\"m\",\"scope\":\"all\"}\n" DONE,
       "expected global or local" },
-    { "another layer", ALONE, "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}\n", "this word is not known" },
+    { "another layer", ALONE, "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}\n",
+      "this word is not an owner" },
     { "another durability", ALONE, "{\"type\":\"note\",\"text\":\"\",\"durability\":\"long\"}\n" DONE,
       "this word is not known" },
     { "a version that is no text", ALONE, "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"jax\":1}}\n" DONE,
@@ -112,7 +114,7 @@ static const struct row rows[] = {
 
     /* done: the nonce of the attempt, not after failure, and the last line */
     { "another nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"ffffffffffffffffffffffffffffffff\"}\n",
-      "nonce: expected the one of this attempt" },
+      "nonce: expected the nonce of this attempt" },
     { "no nonce", ALONE, "{\"type\":\"done\"}\n", "expected a text" },
     { "done after failure", ALONE, BACKEND FAILURE DONE, "sent after failure" },
     { "done after a failure without a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\",\"text\":\"\"}\n" DONE,
@@ -123,8 +125,9 @@ static const struct row rows[] = {
     { "a gate after done", ALONE, DONE GATE ("g", "share"), "sent after done" },
 
     /* backend before anything ran, and before a metric */
-    { "executions before backend", SLICE, GATE ("program", "agree") RAN BACKEND DONE, "sent before backend" },
-    { "a metric before backend", SLICE, GATE ("program", "agree") METRIC BACKEND RAN DONE, "sent before backend" },
+    { "executions before backend", SLICE, GATE ("program", "agree") RAN BACKEND DONE, "sent before the backend line" },
+    { "a metric before backend", SLICE, GATE ("program", "agree") METRIC BACKEND RAN DONE,
+      "sent before the backend line" },
     { "where none is asked for nobody looks", ALONE, METRIC RAN DONE, NULL },
 
     /* a metric said again */
@@ -140,10 +143,10 @@ static const struct row rows[] = {
       "is given twice" },
 
     /* gates */
-    { "a program of the slice that passes no gate", SLICE, BACKEND RAN DONE, "has to pass the gate program first" },
+    { "a program of the slice that passes no gate", SLICE, BACKEND RAN DONE, "has to pass the gate 'program' first" },
     { "a program of the slice that shares its gate", SLICE, GATE ("program", "share") BACKEND RAN DONE,
-      "has to pass the gate program first" },
-    { "a gate where nothing is executed", AHEAD, BACKEND GATE ("program", "agree") DONE, "waits at no gate" },
+      "has to pass the gate 'program' first" },
+    { "a gate where nothing is executed", AHEAD, BACKEND GATE ("program", "agree") DONE, "must not wait at a gate" },
     { "a value of a gate that is no text", ALONE,
       "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"agree\",\"value\":1}\n" DONE, "expected a text" },
 };

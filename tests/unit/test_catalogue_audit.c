@@ -325,7 +325,7 @@ static void a_user_is_over_only_when_its_journal_says_so (void **state)
     assert_non_null (strstr (why, "cannot be read"));
     user.run = TEXT_LIT ("../../../../../etc/passwd");
     assert_false (collect_user_over (&user, why));
-    assert_non_null (strstr (why, "without a place"));
+    assert_non_null (strstr (why, "no valid run id or home"));
 }
 
 int main (void)

@@ -160,7 +160,7 @@ static void done_counts_only_with_the_nonce_of_this_attempt (void **state)
     say (b, "{\"type\":\"done\"}");
     assert_false (b->evidence.result.done);
     assert_int_equal (b->evidence.result.bad_lines, 2);
-    complains (b, "nonce: expected the one of this attempt");
+    complains (b, "nonce: expected the nonce of this attempt");
     say (b, "{\"type\":\"done\",\"nonce\":\"" NONCE "\"}");
     assert_true (b->evidence.result.done);
 }
@@ -211,9 +211,9 @@ static const struct {
 } bad_rows[] = {
     { "", "not a JSON line" },
     { "nonsense", "not a JSON line" },
-    { "[1,2]", "expected an object with a type" },
-    { "{\"name\":\"x\"}", "expected an object with a type" },
-    { "{\"type\":7}", "expected an object with a type" },
+    { "[1,2]", "expected a JSON object with a type" },
+    { "{\"name\":\"x\"}", "expected a JSON object with a type" },
+    { "{\"type\":7}", "expected a JSON object with a type" },
     { "{\"type\":\"verdict\",\"passed\":true}", "unknown type" },
     { "{\"type\":\"phase\",\"type\":\"done\"}", "duplicate" },
     { "{\"type\":\"phase\"} trailing", "not a JSON line" },

@@ -69,7 +69,7 @@ static void no_token_is_asked_for_before_the_root_was_looked_over (void **state)
     (void) state;
     struct bench bench;
     bench_open (&bench, CACHE_SINGLE_WRITER);
-    assert_string_equal (bench.awaited, "the catalogue of the cache");
+    assert_string_equal (bench.awaited, "an answer of the cache's catalogue");
     found (&bench, NULL);
     assert_string_equal (bench.awaited, "the audit of the cache root");
     assert_int_equal (count_effects (&bench, FX_TOKEN), 0);
@@ -213,7 +213,7 @@ static void a_catalogue_that_never_answers_ends_the_run (void **state)
             if (spent_ms < 600000)
                 assert_false (coord_ended (bench.coord, NULL));
         }
-        expect_exit (&bench, 3, "its catalogue under /cache has not answered for 10 min");
+        expect_exit (&bench, 3, "its catalogue under /cache could not be read within 10 min");
         bench_close (&bench);
     }
 }
@@ -254,7 +254,7 @@ static void runs_that_hold_the_lease_in_turn_are_waited_for_an_hour (void **stat
         audited (&bench, NULL);
     }
     assert_in_range (bench.now_ms - began_ms, 3600000, 3620000);
-    expect_exit (&bench, 3, "now run ff112233445566778899aabbccddeeff, which is alive");
+    expect_exit (&bench, 3, "run ff112233445566778899aabbccddeeff holds it now and is alive");
     bench_close (&bench);
 }
 

@@ -241,8 +241,9 @@ static void choose_without_rights (struct bench *bench)
 {
     drop_rights ();
     bool good = choose (bench, CONTAINMENT_PID_NAMESPACE) < CONTAINMENT_PID_NAMESPACE &&
-                strstr (bench->said,
-                        "programs cannot have a pid namespace: cannot make its init process: Operation not permitted");
+                strstr (
+                    bench->said,
+                    "cannot make a pid namespace for programs: cannot make its init process: Operation not permitted");
     if (!good) {
         fprintf (stderr, "%s", bench->said);
         _exit (1);
@@ -415,7 +416,7 @@ static void in_a_cgroup_the_next_owner_ends_what_is_left (void **state)
     poll (NULL, 0, 100);
     assert_true (held (b));                /* or this test would show nothing */
     choose (b, CONTAINMENT_PID_NAMESPACE); /* whatever its own way is */
-    says (b, "ended the processes that an earlier worker of this directory left in its cgroup");
+    says (b, "this worker ended processes that an earlier worker of this directory left in its cgroup");
     wait_until_let_go (b);
 }
 

@@ -415,11 +415,11 @@ static void a_restarted_worker_and_a_rebooted_host_are_told_apart (void **state)
         const char *before, *after, *why;
         bool by_another_coordinator;
     } rows[] = {
-        { "boot-1", "boot-1", "its worker was restarted while it ran", false },
-        { "boot-1", "boot-2", "the host was rebooted while it ran", false },
-        { "boot-1", "boot-1", "its worker was restarted while it ran", true },
-        { "boot-1", "boot-2", "the host was rebooted while it ran", true },
-        { "", "boot-2", "its worker was restarted while it ran", false }, /* not known: nothing is claimed */
+        { "boot-1", "boot-1", "its worker was restarted during the run", false },
+        { "boot-1", "boot-2", "the host was rebooted during the run", false },
+        { "boot-1", "boot-1", "its worker was restarted during the run", true },
+        { "boot-1", "boot-2", "the host was rebooted during the run", true },
+        { "", "boot-2", "its worker was restarted during the run", false }, /* not known: nothing is claimed */
     };
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         struct bench bench;

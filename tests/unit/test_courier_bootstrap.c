@@ -160,7 +160,7 @@ static void every_shell_refuses_what_is_not_right (void **state)
         if (access (shells[i].path, X_OK) != 0)
             continue;
         static const char wrong[] = "0000000000000000000000000000000000000000000000000000000000000000";
-        says (session (scene, i, wrong, 0), SAID "refused upload what arrived has sha256 ");
+        says (session (scene, i, wrong, 0), SAID "refused upload the worker bundle that arrived has sha256 ");
         says (session (scene, i, NULL, 7), SAID "refused upload the upload ended after ");
         snprintf (left, sizeof left, "%s/bundles/.new-" NONCE, scene->directory);
         assert_int_equal (stat (left, &at), -1);

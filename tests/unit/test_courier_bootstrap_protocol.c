@@ -129,13 +129,13 @@ static void refusals_have_their_step_and_words (void **state)
         { OURS "refused upload the disk is full\n", STEP_UPLOAD, "the disk is full" },
         { OURS "refused libraries no python3\n", STEP_LIBRARIES, "no python3" },
         { OURS "refused resolve haha\n", STEP_START, "haha" }, /* not the host's to say */
-        { OURS "refused\n", STEP_START, "without a reason" },
+        { OURS "refused\n", STEP_START, "gave no reason" },
         { OURS "host riscv64 6.1\n", STEP_ARCHITECTURE, "riscv64" },
-        { OURS "host x86_64 6.1\n" OURS "host x86_64 6.1\n", STEP_UPLOAD, "at the wrong time" },
-        { OURS "ready\n", STEP_ARCHITECTURE, "at the wrong time" },
-        { OURS "host x86_64 6.1\n" OURS "placed\n", STEP_UPLOAD, "at the wrong time" },
-        { OURS "host x86_64 6.1\n" OURS "ready\n", STEP_UPLOAD, "at the wrong time" },
-        { OURS "\n", STEP_ARCHITECTURE, "at the wrong time" },
+        { OURS "host x86_64 6.1\n" OURS "host x86_64 6.1\n", STEP_UPLOAD, "out of turn" },
+        { OURS "ready\n", STEP_ARCHITECTURE, "out of turn" },
+        { OURS "host x86_64 6.1\n" OURS "placed\n", STEP_UPLOAD, "out of turn" },
+        { OURS "host x86_64 6.1\n" OURS "ready\n", STEP_UPLOAD, "out of turn" },
+        { OURS "\n", STEP_ARCHITECTURE, "out of turn" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene scene;

@@ -194,7 +194,7 @@ static void a_journal_that_lacks_what_a_worker_knows_is_where_it_stops (void **s
     assert_true (clock_boot_ms () < stage->driver->leave_by_ms); /* it waits for no worker */
     assert_int_equal (exit_status, 5);
     assert_int_equal (problem.code, ERR_DAMAGE);
-    assert_non_null (strstr (problem.text, "lacks facts that were acknowledged: host0 was told of fact"));
+    assert_non_null (strstr (problem.text, "lacks facts that were acknowledged: host host0 knows fact"));
     stranger.of.hello.version = TEXT_LIT ("9.9.9"); /* who is refused else, whatever the run's state is */
     stage_says (stage, 1, stranger);
     stage_linger (stage, 200);
@@ -270,7 +270,8 @@ static void an_order_that_is_too_large_ends_the_attempt (void **state)
     stage_until (stage, FACT_RUN_ENDED, 1);
     assert_true (driver_has_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 3);
-    assert_non_null (strstr (stage->driver->coord->state->stop.ptr, "its order is larger than 65536 bytes"));
+    assert_non_null (strstr (stage->driver->coord->state->stop.ptr,
+                             "the message that starts it is larger than the limit of 65536 bytes"));
     assert_int_equal (stage->facts[FACT_ATTEMPT_ENDED], 2);
     assert_int_equal (stage_received (stage, 0, MSG_RUN) + stage_received (stage, 1, MSG_RUN), 0);
 }

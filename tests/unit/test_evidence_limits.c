@@ -248,7 +248,7 @@ static void a_value_that_changes_costs_what_it_costs_once (void **state)
     assert_int_equal (r->backend.devices, OFTEN - 1);
     assert_true (text_is (r->backend.platform, "cpu") && text_is (r->failure, "no room"));
     assert_true (text_starts (r->facts.items[0].value, "9999f") && text_is (r->bundle.items[0].value, "9999"));
-    assert_true (text_find (r->bad_line, TEXT_LIT ("expected the one of this attempt"), NULL));
+    assert_true (text_find (r->bad_line, TEXT_LIT ("expected the nonce of this attempt"), NULL));
     assert_int_equal (r->bad_lines, 1);
 }
 

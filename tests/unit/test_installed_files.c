@@ -126,7 +126,7 @@ static void one_changed_byte_of_a_library_is_found (void **state)
     assert_int_equal (pwrite (fd, "L", 1, 2), 1);
     assert_int_equal (futimens (fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
     assert_int_equal (close (fd), 0);
-    differs (place, "some-tool 1.2: tool/lib/libbig.so differs from its RECORD");
+    differs (place, "some-tool 1.2: tool/lib/libbig.so differs from its entry in RECORD");
 }
 
 static void what_is_changed_gone_or_replaced_is_named (void **state)
@@ -134,7 +134,7 @@ static void what_is_changed_gone_or_replaced_is_named (void **state)
     struct place *place = *state;
     const char *path = at (place, "tool/__init__.py");
     put (place, "tool/__init__.py", TEXT_LIT ("one = 1\n\n"));
-    differs (place, "some-tool 1.2: tool/__init__.py differs from its RECORD");
+    differs (place, "some-tool 1.2: tool/__init__.py differs from its entry in RECORD");
     assert_int_equal (unlink (path), 0);
     differs (place, "some-tool 1.2: tool/__init__.py is missing");
     assert_int_equal (mkfifo (path, 0600), 0); /* and nobody waits for a writer */
@@ -144,7 +144,7 @@ static void what_is_changed_gone_or_replaced_is_named (void **state)
     differs (place, "some-tool 1.2: tool/__init__.py cannot be read");
     put (place, "tool/__init__.py", TEXT_LIT ("one = 1\n"));
     put (place, "../../../bin/tool", TEXT_LIT ("#!/bin/bash\n"));
-    differs (place, "some-tool 1.2: ../../../bin/tool differs from its RECORD");
+    differs (place, "some-tool 1.2: ../../../bin/tool differs from its entry in RECORD");
 }
 
 static void what_nobody_installed_is_named (void **state)
@@ -154,7 +154,7 @@ static void what_nobody_installed_is_named (void **state)
                                           "new/folder/x.so" };
     for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
         put (place, extras[i], TEXT_LIT ("x"));
-        differs (place, text_format (&place->arena, "%s is not in the RECORD of any package", extras[i]).ptr);
+        differs (place, text_format (&place->arena, "%s is not in the RECORD file of any package", extras[i]).ptr);
         assert_int_equal (unlink (at (place, extras[i])), 0);
     }
     differs (place, "");
@@ -179,11 +179,11 @@ static void a_record_that_is_none_is_a_difference (void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         put (place, "Some_Tool-1.2.dist-info/RECORD", text_of (bad[i]));
-        if (!strstr (look (place), "of its RECORD is not valid"))
+        if (!strstr (look (place), "of its RECORD file is not valid"))
             fail_msg ("%s gives %s", bad[i], buf_c (&place->differences));
     }
     assert_int_equal (unlink (at (place, "Some_Tool-1.2.dist-info/RECORD")), 0);
-    assert_non_null (strstr (look (place), "some-tool 1.2: it has no readable RECORD"));
+    assert_non_null (strstr (look (place), "some-tool 1.2: its RECORD file cannot be read"));
 }
 
 static void names_with_commas_and_quotes_are_read (void **state)

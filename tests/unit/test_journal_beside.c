@@ -121,7 +121,7 @@ static void a_log_that_something_else_replaced_is_gone (void **state)
 static void a_rollback_journal_is_in_the_way (void **state)
 {
     make_killed (*state);
-    in_place_of (*state, "-journal", put_bytes, ERR_STATE, "journal.db-journal should not exist");
+    in_place_of (*state, "-journal", put_bytes, ERR_STATE, "journal.db-journal is a rollback file of SQLite");
     in_place_of (*state, "-journal", put_folder, ERR_STATE, "is a folder, expected a regular file");
 }
 

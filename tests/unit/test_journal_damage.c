@@ -133,7 +133,7 @@ static void a_fact_of_no_sane_size_is_called_that (void **state)
         snprintf (sql, sizeof sql, "UPDATE fact SET bytes = zeroblob (%s) WHERE idx = 2", sizes[i]);
         change (place->path, sql);
         assert_int_equal (journal_read (place->path, 0, count, &last, &err), -1);
-        assert_non_null (strstr (err.text, "its bytes are not a fact"));
+        assert_non_null (strstr (err.text, "its bytes cannot be a fact"));
         remove_journal (place);
     }
 }

@@ -153,7 +153,7 @@ static void who_was_told_of_a_fact_that_is_not_here_stops_everything (void **sta
     hello (bench, 1, 1, all - 1);
     expect_none (bench);
     hello (bench, 0, 1, all);
-    expect_doubt (bench, "host0 was told of fact 5 in epoch 1, which ends here with fact 4");
+    expect_doubt (bench, "host host0 knows fact 5 of epoch 1, but here that epoch ends with fact 4");
     const struct fact_loss_told *told = &bench->facts[bench->facts_n - 1].of.loss_told;
     assert_true (told->host == 0 && told->epoch == 1 && told->index == all);
 }
@@ -179,7 +179,7 @@ static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
     bench->lost_facts[0] = '\0';
     restart_from (bench, facts_n);
     assert_int_equal (bench->facts_n, facts_n); /* not even a new epoch */
-    expect_doubt (bench, "host0 was told of fact 5");
+    expect_doubt (bench, "host0 knows fact 5");
 }
 
 /* The copy was gone on with before the worker came back: what it knows is of a history that did not happen here. */
@@ -194,7 +194,7 @@ static void growing_past_what_was_lost_does_not_hide_it (void **state)
     restart_from (bench, bench->facts_n);
     assert_true (bench->facts_n > all);
     hello (bench, 0, 1, all);
-    expect_doubt (bench, "which ends here with fact 3");
+    expect_doubt (bench, "but here that epoch ends with fact 3");
 }
 
 static void an_epoch_that_is_not_here_is_told_by_any_message (void **state)
@@ -203,7 +203,7 @@ static void an_epoch_that_is_not_here_is_told_by_any_message (void **state)
     all_join (bench);
     struct msg beat = { .kind = MSG_HEARTBEAT };
     tell (bench, 0, &beat, 2);
-    expect_doubt (bench, "host0 obeys the coordinator of epoch 2, and the last one here is of epoch 1: the run was "
+    expect_doubt (bench, "host host0 has joined epoch 2, but the last epoch in this journal is 1: the run was "
                          "continued from another copy of its folder");
 }
 
@@ -214,7 +214,7 @@ static void an_epoch_of_another_history_is_told_by_who_joined_in_it (void **stat
     all_join (bench);
     restart_from (bench, bench->facts_n);
     hello (bench, 1, 2, 3);
-    expect_doubt (bench, "host1 was told of fact 3 in epoch 2, in which it never joined here");
+    expect_doubt (bench, "host host1 knows fact 3 of epoch 2, but here it did not join that epoch");
 }
 
 static void hold (struct bench *bench, enum msg_kind kind, struct attempt_key key)
@@ -245,7 +245,7 @@ static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
         hold (bench, kinds[i], (struct attempt_key){ 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
         assert_string_equal (bench->lost_facts, "");
         hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 2 });
-        expect_doubt (bench, "host0 holds attempt 2 of rung facts, which was never begun here");
+        expect_doubt (bench, "host host0 holds attempt 2 of rung facts, but this journal does not have its beginning");
         close_bench (state);
         open_bench (state);
     }

@@ -344,7 +344,7 @@ static void a_mark_of_another_run_or_history_is_told (void **state)
     mark.chain.bytes[7] ^= 1;
     put_marks (place, boot, FACTS, &mark.chain);
     refused (place, "the mark of another history",
-             "at fact 12: this fact, or an earlier one, is not the one that was acknowledged");
+             "at fact 12: this fact or an earlier one was changed after it was acknowledged");
     put_marks (place, boot, 5, &mark.chain);
     refused (place, "another history from fact 5 on", "at fact 5:");
     copy_release (&sound);
@@ -368,12 +368,12 @@ static void damage_beside_a_watcher_is_named_too (void **state)
     }
     assert_int_equal (truncate (path_of (place, WAL), (off_t) sound.file[WAL].len - 8192), 0);
     assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
-    if (!strstr (err.text, "it cannot be read from fact 11 on, and facts up to 12 were acknowledged: ") ||
-        !strstr (err.text, "is shorter than what was written"))
+    if (!strstr (err.text, "it cannot be read from fact 11 on, but facts up to 12 were acknowledged: ") ||
+        !strstr (err.text, "was cut short"))
         fail_msg ("a log that was cut beside a watcher: %s", err.text);
     assert_int_equal (truncate (path_of (place, WAL), 8192), 0); /* the tables, too */
     assert_int_equal (read_again (place, FACTS, &err), SAID_DAMAGED);
-    assert_non_null (strstr (err.text, "from fact 1 on, and facts up to 12 were acknowledged: "));
+    assert_non_null (strstr (err.text, "from fact 1 on, but facts up to 12 were acknowledged: "));
     journal_reader_close (watcher);
     copy_release (&sound);
 }

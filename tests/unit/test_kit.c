@@ -121,7 +121,7 @@ static void a_list_with_a_bad_name_makes_nothing (void **state)
     keep_all (b);
     b->list.items[1].name = TEXT_LIT ("../../escaped");
     assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
-    has (b->err.text, "file 2 of this rung has no name that a host may use");
+    has (b->err.text, "file 2 of this rung has no sha256, or its name cannot be a file name");
     b->list.items[1].name = b->list.items[0].name;
     assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
     has (b->err.text, "two files of this rung have the name jax/tiny.py");

@@ -175,7 +175,7 @@ static void a_file_that_changed_is_refused_until_it_is_back (void **state)
 {
     struct bench *b = *state;
     assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
-    has_problem (ask (b, 0, 0, 0), "it was changed after the plan was made");
+    has_problem (ask (b, 0, 0, 0), "it was changed after the run began");
     assert_int_equal (unlink (path_of (b, 0).ptr), 0);
     has_problem (ask (b, 1, 0, 0), "cannot be opened");
     write_files (b);
@@ -268,7 +268,7 @@ static void a_wheel_comes_piece_by_piece_from_the_disk (void **state)
     assert_int_equal (chunk->offset, size_bytes - 4);
     assert_int_equal (ask (b, 1, 0, size_bytes)->bytes.len, 0);
     assert_int_equal (unlink (wheel.file.path.ptr), 0);
-    has_problem (ask (b, 1, 0, 0), "can no longer be opened");
+    has_problem (ask (b, 1, 0, 0), "the coordinator can no longer open it");
 }
 
 static void the_table_of_signatures_is_served (void **state)

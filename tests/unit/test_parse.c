@@ -132,7 +132,7 @@ static void nothing_but_a_regular_file_is_read (void **state)
     put (bench, "xla-metrics.2", "");
     parse (bench);
     assert_int_equal (bench->result.counters.n, 0);
-    assert_true (is_noted (bench, "no complete metrics report of torch_xla was found: no counters"));
+    assert_true (is_noted (bench, "no complete metrics report of torch_xla was found, so there are no counters"));
 }
 
 static void more_names_than_a_result_holds_are_noted (void **state)

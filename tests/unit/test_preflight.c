@@ -110,7 +110,7 @@ static void another_machine_is_missing (void **state)
 {
     (void) state;
     strcpy (host.kernel.machine, "riscv64");
-    expect ("machine", PREFLIGHT_MISSING, "the host is riscv64", "build the bundle");
+    expect ("machine", PREFLIGHT_MISSING, "the host is riscv64", "build the worker bundle");
 }
 
 static void proc_and_null_are_needed (void **state)
@@ -129,7 +129,7 @@ static void a_directory_must_take_files_and_start_programs (void **state)
 {
     (void) state;
     host.directory_error = EROFS;
-    expect ("directory", PREFLIGHT_MISSING, "/var/tmp/sliceup (Read-only file system)", "another one");
+    expect ("directory", PREFLIGHT_MISSING, "/var/tmp/sliceup (Read-only file system)", "another directory");
     good_host (NULL);
     host.directory_noexec = true;
     expect ("directory", PREFLIGHT_MISSING, "noexec", "executed");
@@ -198,13 +198,14 @@ static void the_sentence_is_one_line_with_what_to_do_and_counts_the_rest (void *
     host.directory = "/a\nb\033[2J";
     host.directory_error = ENOENT;
     preflight_judge (&preflight, &host, true);
-    assert_string_equal (sentence (line), "cannot make a file in /a\\x0ab\\x1b[2J (No such file or directory): "
-                                          "create this directory and make this user its owner, or name another one");
+    assert_string_equal (sentence (line),
+                         "cannot make a file in /a\\x0ab\\x1b[2J (No such file or directory): "
+                         "create this directory and make this user its owner, or name another directory");
     preflight_release (&preflight);
     host.proc_error = host.null_error = ENOENT;
     preflight_judge (&preflight, &host, true);
     assert_string_equal (sentence (line), "/proc is not mounted (No such file or directory): mount -t proc proc /proc "
-                                          "(and 2 more: sliceup-worker preflight)");
+                                          "(and 2 more problems: run sliceup-worker preflight)");
 }
 
 /* ---- this host ---- */

@@ -245,7 +245,7 @@ static void who_alone_reports_a_local_value_fails_alone (void **state)
     const struct fact_metric_judged *loss = judged (&bench, "loss");
     assert_true (loss->culprits.n == 1 && loss->culprits.items[0] == 1);
     stands (&bench, 1, OUTCOME_FAILED, "metric loss is ");
-    stands (&bench, 1, OUTCOME_FAILED, "not proved over data, model: ");
+    stands (&bench, 1, OUTCOME_FAILED, "not proved over data, model (");
     others_stand (&bench, 1, OUTCOME_CASCADE, "metric loss is not proved, because host1 did not pass");
     bench_close (&bench);
 }
@@ -258,7 +258,7 @@ static void when_all_report_the_same_wrong_thing_all_fail (void **state)
     for (uint32_t host = 0; host < HOSTS; host++)
         end_well (&bench, host, local_value);
     assert_int_equal (judged (&bench, "loss")->culprits.n, 0);
-    others_stand (&bench, HOSTS, OUTCOME_FAILED, "not proved over data, model: ");
+    others_stand (&bench, HOSTS, OUTCOME_FAILED, "not proved over data, model (");
     bench_close (&bench);
 }
 
@@ -270,7 +270,7 @@ static void who_does_not_report_what_is_required_fails_alone (void **state)
     end_well (&bench, 0, no_metric);
     others_end_well (&bench, 0);
     stands (&bench, 0, OUTCOME_FAILED,
-            "metric loss is unproved, not proved over data, model: this host did not report the metric");
+            "metric loss is not proved over data, model (unproved): this host did not report the metric");
     others_stand (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host0 did not pass");
     bench_close (&bench);
 }

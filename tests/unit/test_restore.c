@@ -256,7 +256,7 @@ static void another_version_in_a_complete_environment_is_named_and_not_repaired 
     write_text (path, buf_c (&changed));
     for (int i = 0; i < 2; i++) {
         restore (&talk, shop);
-        received (&talk, ": remove it, and the next run builds it again");
+        received (&talk, "; remove this environment, and the next run builds it again");
         failed (&talk, "bundle", "\"text\":\"six 9.9 is installed, 1.17.0 is pinned; in /");
     }
     write_text (path, buf_c (&kept));
@@ -394,7 +394,7 @@ static void orders_without_their_parts_are_ours_to_answer_for (void **state)
     struct talk talk;
     begin (&talk, "relative.txt", shop->sha256, shop->env_dir);
     finish (&talk);
-    failed (&talk, "sliceup", "the attempt's pins is not an absolute path");
+    failed (&talk, "sliceup", "the rung's args.pins is not an absolute path");
     begin (&talk, "/nonexistent/pins.txt", shop->sha256, shop->env_dir);
     finish (&talk);
     failed (&talk, "bundle", "/nonexistent/pins.txt");

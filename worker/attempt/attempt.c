@@ -90,7 +90,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     attempt_enter_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
     if (command.speaks && !channel_send (attempt->channel, command.line)) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
-        evidence_refuse (&attempt->evidence, "the attempt line could not be sent to the program");
+        evidence_refuse (&attempt->evidence, "the program did not take the line that describes its attempt");
     }
     return 0;
 }
@@ -158,7 +158,7 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
     attempt->gate_open = false;
     attempt_note_gate_opened (attempt, clock_boot_ms ());
     if (!channel_send_go (attempt->channel, gate, value))
-        evidence_refuse (&attempt->evidence, "go could not be sent to the program");
+        evidence_refuse (&attempt->evidence, "the program did not take the message that opens its gate");
     attempt_ask_for_writing (attempt);
 }
 

@@ -103,7 +103,7 @@ static void add_broken_promises (struct attempt *attempt)
             continue;
         low.detail = text_format (
             &attempt->arena,
-            "level %s should prevent this way to write, and did not; the cache counts as protected at level %s",
+            "level %s should prevent this way to write, but did not; the cache counts as protected only at level %s",
             names_of (&enforcement_names, report->reached), names_of (&enforcement_names, report->view.level));
         attempt_add_findings (attempt, &low, 1);
     }
@@ -136,14 +136,14 @@ static void take_layer (struct attempt *attempt)
             .token = attempt->run.cache.token,
             .path = layer.names[i],
             .detail = TEXT_LIT (
-                "the program wrote this file into the scratch layer above the generation; it was discarded")
+                "the program wrote this file into the scratch layer over the generation; it was discarded")
         };
         attempt_add_findings (attempt, &one, 1);
     }
     attempt_add_note (attempt, STAGE_SOURCE,
                       text_format (&attempt->arena,
                                    "the program wrote %" PRIu32
-                                   " files into the scratch layer above the cache; they were discarded",
+                                   " files into the scratch layer over the generation; they were discarded",
                                    layer.files));
 }
 

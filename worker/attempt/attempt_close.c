@@ -104,7 +104,7 @@ static void after_reading (struct attempt *attempt, const struct task_answer *an
         take_seen (attempt, answer);
         attempt_finish (attempt, now_ms);
     } else if (over) {
-        unread (attempt, TEXT_LIT ("the search took too long, or was stopped"), now_ms);
+        unread (attempt, TEXT_LIT ("the search of the log took too long, or was stopped"), now_ms);
     } else if (answer->missing.n && !attempt->table_fetched) {
         attempt->table_fetched = true;
         attempt_fetch (attempt, answer, now_ms);

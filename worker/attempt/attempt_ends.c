@@ -45,7 +45,7 @@ void attempt_look_for_holder (struct attempt *attempt)
 {
     attempt_receive (attempt);
     if (attempt->channel_watched)
-        evidence_refuse (&attempt->evidence, "a process that outlived the program kept the channel open");
+        evidence_refuse (&attempt->evidence, "a process that outlived the program kept the canary channel open");
 }
 
 static void on_channel (void *owner, int fd, uint32_t events)

@@ -34,10 +34,10 @@ static const char *gate_problem (const struct attempt *attempt, struct text name
     for (uint32_t i = 0; i < attempt->gates_n; i++)
         if (text_equal (attempt->gates[i], name))
             return "gate: this gate was opened before; a gate opens once in an attempt";
-    return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: more gates than an attempt may have" : NULL;
+    return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: the attempt has too many gates" : NULL;
 }
 
-/* It waits for an answer that never comes. */
+/* The program waits for an answer that never comes. */
 static void dismiss (struct attempt *attempt, struct text why)
 {
     if (!attempt->dismissed)

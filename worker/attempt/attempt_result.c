@@ -18,7 +18,7 @@ static void count_output (struct attempt *attempt, uint64_t now_ms)
     result->tail = output_tail (attempt->output, &attempt->arena);
 }
 
-/* The worker knows it, the program that tells the host's facts does not. */
+/* Only the worker knows it: the program that reports the host's facts does not. */
 static void add_containment (struct attempt *attempt)
 {
     struct result *result = attempt_result (attempt);
@@ -51,7 +51,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
         /* A bug of ours, but one that evidence can trigger: better a poor result than none. */
         struct result poor = { .key = result->key, .ending = result->ending, .code = result->code, .spoke = true };
         *result = poor;
-        struct text problem = text_format (&attempt->arena, "the evidence was not kept: %s", buf_c (&why));
+        struct text problem = text_format (&attempt->arena, "what the program reported was not kept: %s", buf_c (&why));
         attempt_set_problem (attempt, OWNER_SLICEUP, problem);
     }
     buf_release (&why);

@@ -24,7 +24,7 @@ static int root_of (struct text frontend_root, char root[PATH_MAX_BYTES + 1], st
     for (int i = 0; i < 2; i++) {
         slash = strrchr (root, '/');
         if (!slash || slash == root)
-            return err_set (err, ERR_REFUSED, "cache root \"%.*s\" is not an absolute path <root>/<frontend>/<bundle>",
+            return err_set (err, ERR_REFUSED, "cache path \"%.*s\": expected an absolute <root>/<frontend>/<bundle>",
                             TEXT_ARG (frontend_root));
         *slash = '\0';
     }
@@ -96,7 +96,7 @@ static int prepare (const struct task_place *place, const struct cache_access *a
     case CACHE_ROLE_OWN: return cache_prepare_own (access, place->host, dir, PATH_MAX, err);
     case CACHE_ROLE_NONE: break;
     }
-    return err_set (err, ERR_REFUSED, "the cache order has no role");
+    return err_set (err, ERR_REFUSED, "the coordinator did not say whether this host reads or writes the cache");
 }
 
 static void take_findings (const struct finding_list *found, struct arena *arena, struct task_answer *answer)

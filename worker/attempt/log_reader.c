@@ -66,7 +66,7 @@ int log_reader_read (const struct log_place *place, const struct signature_table
     uint64_t kept_bytes = 0;
     struct signature_set *set = signature_set_build (table->signatures.items, table->signatures.n);
     if (!set)
-        return err_set (err, ERR_LIMIT, "the table of signatures holds more than %d bytes of texts",
+        return err_set (err, ERR_LIMIT, "the texts in the table of signatures have more than %d bytes",
                         SIGNATURE_SET_TEXT_BYTES);
     struct signature_scan *scan = signature_scan_begin (set);
     int rc = scan_file (place, scan, &kept_bytes, err);

@@ -68,9 +68,9 @@ int task_channel_open (const struct task_order *order, int pair[2], struct err *
     put_payload (order, &bytes);
     int rc = -1;
     if (bytes.overflow) {
-        err_set (err, ERR_LIMIT, "the order of this attempt is larger than a message may be");
+        err_set (err, ERR_LIMIT, "the description of this attempt is too large to send to a task");
     } else if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        err_errno (err, ERR_IO, "cannot make a channel for a task");
+        err_errno (err, ERR_IO, "cannot make a socket for a task");
     } else if (send (pair[0], bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) bytes.len ||
                shutdown (pair[0], SHUT_WR) < 0) {
         /* Less than a socket's buffer: it either fits at once or something is wrong with this host. */
@@ -93,12 +93,12 @@ static int read_all (int fd, struct buf *out, struct err *err)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return err_errno (err, ERR_IO, "cannot read the channel of a task");
+            return err_errno (err, ERR_IO, "cannot read the answer of a task");
         if (got == 0)
             return 0;
         buf_add (out, bytes, (size_t) got);
         if (out->overflow)
-            return err_set (err, ERR_LIMIT, "a task sent more than %zu bytes on its channel", out->max);
+            return err_set (err, ERR_LIMIT, "a task answered with more than %zu bytes", out->max);
     }
 }
 

@@ -12,7 +12,7 @@
 #elif defined __aarch64__
 #define MACHINE "aarch64"
 #else
-#error "name this machine as uname -m does"
+#error "define MACHINE as uname -m prints it on this architecture"
 #endif
 
 /* close_range came with 5.9, openat2 with 5.6, pidfd_open with 5.3 (their manual pages). */
@@ -52,7 +52,7 @@ static void judge_machine (struct preflight *preflight, const struct host_probe 
     else
         add (preflight, "machine", PREFLIGHT_MISSING,
              text_format (&preflight->arena, "this worker was built for " MACHINE ", the host is %.*s", TEXT_ARG (is)),
-             TEXT_LIT ("build the bundle on a machine of that kind"));
+             TEXT_LIT ("build the worker bundle on a machine of the host's type"));
 }
 
 static void judge_kernel (struct preflight *preflight, const struct host_probe *host)
@@ -67,7 +67,7 @@ static void judge_kernel (struct preflight *preflight, const struct host_probe *
         add (preflight, "kernel", PREFLIGHT_MISSING, found,
              error == ENOSYS
                  ? TEXT_LIT (KERNEL_NEEDED)
-                 : TEXT_LIT ("allow it in the container's seccomp profile, or use a newer container runtime"));
+                 : TEXT_LIT ("allow this call in the container's seccomp profile, or use a newer container runtime"));
         return;
     }
     add (preflight, "kernel", PREFLIGHT_OK, text_format (&preflight->arena, "Linux %.*s", TEXT_ARG (release)),
@@ -116,7 +116,7 @@ static void judge_directory (struct preflight *preflight, const struct host_prob
         add (preflight, "directory", PREFLIGHT_MISSING,
              text_format (&preflight->arena, "cannot make a file in %.*s (%s)", TEXT_ARG (is),
                           strerror (host->directory_error)),
-             TEXT_LIT ("create this directory and make this user its owner, or name another one"));
+             TEXT_LIT ("create this directory and make this user its owner, or name another directory"));
     else if (host->directory_noexec)
         add (preflight, "directory", PREFLIGHT_MISSING,
              text_format (&preflight->arena, "%.*s is on a file system mounted noexec", TEXT_ARG (is)),
@@ -144,7 +144,7 @@ static void judge_python (struct preflight *preflight, const struct host_probe *
         add (
             preflight, "python", state,
             text_format (&preflight->arena, "%.*s did not report its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
-            TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries are written in it"));
+            TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries need it"));
     else if (!is_new_enough (version.ptr))
         add (preflight, "python", state,
              text_format (&preflight->arena, "%.*s is Python %.*s", TEXT_ARG (is), TEXT_ARG (version)),
@@ -210,7 +210,7 @@ void preflight_sentence (const struct preflight *preflight, struct buf *out)
             buf_printf (out, "%.*s: %.*s", TEXT_ARG (check->found), TEXT_ARG (check->next));
     }
     if (missing > 1)
-        buf_printf (out, " (and %u more: sliceup-worker preflight)", missing - 1);
+        buf_printf (out, " (and %u more problems: run sliceup-worker preflight)", missing - 1);
 }
 
 static void say_brief (const struct preflight *preflight)

@@ -60,14 +60,14 @@ static int find_plugin (struct probe *probe, struct err *err)
                *env = protocol_writer_arg (probe->writer, "env_folder");
     struct text site;
     if (!plugin || !*plugin)
-        return err_set (err, ERR_PARSE, "the order names no plugin");
+        return err_set (err, ERR_PARSE, "the rung's args name no plugin");
     probe->order.plugin = plugin;
     if (plugin[0] == '/')
         return 0;
     if (!env || env[0] != '/')
         return err_set (err, ERR_PARSE,
-                        "the plugin %.200s is relative, and there is no environment; expected an "
-                        "absolute path, or env: true",
+                        "the path of the plugin, %.200s, is relative, but the rung has no Python environment; expected "
+                        "an absolute path, or env: true",
                         plugin);
     if (find_site (probe, env, &site, err) < 0)
         return -1;

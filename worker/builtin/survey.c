@@ -36,7 +36,7 @@ struct survey {
     const char *root, *least, *trust;
     uid_list trusted;
     bool writable;
-    bool reads; /* this host never writes in this run: room is not needed */
+    bool reads; /* this host never writes in this run, so it needs no free space */
     struct survey_protected protected;
     enum owner owner; /* of a failure */
     struct arena arena;
@@ -57,7 +57,7 @@ static const char *advice (int code)
     case ENOTDIR: return "a part of the path is not a folder: choose another cache.root";
     case ENOSPC:
     case EDQUOT: return "the storage is full: free space, for example with `sliceup cache gc`";
-    default: return "is the storage mounted on this host?";
+    default: return "check whether the storage is mounted on this host";
     }
 }
 
@@ -97,7 +97,7 @@ static int identify (struct survey *survey, struct err *err)
     if (rc < 0)
         return survey->writable
                    ? -1
-                   : err_prefix (err, "this host may only read the cache, and no other host has made it yet");
+                   : err_prefix (err, "this host may not write the cache root, and no other host has set it up yet");
     protocol_writer_fact (survey->writer, FACT_STORAGE, text_of (id));
     return 0;
 }
@@ -158,8 +158,7 @@ static int probe_level (struct survey *survey, struct err *err)
     struct confine_report report = { 0 };
     bool apart = survey->writable && scratch_generation_make (survey->root, &scratch, err) == 0;
     if (survey->writable && !apart)
-        return err_prefix (err,
-                           "cannot make the small folder in the cache root in which the write protection is tested");
+        return err_prefix (err, "cannot make a folder in the cache root to test the write protection in");
     int rc = survey_probe (survey->root, apart ? scratch.path : survey->root, survey->least, &survey->protected,
                            &survey->arena, &report, err);
     if (apart && scratch_generation_remove (&scratch, rc == 0 ? err : NULL) < 0)

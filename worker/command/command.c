@@ -119,7 +119,7 @@ static int make_canary (const struct msg_run *run, const struct command_place *p
 {
     struct text python = place->python, path;
     if (run->rung.needs_env && !python.len)
-        return err_set (err, ERR_STATE, "the canary needs the restored Python environment, and there is none");
+        return err_set (err, ERR_STATE, "the canary needs the Python environment, but none was restored on this host");
     if (!python.len)
         python = run->pins.python.len ? run->pins.python : TEXT_LIT ("python3");
     if (environ_find_program (list, python, &path, err) < 0)
@@ -172,7 +172,7 @@ static int add_args (json_t *args, const struct msg_run *run, struct err *err)
         if (!value)
             return err_set (err, ERR_PARSE, "args.%.*s is not JSON: %s", TEXT_ARG (arg->name), why.text);
         if (json_object_setn_new (args, arg->name.ptr, arg->name.len, value) < 0)
-            return err_set (err, ERR_PARSE, "args.%.*s is not a name", TEXT_ARG (arg->name));
+            return err_set (err, ERR_PARSE, "the name of args.%.*s is not valid", TEXT_ARG (arg->name));
     }
     return 0;
 }

@@ -13,7 +13,7 @@ int confine_plan_root (struct text bundle, struct arena *arena, struct text *roo
         while (len > 0 && bundle.ptr[len - 1] != '/')
             len--;
         if (len < 2)
-            return err_set (err, ERR_REFUSED, "the cache %.*s is not an absolute path <root>/<frontend>/<bundle>",
+            return err_set (err, ERR_REFUSED, "cache path %.*s: expected an absolute path <root>/<frontend>/<bundle>",
                             TEXT_ARG (bundle));
         len--;
     }

@@ -98,7 +98,7 @@ static int read_answer (const struct msg_run *run, struct text rest, struct aren
         if (add (run, word, arena, out, err) < 0)
             return -1;
     }
-    return err_set (err, ERR_STATE, "the interpreter, asked for its paths, gave an incomplete answer");
+    return err_set (err, ERR_STATE, "the interpreter printed only some of the paths that it loads from");
 }
 
 static int refuse_end (const struct buf *answer, int status, struct err *err)
@@ -106,8 +106,9 @@ static int refuse_end (const struct buf *answer, int status, struct err *err)
     struct buf shown;
     buf_init (&shown, 400);
     buf_escaped (&shown, buf_as_text (answer), SHOWN_COLUMNS);
-    err_set (err, ERR_STATE, "the interpreter, asked for its paths, exited with status %d and printed \"%.200s\"",
-             status, buf_c (&shown));
+    err_set (err, ERR_STATE,
+             "the interpreter did not print its paths, but exited with status %d and printed \"%.200s\"", status,
+             buf_c (&shown));
     buf_release (&shown);
     return -1;
 }
@@ -123,7 +124,7 @@ static int ask (const struct msg_run *run, const char *python, struct arena *are
     if (rc == 0)
         rc = status ? refuse_end (&answer, status, err) : read_answer (run, buf_as_text (&answer), arena, out, err);
     buf_release (&answer);
-    return rc < 0 ? err_prefix (err, "cannot protect from programs what %.200s loads", python) : 0;
+    return rc < 0 ? err_prefix (err, "cannot prevent programs from changing what %.200s loads", python) : 0;
 }
 
 /* ---- those of a run ---- */

@@ -111,7 +111,7 @@ static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, s
     uint32_t lost = left_out + metrics->dropped;
     if (metrics->reports == 0)
         add_note (result, arena,
-                  text_format (arena, "no complete metrics report of torch_xla was found%s: no counters",
+                  text_format (arena, "no complete metrics report of torch_xla was found%s, so there are no counters",
                                metrics->is_cut ? ", only a truncated one" : ""));
     else if (metrics->is_cut)
         add_note (result, arena,

@@ -76,7 +76,7 @@ void lease_client_receive (struct lease_client *lease_client, uint64_t token, ui
                            uint64_t now_ms)
 {
     const uint64_t *asked_ms = sent_ms (lease_client, ask);
-    /* Time first: whoever slept past the end is not woken to life by an answer that waited for it. */
+    /* Time first: a lease that ended while this process slept is not renewed by an answer that waited meanwhile. */
     if (lease_client_must_stop (lease_client, now_ms) || token != lease_client->token || !asked_ms)
         return;
     if (!term_ms) {

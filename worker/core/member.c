@@ -7,8 +7,8 @@ enum {
     HELLO_EVERY_MS = 1000,
     HEARTBEAT_DEFAULT_MS = 1000,
     EXIT_UNWELCOMED_MS = 5 * 60 * 1000, /* nothing is lost by a worker that was never welcomed */
-    LEAVE_MS = 15 * 1000, /* the longest a leaving worker waits for its program to be gone once it is killed */
-    LEAVE_POLITE_MAX_MS = 60 * 1000, /* and before it is: whoever ends a worker does not wait for a patient plan */
+    LEAVE_MS = 15 * 1000,               /* how long a leaving worker waits at most until its killed program is gone */
+    LEAVE_POLITE_MAX_MS = 60 * 1000, /* and before it is: whoever ends a worker does not wait for a long limits.stop */
 };
 
 #define STATE(s) (1u << (s))
@@ -59,7 +59,7 @@ static void rejoin (struct member *member, uint64_t now_ms)
     member->session = 0;
     member->seen_seq = 0;
     member->hello_at_ms = now_ms;
-    current_forget_pending (member); /* said by somebody who may want something else by now */
+    current_forget_pending (member); /* the coordinator that said it may want something else by now */
 }
 
 static void leave (struct member *member, bool hard, struct text why, uint64_t now_ms, struct member_outbox *out)
@@ -76,7 +76,7 @@ static void leave (struct member *member, bool hard, struct text why, uint64_t n
     current_stop (member, hard, ENDING_CANCELLED, why, now_ms, out);
 }
 
-/* Told by a signal or by its starter's end; told again it means it. */
+/* A signal or the end of its starter asks it to leave; the second time it kills. */
 static void leave_politely (struct member *member, struct text why, uint64_t now_ms, struct member_outbox *out)
 {
     leave (member, member->link == LINK_LEAVING, why, now_ms, out);
@@ -200,7 +200,7 @@ static void receive (struct member *member, const struct msg *msg, uint64_t now_
     /* Everything is scoped by the run; an older epoch is a coordinator that was replaced. */
     if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_from_worker (msg->kind))
         return;
-    if (msg->kind == MSG_REFUSE) { /* frozen for ever: understood whatever the version, the session and the number */
+    if (msg->kind == MSG_REFUSE) { /* its bytes never change: it is valid in any version, session and number */
         leave (member, true, msg->of.refuse.why, now_ms, out);
         return;
     }

@@ -83,8 +83,8 @@ void current_begin (struct member *member, const struct msg *msg, uint64_t now_m
     lease_client_want (&member->lease_client, cache->token, cache->lease_ms);
     current_see_phase (member, TEXT_LIT ("lease"), now_ms);
     if (!cache->token)
-        end_unstarted (member, ENDING_NOT_STARTED, TEXT_LIT ("the order to write the cache names no generation"),
-                       now_ms, out);
+        end_unstarted (member, ENDING_NOT_STARTED,
+                       TEXT_LIT ("the coordinator named no generation for this host to write"), now_ms, out);
 }
 
 void current_begin_pending (struct member *member, uint64_t now_ms, struct member_outbox *out)
@@ -174,7 +174,7 @@ static bool writes (const struct member *member)
 
 static struct text why_lost (const struct member *member, struct arena *arena)
 {
-    const char *started = member->current.started ? "the program may not continue" : "nothing was started";
+    const char *started = member->current.started ? "the program was stopped" : "no program was started";
     const char *how = member->lease_client.refused
                           ? "was refused: the coordinator ended it or gave it to another host"
                           : "expired: no answer came in time; check whether this host reaches the coordinator";

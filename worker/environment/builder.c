@@ -93,7 +93,7 @@ static const struct reading readings[] = {
     { "ConnectTimeoutError", OWNER_PLATFORM, "this host cannot reach the package index (timeout)" },
     { "ReadTimeoutError", OWNER_PLATFORM, "the package index stopped answering" },
     { "Max retries exceeded", OWNER_PLATFORM, "this host cannot reach the package index" },
-    { "after connection broken by", OWNER_PLATFORM, "the connection to the package index breaks" },
+    { "after connection broken by", OWNER_PLATFORM, "the connection to the package index broke" },
     { "No matching distribution found", OWNER_BUNDLE,
       "there is no wheel of a pinned version for this Python and machine" },
     { "Permission denied", OWNER_HOST, "this user has no permission to write a file" },

@@ -15,7 +15,7 @@ struct build {
     const char *python; /* to build from */
     struct text pins;   /* the pin file's bytes, verified by the caller */
     const char *wheels; /* folder that all packages come from; NULL: from where the pin file and pip's settings say */
-    int lock_fd;        /* the installer keeps it open, so that a build that lost us is not built over; -1: none */
+    int lock_fd;        /* the installer keeps it open, so that nobody builds over a build that outlived us; -1: none */
 };
 
 /* Removes what is left of an unfinished build at `path`; nothing there is fine. A folder that no build of ours began is

@@ -83,7 +83,7 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
     mem_free (bytes);
     if (good)
         return 0;
-    return err_set (err, ERR_DAMAGE, "%s has no METADATA with a name and a version",
+    return err_set (err, ERR_DAMAGE, "%s has no METADATA file with a name and a version",
                     tree_shown (text_of (folder_name), shown));
 }
 
@@ -138,7 +138,7 @@ static bool is_installer (struct text name)
     return text_is (name, "pip") || text_is (name, "setuptools") || text_is (name, "wheel");
 }
 
-/* A list of differences that stops being a list after ten. */
+/* A list of differences: after ten they are only counted. */
 struct differences {
     struct buf *out;
     uint32_t n;

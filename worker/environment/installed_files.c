@@ -151,7 +151,7 @@ static const char *read_bytes (int fd, const struct record_row *row, struct seen
     seen->read = true;
     record_sha256 (&seen->digest, is);
     bool same = (!row->has_size || seen->bytes == row->bytes) && (!row->sha256.len || text_is (row->sha256, is));
-    return same ? NULL : "differs from its RECORD";
+    return same ? NULL : "differs from its entry in RECORD";
 }
 
 /* O_NONBLOCK: a pipe of that name must not stop us. NULL: it is as its RECORD says. */
@@ -242,7 +242,7 @@ static void check_found (struct look *look, const FTSENT *entry)
     struct text path = text_of (entry->fts_path + strlen (look->site) + 1);
     char shown[TREE_SHOWN_BYTES];
     if (!is_recorded (look, path) && !is_compiled (path) && another (look))
-        buf_printf (look->out, "%s is not in the RECORD of any package", tree_shown (path, shown));
+        buf_printf (look->out, "%s is not in the RECORD file of any package", tree_shown (path, shown));
 }
 
 static int by_entry (const FTSENT **a, const FTSENT **b)

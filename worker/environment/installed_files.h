@@ -27,8 +27,8 @@ struct installed_files {
     uint32_t libraries_n;
 };
 
-/* Appends every difference to `out` as installed_compare does: "jaxlib 0.10.2: jaxlib/libjax_common.so is not what its
- * RECORD says". -1: the environment could not be looked through; `found` is then as it was. */
+/* Appends every difference to `out` as installed_compare does: "jaxlib 0.10.2: jaxlib/libjax_common.so differs from its
+ * entry in RECORD". -1: the environment could not be looked through; `found` is then as it was. */
 int installed_files_check (const char *site, const struct installed *installed, struct arena *arena,
                            struct installed_files *found, struct buf *out, struct err *err);
 /* The sha256 of the libtpu.so among them; empty: there is none. */

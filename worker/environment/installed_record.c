@@ -132,7 +132,7 @@ static int add_all (struct record_rows *rows, struct text bytes, uint32_t packag
             return err_set (err, ERR_LIMIT, "more than %d files are installed", RECORD_ROWS_MAX);
         struct record_row *row = grow (rows);
         if (!read_row (line, arena, row))
-            return err_set (err, ERR_DAMAGE, "line %u of its RECORD is not valid", line_n);
+            return err_set (err, ERR_DAMAGE, "line %u of its RECORD file is not valid", line_n);
         row->package = package;
         rows->n++;
     }
@@ -147,7 +147,7 @@ int record_rows_add (struct record_rows *rows, const char *site, const struct in
     struct buf bytes;
     uint32_t before = rows->n;
     buf_init (&bytes, RECORD_BYTES_MAX);
-    int rc = file_read (path.ptr, &bytes, NULL) ? err_set (err, ERR_DAMAGE, "it has no readable RECORD")
+    int rc = file_read (path.ptr, &bytes, NULL) ? err_set (err, ERR_DAMAGE, "its RECORD file cannot be read")
                                                 : add_all (rows, buf_as_text (&bytes), package, arena, err);
     if (rc < 0)
         rows->n = before;

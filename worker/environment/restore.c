@@ -28,7 +28,7 @@ static int check_pins_digest (struct restore *restore, struct err *err)
     if (!restore->pins_sha256)
         return 0;
     if (!digest_parse (text_of (restore->pins_sha256), &wanted))
-        return err_set (err, ERR_PARSE, "the order's pins_sha256 is not 64 hexadecimal digits");
+        return err_set (err, ERR_PARSE, "the rung's args.pins_sha256 is not 64 hexadecimal digits");
     if (!digest_equal (&wanted, &restore->pins_digest))
         return err_set (err, ERR_DAMAGE, "%.300s changed since the run started (another sha256)", restore->pins_path);
     return 0;
@@ -158,7 +158,7 @@ static int step_check (struct restore *restore, enum owner *owner, struct err *e
     if ((errno == ENOENT || errno == ENOTDIR) && restore->only_check)
         return err_set (
             err, ERR_STATE,
-            "there is no complete environment at %.300s, and a check builds nothing; build it: sliceup env restore",
+            "there is no complete environment at %.300s, and a check builds none; build it with sliceup env restore",
             restore->path);
     if (errno == ENOENT || errno == ENOTDIR) {
         restore->built = true;
@@ -254,7 +254,7 @@ static int step_clear (struct restore *restore, enum owner *owner, struct err *e
     return folder_remove (restore->wheels, err);
 }
 
-/* The policy, in the order that makes it safe. */
+/* What is done, in the order that makes it safe. */
 static const struct step {
     const char *phase;
     step_fn *run;
@@ -319,9 +319,9 @@ static int order_from_attempt (struct restore *restore, enum owner *owner, struc
     restore->wheels = protocol_writer_arg (restore->writer, "wheels");
     restore->only_check = protocol_writer_denies (restore->writer, "build");
     if (!restore->pins_path || !restore->pins_sha256 || !restore->env_dir || !restore->python)
-        return err_set (err, ERR_PARSE, "the attempt's args lack one of pins, pins_sha256, env_dir, python");
+        return err_set (err, ERR_PARSE, "the rung's args lack pins, pins_sha256, env_dir or python");
     if (restore->pins_path[0] != '/' || (restore->wheels && restore->wheels[0] != '/'))
-        return err_set (err, ERR_PARSE, "the attempt's %s is not an absolute path",
+        return err_set (err, ERR_PARSE, "the rung's args.%s is not an absolute path",
                         restore->pins_path[0] == '/' ? "wheels" : "pins");
     return 0;
 }
@@ -344,7 +344,7 @@ static struct text sentence_of (struct restore *restore, const struct err *err)
     if (!restore->differences.len)
         return text_of (err->text);
     return text_format (&restore->arena, "%.*s; in %.300s%s", TEXT_ARG (restore->differences), restore->path,
-                        restore->built ? "" : ": remove it, and the next run builds it again");
+                        restore->built ? "" : "; remove this environment, and the next run builds it again");
 }
 
 static int run (struct restore *restore)

@@ -103,7 +103,7 @@ static bool holds_device (struct search *search, const char *pid, char device[PA
         return false;
     DIR *folder = opendir (path);
     if (!folder) {
-        search->out->blind |= errno != ENOENT && errno != ESRCH; /* who has just ended hid nothing */
+        search->out->blind |= errno != ENOENT && errno != ESRCH; /* one that has just ended is not hidden */
         return false;
     }
     for (int i = 0; i < LINKS_MAX && !found && (entry = readdir (folder)); i++) {

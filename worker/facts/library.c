@@ -1,5 +1,5 @@
 /* library.c - see library.h. */
-#define XXH_INLINE_ALL /* no further library to be found on a host */
+#define XXH_INLINE_ALL /* more libraries than a host has */
 #include <xxhash.h>
 
 #include "worker/facts/library.h"

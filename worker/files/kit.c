@@ -38,7 +38,7 @@ static int check_list (const struct kit_list *list, struct err *err)
     for (uint32_t i = 0; i < list->n; i++) {
         const struct kit_file *file = &list->items[i];
         if (!kit_name_is_good (file->name) || !digest_parse (file->file.sha256, &digest))
-            return err_set (err, ERR_PARSE, "file %u of this rung has no name that a host may use, or no sha256",
+            return err_set (err, ERR_PARSE, "file %u of this rung has no sha256, or its name cannot be a file name",
                             i + 1);
         for (uint32_t k = 0; k < i; k++)
             if (text_equal (list->items[k].name, file->name))
@@ -122,7 +122,7 @@ int kit_keep (const char *directory, struct text sha256, struct text bytes, stru
     struct digest digest;
     int rc = -1;
     if (!digest_parse (sha256, &digest)) {
-        err_set (err, ERR_PARSE, "a fetched file has no sha256");
+        err_set (err, ERR_PARSE, "the plan has no valid sha256 for a fetched file");
     } else if (folder_make (text_format (&arena, "%s/files", directory).ptr, 0700, err) == 0) {
         struct text path = stored (directory, sha256, &arena);
         rc = replace_file (path.ptr, text_format (&arena, "%s.new", path.ptr).ptr, bytes, err);

@@ -23,7 +23,7 @@ struct kit {
 
 /* What the program of a RUN needs. The items alias `run`. */
 void kit_list_of (const struct msg_run *run, struct kit_list *out);
-/* What it makes lives in `arena`. -1: the list asks for what no kit can be, or the disk says no. */
+/* What it makes lives in `arena`. -1: the list is no possible kit, or the disk fails. */
 int kit_find (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
               struct err *err);
 /* Keeps bytes that were fetched; they are looked at again by kit_find. */

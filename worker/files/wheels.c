@@ -50,7 +50,7 @@ static int check_wheels (const struct msg_run *run, struct err *err)
     for (uint32_t i = 0; i < run->pins.wheels.n; i++) {
         const struct kit_file *wheel = &run->pins.wheels.items[i];
         if (!name_is_good (wheel->name) || !digest_parse (wheel->file.sha256, &digest))
-            return err_set (err, ERR_PARSE, "wheel %u of the pins has no name that a host may use, or no sha256",
+            return err_set (err, ERR_PARSE, "wheel %u of the pins has no sha256, or its name cannot be a file name",
                             i + 1);
     }
     return 0;
@@ -110,7 +110,7 @@ struct wheel *wheel_begin (const char *directory, struct text name, struct err *
     int len = snprintf (wheel->path, sizeof wheel->path, "%s/wheels/%.*s", directory, TEXT_ARG (name));
     snprintf (wheel->part, sizeof wheel->part, "%s.part", wheel->path);
     if (len >= (int) sizeof wheel->path || !name_is_good (name))
-        err_set (err, ERR_PARSE, "a fetched wheel has no name that a host may use");
+        err_set (err, ERR_PARSE, "the name of a fetched wheel cannot be a file name");
     else if (unlink (wheel->part) < 0 && errno != ENOENT)
         err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", wheel->part);
     else if ((wheel->fd = open (wheel->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400)) < 0)

@@ -23,7 +23,7 @@ struct wheel;
 struct wheel *wheel_begin (const char *directory, struct text name, struct err *err);
 int wheel_add (struct wheel *wheel, struct text bytes, struct err *err);
 uint64_t wheel_bytes (const struct wheel *wheel);
-/* Puts it in its place. Frees `wheel` in any case; -1: it is not that one, or the disk says no, and nothing is left. */
+/* Puts it in its place. Frees `wheel` in any case; -1: its sha256 differs, or the disk fails; nothing is left then. */
 int wheel_end (struct wheel *wheel, struct text sha256, struct err *err);
 void wheel_drop (struct wheel *wheel); /* NULL is fine */
 

@@ -88,7 +88,7 @@ static void read_piece (struct image *image, const char *line, uint64_t offset)
     char hex[DIGEST_HEX_BYTES];
     if (sscanf (line, "%" SCNu64 " %64s %63s", &piece->bytes, hex, piece->name) != 3 || !piece->bytes ||
         piece->bytes > PIECE_BYTES_MAX || !digest_parse (text_of (hex), &piece->digest))
-        refuse_file (image, "its list cannot be read");
+        refuse_file (image, "its list of parts cannot be read");
     piece->offset = offset;
 }
 
@@ -100,12 +100,12 @@ static void read_list (struct image *image)
     int n = 0;
     if (pread (image->fd, list, LIST_BYTES_MAX, (off_t) begins) < 0 || sscanf (list, IMAGE_MARK " %d\n", &n) != 1 ||
         n <= IMAGE_LIBRARIES || n > IMAGE_PIECES_MAX)
-        refuse_file (image, "it has no list");
+        refuse_file (image, "it has no list of its parts");
     char *lines[IMAGE_PIECES_MAX + 1];
     for (int i = 0; i <= n; i++) {
         lines[i] = next;
         if (!(next = strchr (next, '\n')))
-            refuse_file (image, "its list is cut off");
+            refuse_file (image, "its list of parts is cut off");
         *next++ = '\0';
     }
     uint64_t offset = begins + (uint64_t) (next - list);
@@ -143,7 +143,7 @@ static int sealed_memory (const struct image *image, const struct piece *piece)
         return -1;
     copy_into (image, piece, fd);
     if (fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        refuse (IMAGE_EXIT_UNFIT, "cannot seal the worker's memory: %s", strerror (errno));
+        refuse (IMAGE_EXIT_UNFIT, "cannot seal the worker's copy in memory: %s", strerror (errno));
     return fd;
 }
 
@@ -171,7 +171,7 @@ static void compare (const struct image *image, const struct piece *piece, int f
 {
     void *bytes = mmap (NULL, piece->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (bytes == MAP_FAILED)
-        refuse (IMAGE_EXIT_UNFIT, "cannot read the worker's memory: %s", strerror (errno));
+        refuse (IMAGE_EXIT_UNFIT, "cannot read the worker's copy in memory: %s", strerror (errno));
     struct digest is = digest_of (bytes, piece->bytes);
     munmap (bytes, piece->bytes);
     if (!digest_equal (&is, &piece->digest))
@@ -190,7 +190,7 @@ static void place (const struct image *image, int at)
         return;
     }
     if (dup2 (fd, wanted) < 0)
-        refuse (IMAGE_EXIT_UNFIT, "the worker needs %d descriptors (%s): raise ulimit -n",
+        refuse (IMAGE_EXIT_UNFIT, "the worker needs %d file descriptors (%s): raise ulimit -n",
                 IMAGE_FD_FIRST + IMAGE_PIECES_MAX, strerror (errno));
     close (fd);
 }
@@ -221,13 +221,13 @@ static _Noreturn void become_worker (const struct image *image, int argc, char *
     static struct loader_words lead;
     char *words[WORDS_MAX + LOADER_LEAD_WORDS] = { NULL };
     if (argc > WORDS_MAX)
-        refuse (IMAGE_EXIT_UNFIT, "there are more than %d arguments", WORDS_MAX);
+        refuse (IMAGE_EXIT_UNFIT, "the command line has more than %d arguments", WORDS_MAX);
     loader_lead (&lead, image->n, image->path, words);
     for (int i = 1; i < argc; i++)
         words[LOADER_LEAD_WORDS + i - 1] = argv[i];
     clear_environment (environ);
     fexecve (IMAGE_FD_FIRST + IMAGE_LOADER, words, environ);
-    refuse (IMAGE_EXIT_UNFIT, "cannot execute the worker's loader: %s", strerror (errno));
+    refuse (IMAGE_EXIT_UNFIT, "cannot execute the dynamic loader of the worker: %s", strerror (errno));
 }
 
 int main (int argc, char **argv)

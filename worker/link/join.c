@@ -200,7 +200,7 @@ int join_exchange (struct join *join, int in_fd, int out_fd, const char *version
 
 /* ---- its place ---- */
 
-/* Not what leads there: a volume of a pod is open to all by its mode, and nobody but the pod sees it. */
+/* Checks the directory alone, not its parents: a pod's volume may be writable for all, but only the pod sees it. */
 static int check_place (const char *directory, struct err *err)
 {
     const struct safe_rule rule = { .what = "worker's directory", .instead = "name another one", .own = true };

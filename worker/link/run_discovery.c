@@ -90,7 +90,7 @@ static void tell (struct wait *wait, uint64_t now_ms)
     char since[DURATION_TEXT_BYTES];
     if (now_ms < wait->tell_ms)
         return;
-    log_say (wait->log, "host %s waits for a run: has asked %s, port %u, for %s", wait->join->host, wait->join->address,
+    log_say (wait->log, "host %s waits for a run: no run at %s, port %u, for %s", wait->join->host, wait->join->address,
              (unsigned) wait->join->control_port, duration_print (now_ms - wait->began_ms, since));
     wait->tell_ms = now_ms + TELL_MS;
 }
@@ -98,8 +98,8 @@ static void tell (struct wait *wait, uint64_t now_ms)
 static int give_up (const struct wait *wait, struct err *err)
 {
     return err_set (err, ERR_STATE,
-                    "there was no run for host %s: no coordinator of its slice answers at %s, port %u, or it does not "
-                    "know this ticket (a renewed ticket replaces the earlier one)",
+                    "there was no run for host %s: no coordinator of its slice answers at %s, port %u, or that "
+                    "coordinator does not know this ticket (a renewed ticket replaces the earlier one)",
                     wait->join->host, wait->join->address, (unsigned) wait->join->control_port);
 }
 

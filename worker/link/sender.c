@@ -41,7 +41,7 @@ bool sender_send (struct sender *sender, enum link_channel channel, struct msg *
     buf_clear (&sender->bytes);
     wire_put_msg (&sender->bytes, msg);
     if (sender->bytes.overflow) {
-        log_say (sender->log, "a %s of more than %d bytes was not sent", msg_name (msg->kind), MSG_MAX_BYTES);
+        log_say (sender->log, "message %s of more than %d bytes was not sent", msg_name (msg->kind), MSG_MAX_BYTES);
         return false;
     }
     return spoke_send (sender->spoke, channel, sender->bytes.ptr, sender->bytes.len);
@@ -63,7 +63,7 @@ void sender_say (struct sender *sender, struct msg *msg)
     if (sent)
         return;
     /* Not sent is like lost: the member says everything again until it is answered. */
-    log_detail (sender->log, "%s was not sent", msg_name (msg->kind));
+    log_detail (sender->log, "message %s was not sent", msg_name (msg->kind));
     if (msg->kind == MSG_HELLO)
         keep_hello (sender, clock_boot_ms ());
 }

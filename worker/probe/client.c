@@ -58,7 +58,7 @@ static int tell_platform (struct client *client)
         get_number (client, PJRT_CLIENT_PROCESS_INDEX, client->client, &index) < 0)
         return -1;
     if (!is_process (index))
-        return reporter_wrong (OWNER_BUNDLE, "it reports %d as the number of this process", index);
+        return reporter_wrong (OWNER_BUNDLE, "it reports the invalid number %d of this process", index);
     reporter_is_number ("process.index", index);
     return 0;
 }
@@ -102,7 +102,7 @@ static int count_processes (struct client *client, void **devices, size_t n)
 {
     int most = 0;
     if (n > DEVICES_COUNTED_MAX) {
-        reporter_note ("its %zu devices are too many to ask each for its process: the processes are not counted", n);
+        reporter_note ("it has %zu devices, too many to ask each for its process: the processes are not counted", n);
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -141,7 +141,7 @@ static int tell_devices (struct client *client)
         return -1;
     reporter_is_number ("devices.here", (int64_t) here_n);
     if (here_n > all_n)
-        return reporter_wrong (OWNER_BUNDLE, "it has %zu devices, of which %zu are this host's", all_n, here_n);
+        return reporter_wrong (OWNER_BUNDLE, "it reports %zu devices in all, but %zu of this host", all_n, here_n);
     client->device = here[0];
     return count_processes (client, all, all_n) < 0 ? -1 : tell_first (client);
 }

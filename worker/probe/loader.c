@@ -223,8 +223,8 @@ static void note_version (const struct plugin *plugin)
                        plugin->minor, PJRT_MINOR_MEASURED);
     for (size_t i = 0; i < sizeof known_sizes / sizeof known_sizes[0]; i++)
         if (plugin->minor == known_sizes[i].minor && plugin->api_bytes != known_sizes[i].bytes)
-            reporter_note ("its structure PJRT_Api has %zu bytes, that of PJRT 0.%d has %zu: built from a changed or "
-                           "unreleased interface",
+            reporter_note ("its structure PJRT_Api has %zu bytes, but that of PJRT 0.%d has %zu: the plugin was built "
+                           "from a changed or unreleased interface",
                            plugin->api_bytes, plugin->minor, known_sizes[i].bytes);
 }
 
@@ -329,7 +329,7 @@ static int tell_attribute (struct plugin *plugin, const struct pjrt_plugin_attri
     struct pjrt_named_value value;
     struct text raw = plugin_text (plugin, (const char *) &list->attributes[at], sizeof value, sizeof value);
     if (raw.len < sizeof value)
-        return reporter_wrong (OWNER_BUNDLE, "attribute %zu of its %zu cannot be read", at + 1, list->attributes_n);
+        return reporter_wrong (OWNER_BUNDLE, "attribute %zu of %zu cannot be read", at + 1, list->attributes_n);
     memcpy (&value, raw.ptr, sizeof value);
     struct text name = plugin_text (plugin, value.name, value.name_size, REPORTER_NAME_MAX);
     int index = wanted_index (name);

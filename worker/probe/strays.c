@@ -29,7 +29,7 @@ int strays_adopt (struct strays *strays, struct err *err)
 {
     strays->before_n = list_children (strays->before);
     if (prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-        return err_errno (err, ERR_IO, "the probe cannot become the parent of processes that a plugin leaves");
+        return err_errno (err, ERR_IO, "the probe cannot become the parent of processes that a plugin leaves running");
     return 0;
 }
 

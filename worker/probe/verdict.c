@@ -15,7 +15,7 @@ static const struct {
     /* openxla/xla:xla/pjrt/c/pjrt_c_api_helpers.cc */
     { "The plugin is likely built with a later version than the framework", OWNER_BUNDLE,
       "the plugin is newer than this build supports: pin an older plugin, or update sliceup" },
-    { "Unexpected PJRT_", OWNER_BUNDLE, "plugin and caller were built from interfaces that do not fit together" },
+    { "Unexpected PJRT_", OWNER_BUNDLE, "the plugin and its caller do not fit together: use another plugin release" },
     /* openxla/xla:xla/tpu/tpu_initialize_util.cc; google/gvisor #11545 for the one of v6e */
     { "lready in use", OWNER_DEVICE, "find the process that holds the device: sliceup-worker facts names it" },
     { "already in used by", OWNER_DEVICE, "find the process that holds the device: sliceup-worker facts names it" },
@@ -33,11 +33,11 @@ static const struct {
     { "No visible GPU devices", OWNER_HOST, "this host shows no GPU" },
     { "no CUDA-capable device", OWNER_HOST, "this host shows no GPU" },
     { "CUDA_ERROR_NO_DEVICE", OWNER_HOST, "this host shows no GPU" },
-    { "TPU_LOAD_LIBRARY=0", OWNER_LAUNCH, "the launch policy forbids loading libtpu" },
+    { "TPU_LOAD_LIBRARY=0", OWNER_LAUNCH, "TPU_LOAD_LIBRARY=0 forbids loading libtpu: remove this variable" },
     { "Unknown flag", OWNER_LAUNCH, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
     { "slice_builder_worker_addresses", OWNER_LAUNCH, "TPU_PROCESS_ADDRESSES does not fit this slice" },
     { "unexpected worker hostname", OWNER_LAUNCH, "TPU_WORKER_HOSTNAMES does not name this host" },
-    { "Failed to get global TPU topology", OWNER_LAUNCH, "check that it was started on all hosts of the slice" },
+    { "Failed to get global TPU topology", OWNER_LAUNCH, "check that all hosts of the slice started the program" },
     { "instance metadata", OWNER_PLATFORM, "this host cannot reach the metadata server" },
     { "Failed to fetch URL", OWNER_PLATFORM, "this host cannot reach the metadata server" },
 };
@@ -104,7 +104,7 @@ static struct text reporting_line (struct probe_report *report)
     return text_clip (found, SENTENCE_MAX_BYTES / 2);
 }
 
-/* A process that ended without a word has said why in what it printed, if at all. */
+/* A process that ended without a report may have printed why. */
 static void add_printed (struct probe_report *report, struct text how)
 {
     struct text line = reporting_line (report);
@@ -113,7 +113,7 @@ static void add_printed (struct probe_report *report, struct text how)
         report->sentence = text_format (&report->arena, "%.*s; it printed: %.*s", TEXT_ARG (how), TEXT_ARG (line));
     report->owner = last_stage (report) >= STAGE_LOAD && last_stage (report) <= STAGE_ATTRIBUTES ? OWNER_BUNDLE
                                                                                                  : OWNER_UNKNOWN;
-    report->next = TEXT_LIT ("read what it printed, and check whether a framework fails with this plugin as well");
+    report->next = TEXT_LIT ("read what the plugin printed, and check whether a framework fails with it as well");
     (void) recognise (report, line); /* else it stays as it is; other lines may be of what went well */
 }
 
@@ -126,7 +126,7 @@ static const char *next_of_wrong (enum owner owner)
         return "compare the version and sha256 of the plugin with the pins; use a plugin of a release that the "
                "frameworks use";
     case OWNER_DEVICE:
-        return "if only one host has a wrong value, suspect its device; if all hosts have it, suspect the bundle";
+        return "if only one host has a wrong value, suspect its device; if all hosts have it, suspect the pins";
     case OWNER_HOST: return "check the devices of this host: sliceup-worker facts";
     case OWNER_LAUNCH:
         return "check the options and variables of the profile: a host that starts alone needs the variables for that";
@@ -150,7 +150,7 @@ static void judge_refused (struct probe_report *report)
     report->sentence = text_format (&report->arena, "%.*s: %.*s", TEXT_ARG (where), TEXT_ARG (said));
     report->owner = stage == STAGE_COMPILE || stage == STAGE_SERIALIZE || stage == STAGE_RELOAD ? OWNER_COMPILER
                                                                                                 : OWNER_UNKNOWN;
-    report->next = TEXT_LIT ("this is the plugin's own text; read what else it printed");
+    report->next = TEXT_LIT ("this message is the plugin's own; read what else the plugin printed");
     (void) recognise (report, said);
 }
 
@@ -160,16 +160,16 @@ static void judge_hung (struct probe_report *report)
     struct text where = place (report);
     duration_print (report->limit_ms, limit);
     report->owner = OWNER_UNKNOWN;
-    report->next = TEXT_LIT ("read what it printed; give it more time if it was still working");
-    report->sentence = text_format (&report->arena, "%.*s: was not finished after %s and was killed", TEXT_ARG (where),
-                                    limit);
+    report->next = TEXT_LIT ("read what the plugin printed; give the probe more time if the plugin was still working");
+    report->sentence = text_format (&report->arena, "%.*s: the plugin had not finished after %s and was killed",
+                                    TEXT_ARG (where), limit);
     if (last_stage (report) == STAGE_INITIALIZE)
         report->next = TEXT_LIT ("libtpu asks the cloud's metadata server in this step and waits minutes where there "
                                  "is none: set TPU_SKIP_MDS_QUERY=1 to skip that");
     if (last_stage (report) != STAGE_CLIENT)
         return;
     report->sentence = text_format (&report->arena,
-                                    "%.*s; making the client of a TPU slice waits until all of its hosts make theirs",
+                                    "%.*s; making a client of a TPU slice waits until all its hosts make one",
                                     TEXT_ARG (report->sentence));
     report->next = TEXT_LIT ("on a slice of several hosts probe without a client (client: false, --no-client), or make "
                              "this host start alone (TPU_PROCESS_BOUNDS=1,1,1 with TPU_CHIPS_PER_PROCESS_BOUNDS)");
@@ -196,7 +196,7 @@ static void judge_killed (struct probe_report *report, struct text where)
     report->owner = OWNER_HOST;
     report->next = TEXT_LIT (
         "the kernel kills processes when memory runs out: check its log, and the limits of this session");
-    report->sentence = text_format (&report->arena, "%.*s: was killed with SIGKILL, and not by the probe",
+    report->sentence = text_format (&report->arena, "%.*s: the process was killed with SIGKILL, but not by the probe",
                                     TEXT_ARG (where));
 }
 
@@ -228,7 +228,7 @@ static void judge_babbled (struct probe_report *report)
     report->owner = OWNER_BUNDLE;
     report->next = TEXT_LIT (
         "replace the plugin: it writes to descriptors that it did not open, which damages every program that loads it");
-    report->sentence = text_format (&report->arena, "%.*s: something wrote to the probe's pipe: \"%.*s\"",
+    report->sentence = text_format (&report->arena, "%.*s: the plugin wrote to the probe's pipe: \"%.*s\"",
                                     TEXT_ARG (where), TEXT_ARG (report->words));
 }
 

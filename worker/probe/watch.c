@@ -246,7 +246,7 @@ static void drain_rest (struct watch *watch)
 
 struct open_streams {
     bool reporter, output, good;
-}; /* what may still come; good: and is believed */
+}; /* what may still send; good: its lines still count */
 
 /* False: the process is over. */
 static bool wait_and_receive (struct watch *watch, struct open_streams *open_streams, int wait_ms)
@@ -330,12 +330,12 @@ static void end (struct watch *watch)
     struct probe_report *report = watch->report;
     if (report->steps_n)
         report->steps[report->steps_n - 1].ms += clock_boot_ms () - watch->received_ms;
-    (void) kill (-watch->pid, SIGKILL); /* nobody is left: that is what it is for */
+    (void) kill (-watch->pid, SIGKILL); /* an error says that nobody is left */
     (void) kill (watch->pid, SIGKILL);
     if (reap (watch, &status))
         note_end (watch, status);
     else
-        note (report, text_format (&report->arena, "its process %d is still running after SIGKILL: a driver holds it",
+        note (report, text_format (&report->arena, "its process %d still runs after SIGKILL: a device driver blocks it",
                                    (int) watch->pid));
     uint32_t strays = strays_end (&watch->strays);
     if (strays)

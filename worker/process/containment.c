@@ -31,7 +31,7 @@ static bool try_pid_namespace (struct containment *containment, const struct log
     struct err err = { 0 };
     containment->pid_namespace = pid_namespace_open (&err);
     if (!containment->pid_namespace) {
-        log_say (log, "programs cannot have a pid namespace: %s", err.text);
+        log_say (log, "cannot make a pid namespace for programs: %s", err.text);
         return false;
     }
     return true;
@@ -42,7 +42,7 @@ static bool try_cgroup (struct containment *containment, const char *directory, 
     struct err err = { 0 };
     containment->group = control_group_open (directory, &err);
     if (!containment->group)
-        log_say (log, "programs cannot have a cgroup: %s", err.text);
+        log_say (log, "cannot make a cgroup for programs: %s", err.text);
     return containment->group != NULL;
 }
 
@@ -53,7 +53,7 @@ static void empty_last (const char *directory, const struct log *log)
     if (rc < 0)
         log_say (log, "cannot end the processes that an earlier worker left running: %s", err.text);
     else if (rc > 0)
-        log_say (log, "ended the processes that an earlier worker of this directory left in its cgroup");
+        log_say (log, "this worker ended processes that an earlier worker of this directory left in its cgroup");
 }
 
 struct containment *containment_choose (enum containment_level most, const char *directory, const struct log *log)

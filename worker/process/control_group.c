@@ -194,7 +194,7 @@ static int try_it (const struct control_group *group, struct err *err)
     ssize_t got = pid > 0 ? read (told[0], &code, sizeof code) : -1;
     close (told[0]);
     if (pid < 0)
-        return err_errno (err, ERR_IO, "cannot start a process to test it");
+        return err_errno (err, ERR_IO, "cannot start a process to test the cgroup");
     if (got == sizeof code && code == 0)
         control_group_kill (group);
     while (waitpid (pid, &status, 0) < 0 && errno == EINTR)

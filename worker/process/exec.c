@@ -33,7 +33,7 @@ struct exec {
     struct exec_end end;
 };
 
-/* As much a property of this process as being a subreaper is. */
+/* One for the whole process, as being a subreaper is. */
 static struct containment *contained;
 
 void exec_contain (struct containment *containment)
@@ -220,7 +220,7 @@ static bool collect_children (struct exec *exec, uint64_t now_ms)
     }
 }
 
-/* Nothing of it is left, as far as we can say: then `unkillable` is how many we had to leave. */
+/* Nothing of it is left, or nothing that can be killed: `unkillable` is how many remain. */
 static void finish (struct exec *exec, uint32_t unkillable)
 {
     exec->end.unkillable = unkillable;

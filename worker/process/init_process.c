@@ -135,7 +135,7 @@ static bool collect (struct sweep *sweep)
 static void turn (struct sweep *sweep)
 {
     if (sweep->on)
-        (void) kill (-1, SIGKILL); /* everybody in the namespace but this process; nobody: just as well */
+        (void) kill (-1, SIGKILL); /* all in the namespace but this process; an error: nobody is there */
     if (collect (sweep) || !sweep->on)
         return;
     const struct init_swept_report report = { .strays = sweep->strays };

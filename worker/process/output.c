@@ -27,7 +27,7 @@ struct output {
 static int open_file (const char *path, struct err *err)
 {
     if (unlink (path) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "cannot remove an old %s", path);
+        return err_errno (err, ERR_IO, "cannot remove the earlier log %s", path);
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     return fd < 0 ? err_errno (err, ERR_IO, "cannot make the log %s", path) : fd;
 }

@@ -29,7 +29,7 @@ enum {
 
 static const char *const step_names[] = { "cannot start its init process", "cannot map this user and group",
                                           "cannot separate from the host's mounts", "cannot mount a /proc for it",
-                                          "its init process cannot set itself up" };
+                                          "its init process failed before it was ready" };
 
 struct pid_namespace {
     pid_t pid; /* 0: dead and collected */
@@ -142,7 +142,7 @@ static int start (struct pid_namespace *pid_namespace, struct err *err)
     if (pid_namespace->root_fd < 0)
         return err_set (err, ERR_LIMIT, "its root directory could not be received: check the limit on open files");
     pid_namespace->pid_fd = (int) syscall (SYS_pidfd_open, pid_namespace->pid, 0);
-    return pid_namespace->pid_fd < 0 ? err_errno (err, ERR_IO, "cannot hold its init process") : 0;
+    return pid_namespace->pid_fd < 0 ? err_errno (err, ERR_IO, "cannot open a pidfd of its init process") : 0;
 }
 
 struct pid_namespace *pid_namespace_open (struct err *err)

@@ -65,7 +65,7 @@ const struct spawn_place spawn_place_here = { .namespaces_fd = -1, .root_fd = -1
 
 static NEW_PROCESS int enter_group (const struct spawn_place *place)
 {
-    return place->group_fd < 0 || write (place->group_fd, "0", 1) == 1 ? 0 : -1; /* "0": whoever writes (cgroups(7)) */
+    return place->group_fd < 0 || write (place->group_fd, "0", 1) == 1 ? 0 : -1; /* "0": the writer (cgroups(7)) */
 }
 
 static NEW_PROCESS int enter_session (pid_t parent)
@@ -261,5 +261,5 @@ int spawn_try (const struct spawn_place *place, struct err *err)
     pid_t pid;
     if (start_in (NULL, place, &pid, err) < 0)
         return -1;
-    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process that was started to test it was killed");
+    return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process started as a test was killed");
 }

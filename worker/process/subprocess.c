@@ -136,7 +136,7 @@ static int reap (pid_t pid, int *status, struct err *err)
     int raw;
     while (waitpid (pid, &raw, 0) < 0)
         if (errno != EINTR)
-            return err_errno (err, ERR_STATE, "the exit status of process %d is lost: something else collected it",
+            return err_errno (err, ERR_STATE, "the exit status of process %d is lost: something else waited for it",
                               (int) pid);
     *status = WIFSIGNALED (raw) ? 128 + WTERMSIG (raw) : WEXITSTATUS (raw);
     return 0;

@@ -150,7 +150,7 @@ static void add_to_line (struct channel *channel, const char *bytes, size_t len)
         return;
     if (len > sizeof channel->line - channel->len) {
         channel->too_long = true;
-        evidence_refuse (channel->evidence, "longer than 64 KiB");
+        evidence_refuse (channel->evidence, "the line is longer than 64 KiB");
         return;
     }
     memcpy (channel->line + channel->len, bytes, len);

@@ -55,7 +55,7 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct stat
     if (read_word (line, "value", 0, GATE_VALUE_MAX_BYTES, &value, err) < 0) /* who shares nothing says "" */
         return -1;
     if (evidence_compiles_only (evidence))
-        return err_set (err, ERR_REFUSED, "an attempt that only compiles waits at no gate");
+        return err_set (err, ERR_REFUSED, "an attempt that only compiles must not wait at a gate");
     evidence->saw_program_gate |= text_is (name, "program") && found == GATE_AGREE;
     arena_reset (&evidence->gate_arena);
     statement->name = text_copy (&evidence->gate_arena, name);
@@ -96,7 +96,7 @@ static int read_bytes (const json_t *line, const char *member, bool needed, uint
     if (!value && !needed)
         return 0;
     if (!json_is_integer (value) || json_integer_value (value) < 0)
-        return err_set (err, ERR_PARSE, "%s: expected a whole number from 0", member);
+        return err_set (err, ERR_PARSE, "%s: expected a whole number of at least 0", member);
     *out = (uint64_t) json_integer_value (value);
     return 0;
 }
@@ -132,7 +132,7 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
     if (need_word (line, "layer", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!names_find (&owner_names, word, &owner))
-        return err_set (err, ERR_PARSE, "layer: this word is not known");
+        return err_set (err, ERR_PARSE, "layer: this word is not an owner");
     const json_t *text = json_object_get (line, "text");
     if (!json_is_string (text))
         return err_set (err, ERR_PARSE, "text: expected a string");
@@ -152,7 +152,7 @@ static int take_done (struct evidence *evidence, const json_t *line, struct stat
     if (need_word (line, "nonce", EVIDENCE_NONCE_MAX_BYTES, &nonce, err) < 0)
         return -1;
     if (!text_equal (nonce, evidence->nonce))
-        return err_set (err, ERR_REFUSED, "nonce: expected the one of this attempt");
+        return err_set (err, ERR_REFUSED, "nonce: expected the nonce of this attempt");
     if (evidence->failed)
         return err_set (err, ERR_REFUSED, "sent after failure");
     evidence->result.done = true;
@@ -208,7 +208,7 @@ static int refuse_nul (const json_t *line, struct err *err)
     json_object_foreach ((json_t *) line, member, value)
     {
         if (has_nul (value))
-            return err_set (err, ERR_PARSE, "%.100s: a text with a NUL character", member);
+            return err_set (err, ERR_PARSE, "%.100s: expected a text without a NUL character", member);
     }
     return 0;
 }
@@ -222,7 +222,7 @@ static int take_typed (struct evidence *evidence, const char *type, const json_t
         if (strcmp (type, line_types[i].type) != 0)
             continue;
         if (evidence->result.done)
-            return err_set (err, ERR_REFUSED, "sent after done, which has to be the last line");
+            return err_set (err, ERR_REFUSED, "this line was sent after done, which has to be the last line");
         return line_types[i].take (evidence, line, statement, err);
     }
     return err_set (err, ERR_PARSE, "unknown type");
@@ -232,7 +232,7 @@ static int take_line (struct evidence *evidence, const json_t *line, struct stat
 {
     const char *type = json_string_value (json_object_get (line, "type"));
     if (!type)
-        return err_set (err, ERR_PARSE, "expected an object with a type");
+        return err_set (err, ERR_PARSE, "expected a JSON object with a type");
     if (take_typed (evidence, type, line, statement, err) == 0)
         return 0;
     err_prefix (err, "%.100s", type);

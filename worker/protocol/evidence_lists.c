@@ -19,7 +19,7 @@ static struct check *last_that_holds (struct evidence *evidence)
     return NULL;
 }
 
-/* In the place of one that holds, where there is no other. */
+/* When the list is full, it takes the place of a check that holds. */
 static int put_failed (struct evidence *evidence, const struct check *check, struct err *err)
 {
     bool full = evidence->result.checks.n == RESULT_CHECKS_MAX;
@@ -28,7 +28,7 @@ static int put_failed (struct evidence *evidence, const struct check *check, str
     if (full)
         evidence_leave_out (evidence, "checks");
     if (full && !other)
-        return 0; /* it does not fail any more for this one */
+        return 0; /* all of them fail: one more changes nothing */
     if (evidence_pay (evidence, json_record_cost (&check_record, check), freed_bytes, err) < 0)
         return -1;
     if (other)
@@ -45,7 +45,7 @@ int evidence_take_check (struct evidence *evidence, const json_t *line, struct s
     if (evidence_read (evidence, line, &check_record, &check, err) < 0)
         return -1;
     if (check.tolerance < 0)
-        return err_set (err, ERR_PARSE, "tolerance: expected a number from 0");
+        return err_set (err, ERR_PARSE, "tolerance: expected a number of at least 0");
     if (!holds (&check))
         return put_failed (evidence, &check, err);
     evidence_put_unjudged (evidence, offsetof (struct result, checks), RESULT_CHECKS_MAX, &check);

@@ -136,7 +136,7 @@ static int say_again (struct evidence *evidence, uint32_t at, struct metric *met
 {
     struct metric *before = &evidence->result.metrics.items[at];
     if (!same_claim (before, metric))
-        return err_set (err, ERR_REFUSED, "sent before with another reduction, scope or axes");
+        return err_set (err, ERR_REFUSED, "this metric was sent before with another reduction, scope or axes");
     size_t freed_bytes = json_record_cost (&metric_record, before);
     if (evidence_pay (evidence, json_record_cost (&metric_record, metric), freed_bytes, err) < 0)
         return -1;
@@ -152,7 +152,7 @@ int evidence_take_metric (struct evidence *evidence, const json_t *line, struct 
     if (read_metric (evidence, line, &metric, err) < 0)
         return -1;
     if (evidence_lacks_backend (evidence))
-        return err_set (err, ERR_REFUSED, "sent before backend");
+        return err_set (err, ERR_REFUSED, "this line was sent before the backend line");
     int at = find (evidence, metric.name);
     return at < 0 ? say_first (evidence, &metric, err) : say_again (evidence, (uint32_t) at, &metric, err);
 }

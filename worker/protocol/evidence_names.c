@@ -145,7 +145,7 @@ static int weigh_counter (struct evidence *evidence, const char *name, const jso
                           struct err *err)
 {
     if (!json_is_integer (value) || json_integer_value (value) < 0)
-        return err_set (err, ERR_PARSE, "%.100s: expected a whole number from 0", name);
+        return err_set (err, ERR_PARSE, "%.100s: expected a whole number of at least 0", name);
     if (check_name (name, err) < 0)
         return -1;
     bool known = find_counter (evidence, text_of (name));
@@ -171,9 +171,9 @@ static int check_order (const struct evidence *evidence, const json_t *values, s
     if (json_integer_value (json_object_get (values, "executions")) == 0)
         return 0;
     if (evidence_lacks_backend (evidence))
-        return err_set (err, ERR_REFUSED, "executions: sent before backend");
+        return err_set (err, ERR_REFUSED, "executions: this line was sent before the backend line");
     if (evidence_lacks_program_gate (evidence) && json_integer_value (json_object_get (values, "compile_requests")) > 0)
-        return err_set (err, ERR_REFUSED, "executions: a program of the slice has to pass the gate program first");
+        return err_set (err, ERR_REFUSED, "executions: a slice-wide program has to pass the gate 'program' first");
     return 0;
 }
 

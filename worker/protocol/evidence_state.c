@@ -31,7 +31,7 @@ bool evidence_lacks_program_gate (const struct evidence *evidence)
 int evidence_pay (struct evidence *evidence, size_t cost_bytes, size_t freed_bytes, struct err *err)
 {
     if (cost_bytes > evidence->left_bytes + freed_bytes)
-        return err_set (err, ERR_LIMIT, "there is more evidence than a result carries");
+        return err_set (err, ERR_LIMIT, "the program reported more than a result can hold");
     evidence->left_bytes += freed_bytes;
     evidence->left_bytes -= cost_bytes;
     return 0;

@@ -10,7 +10,7 @@
 static int spend (struct json_budget *budget, size_t bytes, struct err *err)
 {
     if (budget->left_bytes < bytes)
-        return err_set (err, ERR_LIMIT, "there is more evidence than a result carries");
+        return err_set (err, ERR_LIMIT, "the program reported more than a result can hold");
     budget->left_bytes -= bytes;
     return 0;
 }
@@ -56,7 +56,7 @@ static int read_count (const json_t *value, const struct field *field, uint64_t 
     if (!value)
         return 0;
     if (!json_is_integer (value) || json_integer_value (value) < 0)
-        return err_set (err, ERR_PARSE, "%s: expected a whole number from 0", field->name);
+        return err_set (err, ERR_PARSE, "%s: expected a whole number of at least 0", field->name);
     *out = (uint64_t) json_integer_value (value);
     if (*out > field->max)
         return err_set (err, ERR_LIMIT, "%s: expected at most %" PRIu64, field->name, field->max);

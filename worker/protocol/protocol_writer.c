@@ -47,12 +47,12 @@ static int wait_readable (int fd, uint64_t deadline_ms, struct err *err)
     for (;;) {
         uint64_t now_ms = clock_boot_ms ();
         if (now_ms >= deadline_ms)
-            return err_set (err, ERR_STATE, "the worker sent no attempt within %d s", ATTEMPT_WAIT_MS / 1000);
+            return err_set (err, ERR_STATE, "the worker sent no line within %d s", ATTEMPT_WAIT_MS / 1000);
         int ready = poll (&one, 1, (int) (deadline_ms - now_ms));
         if (ready > 0)
             return 0;
         if (ready < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "cannot wait for the attempt");
+            return err_errno (err, ERR_IO, "cannot wait for the worker's first line");
     }
 }
 
@@ -67,12 +67,12 @@ static int read_line (int fd, struct buf *line, struct err *err)
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got < 0)
-            return err_errno (err, ERR_IO, "cannot read the attempt");
+            return err_errno (err, ERR_IO, "cannot read the worker's first line");
         if (got == 0)
-            return err_set (err, ERR_STATE, "the worker ended before it sent an attempt");
+            return err_set (err, ERR_STATE, "the worker ended before it sent its first line");
         buf_add (line, chunk, (size_t) got);
     }
-    return line->overflow ? err_set (err, ERR_LIMIT, "the attempt line is longer than %d bytes", ATTEMPT_BYTES_MAX) : 0;
+    return line->overflow ? err_set (err, ERR_LIMIT, "the worker's first line exceeds %d bytes", ATTEMPT_BYTES_MAX) : 0;
 }
 
 static bool is_attempt (const json_t *line)

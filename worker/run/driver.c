@@ -92,7 +92,7 @@ static void keep_result (struct driver *driver, const struct result *result)
     struct err err = { 0 };
     /* It is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
     if (result_store_save (driver->join->directory, result, &err) < 0)
-        log_say (driver->log, "cannot keep a result on disk: %s", err.text);
+        log_say (driver->log, "cannot write a result to disk: %s", err.text);
 }
 
 static void forget_result (struct driver *driver, const struct attempt_key *key)
@@ -141,7 +141,7 @@ static bool read_frame (struct driver *driver, struct text bytes, struct msg *ms
     arena_reset (&driver->decoded);
     if (wire_get_msg (bytes, msg, &driver->decoded, &err) == 0)
         return true;
-    log_say (driver->log, "refused a message: %s", err.text);
+    log_say (driver->log, "refused a message of the coordinator: %s", err.text);
     return false;
 }
 
@@ -341,14 +341,14 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     if (contain_programs (driver, err) < 0)
         return -1;
     if (join->tied && loop_watch (driver->loop, STDIN_FILENO, EPOLLIN, on_starter, driver, err) < 0)
-        return err_prefix (err, "standard input of a tied worker has to be a pipe or a socket");
+        return err_prefix (err, "a worker that ends with its starter needs a pipe or a socket as standard input");
     if (open_spoke (driver, err) < 0)
         return -1;
     driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,
                                     text_of (join->boot_id));
     driver->sender.member = driver->member;
     if (result_store_recall (join->directory, recall, driver, &damage) < 0)
-        log_say (driver->log, "moved a kept result that cannot be read away: %s", damage.text);
+        log_say (driver->log, "a result on disk cannot be read and was moved away: %s", damage.text);
     driver->place = (struct attempt_place){ .host = text_of (join->host),
                                             .run_hex = text_of (join->run_hex),
                                             .directory = join->directory,

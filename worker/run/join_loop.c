@@ -145,7 +145,7 @@ static int serve (const struct join_loop *join_loop)
 
 /* ---- one run after another ---- */
 
-/* Its own process: the parent's end is the polite end of it. */
+/* Runs in a process of its own, which gets SIGTERM when its parent ends. */
 static void serve_in_child (const struct join_loop *join_loop, pid_t parent, const sigset_t *before)
 {
     if (prctl (PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid () != parent)

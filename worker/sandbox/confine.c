@@ -140,7 +140,7 @@ static void refuse_level (struct stage *stage)
     buf_printf (&why, "this host can protect the cache only at level %s, and cache.enforcement requires %s",
                 names_of (&enforcement_names, report->view.level), names_of (&enforcement_names, stage->plan.least));
     if (report->reached != report->view.level)
-        buf_printf (&why, "; %s was set up", names_of (&enforcement_names, report->reached));
+        buf_printf (&why, "; level %s was set up", names_of (&enforcement_names, report->reached));
     add_list (&why, "; programs can still write in these ways: ", report->view.open_ways.items,
               report->view.open_ways.n, ", ");
     add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");
@@ -162,8 +162,8 @@ static void judge (struct stage *stage)
         refuse_level (stage);
     else if (stage->site.own && !own_is_writable (stage))
         refuse (stage, OWNER_CACHE,
-                text_format (&stage->arena, "its own generation %s cannot be written: %s", stage->site.own,
-                             strerror (errno))
+                text_format (&stage->arena, "the generation that this host is to write, %s, cannot be written: %s",
+                             stage->site.own, strerror (errno))
                     .ptr);
     else if (stage->plan.overlay && !stage->sandbox.own_mounts)
         refuse (stage, OWNER_CACHE,
@@ -191,7 +191,7 @@ static int tell (const struct stage *stage, struct err *err)
     if (stage->plan.report_fd >= 0)
         return confine_report_tell (stage->plan.report_fd, &stage->report, err);
     print (&stage->report);
-    return fflush (stdout) ? err_errno (err, ERR_IO, "cannot print what was found") : 0;
+    return fflush (stdout) ? err_errno (err, ERR_IO, "cannot write to standard output") : 0;
 }
 
 /* ---- the stage ---- */

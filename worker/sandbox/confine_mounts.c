@@ -34,7 +34,7 @@ static int note_mount (struct mounts *mounts, const char *point, struct err *err
 {
     if (mounts->n == MADE_MAX) {
         (void) umount2 (point, MNT_DETACH);
-        return err_set (err, ERR_LIMIT, "more than %d mounts would be needed", MADE_MAX);
+        return err_set (err, ERR_LIMIT, "the sandbox would need more than %d mounts", MADE_MAX);
     }
     mounts->made[mounts->n++] = point;
     return 0;
@@ -134,8 +134,8 @@ static int enter_namespace (bool privileged, struct err *err)
 {
     if (!privileged && geteuid () == 0)
         return err_set (err, ERR_STATE,
-                        "root without CAP_SYS_ADMIN: in a user namespace it would lose the rights over "
-                        "the host that devices need");
+                        "this user is root without CAP_SYS_ADMIN, and in a user namespace it would lose the rights "
+                        "that devices need");
     if (privileged && unshare (CLONE_NEWNS) < 0)
         return err_errno (err, ERR_IO, "cannot make a mount namespace");
     if (!privileged && enter_user_namespace (err) < 0)

@@ -23,7 +23,7 @@ static int take_path (const char *name, const char *value, const char **out, str
 static int take_word (const char *name, const char *value, const struct names *names, uint32_t *out, struct err *err)
 {
     if (!names_find (names, text_of (value), out))
-        return err_set (err, ERR_USAGE, "%s is \"%.40s\", which is not one of its words", name, value);
+        return err_set (err, ERR_USAGE, "%s is \"%.40s\", which is not a value that it can have", name, value);
     return 0;
 }
 
@@ -101,7 +101,7 @@ static int check (const struct confine_plan *plan, struct err *err)
     if (plan->overlay && !plan->place)
         return err_set (err, ERR_USAGE, "--overlay needs --place, where programs find the overlay");
     if (plan->program && !plan->program[1])
-        return err_set (err, ERR_USAGE, "a program needs its argv after its path");
+        return err_set (err, ERR_USAGE, "expected the argv of the program after its path");
     return 0;
 }
 

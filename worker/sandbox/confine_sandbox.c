@@ -87,7 +87,7 @@ static bool uid_reaches_all (const struct making *making)
 static int change_uid (const struct making *making, struct err *err)
 {
     if (chown (making->site->scratch, NOBODY, NOBODY) < 0)
-        return err_errno (err, ERR_IO, "cannot give %.300s to uid %d", making->site->scratch, NOBODY);
+        return err_errno (err, ERR_IO, "cannot change the owner of %.300s to uid %d", making->site->scratch, NOBODY);
     if (!uid_reaches_all (making))
         return err_set (err, ERR_STATE, "uid %d cannot reach the program, its folder %.200s or the generation", NOBODY,
                         making->site->scratch);
@@ -96,7 +96,7 @@ static int change_uid (const struct making *making, struct err *err)
         return err_errno (err, ERR_IO, "cannot become uid %d", NOBODY);
     /* Both are lost with the uid (prctl(2), proc(5)): to die with the worker, and to own one's files in /proc. */
     if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl (PR_SET_DUMPABLE, 1) < 0)
-        return err_errno (err, ERR_IO, "cannot tie this process to its parent again");
+        return err_errno (err, ERR_IO, "cannot make this process end with its parent");
     if (getppid () != parent)
         _exit (3);
     return 0;
@@ -109,7 +109,7 @@ static bool take_uid (const struct making *making)
     if (geteuid () != 0 || !wants (making->plan, ENFORCEMENT_OTHER_UID))
         return false;
     if (making->site->own)
-        err_set (&err, ERR_STATE, "a writer keeps its uid");
+        err_set (&err, ERR_STATE, "the writer of the cache keeps its uid");
     else if (change_uid (making, &err) == 0)
         return true;
     confine_sandbox_note (making->out, making->arena, "no other uid", err.text);
@@ -161,7 +161,7 @@ static bool take_landlock (const struct making *making)
     list_open (making, open, &paths.open_n);
     list_own (making, own, &paths.own_n);
     list_closed (making, closed, &paths.closed_n);
-    int rc = making->measures->landlock_abi > 0 ? 0 : err_set (&err, ERR_STATE, "this kernel has none, or it is off");
+    int rc = making->measures->landlock_abi > 0 ? 0 : err_set (&err, ERR_STATE, "Landlock is absent or switched off");
     if (rc == 0 && making->measures->landlock_abi < LANDLOCK_ABI_TRUNCATE)
         rc = truncation_refuse (&err);
     if (rc == 0)
@@ -185,7 +185,7 @@ void confine_sandbox_enter (const struct confine_plan *plan, const struct confin
     bool landlock_to_come = wants (plan, ENFORCEMENT_LANDLOCK) && measures->landlock_abi > 0;
     bool uid = !mounts && !landlock_to_come && take_uid (&making);
     if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || confine_caps_keep (measures->caps_kept, &err) < 0) {
-        confine_sandbox_note (out, arena, "mounts could be undone", err.text);
+        confine_sandbox_note (out, arena, "programs could undo the mounts", err.text);
         mounts = false;
     }
     bool landlock = take_landlock (&making);

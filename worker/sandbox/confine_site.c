@@ -33,12 +33,12 @@ static int resolve_bundle (const struct confine_plan *plan, struct arena *arena,
     char real[PATH_MAX];
     while (!realpath (path, real) && errno == ENOENT && strrchr (path, '/') != path)
         *strrchr (path, '/') = '\0';
-    if (resolve (path, "the folder of the bundle", arena, &out->bundle, err) < 0)
+    if (resolve (path, "the folder of the cache family", arena, &out->bundle, err) < 0)
         return -1;
     if (path_is_below (out->bundle, out->root))
         return 0;
     return err_set (err, ERR_STATE,
-                    "%.200s is a link out of the cache root, to %.200s: links in a cache are not followed",
+                    "%.200s is a link to %.200s, outside the cache root: links in a cache are not followed",
                     plan->bundle, out->bundle);
 }
 
@@ -74,8 +74,8 @@ static int resolve_generation (const struct confine_plan *plan, struct arena *ar
     bool whole = strcmp (out->generation, out->root) == 0;
     bool inside = path_is_below (out->generation, out->bundle) && !(whole && (out->place || !reads));
     if (!inside && !(reads && out->directory && path_is_below (out->generation, out->directory)))
-        return err_set (err, ERR_STATE, "%.200s leads to %.200s, which is not in the bundle's folder %.200s", path,
-                        out->generation, out->bundle);
+        return err_set (err, ERR_STATE, "%.200s leads to %.200s, which is not in the cache family's folder %.200s",
+                        path, out->generation, out->bundle);
     out->own = reads ? NULL : out->generation;
     return !plan->base ? 0 : resolve (plan->base, "the generation to start from", arena, &out->base, err);
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WORDS "Ways to write are tried on this file.\n"
+#define WORDS "sliceup tries on this file whether programs can write.\n"
 #define PREFIX "probe-"
 
 enum { LEFT_BEHIND_S = 10 * 60 }; /* trying takes milliseconds; a storage that hangs is given up within a minute */
@@ -73,6 +73,6 @@ int scratch_generation_make (const char *folder, struct scratch_generation *fixt
 int scratch_generation_remove (const struct scratch_generation *fixture, struct err *err)
 {
     if (chmod (fixture->path, 0700) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "cannot open %.300s to remove it", fixture->path);
+        return err_errno (err, ERR_IO, "cannot make %.300s writable in order to remove it", fixture->path);
     return folder_remove (fixture->path, err);
 }

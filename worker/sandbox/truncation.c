@@ -14,7 +14,7 @@
 #elif defined __aarch64__
 #define MACHINE AUDIT_ARCH_AARCH64
 #else
-#error "name this machine as linux/audit.h does"
+#error "define MACHINE as linux/audit.h names this architecture"
 #endif
 
 #define X32_BIT 0x40000000 /* the other calling convention of x86_64 has the same machine (seccomp(2)) */
@@ -49,6 +49,6 @@ int truncation_refuse (struct err *err)
 {
     struct sock_fprog program = { .len = sizeof filter / sizeof filter[0], .filter = filter };
     if (prctl (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
-        return err_errno (err, ERR_IO, "cannot refuse truncation with seccomp");
+        return err_errno (err, ERR_IO, "cannot install the seccomp filter that forbids truncation");
     return 0;
 }
