@@ -730,6 +730,28 @@ static void what_is_not_known_is_null (void **state)
     arena_release (&arena);
 }
 
+static void what_a_lost_host_counted_is_null (void **state)
+{
+    (void) state;
+    static const char *const counted[] = { "attempt", "duration_ms", "output_bytes", "dropped_bytes", "strays" };
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct buf json;
+    struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
+    buf_init (&json, 1 << 20);
+    receipt_json (&receipt, &json);
+    json_t *object = json_loads (buf_c (&json), 0, NULL);
+    json_t *host = json_array_get (json_object_get (object, "hosts"), 1);
+    json_t *rung = json_array_get (json_object_get (host, "rungs"), 0);
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        assert_true (json_is_null (json_object_get (rung, counted[i])));
+    json_decref (object);
+    check_schema (&receipt);
+    buf_release (&json);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
 /* Facts come from a disk: hosts and rungs that the plan does not have. */
 static void what_the_plan_does_not_have_is_left_empty (void **state)
 {
@@ -873,6 +895,7 @@ int main (void)
         cmocka_unit_test (who_is_at_fault_and_what_is_contradicted_is_told),
         cmocka_unit_test (of_each_pass_the_latest_attempt_proves_or_does_not),
         cmocka_unit_test (what_is_not_known_is_null),
+        cmocka_unit_test (what_a_lost_host_counted_is_null),
         cmocka_unit_test (json_follows_the_schema),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
