@@ -11,7 +11,8 @@ static void check_bounds (struct draft *draft)
     struct buf why;
     buf_init (&why, ERR_TEXT_BYTES);
     if (draft->problems->errors == 0 && !record_check (&plan_record, &draft->plan, &why))
-        problem_at (draft->problems, draft->root, "the plan exceeds a limit: %s", buf_c (&why));
+        problem_at (draft->problems, draft->root, "the files describe a run that exceeds a limit of sliceup: %s",
+                    buf_c (&why));
     buf_release (&why);
 }
 
@@ -49,8 +50,8 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
     struct draft draft = { .options = options, .arena = arena, .problems = &problems };
     struct conf_report made = { 0 };
     if (strlen (options->home) > PATH_MAX_BYTES / 2)
-        problem_add (&problems, "SLICEUP_HOME", 1, 1, "%zu bytes long, expected at most %d", strlen (options->home),
-                     PATH_MAX_BYTES / 2);
+        problem_add (&problems, "SLICEUP_HOME", 1, 1, "the path is %zu bytes long, expected at most %d",
+                     strlen (options->home), PATH_MAX_BYTES / 2);
     fill (&draft);
     int result = problems_finish (&problems, &made, err);
     *report = made;

@@ -23,7 +23,7 @@ void host_list_add (struct host_list *list, const struct yaml_node *node, struct
     }
     if (list->n == HOSTS_MAX) {
         if (!list->full)
-            problem_at (problems, node, "more than %d hosts", HOSTS_MAX);
+            problem_at (problems, node, "the slice has more than %d hosts, the limit", HOSTS_MAX);
         list->full = true;
         return;
     }
@@ -82,7 +82,8 @@ static void take_out (struct host_list *list, const struct yaml_node *node)
     /* A list of machines that are known to be bad is good for many slices, so strangers in it are no mistake. */
     if (choose (list, node, choice) == 0) {
         if (choice->strangers_n > 0)
-            warning_at (list->draft->problems, node, "%s: not in this slice, so nothing was excluded",
+            warning_at (list->draft->problems, node,
+                        "the hosts to exclude %s are not in this slice, so nothing was excluded for them",
                         folded (list->draft, choice->strangers, choice->strangers_n));
         keep (list, choice, false);
     }
@@ -104,7 +105,7 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
     struct choice *choice = mem_alloc (sizeof *choice);
     int result = choose (list, node, choice);
     if (result == 0 && choice->strangers_n > 0)
-        problem_at (list->draft->problems, node, "%s: not in this slice, expected hosts of %s",
+        problem_at (list->draft->problems, node, "the hosts %s are not in this slice, expected hosts of %s",
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)
         keep (list, choice, true);

@@ -16,7 +16,7 @@ static void check_frontend (struct draft *draft, const struct value *frontend)
                     problem_quote (draft->problems, frontend->text));
     else if (draft->frontend && !text_is (frontend->text, frontend_name (draft->frontend)))
         problem_at (draft->problems, frontend->node,
-                    "a ladder for the frontend %.*s, expected one for %s, the frontend of the profile %.*s",
+                    "the ladder is for the frontend %.*s, expected a ladder for %s, the frontend of the profile %.*s",
                     TEXT_ARG (frontend->text), frontend_name (draft->frontend), TEXT_ARG (draft->plan.profile.name));
 }
 
@@ -62,17 +62,17 @@ static void put_survey (struct draft *draft, const struct value *list, const str
     const struct yaml_node *late = with_text (list->node->first, "builtin", SURVEY);
     if (late)
         problem_at (draft->problems, late,
-                    "the rung with builtin: " SURVEY " comes after one with a cold pass, in line %u; expected it "
-                    "before the first of these",
+                    "the rung with builtin: " SURVEY " comes after the rung in line %u, which has a cold pass; "
+                    "expected it before the first rung with a cold pass",
                     warm->line);
     else if (taken)
         problem_at (draft->problems, rung_key (taken, "id"),
-                    "a rung called " SURVEY ", expected another name: sliceup adds a rung of this name before the "
-                    "first cold pass, unless a rung with builtin: " SURVEY " is in the ladder");
+                    "a rung has the id " SURVEY ", expected another id: sliceup adds a rung of that id before the "
+                    "first cold pass, unless the ladder has a rung with builtin: " SURVEY);
     else if (list->node->n == RUNGS_MAX)
         problem_at (draft->problems, list->node,
-                    "%d rungs, and the one with builtin: " SURVEY " before the first cold pass; expected at most %d "
-                    "with it",
+                    "the ladder has %d rungs, and sliceup adds one with builtin: " SURVEY
+                    " before the first cold pass; expected at most %d in all",
                     RUNGS_MAX, RUNGS_MAX);
     else
         draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung){
@@ -114,7 +114,7 @@ static void read_rungs (struct draft *draft, const struct value *list)
     if (!list->good)
         return;
     if (list->node->n == 0 || list->node->n > RUNGS_MAX) {
-        problem_at (draft->problems, list->node, "%u rungs, expected 1 to %d", list->node->n, RUNGS_MAX);
+        problem_at (draft->problems, list->node, "the ladder has %u rungs, expected 1 to %d", list->node->n, RUNGS_MAX);
         return;
     }
     draft->plan.rungs.items = arena_array (draft->arena, list->node->n + 1, sizeof *draft->plan.rungs.items);
@@ -122,7 +122,7 @@ static void read_rungs (struct draft *draft, const struct value *list)
         read_rung (draft, list, rung, &surveyed);
     if (draft->plan.rungs.n == 0 && draft->problems->errors == errors_before)
         problem_at (draft->problems, list->node,
-                    "no rung is left with mode: off, expected at least one that needs no cache");
+                    "with cache mode: off no rung of the ladder is left, expected at least one that needs no cache");
 }
 
 void draft_ladder (struct draft *draft)

@@ -104,8 +104,8 @@ static void check_room (struct draft *draft)
         bytes += plan->protected.items[i].len;
     if (plan->protected.n > PROTECTED_MAX || bytes > PROTECTED_BYTES_MAX)
         problem_at (draft->problems, draft->root,
-                    "%u folders with programs, environments and configuration, expected at "
-                    "most %d with %d bytes of paths: put canaries and files of the slice into fewer folders",
+                    "the run uses %u folders with programs, environments and configuration, expected at most %d with "
+                    "%d bytes of paths: put canaries and files of the slice into fewer folders",
                     plan->protected.n, PROTECTED_MAX, PROTECTED_BYTES_MAX);
 }
 

@@ -220,7 +220,8 @@ int section_read (const struct section *section, const struct yaml_node *map, st
     }
     forget (section, map, values);
     if (map->kind != YAML_BAD)
-        problem_at (problems, map, "%s, expected a map of the keys of %s", shown (map, problems), section->name);
+        problem_at (problems, map, "%s stands here, expected a map with the keys of %s", shown (map, problems),
+                    section->name);
     return -1;
 }
 
