@@ -143,7 +143,7 @@ static int look_at_witness (const struct look *look, int fd, const struct stat *
     if (S_ISREG (st.st_mode) && st.st_nlink == 1 && st.st_uid == top->st_uid)
         return 0;
     return tell (look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME),
-                 "is not a regular file with one name and the owner of the generation", err);
+                 "is not a regular file with one name that belongs to the owner of the generation", err);
 }
 
 /* Where modes are kept at all: a mount may have one mode for all folders. */
@@ -171,7 +171,7 @@ static int look_at_top (const struct look *look, int fd, struct err *err)
         return -1;
     if (!(top.st_mode & 07222) || !keeps_modes (look, fd))
         return 0;
-    snprintf (how, sizeof how, "is the folder of the generation and has mode %04o, which allows writing",
+    snprintf (how, sizeof how, "is the folder of the sealed generation, but has mode %04o, which allows writing",
               (unsigned) (top.st_mode & 07777));
     return tell (look, FINDING_CHANGED, TEXT_LIT ("."), how, err);
 }

@@ -163,10 +163,10 @@ static int take_back (int root, struct err *err)
     struct stat st;
     /* Without write rights on the folder the names could not be taken back; if this fails, that says so. */
     if (fstat (root, &st) == 0 && !(st.st_mode & 0200) && fchmod (root, 0755))
-        err_prefix (err, "(and it cannot be reopened)");
+        err_prefix (err, "(and its folder cannot be made writable again)");
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         if (unlinkat (root, added[i], 0) && errno != ENOENT)
-            err_prefix (err, "(%s remains in the failed generation)", added[i]);
+            err_prefix (err, "(%s could not be removed from the failed generation)", added[i]);
     return -1;
 }
 
@@ -180,11 +180,11 @@ static int publish (const struct generation *generation, const struct buf *bytes
         return take_back (root, err);
     }
     if (renameat (root, MANIFEST_PART_NAME, root, MANIFEST_NAME)) {
-        err_errno (err, ERR_IO, "cannot name " MANIFEST_NAME);
+        err_errno (err, ERR_IO, "cannot rename " MANIFEST_PART_NAME " to " MANIFEST_NAME);
         return take_back (root, err);
     }
     if (sync_folder (root) || fchmod (root, 0555) || sync_folder (root) || sync_folder (generation->root)) {
-        err_errno (err, ERR_IO, "cannot close the generation's folder");
+        err_errno (err, ERR_IO, "cannot make the generation's folder read-only and durable");
         return take_back (root, err);
     }
     return 0;
@@ -229,7 +229,8 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
     struct buf bytes;
     int rc = -1;
     if (access->role != CACHE_ROLE_WRITER)
-        return err_set (err, ERR_REFUSED, "only the cache order of a writer can be sealed");
+        return err_set (err, ERR_REFUSED,
+                        "only the writer of a cache generation can seal it, and this host is not its writer");
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     buf_init (&bytes, MANIFEST_BYTES_MAX);

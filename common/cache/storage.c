@@ -41,7 +41,7 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
     if (fd < 0 && errno == ENOENT)
         return FOUND_NONE;
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot read the mark of the cache's storage, %.200s/" STORAGE_NAME, path),
+        return err_errno (err, ERR_IO, "cannot read %.200s/" STORAGE_NAME ", the id of the cache's storage", path),
                FOUND_ERROR;
     bool regular = fstat (fd, &st) == 0 && S_ISREG (st.st_mode);
     ssize_t got = regular ? read (fd, line, sizeof line - 1) : 0;
@@ -50,8 +50,8 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
         return FOUND_HALF;
     if (!regular || got != LINE_LEN || !is_id (line))
         return err_set (err, ERR_DAMAGE,
-                        "%.200s/" STORAGE_NAME " is not the %d hex digits that mark a cache's "
-                        "storage; remove it while no run uses the cache",
+                        "%.200s/" STORAGE_NAME " does not hold the %d hex digits that identify a cache's storage; "
+                        "remove it while no run uses the cache",
                         path, ID_LEN),
                FOUND_ERROR;
     memcpy (id, line, ID_LEN);
@@ -113,12 +113,13 @@ static int make_id (int root, const char *path, struct err *err)
     uint64_t bits;
     char line[LINE_LEN + 1];
     if (getrandom (&bits, sizeof bits, 0) != sizeof bits)
-        return err_errno (err, ERR_IO, "cannot get random bits for the mark of the cache's storage");
+        return err_errno (err, ERR_IO, "cannot get random bits for the id of the cache's storage");
     snprintf (line, sizeof line, "%016llx\n", (unsigned long long) bits);
     if (place_id (root, line) && errno != EEXIST)
-        return err_errno (err, ERR_IO, "cannot make the mark of the cache's storage, %.200s/" STORAGE_NAME, path);
+        return err_errno (err, ERR_IO, "cannot make %.200s/" STORAGE_NAME ", the id of the cache's storage", path);
     if (fsync (root) && errno != EINVAL)
-        return err_errno (err, ERR_IO, "cannot sync the mark of the cache's storage to disk in %.200s", path);
+        return err_errno (err, ERR_IO, "cannot sync %.200s/" STORAGE_NAME ", the id of the cache's storage, to disk",
+                          path);
     return 0;
 }
 

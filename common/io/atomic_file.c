@@ -69,7 +69,7 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
     folder_of (path, folder);
     int fd = mkostemp (beside, O_CLOEXEC);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "%s cannot be made", beside);
+        return err_errno (err, ERR_IO, "%s cannot be created", beside);
     if (fill (fd, beside, bytes, len, mode, err) != 0)
         goto failed;
     if (rename (beside, path) != 0) {

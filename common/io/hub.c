@@ -66,7 +66,7 @@ static int check_capacity (uint32_t hosts, struct err *err)
 static int check_options (const struct hub_options *options, struct err *err)
 {
     if (options->hosts == 0 || options->hosts > HOSTS_MAX_HUB)
-        return err_set (err, ERR_USAGE, "a hub must have 1 to %d hosts; this one has %u", HOSTS_MAX_HUB,
+        return err_set (err, ERR_USAGE, "the coordinator can link with 1 to %d hosts; this run has %u", HOSTS_MAX_HUB,
                         options->hosts);
     if (link_keys_check (options->keys, err) != 0)
         return err_prefix (err, "the coordinator's keys");
@@ -208,9 +208,9 @@ int hub_admit (struct hub *hub, uint32_t rank, struct text public_key, struct er
 {
     struct curve_key key;
     if (rank >= hub->hosts)
-        return err_set (err, ERR_LIMIT, "host %u cannot be admitted: this run has %u hosts", rank, hub->hosts);
+        return err_set (err, ERR_LIMIT, "there can be no host of rank %u: this run has %u hosts", rank, hub->hosts);
     if (curve_key_parse (public_key, &key, err) != 0)
-        return err_prefix (err, "the key of host %u", rank);
+        return err_prefix (err, "the link key of the host of rank %u", rank);
     return zap_admit_worker (hub->zap, rank, &key, err);
 }
 
@@ -218,7 +218,7 @@ int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err)
 {
     struct curve_key key;
     if (curve_key_parse (public_key, &key, err) != 0)
-        return err_prefix (err, "the key of a monitor");
+        return err_prefix (err, "the link key of a monitor");
     return zap_admit_monitor (hub->zap, &key, err);
 }
 

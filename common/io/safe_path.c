@@ -134,7 +134,7 @@ static int refuse_mode (const char *subject, const struct stat *at, const struct
     char owner[WHO_BYTES], squash[160] = "";
     if (rule->trust)
         snprintf (squash, sizeof squash,
-                  " (on NFS that maps all users to one: first chown it to that one on the server, and list its "
+                  " (on NFS that maps all users to one user: first chown it to that user on the server, and list the "
                   "uid in %.40s)",
                   rule->trust);
     return err_set (err, ERR_REFUSED,
@@ -252,8 +252,8 @@ static int refuse_link (const struct walk *walk, const char *link, const struct 
 {
     char owner[WHO_BYTES];
     return err_set (err, ERR_REFUSED,
-                    "%s %.200s is a symbolic link, owner %s, mode %04o, and a user who may change it chooses its "
-                    "target: give the target path, or %s",
+                    "%s %.200s is a symbolic link (owner %s, mode %04o), and whoever may change the link chooses the "
+                    "file: give the path of the file itself, or %s",
                     walk->rule->what, link, who (at->st_uid, owner), bits (at), walk->rule->instead);
 }
 
