@@ -168,5 +168,7 @@ int host_source_file (struct text content, struct buf *expression, struct err *e
         if (too_long (expression, err) < 0)
             return -1;
     }
-    return some ? 0 : err_set (err, ERR_PARSE, "it has no host set, expected one or more a line, such as v6e-[0-15]");
+    return some ? 0
+                : err_set (err, ERR_PARSE,
+                           "the file has no host set, expected one or more on each line, such as v6e-[0-15]");
 }
