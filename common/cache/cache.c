@@ -19,7 +19,7 @@ static int check_role (const struct cache_access *access, enum cache_role role, 
                     names_of (&cache_role_names, access->role), names_of (&cache_role_names, role));
 }
 
-/* Nobody was told of it yet, so nobody can miss it. */
+/* No host knows the generation yet, so it can be removed. */
 static int unmake_generation (const struct generation *generation, struct err *err)
 {
     char path[PATH_MAX_BYTES + GENERATION_NAME_BYTES + 2];
@@ -29,7 +29,7 @@ static int unmake_generation (const struct generation *generation, struct err *e
     return -1;
 }
 
-/* Its set first: what is not as it was sealed is found before anything is copied. The bytes are checked in the copy. */
+/* Names, sizes and modes of the base are checked before anything is copied, the bytes in the copy. */
 static int copy_base (const struct generation *to, const struct generation *base, struct text sha256, struct err *err)
 {
     struct arena arena = { 0 };
@@ -88,7 +88,6 @@ static int prepare_empty (const char *private_dir, char *dir, size_t dir_bytes, 
                         dir_bytes - 1);
     if (folder_remove (private_dir, err))
         return err_prefix (err, "private cache folder");
-    /* The umask may take from the 0555 of mkdir. */
     if (mkdir (private_dir, 0555) || chmod (private_dir, 0555))
         return err_errno (err, ERR_IO, "cannot make the private cache folder %.200s", private_dir);
     return 0;
@@ -118,7 +117,7 @@ int cache_prepare_reader (const struct cache_access *access, enum audit_depth de
                          : prepare_empty (private_dir, dir, dir_bytes, err);
 }
 
-/* Whatever the umask or somebody made of it. */
+/* Sets the mode to 0700, whatever it was. */
 static int close_to_others (const struct generation *generation, struct err *err)
 {
     struct stat st;

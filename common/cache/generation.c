@@ -148,8 +148,7 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
     return 0;
 }
 
-/* At most MANIFEST_BYTES_MAX, whatever the file grows to meanwhile. */
-/* One byte more than it has is asked for: what grew meanwhile is seen to be another one. */
+/* Asks for one byte more than the size, so that a file that grew has another digest. */
 static int read_all (int fd, struct arena *arena, struct text *out, struct err *err)
 {
     struct stat st;

@@ -23,7 +23,7 @@ struct look {
     difference_fn *each;
     void *owner;
     struct arena *arena;
-    bool cut; /* there was too much to see all of it */
+    bool cut; /* a limit stopped the walk */
 };
 
 static int tell (const struct look *look, enum finding_kind kind, struct text path, const char *how, struct err *err)
@@ -178,7 +178,7 @@ static int look_at_top (const struct look *look, int fd, struct err *err)
 
 /* ---- the manifest ---- */
 
-/* An error of reading it is one; that it is another one is what was to be found out. */
+/* A MANIFEST that is missing or differs is a finding; one that cannot be read is an error. */
 static int tell_manifest (struct look *look, const struct generation *generation, const struct err *why,
                           struct err *err)
 {

@@ -72,8 +72,7 @@ static void sort_lines (struct lines *lines)
         qsort_r (lines->starts, lines->n, sizeof *lines->starts, by_line, lines);
 }
 
-/* Without the ctime unless it is asked for: whoever hands all files to their owner once more, backs them up or links
- * them moves it, and writes nothing. */
+/* Leaves out the ctime unless `with_ctime`: chown, backups and links change it without writing. */
 static struct digest digest_lines (const struct lines *lines, bool with_ctime)
 {
     struct digest_state *state = digest_begin ();
@@ -88,7 +87,7 @@ static struct digest digest_lines (const struct lines *lines, bool with_ctime)
     return digest_end (state);
 }
 
-/* Something else than a folder has one line: what it is. */
+/* Something that is not a folder has one line. */
 static int list_other (struct lines *lines, int root, const char *name, struct err *err)
 {
     struct stat st;

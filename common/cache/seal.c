@@ -61,8 +61,7 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
     return rc;
 }
 
-/* Before syncfs each file is asked whether its bytes were written: an error that somebody else's syncfs was told of is
- * not told again. */
+/* Before syncfs each file is asked whether its bytes were written: the kernel reports an error to one caller only. */
 static int sync_entry (const struct tree_entry *entry, int fd, bool at_once)
 {
     if (at_once)
@@ -143,7 +142,7 @@ static int write_new (int root, const char *name, const char *shown, const void 
     return rc;
 }
 
-/* Nothing depends on what it says; random, so that no two are one to whoever compares bytes. */
+/* The content is random, so that no two WITNESS files are equal byte by byte. Nothing depends on it. */
 static int write_witness (int root, struct err *err)
 {
     unsigned char bits[16];
@@ -156,12 +155,12 @@ static int write_witness (int root, struct err *err)
     return write_new (root, WITNESS_NAME, WITNESS_NAME, line, sizeof line - 1, err);
 }
 
-/* All that a seal adds, in any order of failing: without MANIFEST it is a folder that nobody reads. */
+/* Removes the files that a seal adds. Without MANIFEST no host reads the generation. */
 static int take_back (int root, struct err *err)
 {
     static const char *const added[] = { MANIFEST_NAME, MANIFEST_PART_NAME, WITNESS_NAME };
     struct stat st;
-    /* Without write rights on the folder the names could not be taken back; if this fails, that says so. */
+    /* The files can be removed only from a writable folder. */
     if (fstat (root, &st) == 0 && !(st.st_mode & 0200) && fchmod (root, 0755))
         err_prefix (err, "(and its folder cannot be made writable again)");
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
@@ -170,13 +169,12 @@ static int take_back (int root, struct err *err)
     return -1;
 }
 
-/* RENAME_NOREPLACE would be the shorter way to say "not over a MANIFEST", but NFS does not know it; nothing could make
- * one since the set was checked. */
+/* A plain rename: NFS lacks RENAME_NOREPLACE, and no MANIFEST was there when the names were checked. */
 static int publish (const struct generation *generation, const struct buf *bytes, struct err *err)
 {
     int root = generation->fd;
     if (write_witness (root, err) || write_new (root, MANIFEST_PART_NAME, MANIFEST_NAME, bytes->ptr, bytes->len, err)) {
-        generation_note_space (generation, bytes->len, err); /* while what took the last of it is there */
+        generation_note_space (generation, bytes->len, err); /* before take_back frees space */
         return take_back (root, err);
     }
     if (renameat (root, MANIFEST_PART_NAME, root, MANIFEST_NAME)) {

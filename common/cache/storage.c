@@ -17,13 +17,11 @@
 enum {
     ID_LEN = STORAGE_ID_BYTES - 1,
     LINE_LEN = ID_LEN + 1,
-    HALF_WRITTEN_TRIES = 20, /* where it cannot be made whole at once: a second for who is just writing it */
+    HALF_WRITTEN_TRIES = 20, /* waits a second for a host that is still writing it */
     HALF_WRITTEN_WAIT_MS = 50,
     MOUNTS_BYTES_MAX = 4 * 1024 * 1024,
     MOUNT_OPTIONS_FIELD = 5, /* proc_pid_mountinfo(5), counted from 0 */
 };
-
-/* ---- the id ---- */
 
 static bool is_id (const char *text)
 {
@@ -92,8 +90,8 @@ static int write_new (int root, const char *name, const char *line)
     return rc;
 }
 
-/* Made whole under a name of its own and then linked: whoever looks sees all of it or nothing. Storages without links
- * get it under its own name at once. EEXIST: somebody was quicker. */
+/* Writes a temporary file and links it, so that readers see all of it or nothing. Storages without links get it under
+ * its own name at once. EEXIST: another host was faster. */
 static int place_id (int root, const char *line)
 {
     char beside[64];
@@ -152,8 +150,6 @@ int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct e
     return rc;
 }
 
-/* ---- the mount ---- */
-
 static struct text word (struct text *rest, char end)
 {
     const char *at = rest->len ? memchr (rest->ptr, end, rest->len) : NULL;
@@ -173,7 +169,7 @@ static void describe (struct text line, char *out, size_t out_bytes)
         continue;
     struct text type = word (&tail, ' '), source = word (&tail, ' ');
     mounted = word (&tail, ' ');
-    /* Either can make it read-only; what counts is whether one could write. */
+    /* The file system or the mount can be read-only. */
     bool closed = text_starts (mounted, "ro") && text_starts (options, "rw");
     if (closed)
         options = (struct text){ options.ptr + 2, options.len - 2 };

@@ -156,8 +156,6 @@ int tree_open_entry (int root, const struct tree_entry *entry, struct err *err)
     return fd;
 }
 
-/* ---- the walk ---- */
-
 struct walk {
     const char *const *skip;
     bool open_files;
@@ -309,8 +307,6 @@ int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each
     int rc = walk_folder (&walk, fd, 0, 0, err);
     return rc == WALK_FULL ? 0 : rc;
 }
-
-/* ---- the list ---- */
 
 /* `items` grows in steps because the number of files is known only at the end. */
 struct listing {

@@ -14,8 +14,6 @@ struct bundle_draft {
     uint32_t n;
 };
 
-/* ---- one rule ---- */
-
 static int read_part (struct draft *draft, const struct yaml_node *key, struct var *part)
 {
     const struct yaml_node *value = key->value;
@@ -95,8 +93,6 @@ static void add (struct bundle_draft *list, const struct value of[], const struc
     };
 }
 
-/* ---- lists ---- */
-
 static void read_file (struct bundle_draft *list, const struct yaml_node *reference)
 {
     struct source source;
@@ -126,7 +122,7 @@ static void read_given (struct bundle_draft *list, const struct yaml_node *names
     }
 }
 
-/* A frontend of which nothing is known has no file. */
+/* A frontend without known bundles has no file. */
 static void read_default (struct bundle_draft *list)
 {
     struct draft *draft = list->draft;

@@ -3,8 +3,7 @@
 
 #include "common/conf/draft.h"
 
-/* Without '//', '.' and a '/' at its end, so that what lies in it is told from its text (lies_in). ".." is refused
- * before. */
+/* The path without '//', '.' and a '/' at its end, as lies_in compares paths. ".." was refused before. */
 static struct text plain_path (struct draft *draft, struct text path)
 {
     struct text plain = { .ptr = "", .len = 0 };
@@ -19,7 +18,7 @@ static struct text plain_path (struct draft *draft, struct text path)
     return plain;
 }
 
-/* Elsewhere a relative path, which the default is too, names a folder that each host has for itself. */
+/* With hosts elsewhere, a relative path (as the default is) would name a folder of its own on each host. */
 static void read_root (struct draft *draft, const struct value *root)
 {
     struct cache_plan *plan = &draft->plan.cache;
@@ -80,7 +79,7 @@ static void read_writers (struct draft *draft, const struct value *writer)
     plan->writer = names.items[0];
 }
 
-/* As the kernel would resolve it without links: then one path lies in another exactly when its text begins so. */
+/* Absolute, without "//", "." and "..": such a path lies in another exactly when its text begins with the other. */
 static bool path_is_plain (struct text path)
 {
     bool good = path.len > 1 && path.len <= PATH_MAX_BYTES && path.ptr[0] == '/';
@@ -138,7 +137,7 @@ static void read_writable (struct draft *draft, const struct value *list)
         read_writable_path (draft, path);
 }
 
-/* 010 is 8 to some readers of YAML. */
+/* A leading zero is refused: some readers of YAML take 010 for 8. */
 static bool uid_parse (struct text word, uint64_t *uid)
 {
     return !(word.len > 1 && word.ptr[0] == '0') && text_to_u64 (word, uid) && *uid <= TRUST_UID_MAX;

@@ -5,7 +5,7 @@
 
 #include "common/conf/draft.h"
 
-/* The model's own bounds, last: what is sent and journaled must fit them, whatever the keys allow. */
+/* Checks the plan against the bounds of messages and facts, which are stricter than those of single keys. */
 static void check_bounds (struct draft *draft)
 {
     struct buf why;
@@ -36,7 +36,7 @@ static void fill (struct draft *draft)
     draft_limits (draft);
     draft_protected (draft);
     check_bounds (draft);
-    /* Nothing is left out without a problem that says why. */
+    /* A part that is missing was reported as a problem. */
     const struct plan *plan = &draft->plan;
     assert (draft->problems->errors > 0 || (plan->hosts.n > 0 && plan->mesh.n > 0 && plan->rungs.n > 0));
 }

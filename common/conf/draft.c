@@ -18,7 +18,7 @@ static void note (struct draft *draft, struct text path)
     draft->read.items[draft->read.n++] = path;
 }
 
-/* Where ".." is in it, what stands before the last one is resolved: such a name says nothing of links on that way. */
+/* `path` with everything up to its last ".." resolved; NULL: that part cannot be resolved. */
 static char *without_up (struct draft *draft, const char *path)
 {
     char real[PATH_MAX];
@@ -35,7 +35,7 @@ void draft_note_named (struct draft *draft, const char *path)
 {
     char here[PATH_MAX] = "";
     if (path[0] != '/' && !getcwd (here, sizeof here))
-        return; /* what cannot be followed cannot be read either, and that is told */
+        return; /* reading the file will fail and report it */
     const char *whole = path[0] == '/' ? path : text_format (draft->arena, "%s/%s", here, path).ptr;
     const char *named = without_up (draft, whole);
     if (named)
@@ -63,7 +63,7 @@ const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, cons
 {
     if (!override)
         return draft->slice[key].good ? draft->slice[key].node : NULL;
-    /* Stands where the command line does: a path is relative to the working directory, a problem names the option. */
+    /* A node of the command line: a path in it is relative to the working directory, a problem names the option. */
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
     *node =
         (struct yaml_node){ .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (override) };

@@ -5,7 +5,7 @@
 #include "common/conf/host_list.h"
 #include "common/model/host_source.h"
 
-/* No name of ours: always a path, whatever its extension. */
+/* There is no shipped folder of host files, so the reference is always a path. */
 static const struct source_kind file_kind = { "host file", "", "" };
 
 static void add_set (struct host_list *list, const struct yaml_node *node)
@@ -27,7 +27,7 @@ static bool check_address (struct draft *draft, const struct value host[])
                     problem_quote (draft->problems, address->text));
         return false;
     }
-    /* Not refused: a slice of other machines can be checked where it will not run. */
+    /* A warning only: `check` may run on another machine than the slice. */
     if (draft->plan.launcher == LAUNCHER_LOCAL && !address_is_loopback (address->text))
         warning_at (draft->problems, address->node,
                     "launcher: local starts the worker of %.*s on this machine, but its address is not a loopback "
@@ -72,7 +72,7 @@ static void add_file (struct host_list *list, const struct value *file)
     }
 }
 
-/* What the machine that sliceup runs on says: as little to be trusted as a file. */
+/* Reads the hosts from a source of this machine. Its answer is checked like a file. */
 static void ask_source (struct host_list *list, const struct value *from)
 {
     const struct draft *draft = list->draft;

@@ -21,7 +21,7 @@ static const char *const need_list[] = { "none", "required", "any" };
 static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe" };
 static const char *const parse_list[] = { "none", "torch_xla-metrics" };
 static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
-/* "none" is a word here, so it cannot be the 0 of warm_names: WARM_... is one less. */
+/* Index 0 is unset and "none" is a value here, so these indices are one more than WARM_... */
 static const char *const warm_list[] = { "", "none", "solo", "gang", "aot" };
 static const struct names warm_words = WORDS (warm_list), backend_words = WORDS (backend_list),
                           need_words = WORDS (need_list), builtin_words = WORDS (builtin_list),

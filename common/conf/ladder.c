@@ -1,7 +1,7 @@
 /* ladder.c - the ladder file: rungs in rising order. */
 #include "common/conf/draft.h"
 
-/* The builtin that looks at the cache as programs will see it, and the rung that is put in for it. */
+/* The builtin that checks the cache as programs will see it, and the id of the rung that sliceup adds for it. */
 #define SURVEY "cache"
 enum { SURVEY_TIMEOUT_MS = 60 * 1000 };
 
@@ -28,7 +28,7 @@ static const struct yaml_node *rung_key (const struct yaml_node *rung, const cha
     return NULL;
 }
 
-/* By the nodes, not by the rungs read so far: one of the two may be wrong in other ways as well. */
+/* Compares the YAML nodes: a rung with another mistake is not in the list of rungs. */
 static void check_id_is_new (struct draft *draft, const struct yaml_node *first, const struct yaml_node *rung)
 {
     const struct yaml_node *id = rung_key (rung, "id");
@@ -54,8 +54,8 @@ static const struct yaml_node *with_text (const struct yaml_node *first, const c
     return NULL;
 }
 
-/* Before anything is compiled for a cache it is known how each host sees it, and what keeps programs from writing it. A
- * ladder that does not look at it by itself gets a rung that does. */
+/* Each host checks the cache and its protection before the first cold pass. Adds the rung for that when the ladder has
+ * none. */
 static void put_survey (struct draft *draft, const struct value *list, const struct yaml_node *warm)
 {
     const struct yaml_node *taken = with_text (list->node->first, "id", SURVEY);
@@ -84,7 +84,6 @@ static void put_survey (struct draft *draft, const struct value *list, const str
         };
 }
 
-/* Without a cache there is nothing to look at. */
 static bool is_needless (struct draft *draft, const struct rung *rung, const struct yaml_node *node)
 {
     if (draft->plan.cache.mode != CACHE_OFF || !text_is (rung->builtin, SURVEY))
@@ -136,7 +135,7 @@ void draft_ladder (struct draft *draft)
     draft->plan.ladder = ladder[LADDER_LADDER].text;
     check_frontend (draft, &ladder[LADDER_FRONTEND]);
     read_rungs (draft, &ladder[LADDER_RUNGS]);
-    /* An environment that no rung asks for would be restored for nothing. */
+    /* No rung uses the environment, so it is not restored. */
     if (!draft->needs_pins)
         draft->plan.pins = (struct pins){ 0 };
 }

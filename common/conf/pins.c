@@ -8,7 +8,7 @@ enum { ENV_DIR_DIGITS = 16 };
 static const struct source_kind pins_kind = { "pin set", "configs/pins", ".txt" },
                                 setup_kind = { "setup script", "configs/pins", ".sh" };
 
-/* Relative with a slash would be relative to a directory that differs by host and attempt. */
+/* A relative path with a slash would name different files on different hosts. */
 static bool python_is_good (struct text python)
 {
     if (python.ptr[0] == '-')

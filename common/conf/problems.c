@@ -87,7 +87,7 @@ static int compare (const void *a, const void *b)
     return strcmp (x->text, y->text);
 }
 
-/* One wrong profile is seen again by everything that uses it; it is one mistake. */
+/* The same problem can be found several times; it is reported once. */
 static void drop_repeats (struct problem_list *problems)
 {
     uint32_t kept = 0;

@@ -22,7 +22,7 @@ static bool var_name_is_good (struct text name)
     return good;
 }
 
-/* Variables that somebody else sets: two masters would mean that the recorded policy is not the real one. */
+/* Refuses variables that sliceup sets itself: the recorded policy would differ from the real one. */
 static int check_owner (struct draft *draft, const struct yaml_node *key)
 {
     if (text_starts (key->text, "SLICEUP_"))

@@ -29,7 +29,7 @@ static void read_canary (struct draft *draft, const struct value *canary, struct
         (void) draft_kit (draft, canary->node, &source, rung); /* what it refuses is counted among the problems */
 }
 
-/* A slash in a relative command would be relative to a directory of the worker's choosing. */
+/* A relative path with a slash would depend on the working directory of the program. */
 static bool command_is_good (struct text word)
 {
     return word.len > 0 && word.ptr[0] != '-' && (word.ptr[0] == '/' || !memchr (word.ptr, '/', word.len));
@@ -112,7 +112,7 @@ static void read_warm (struct draft *draft, const struct value of[], struct rung
                     TEXT_ARG (warm->text), frontend_name (draft->frontend));
 }
 
-/* Where the runtime writes on process 0 of a group only, no other host of a gang can fill a cache. */
+/* The runtime writes the cache on process 0 of a group only, so only the host of rank 0 can be the writer. */
 static void check_gang (struct draft *draft, const struct value *warm)
 {
     const struct cache_plan *cache = &draft->plan.cache;
@@ -157,7 +157,6 @@ static void read_parse (struct draft *draft, const struct value *parse, struct r
     rung->parse = parse->text;
 }
 
-/* Loads the runtime, and says what it sees as a canary does. */
 static bool is_probe (const struct rung *rung)
 {
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe");

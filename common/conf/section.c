@@ -58,7 +58,7 @@ static bool folder_is_good (struct text path, uint64_t min, uint64_t max)
     return good;
 }
 
-/* Kinds that are numbers in the end. */
+/* Parses the kinds whose value is a number. */
 static bool parse_number (const struct key *key, const struct yaml_node *node, uint64_t *number)
 {
     uint32_t word = 0;

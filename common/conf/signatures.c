@@ -45,7 +45,7 @@ static int read_conditions (struct draft *draft, const struct value *list, struc
     return result;
 }
 
-/* False: the automaton of these lists would be too large; said once. */
+/* False: the texts pass the limit of the automaton (reported once). */
 static bool has_room (struct signature_draft *list, const struct signature *item, const struct yaml_node *node)
 {
     bool had = list->bytes <= SIGNATURE_SET_TEXT_BYTES;
@@ -112,7 +112,7 @@ static void read_file (struct signature_draft *list, const struct yaml_node *ref
             add (list, of, node);
 }
 
-/* A reference nobody wrote stands where the key is missing. */
+/* Problems of a default list are shown at the map that lacks the key. */
 static void read_default (struct signature_draft *list, const char *name)
 {
     const struct yaml_node *where = list->draft->slice[SLICE_SIGNATURES].node;

@@ -3,7 +3,7 @@
 
 #include "common/conf/draft.h"
 
-/* `limits.join` when nothing is said; JOIN_MOST_MS is the most that can be. */
+/* Defaults of `limits.join`, and its maximum. */
 enum { JOIN_MS = 30 * 1000, JOIN_BY_ITSELF_MS = 10 * 60 * 1000, JOIN_MOST_MS = 60 * 60 * 1000 };
 
 static const struct source_kind slice_kind = { "slice", "configs/slices", ".yaml" };
@@ -18,7 +18,7 @@ int draft_slice (struct draft *draft)
     draft->plan.slice = draft->slice[SLICE_SLICE].text;
     draft->plan.source = source.ref;
     draft->plan.home = text_copy (draft->arena, text_of (draft->options->home));
-    /* NONE: reported; what depends on it is passed over. */
+    /* LAUNCHER_NONE: a wrong launcher was reported, and checks that depend on it are skipped. */
     const struct value *launcher = &draft->slice[SLICE_LAUNCHER];
     draft->plan.launcher = launcher->good ? (enum launcher) launcher->number : LAUNCHER_NONE;
     return 0;
@@ -62,7 +62,7 @@ static int read_axes (struct draft *draft, const struct yaml_node *map, struct m
     return result;
 }
 
-/* The same axes with one of another size, else one axis: what could be written instead. */
+/* A mesh to propose: the given axes with one size changed, else a single axis. */
 static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, uint64_t devices)
 {
     uint32_t product = mesh_devices (mesh), chosen = mesh->n;
@@ -82,7 +82,7 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
     return shown;
 }
 
-/* What the profile says of the slice's chips; with hosts left out, it still speaks of all of them. */
+/* The profile describes the whole slice, so this is skipped when hosts were left out. */
 static void check_chips (struct draft *draft, uint64_t devices)
 {
     const struct profile *profile = &draft->plan.profile;

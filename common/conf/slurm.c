@@ -3,8 +3,8 @@
 
 #include "common/conf/draft.h"
 
-/* Each would take something from sliceup that it sets itself, or change what a worker reads and writes (man srun,
- * Slurm 22.05). srun takes every unambiguous beginning of a name, so what begins one of these is refused as well. */
+/* sliceup sets these itself, or they change what a worker reads and writes (man srun, Slurm 22.05). srun accepts
+ * abbreviated names, so every beginning of one of these is refused as well. */
 static const char *const refused_options[] = {
     "account",
     "chdir",

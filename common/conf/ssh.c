@@ -5,7 +5,7 @@
 #include "common/conf/address.h"
 #include "common/conf/draft.h"
 
-/* What the courier looks for when nothing is listed; it passes over those that do not exist. */
+/* The default `identities`. The courier skips those that do not exist. */
 static const char *const usual_identities[] = { "~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa" };
 enum { USUAL_IDENTITIES = sizeof usual_identities / sizeof usual_identities[0] };
 

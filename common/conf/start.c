@@ -4,7 +4,7 @@
 
 #define BIT(LAUNCHER) (1u << (LAUNCHER))
 
-/* Who starts what in which way: sections, and keys of `start`, that only some launchers heed. */
+/* Sets of launchers: those whose hosts are other machines, and those that carry the worker to its host. */
 static const unsigned elsewhere = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM) | BIT (LAUNCHER_JOIN),
                       carried = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM);
 
@@ -60,7 +60,7 @@ static void check_ports (struct draft *draft, const struct value of[])
                             coordinator_section.keys[i].name, coordinator_section.keys[k].name);
 }
 
-/* Workers that come by themselves were told where to, long before. */
+/* A ticket is written before the run, so the address and the ports must be fixed. */
 static void check_join (struct draft *draft, const struct value of[])
 {
     for (int i = COORDINATOR_ADDRESS; i <= COORDINATOR_BULK; i++) {

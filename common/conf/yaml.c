@@ -51,7 +51,7 @@ static struct yaml_node *node_new (struct yaml *yaml, enum yaml_kind kind, struc
     return node;
 }
 
-/* A file says what it says: nothing is given a name to be repeated, nothing is told what type to be. */
+/* Refuses anchors and tags. */
 static void refuse_extras (struct yaml *yaml, struct yaml_node *node, const struct fy_token *anchor,
                            const struct fy_token *tag)
 {
@@ -275,10 +275,10 @@ struct yaml_node *yaml_parse (const char *file, struct text bytes, struct proble
     struct yaml_node *root = NULL;
     if (fy_parser_set_string (yaml.parser, bytes.len ? bytes.ptr : "", bytes.len) == 0)
         root = read_stream (&yaml);
-    /* Half a tree would bring complaints about what is merely not read yet. */
+    /* A part of the tree would cause false reports of missing keys. */
     if (report_syntax (&yaml) || yaml.stopped || !yaml.ended)
         root = NULL;
-    /* Some errors the library keeps to itself. */
+    /* The library reports no reason for some errors. */
     if (!root && problems->errors == errors_before)
         problem_add (problems, file, yaml.last.line, yaml.last.column, "%s",
                      yaml.ended ? "an empty file, expected a map of keys" : "not YAML: the error is after this place");

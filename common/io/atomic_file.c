@@ -13,8 +13,6 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-/* ---- write ---- */
-
 static int write_all (int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -78,11 +76,9 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
     }
     return folder_sync (folder, err);
 failed:
-    unlink (beside); /* best effort: the error that matters is set */
+    unlink (beside);
     return -1;
 }
-
-/* ---- read ---- */
 
 static int read_all (int fd, const char *path, struct buf *out, struct err *err)
 {

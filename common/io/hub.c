@@ -12,7 +12,7 @@
 
 enum {
     HOSTS_MAX_HUB = 65536, /* bounds the tables; the model allows far fewer */
-    /* Two connections a host; again as many while the old ones have not been noticed to be gone. */
+    /* Two connections a host, and two old ones whose end was not noticed yet. */
     DESCRIPTORS_A_HOST = 4,
     DESCRIPTORS_BESIDE = 256,
     THREADS = 3, /* libzmq's two, and the ZAP handler's */
@@ -20,7 +20,7 @@ enum {
     BYTES_BESIDE = 8 * 1024 * 1024,
 };
 
-/* Where a host was last heard: good while its key is the one of then. */
+/* The connection of a host; valid while the key has this generation. */
 struct route {
     uint32_t generation;
     uint8_t id[LINK_ROUTING_ID_BYTES];
@@ -31,7 +31,7 @@ struct channel {
     struct endpoint bound;
     uint32_t bytes_max;
     zmq_msg_t body;       /* of the last frame received */
-    bool left;            /* reading stopped before nothing was there */
+    bool left;            /* more frames may be waiting */
     struct route *routes; /* by rank */
 };
 
@@ -121,7 +121,7 @@ static int try_doors (struct hub *hub, const char *public_key, struct err *err)
     return self_test (hub->context, ZMQ_DEALER, &hub->events_bound, public_key, hub->zap, err);
 }
 
-/* The handler is there before any door, and every option before its bind. */
+/* The ZAP handler starts before any socket is bound. */
 static int hub_start (struct hub *hub, const struct hub_options *options, struct err *err)
 {
     hub->context = context_hold (err);
@@ -235,7 +235,7 @@ static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank,
     return *rank < hub->hosts && *generation == zap_worker_generation (hub->zap, *rank);
 }
 
-/* Only ids the ROUTER made: one chosen by the peer could be somebody else's tomorrow. */
+/* Accepts only routing ids that the ROUTER made: a peer could choose the id of another one. */
 static bool note_route (struct hub *hub, struct channel *channel, uint32_t rank, uint32_t generation)
 {
     const uint8_t *id = zmq_msg_data (&hub->part);

@@ -257,7 +257,7 @@ static int refuse_link (const struct walk *walk, const char *link, const struct 
                     walk->rule->what, link, who (at->st_uid, owner), bits (at), walk->rule->instead);
 }
 
-/* Nobody can take a link out of a sticky folder but who made it: so it counts who that was. */
+/* In a sticky folder only the owner of a link can replace it, so the owner is checked. */
 static int step_link (struct walk *walk, const char *link, const struct stat *at, struct err *err)
 {
     char subject[SUBJECT_BYTES];
@@ -290,7 +290,7 @@ static int step_down (struct walk *walk, const char *name, struct err *err)
     return S_ISLNK (at.st_mode) ? step_link (walk, down, &at, err) : stand_at (walk, down, err);
 }
 
-/* Where it stands is on the way, now that something follows. */
+/* Checks the folder that is reached, because more follows. */
 static int step (struct walk *walk, const char *name, struct err *err)
 {
     if (strcmp (name, ".") == 0)

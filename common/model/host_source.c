@@ -115,8 +115,6 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
     return 0;
 }
 
-/* ---- files ---- */
-
 static void skip_comment (struct scan *scan)
 {
     while (!scan_ended (scan) && scan_next (scan) != '\n')

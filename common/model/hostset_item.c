@@ -29,7 +29,7 @@ static void add_span (struct item *item, struct span span)
     item->brackets[item->brackets_n].spans_to = item->spans_n;
 }
 
-/* nodeset takes a '-' too many for a sign: n[1-4-6] is -4 to 6 there, and n[-1] is n-1. */
+/* nodeset takes an extra '-' for a sign: it reads n[1-4-6] as -4 to 6, and n[-1] as n-1. */
 static int refuse_sign (const struct scan *scan)
 {
     return scan_refuse (scan, ERR_PARSE, scan->at,
@@ -160,7 +160,7 @@ static int read_bracket (struct item *item, struct scan *scan)
     return 0;
 }
 
-/* As in nodeset: with nothing, or with digits alone between them, it is open which number is whose. */
+/* As in nodeset: with only digits, or nothing, between two brackets the numbers cannot be told apart. */
 static int check_gap (const struct item *item, const struct scan *scan)
 {
     struct text gap = item->literal[item->brackets_n];

@@ -84,13 +84,11 @@ static void the_model_has_the_last_word (void **state)
     (void) state;
     share_open (&share);
     assert_int_equal (share_load_with (&share, options), -1);
-    assert_non_null (
-        strstr (line_of (&share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit of sliceup: "));
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit"));
     memset (home + 1, 'x', sizeof home - 2);
     options.home = home;
     assert_int_equal (share_load_with (&share, options), -1);
-    assert_non_null (
-        strstr (line_of (&share, 0), "SLICEUP_HOME:1:1: the path is 599 bytes long, expected at most 511"));
+    assert_non_null (strstr (line_of (&share, 0), "SLICEUP_HOME:1:1: the path is 599 bytes long"));
     share_close (&share);
 }
 
@@ -179,8 +177,8 @@ static void more_devices_than_the_model_can_number_are_refused (void **state)
     write_text (&share, "slice.yaml", "slice: s\nhosts: h[0-256]\nprofile: p\nladder: l\n");
     write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 256\n");
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0),
-                             "the slice has 257 hosts with 256 devices each, expected at most 65536 devices in all"));
+    assert_non_null (
+        strstr (line_of (&share, 0), "257 hosts with 256 devices each, expected at most 65536 devices in all"));
     share_close (&share);
 }
 

@@ -203,9 +203,8 @@ static void with_a_cache_for_each_host_nobody_is_the_writer (void **state)
     open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
     assert_int_equal (share.result, -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (
-        line_of (&share, 0),
-        "slice.yaml:6:33: writer is set with mode: per-host, expected no writer: every host writes its own cache"));
+    assert_non_null (strstr (line_of (&share, 0),
+                             "slice.yaml:6:33: writer is set with mode: per-host, expected no writer: every host"));
     share_close (&share);
 }
 
@@ -224,44 +223,39 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {enforcement: none}\n"), "slice.yaml:6:22: enforcement is 'none', expected one of cooperative" },
     { SLICE ("cache: {overlay: 1}\n"), "slice.yaml:6:18: overlay is '1', expected true or false" },
     { SLICE ("cache: {writable: /x}\n"), "slice.yaml:6:19: writable is '/x', expected a list" },
-    { SLICE ("cache: {writable: [x]}\n"),
-      "slice.yaml:6:20: the writable path is 'x', expected an absolute path below /" },
+    { SLICE ("cache: {writable: [x]}\n"), "6:20: the writable path is 'x', expected an absolute path" },
     { SLICE ("cache: {writable: [/a/../b]}\n"),
-      "the writable path is '/a/../b', expected an absolute path below / that has no '.'" },
-    { SLICE ("cache: {writable: [/a//b]}\n"), "the writable path is '/a//b', expected an absolute path below /" },
-    { SLICE ("cache: {writable: [/a/./b]}\n"), "the writable path is '/a/./b', expected an absolute path below /" },
-    { SLICE ("cache: {writable: [/a/]}\n"), "the writable path is '/a/', expected an absolute path below /" },
-    { SLICE ("cache: {writable: [/]}\n"), "the writable path is '/', expected an absolute path below /" },
-    { SLICE ("cache: {writable: [[/a]]}\n"),
-      "slice.yaml:6:20: an item of writable is a list, expected an absolute path" },
+      "the writable path is '/a/../b', expected an absolute path below / that has no" },
+    { SLICE ("cache: {writable: [/a//b]}\n"), "the writable path is '/a//b', expected an absolute path" },
+    { SLICE ("cache: {writable: [/a/./b]}\n"), "the writable path is '/a/./b', expected an absolute path" },
+    { SLICE ("cache: {writable: [/a/]}\n"), "the writable path is '/a/', expected an absolute path" },
+    { SLICE ("cache: {writable: [/]}\n"), "the writable path is '/', expected an absolute path" },
+    { SLICE ("cache: {writable: [[/a]]}\n"), "an item of writable is a list, expected an absolute path" },
     { SLICE ("cache: {root: /c/r, writable: [/c]}\n"),
       "slice.yaml:6:32: the writable path '/c' holds the cache root /c/r" },
-    { SLICE ("cache: {root: /c/r/, writable: [/c/r/w]}\n"), "the writable path '/c/r/w' lies in the cache root /c/r" },
-    { SLICE ("cache: {root: /c/./r, writable: [/c/r/w]}\n"), "the writable path '/c/r/w' lies in the cache root /c/r" },
-    { SLICE ("cache: {root: //c//r/., writable: [/c/r/w]}\n"),
-      "the writable path '/c/r/w' lies in the cache root /c/r" },
+    { SLICE ("cache: {root: /c/r/, writable: [/c/r/w]}\n"), "writable path '/c/r/w' lies in the cache root /c/r" },
+    { SLICE ("cache: {root: /c/./r, writable: [/c/r/w]}\n"), "writable path '/c/r/w' lies in the cache root /c/r" },
+    { SLICE ("cache: {root: //c//r/., writable: [/c/r/w]}\n"), "writable path '/c/r/w' lies in the cache root /c/r" },
     { SLICE ("cache: {root: cache/, writable: [/h/cache/w]}\n"),
-      "the writable path '/h/cache/w' lies in the cache root /h/cache" },
+      "writable path '/h/cache/w' lies in the cache root /h/cache" },
     { SLICE ("cache: {root: /}\n"), "slice.yaml:6:15: the cache root is '/', expected a folder below /" },
     { SLICE ("cache: {root: //.}\n"), "the cache root is '//.', expected a folder below /" },
-    { SLICE ("cache: {root: /c, writable: [/c]}\n"), "the writable path '/c' lies in the cache root /c" },
+    { SLICE ("cache: {root: /c, writable: [/c]}\n"), "writable path '/c' lies in the cache root /c" },
     { SLICE ("cache: {root: /c, writable: [/h/out]}\n"),
       "cache.writable /h/out lies in /h, a folder of sliceup itself" },
-    { SLICE ("cache: {writable: [/h/cache/jax]}\n"),
-      "the writable path '/h/cache/jax' lies in the cache root /h/cache" },
+    { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "writable path '/h/cache/jax' lies in the cache root /h/cache" },
     { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
       "slice.yaml:6:19: writable names 17 paths, expected at most 16" },
     { SLICE ("cache: {trust: 1000}\n"), "slice.yaml:6:16: trust is '1000', expected a list" },
     { SLICE ("cache: {trust: [alice]}\n"),
       "slice.yaml:6:17: an item of trust is 'alice', expected the number of a user (uid), 0 to 4294967294" },
     { SLICE ("cache: {trust: ['1000']}\n"),
-      "slice.yaml:6:17: an item of trust is '1000', expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [-1]}\n"), "an item of trust is '-1', expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [010]}\n"), "an item of trust is '010', expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [4294967295]}\n"),
-      "an item of trust is '4294967295', expected the number of a user (uid)" },
+      "slice.yaml:6:17: an item of trust is '1000', expected the number of a user" },
+    { SLICE ("cache: {trust: [-1]}\n"), "an item of trust is '-1', expected the number of a user" },
+    { SLICE ("cache: {trust: [010]}\n"), "an item of trust is '010', expected the number of a user" },
+    { SLICE ("cache: {trust: [4294967295]}\n"), "an item of trust is '4294967295', expected the number of a user" },
     { SLICE ("cache: {trust: [{a: 1}]}\n"),
-      "slice.yaml:6:17: an item of trust is a map, expected the number of a user (uid)" },
+      "slice.yaml:6:17: an item of trust is a map, expected the number of a user" },
     { SLICE ("cache: {trust: [7, 8, 7]}\n"), "slice.yaml:6:23: trust lists uid 7 twice, expected each uid once" },
     { SLICE ("cache: {trust: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n"),
       "slice.yaml:6:16: trust lists 17 users, expected at most 16" },
@@ -279,8 +273,7 @@ static const struct bad bad_cases[] = {
     { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot for a rung without a canary, expected warm: none" },
     { LADDER ("- {id: a, canary: jax/tiny.py, warm: oat}\n"), "warm is 'oat', expected one of none, solo, gang, aot" },
     { LADDER ("- {id: a, canary: jax/tiny.py, parse: torch_xla-metrics}\n"),
-      "parse is set for a rung without a command, expected it only with a command: a canary reports its counters "
-      "itself" },
+      "expected it only with a command: a canary reports its counters itself" },
     { LADDER ("- {id: a, builtin: facts, parse: torch_xla-metrics}\n"), "a builtin has no counters" },
     { LADDER ("- {id: a, command: [x], parse: json}\n"), "parse is 'json', expected one of torch_xla-metrics" },
     { LADDER ("- {id: a, command: [x], parse: none}\n"), "parse is 'none', expected one of torch_xla-metrics" },
@@ -303,8 +296,7 @@ static void sixty_four_rungs_leave_no_room_for_another (void **state)
     write_text (&share, "configs/ladders/l.yaml", ladder);
     assert_int_equal (share_load (&share), -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0),
-                             "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one with builtin: cache before"));
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one"));
     share_close (&share);
 }
 

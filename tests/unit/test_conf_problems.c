@@ -69,8 +69,7 @@ static const struct bad bad_cases[] = {
     /* mesh */
     { SLICE ("mesh: {a: 3, b: 2}\n"),
       "slice.yaml:6:7: the sizes of the mesh do not multiply to 4 devices, expected 2 hosts times 2 devices_per_host" },
-    { SLICE ("mesh: {a: 0}\n"),
-      "slice.yaml:6:11: the size of axis a is not usable, expected a whole number from 1 to 65536" },
+    { SLICE ("mesh: {a: 0}\n"), "slice.yaml:6:11: the size of axis a is not usable, expected a whole number" },
     { SLICE ("mesh: {a-b: 4}\n"), "slice.yaml:6:8: 'a-b' is not an axis name" },
     { SLICE ("mesh: {}\n"), "slice.yaml:6:7: a mesh of 0 axes, expected 1 to 6" },
     { SLICE ("mesh: {a: 4, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1}\n"), "slice.yaml:6:7: a mesh of 7 axes" },
@@ -100,8 +99,7 @@ static const struct bad bad_cases[] = {
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: {file: q, setup: z}\nladder: l\n",
       "slice.yaml:4:24: setup script 'z' does not exist" },
     { SLICE ("signatures: [nine]\n"), "slice.yaml:6:14: signature list 'nine' does not exist" },
-    { SLICE ("signatures: [[jax]]\n"),
-      "slice.yaml:6:14: an item of signatures is a list, expected the name or path of a signature list" },
+    { SLICE ("signatures: [[jax]]\n"), "slice.yaml:6:14: an item of signatures is a list, expected the name" },
     { SLICE ("signatures: [configs/]\n"),
       "slice.yaml:6:14: signature list 'configs/' cannot be read: it is not a regular file" },
     /* profile */
@@ -120,7 +118,7 @@ static const struct bad bad_cases[] = {
     { PROFILE ("env: {HOME: /h}\n"),
       "configs/profiles/p.yaml:5:7: the worker sets HOME itself, to the folder of the attempt" },
     { PROFILE ("env: {JAX_COMPILATION_CACHE_DIR: /x}\n"),
-      "the worker sets JAX_COMPILATION_CACHE_DIR itself, from the slice's cache" },
+      "sets JAX_COMPILATION_CACHE_DIR itself, from the slice's cache" },
     { PROFILE ("env: {TPU_PREMAPPED_BUFFER_SIZE: 4096}\n"), "expected the key premapped_buffer_bytes instead" },
     { PROFILE ("topology: 4y4\n"), "slice.yaml:3:10: the profile's topology is 4y4, expected sizes such as 4x4" },
     { PROFILE ("topology: 4x4\n"),
@@ -137,8 +135,7 @@ static const struct bad bad_cases[] = {
       "configs/profiles/p.yaml:5:11: a holds a map, expected a single value or a list" },
     { PROFILE ("args: {a-b: 1}\n"), "configs/profiles/p.yaml:5:8: 'a-b' is not an argument name" },
     /* ladder */
-    { "configs/ladders/l.yaml", "ladder: l\nrungs: []\n",
-      "configs/ladders/l.yaml:2:8: the ladder has 0 rungs, expected 1 to 64" },
+    { "configs/ladders/l.yaml", "ladder: l\nrungs: []\n", "l.yaml:2:8: the ladder has 0 rungs, expected 1 to 64" },
     { "configs/ladders/l.yaml", "ladder: l\nfrontend: torch_xla\nrungs:\n- {id: a, builtin: facts}\n",
       "configs/ladders/l.yaml:2:11: the ladder is for the frontend torch_xla, expected a ladder for jax" },
     { "configs/ladders/l.yaml", "ladder: l\nfrontend: jaxx\nrungs:\n- {id: a, builtin: facts}\n",
@@ -159,8 +156,7 @@ static const struct bad bad_cases[] = {
     { LADDER ("- {id: a, canary: jax/tiny.py, warm: gang}\n"), "warm: gang with scope: host, expected warm: solo" },
     { LADDER ("- {id: a, canary: jax/tiny.py, warm: solo, scope: slice}\n"),
       "warm: solo with scope: slice, expected warm: gang" },
-    { LADDER ("- {id: a, builtin: facts, warm: solo}\n"),
-      "warm: solo for a rung without a canary, expected warm: none" },
+    { LADDER ("- {id: a, builtin: facts, warm: solo}\n"), "warm: solo for a rung without a canary, expected" },
     { LADDER ("- {id: a, builtin: facts, args: {a: 1}}\n"), "args is set for a rung without a canary or probe" },
     { LADDER ("- {id: a, builtin: facts, env: true}\n"), "env is set for a rung with a builtin" },
     { LADDER ("- {id: a, builtin: facts, backend: required}\n"),
@@ -171,8 +167,7 @@ static const struct bad bad_cases[] = {
       "this list has 'm' twice, expected once" },
     { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [a b]}\n"),
       "an item of this list is 'a b', expected a name of letters, digits" },
-    { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [[m]]}\n"),
-      "an item of this list is a list, expected a name" },
+    { LADDER ("- {id: a, canary: jax/tiny.py, scope: slice, metrics: [[m]]}\n"), "is a list, expected a name" },
     { LADDER ("- {id: a, canary: jax/tiny.py, env: maybe}\n"), "env is 'maybe', expected true or false" },
     { LADDER ("- {id: a, canary: jax/tiny.py, env: \"true\"}\n"), "env is 'true', expected true or false" },
     { LADDER ("- {id: a, command: []}\n"), "a command of 0 words, expected 1 to 32" },
@@ -211,8 +206,7 @@ static void a_cold_pass_needs_a_frontend_with_a_cache (void **state)
     write_text (&share, "configs/profiles/p.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 2\n");
     assert_int_equal (share_load (&share), -1);
     assert_int_equal (share.report.n, 2);
-    assert_non_null (
-        strstr (line_of (&share, 0), "l.yaml:4:43: warm: solo with the frontend plain, expected warm: none"));
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:4:43: warm: solo with the frontend plain, expected"));
     share_close (&share);
 }
 

@@ -337,8 +337,7 @@ static void without_a_home_folder_paths_are_absolute (void **state)
     assert_int_equal (conf_load (&options, &share.arena, &share.plan, &share.report, &share.err), -1);
     assert_int_equal (share.report.n, 1);
     assert_non_null (
-        strstr (line_of (&share, 0),
-                "the path '~/.ssh/known_hosts' begins with ~/, but no home folder is known: expected HOME to be set"));
+        strstr (line_of (&share, 0), "begins with ~/, but no home folder is known: expected HOME to be set"));
     write_text (&share, "slice.yaml", "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {known_hosts: /etc/passwd}\n" REST);
     assert_int_equal (conf_load (&options, &share.arena, &share.plan, &share.report, &share.err), 0);
     assert_int_equal (share.plan.start.ssh.identities.n, 0);
