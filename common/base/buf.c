@@ -31,8 +31,7 @@ static void grow_to (struct buf *buf, size_t capacity)
     buf->capacity = capacity;
 }
 
-/* Makes room for `more` bytes, or marks the overflow. Overflow sticks until buf_clear: a short piece behind a lost one
- * would make the bytes lie. */
+/* Makes room for `more` bytes, or sets overflow. It stays set until buf_clear: nothing may follow a lost piece. */
 static bool reserve (struct buf *buf, size_t more)
 {
     if (buf->overflow || more > buf->max - buf->len) {

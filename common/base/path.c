@@ -14,8 +14,6 @@ bool path_is_below (const char *path, const char *folder)
     return strncmp (path, folder, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-/* ---- links ---- */
-
 /* The path that is left, and where in it the name that is looked at ends. */
 struct way {
     char path[PATH_MAX];

@@ -114,8 +114,6 @@ uint32_t utf8_columns (uint32_t character)
     return character >= wide[0].first && in_ranges (wide, sizeof wide / sizeof wide[0], character) ? 2 : 1;
 }
 
-/* ---- any bytes made into text ---- */
-
 static const struct text replacement = TEXT_LIT ("\xEF\xBF\xBD"); /* U+FFFD */
 
 /* The next character, or the replacement; how many bytes of `raw` it stands for. */

@@ -23,7 +23,7 @@ static struct text escape (struct arena *arena, struct text text, uint32_t bytes
     return kept;
 }
 
-/* As it is when a record may hold it, else in a form that it may. */
+/* The path as it is, or escaped and cut when a record cannot hold it. */
 static struct text path_for_record (struct arena *arena, struct text path)
 {
     if (tree_path_valid (path) && path.len <= NAME_MAX_BYTES)

@@ -14,21 +14,22 @@ static int check_role (const struct cache_access *access, enum cache_role role, 
 {
     if (access->role == role)
         return 0;
-    return err_set (err, ERR_REFUSED, "the cache order is for role \"%s\", not \"%s\"",
+    return err_set (err, ERR_REFUSED,
+                    "the coordinator gave this host the cache role \"%s\", but this step is for role \"%s\"",
                     names_of (&cache_role_names, access->role), names_of (&cache_role_names, role));
 }
 
-/* Nobody was told of it yet, so nobody can miss it. */
+/* No host knows the generation yet, so it can be removed. */
 static int unmake_generation (const struct generation *generation, struct err *err)
 {
     char path[PATH_MAX_BYTES + GENERATION_NAME_BYTES + 2];
     struct err why;
     if (generation_path (generation, path, sizeof path, &why) || folder_remove (path, &why))
-        err_prefix (err, "(%s remains incomplete: %.120s)", generation->name, why.text);
+        err_prefix (err, "(the incomplete %s could not be removed: %.120s)", generation->name, why.text);
     return -1;
 }
 
-/* Its set first: what is not as it was sealed is found before anything is copied. The bytes are checked in the copy. */
+/* Names, sizes and modes of the base are checked before anything is copied, the bytes in the copy. */
 static int copy_base (const struct generation *to, const struct generation *base, struct text sha256, struct err *err)
 {
     struct arena arena = { 0 };
@@ -51,7 +52,7 @@ static int seed (const struct generation *to, const struct cache_access *access,
     if (rc == 0)
         rc = copy_base (to, &base, access->base_sha256, err);
     if (rc)
-        err_prefix (err, "cannot seed %s from %s", to->name, base.name);
+        err_prefix (err, "cannot begin %s with a copy of %s", to->name, base.name);
     generation_close (&base);
     return rc;
 }
@@ -63,7 +64,7 @@ int cache_prepare_writer (const struct cache_access *access, char *dir, size_t d
     if (check_role (access, CACHE_ROLE_WRITER, err))
         return -1;
     if (access->base == access->token)
-        return err_set (err, ERR_REFUSED, "the cache order seeds generation %llu from itself",
+        return err_set (err, ERR_REFUSED, "the coordinator asks for a generation %llu that begins as a copy of itself",
                         (unsigned long long) access->token);
     if (generation_open_root (&generation, access->frontend_root, access->token, true, err))
         return -1;
@@ -87,7 +88,6 @@ static int prepare_empty (const char *private_dir, char *dir, size_t dir_bytes, 
                         dir_bytes - 1);
     if (folder_remove (private_dir, err))
         return err_prefix (err, "private cache folder");
-    /* The umask may take from the 0555 of mkdir. */
     if (mkdir (private_dir, 0555) || chmod (private_dir, 0555))
         return err_errno (err, ERR_IO, "cannot make the private cache folder %.200s", private_dir);
     return 0;
@@ -117,7 +117,7 @@ int cache_prepare_reader (const struct cache_access *access, enum audit_depth de
                          : prepare_empty (private_dir, dir, dir_bytes, err);
 }
 
-/* Whatever the umask or somebody made of it. */
+/* Sets the mode to 0700, whatever it was. */
 static int close_to_others (const struct generation *generation, struct err *err)
 {
     struct stat st;
@@ -166,8 +166,8 @@ int cache_link (const char *link_path, const char *dir, struct err *err)
         return err_errno (err, ERR_IO, "cannot make the cache link %s", fresh);
     if (rename (fresh, link_path) == 0)
         return 0;
-    err_errno (err, ERR_IO, "cannot point %s at %.200s", link_path, dir);
+    err_errno (err, ERR_IO, "cannot make the cache link %s point to %.200s", link_path, dir);
     if (unlink (fresh))
-        err_prefix (err, "(%s stays)", fresh);
+        err_prefix (err, "(%s could not be removed)", fresh);
     return -1;
 }

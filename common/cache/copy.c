@@ -38,7 +38,7 @@ static int copy_by_hand (int from, int to, uint64_t bytes)
     return 0;
 }
 
-/* The errors of copy_file_range(2) that say "not here", as opposed to "not any more". */
+/* copy_file_range(2) does not work between these file systems at all. */
 static bool not_here (int error)
 {
     return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;

@@ -43,7 +43,7 @@ int generation_open_root (struct generation *generation, struct text root, uint6
 {
     generation->root = generation->fd = -1;
     if (token == 0)
-        return err_set (err, ERR_REFUSED, "a cache order names no generation (token 0)");
+        return err_set (err, ERR_REFUSED, "no cache generation is named (token 0)");
     snprintf (generation->name, sizeof generation->name, "gen-%" PRIu64, token);
     return open_root (generation, root, make, err);
 }
@@ -52,7 +52,7 @@ int generation_open_root_of_host (struct generation *generation, struct text roo
 {
     generation->root = generation->fd = -1;
     if (!tree_name_valid (host) || host.len > HOST_NAME_MAX_BYTES)
-        return err_set (err, ERR_REFUSED, "a per-host cache needs the name of the host from the plan");
+        return err_set (err, ERR_REFUSED, "the name of this host cannot be the name of its per-host cache");
     snprintf (generation->name, sizeof generation->name, "host-%.*s", TEXT_ARG (host));
     return open_root (generation, root, true, err);
 }
@@ -87,8 +87,10 @@ static int cannot_make (const struct generation *generation, struct err *err)
         return err_set (err, ERR_REFUSED, "%s already exists in %s, and a token is used only once: nothing was written",
                         name, where);
     case EROFS:
-        return err_errno (err, ERR_IO, "cannot make %s in %s: a host that writes the cache needs that permission", name,
-                          where);
+        return err_errno (
+            err, ERR_IO,
+            "cannot make %s in %s: this host sees the cache read-only, and a writer must be able to write it", name,
+            where);
     case EACCES:
     case EPERM:
         return err_errno (err, ERR_IO,
@@ -109,7 +111,7 @@ int generation_make (struct generation *generation, mode_t mode, bool taken, str
     if (generation_open (generation, err) == 0)
         return 0;
     if (made && unlinkat (generation->root, generation->name, AT_REMOVEDIR))
-        err_prefix (err, "(the empty folder remains)");
+        err_prefix (err, "(the new empty folder could not be removed)");
     return -1;
 }
 
@@ -126,7 +128,7 @@ int generation_note_space (const struct generation *generation, uint64_t needed_
         return -1;
     was = *err;
     return err_set (err, ERR_IO, "%.400s (needs %" PRIu64 " KiB; %" PRIu64 " KiB are free there%s)", was.text,
-                    (needed_bytes + 1023) / 1024, free_bytes / 1024, inodes ? "" : ", with no room for more files");
+                    (needed_bytes + 1023) / 1024, free_bytes / 1024, inodes ? "" : ", with no inodes for more files");
 }
 
 void generation_close (struct generation *generation)
@@ -146,8 +148,7 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
     return 0;
 }
 
-/* At most MANIFEST_BYTES_MAX, whatever the file grows to meanwhile. */
-/* One byte more than it has is asked for: what grew meanwhile is seen to be another one. */
+/* Asks for one byte more than the size, so that a file that grew has another digest. */
 static int read_all (int fd, struct arena *arena, struct text *out, struct err *err)
 {
     struct stat st;
@@ -172,7 +173,7 @@ static int check_digest (struct text bytes, struct text sha256, struct err *err)
     char got[DIGEST_HEX_BYTES], wanted_hex[DIGEST_HEX_BYTES];
     struct digest wanted, digest = digest_of (bytes.ptr, bytes.len);
     if (!digest_parse (sha256, &wanted))
-        return err_set (err, ERR_REFUSED, "a cache order holds no sha256 for the generation's " MANIFEST_NAME);
+        return err_set (err, ERR_REFUSED, "no valid sha256 is known for the generation's " MANIFEST_NAME);
     if (digest_equal (&digest, &wanted))
         return 0;
     return err_set (err, ERR_DAMAGE, MANIFEST_NAME " is not the one that was published (sha256 %.12s, expected %.12s)",

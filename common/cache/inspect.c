@@ -23,7 +23,7 @@ struct look {
     difference_fn *each;
     void *owner;
     struct arena *arena;
-    bool cut; /* there was too much to see all of it */
+    bool cut; /* a limit stopped the walk */
 };
 
 static int tell (const struct look *look, enum finding_kind kind, struct text path, const char *how, struct err *err)
@@ -143,7 +143,7 @@ static int look_at_witness (const struct look *look, int fd, const struct stat *
     if (S_ISREG (st.st_mode) && st.st_nlink == 1 && st.st_uid == top->st_uid)
         return 0;
     return tell (look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME),
-                 "is not a regular file with one name and the owner of the generation", err);
+                 "is not a regular file with one name that belongs to the owner of the generation", err);
 }
 
 /* Where modes are kept at all: a mount may have one mode for all folders. */
@@ -171,14 +171,14 @@ static int look_at_top (const struct look *look, int fd, struct err *err)
         return -1;
     if (!(top.st_mode & 07222) || !keeps_modes (look, fd))
         return 0;
-    snprintf (how, sizeof how, "is the folder of the generation and has mode %04o, which allows writing",
+    snprintf (how, sizeof how, "is the folder of the sealed generation, but has mode %04o, which allows writing",
               (unsigned) (top.st_mode & 07777));
     return tell (look, FINDING_CHANGED, TEXT_LIT ("."), how, err);
 }
 
 /* ---- the manifest ---- */
 
-/* An error of reading it is one; that it is another one is what was to be found out. */
+/* A MANIFEST that is missing or differs is a finding; one that cannot be read is an error. */
 static int tell_manifest (struct look *look, const struct generation *generation, const struct err *why,
                           struct err *err)
 {

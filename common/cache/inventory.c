@@ -72,8 +72,7 @@ static void sort_lines (struct lines *lines)
         qsort_r (lines->starts, lines->n, sizeof *lines->starts, by_line, lines);
 }
 
-/* Without the ctime unless it is asked for: whoever hands all files to their owner once more, backs them up or links
- * them moves it, and writes nothing. */
+/* Leaves out the ctime unless `with_ctime`: chown, backups and links change it without writing. */
 static struct digest digest_lines (const struct lines *lines, bool with_ctime)
 {
     struct digest_state *state = digest_begin ();
@@ -88,7 +87,7 @@ static struct digest digest_lines (const struct lines *lines, bool with_ctime)
     return digest_end (state);
 }
 
-/* Something else than a folder has one line: what it is. */
+/* Something that is not a folder has one line. */
 static int list_other (struct lines *lines, int root, const char *name, struct err *err)
 {
     struct stat st;
@@ -110,7 +109,7 @@ static int list_lines (struct lines *lines, int root, const char *name, struct e
     int rc = tree_walk (fd, NULL, false, note, lines, err);
     close (fd);
     if (rc == 0 && lines->bytes.overflow)
-        rc = err_set (err, ERR_LIMIT, "the names in %s take more than %d bytes", name, LINES_BYTES_MAX);
+        rc = err_set (err, ERR_LIMIT, "the names of its files take more than %d bytes, the limit", LINES_BYTES_MAX);
     return rc ? err_prefix (err, "%s", name) : 0;
 }
 
@@ -161,7 +160,7 @@ static int find_each (DIR *stream, struct found *found, struct err *err)
         if (rc < 0)
             return -1;
         if (rc == 0 && found->n == STORED_MAX)
-            return err_set (err, ERR_LIMIT, "more than %d generations", STORED_MAX);
+            return err_set (err, ERR_LIMIT, "it holds more than %d generations, the limit", STORED_MAX);
         if (rc == 0) {
             found->items = mem_grow (found->items, found->n + 1, sizeof *found->items);
             found->items[found->n++] = stored;

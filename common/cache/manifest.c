@@ -116,12 +116,15 @@ static int add_line (struct manifest *manifest, struct text line, struct err *er
 {
     struct manifest_entry *entry = &manifest->items[manifest->n];
     if (!line_parse (line, entry))
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u is not \"sha256 size mode path\"", manifest->n + 1);
+        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u does not have the form \"sha256 size mode path\"",
+                        manifest->n + 1);
     if (manifest->n && text_compare (entry[-1].at.path, entry->at.path) >= 0)
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u is not in order", manifest->n + 1);
+        return err_set (err, ERR_DAMAGE,
+                        MANIFEST_NAME " line %u is not sorted: its path must come after that of the line before",
+                        manifest->n + 1);
     uint32_t twin;
     if (!path_index_add (&manifest->index, manifest->n, &twin))
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lines %u and %u differ only in case", twin + 1,
+        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lines %u and %u have paths that differ only in case", twin + 1,
                         manifest->n + 1);
     if (__builtin_add_overflow (manifest->bytes, entry->at.bytes, &manifest->bytes))
         return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u: the sum of the sizes is too large", manifest->n + 1);

@@ -19,7 +19,7 @@ static struct safe_rule rule_of (const char *what, const uid_list *trust)
                                .uids_n = trust->n };
 }
 
-/* What is there in place of a file, or cannot be reached, is for who opens it to refuse. */
+/* Something that is not a file, or cannot be reached, is refused when it is opened. */
 static int check_file (const char *root, const char *name, const uid_list *trust, struct err *err)
 {
     const struct safe_rule rule = rule_of ("cache file", trust);
@@ -46,7 +46,7 @@ int owners_check_root (const char *root, const uid_list *trust, struct err *err)
     return rc;
 }
 
-/* "/root/frontend/bundle": the folders below the root by themselves, since on the way to one a sticky one would do. */
+/* Checks root, frontend and bundle folder each by itself: a sticky folder is accepted above the root only. */
 static int check_folders (char *path, uint64_t token, const uid_list *trust, struct err *err)
 {
     const struct safe_rule folder = rule_of ("cache folder", trust), generation = rule_of ("cache generation", trust);
@@ -82,7 +82,7 @@ struct owned {
     uid_t uid;
 };
 
-/* Whatever else is wrong with it is for an audit to say. */
+/* Checks the owner only; an audit finds everything else. */
 static int check_entry (void *owner, const struct tree_seen *seen, struct err *err)
 {
     const struct owned *owned = owner;
@@ -96,7 +96,7 @@ static int check_entry (void *owner, const struct tree_seen *seen, struct err *e
                     (unsigned) owned->uid);
 }
 
-/* What is not there, or no folder, is for an audit to say as well. */
+/* A generation that is missing is no error here: an audit finds it. */
 static int check_entries (struct generation *generation, struct err *err)
 {
     struct err why = { 0 };
@@ -122,8 +122,6 @@ int owners_check_entries (struct text bundle_root, uint64_t token, const uid_lis
     generation_close (&generation);
     return rc;
 }
-
-/* ---- uids in words ---- */
 
 struct text owners_print_trust (const uid_list *trust, struct arena *arena)
 {

@@ -61,8 +61,7 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
     return rc;
 }
 
-/* Before syncfs each file is asked whether its bytes were written: an error that somebody else's syncfs was told of is
- * not told again. */
+/* Before syncfs each file is asked whether its bytes were written: the kernel reports an error to one caller only. */
 static int sync_entry (const struct tree_entry *entry, int fd, bool at_once)
 {
     if (at_once)
@@ -143,7 +142,7 @@ static int write_new (int root, const char *name, const char *shown, const void 
     return rc;
 }
 
-/* Nothing depends on what it says; random, so that no two are one to whoever compares bytes. */
+/* The content is random, so that no two WITNESS files are equal byte by byte. Nothing depends on it. */
 static int write_witness (int root, struct err *err)
 {
     unsigned char bits[16];
@@ -156,35 +155,34 @@ static int write_witness (int root, struct err *err)
     return write_new (root, WITNESS_NAME, WITNESS_NAME, line, sizeof line - 1, err);
 }
 
-/* All that a seal adds, in any order of failing: without MANIFEST it is a folder that nobody reads. */
+/* Removes the files that a seal adds. Without MANIFEST no host reads the generation. */
 static int take_back (int root, struct err *err)
 {
     static const char *const added[] = { MANIFEST_NAME, MANIFEST_PART_NAME, WITNESS_NAME };
     struct stat st;
-    /* Without write rights on the folder the names could not be taken back; if this fails, that says so. */
+    /* The files can be removed only from a writable folder. */
     if (fstat (root, &st) == 0 && !(st.st_mode & 0200) && fchmod (root, 0755))
-        err_prefix (err, "(and it cannot be reopened)");
+        err_prefix (err, "(and its folder cannot be made writable again)");
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         if (unlinkat (root, added[i], 0) && errno != ENOENT)
-            err_prefix (err, "(%s remains in the failed generation)", added[i]);
+            err_prefix (err, "(%s could not be removed from the failed generation)", added[i]);
     return -1;
 }
 
-/* RENAME_NOREPLACE would be the shorter way to say "not over a MANIFEST", but NFS does not know it; nothing could make
- * one since the set was checked. */
+/* A plain rename: NFS lacks RENAME_NOREPLACE, and no MANIFEST was there when the names were checked. */
 static int publish (const struct generation *generation, const struct buf *bytes, struct err *err)
 {
     int root = generation->fd;
     if (write_witness (root, err) || write_new (root, MANIFEST_PART_NAME, MANIFEST_NAME, bytes->ptr, bytes->len, err)) {
-        generation_note_space (generation, bytes->len, err); /* while what took the last of it is there */
+        generation_note_space (generation, bytes->len, err); /* before take_back frees space */
         return take_back (root, err);
     }
     if (renameat (root, MANIFEST_PART_NAME, root, MANIFEST_NAME)) {
-        err_errno (err, ERR_IO, "cannot name " MANIFEST_NAME);
+        err_errno (err, ERR_IO, "cannot rename " MANIFEST_PART_NAME " to " MANIFEST_NAME);
         return take_back (root, err);
     }
     if (sync_folder (root) || fchmod (root, 0555) || sync_folder (root) || sync_folder (generation->root)) {
-        err_errno (err, ERR_IO, "cannot close the generation's folder");
+        err_errno (err, ERR_IO, "cannot make the generation's folder read-only and durable");
         return take_back (root, err);
     }
     return 0;
@@ -229,7 +227,8 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
     struct buf bytes;
     int rc = -1;
     if (access->role != CACHE_ROLE_WRITER)
-        return err_set (err, ERR_REFUSED, "only the cache order of a writer can be sealed");
+        return err_set (err, ERR_REFUSED,
+                        "only the writer of a cache generation can seal it, and this host is not its writer");
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     buf_init (&bytes, MANIFEST_BYTES_MAX);

@@ -17,13 +17,11 @@
 enum {
     ID_LEN = STORAGE_ID_BYTES - 1,
     LINE_LEN = ID_LEN + 1,
-    HALF_WRITTEN_TRIES = 20, /* where it cannot be made whole at once: a second for who is just writing it */
+    HALF_WRITTEN_TRIES = 20, /* waits a second for a host that is still writing it */
     HALF_WRITTEN_WAIT_MS = 50,
     MOUNTS_BYTES_MAX = 4 * 1024 * 1024,
     MOUNT_OPTIONS_FIELD = 5, /* proc_pid_mountinfo(5), counted from 0 */
 };
-
-/* ---- the id ---- */
 
 static bool is_id (const char *text)
 {
@@ -41,7 +39,7 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
     if (fd < 0 && errno == ENOENT)
         return FOUND_NONE;
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot read the mark of the cache's storage, %.200s/" STORAGE_NAME, path),
+        return err_errno (err, ERR_IO, "cannot read %.200s/" STORAGE_NAME ", the id of the cache's storage", path),
                FOUND_ERROR;
     bool regular = fstat (fd, &st) == 0 && S_ISREG (st.st_mode);
     ssize_t got = regular ? read (fd, line, sizeof line - 1) : 0;
@@ -50,8 +48,8 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
         return FOUND_HALF;
     if (!regular || got != LINE_LEN || !is_id (line))
         return err_set (err, ERR_DAMAGE,
-                        "%.200s/" STORAGE_NAME " is not the %d hex digits that mark a cache's "
-                        "storage; remove it while no run uses the cache",
+                        "%.200s/" STORAGE_NAME " does not hold the %d hex digits that identify a cache's storage; "
+                        "remove it while no run uses the cache",
                         path, ID_LEN),
                FOUND_ERROR;
     memcpy (id, line, ID_LEN);
@@ -92,8 +90,8 @@ static int write_new (int root, const char *name, const char *line)
     return rc;
 }
 
-/* Made whole under a name of its own and then linked: whoever looks sees all of it or nothing. Storages without links
- * get it under its own name at once. EEXIST: somebody was quicker. */
+/* Writes a temporary file and links it, so that readers see all of it or nothing. Storages without links get it under
+ * its own name at once. EEXIST: another host was faster. */
 static int place_id (int root, const char *line)
 {
     char beside[64];
@@ -113,12 +111,13 @@ static int make_id (int root, const char *path, struct err *err)
     uint64_t bits;
     char line[LINE_LEN + 1];
     if (getrandom (&bits, sizeof bits, 0) != sizeof bits)
-        return err_errno (err, ERR_IO, "cannot get random bits for the mark of the cache's storage");
+        return err_errno (err, ERR_IO, "cannot get random bits for the id of the cache's storage");
     snprintf (line, sizeof line, "%016llx\n", (unsigned long long) bits);
     if (place_id (root, line) && errno != EEXIST)
-        return err_errno (err, ERR_IO, "cannot make the mark of the cache's storage, %.200s/" STORAGE_NAME, path);
+        return err_errno (err, ERR_IO, "cannot make %.200s/" STORAGE_NAME ", the id of the cache's storage", path);
     if (fsync (root) && errno != EINVAL)
-        return err_errno (err, ERR_IO, "cannot sync the mark of the cache's storage to disk in %.200s", path);
+        return err_errno (err, ERR_IO, "cannot sync %.200s/" STORAGE_NAME ", the id of the cache's storage, to disk",
+                          path);
     return 0;
 }
 
@@ -151,8 +150,6 @@ int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct e
     return rc;
 }
 
-/* ---- the mount ---- */
-
 static struct text word (struct text *rest, char end)
 {
     const char *at = rest->len ? memchr (rest->ptr, end, rest->len) : NULL;
@@ -172,7 +169,7 @@ static void describe (struct text line, char *out, size_t out_bytes)
         continue;
     struct text type = word (&tail, ' '), source = word (&tail, ' ');
     mounted = word (&tail, ' ');
-    /* Either can make it read-only; what counts is whether one could write. */
+    /* The file system or the mount can be read-only. */
     bool closed = text_starts (mounted, "ro") && text_starts (options, "rw");
     if (closed)
         options = (struct text){ options.ptr + 2, options.len - 2 };

@@ -156,8 +156,6 @@ int tree_open_entry (int root, const struct tree_entry *entry, struct err *err)
     return fd;
 }
 
-/* ---- the walk ---- */
-
 struct walk {
     const char *const *skip;
     bool open_files;
@@ -181,7 +179,7 @@ static int walk_into (struct walk *walk, struct tree_seen *seen, int folder, con
                       struct err *err)
 {
     if (depth >= TREE_DEPTH_MAX)
-        return meet (walk, seen, ERR_LIMIT, "lies deeper than the folders of a cache may (" DEPTH_WORDS ")", err);
+        return meet (walk, seen, ERR_LIMIT, "lies more than " DEPTH_WORDS " folders deep, the limit of a cache", err);
     int fd = open_name (folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return 0;
@@ -241,7 +239,9 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
         return rc ? rc : WALK_FULL;
     }
     if (!tree_name_valid (name) || seen.at.path.len > PATH_MAX_BYTES)
-        return meet (walk, &seen, ERR_DAMAGE, "is not an accepted name in a cache", err);
+        return meet (walk, &seen, ERR_DAMAGE,
+                     "has a name that a cache does not accept (too long, control characters, not UTF-8, or '-' first)",
+                     err);
     int rc = look (walk, folder, entry, &st, &seen.fd);
     seen.st = &st;
     if (rc == 0)
@@ -307,8 +307,6 @@ int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each
     int rc = walk_folder (&walk, fd, 0, 0, err);
     return rc == WALK_FULL ? 0 : rc;
 }
-
-/* ---- the list ---- */
 
 /* `items` grows in steps because the number of files is known only at the end. */
 struct listing {

@@ -14,8 +14,6 @@ struct bundle_draft {
     uint32_t n;
 };
 
-/* ---- one rule ---- */
-
 static int read_part (struct draft *draft, const struct yaml_node *key, struct var *part)
 {
     const struct yaml_node *value = key->value;
@@ -25,10 +23,10 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
     if (value->kind == YAML_BAD)
         return -1;
     if (value->kind != YAML_SCALAR || !version_pattern_valid (value->text))
-        return problem_at (draft->problems, value,
-                           "%s, expected a version such as '0.4.32', '0.0.20.*' or '<0.0.6', '*' for any, or 'absent'",
-                           value->kind == YAML_SCALAR ? problem_quote (draft->problems, value->text)
-                                                      : yaml_kind_name (value->kind));
+        return problem_at (
+            draft->problems, value,
+            "the version is %s, expected a version such as '0.4.32', '0.0.20.*' or '<0.0.6', '*' for any, or 'absent'",
+            value->kind == YAML_SCALAR ? problem_quote (draft->problems, value->text) : yaml_kind_name (value->kind));
     *part = (struct var){ requirement_normal_name (key->text, draft->arena), value->text };
     return 0;
 }
@@ -37,7 +35,7 @@ static int read_parts (struct draft *draft, const struct yaml_node *map, var_lis
 {
     int result = 0;
     if (map->n == 0 || map->n > BUNDLE_PARTS_MAX)
-        return problem_at (draft->problems, map, "%u parts, expected 1 to %d", map->n, BUNDLE_PARTS_MAX);
+        return problem_at (draft->problems, map, "parts names %u packages, expected 1 to %d", map->n, BUNDLE_PARTS_MAX);
     parts->items = arena_array (draft->arena, map->n, sizeof *parts->items);
     for (const struct yaml_node *key = map->first; key; key = key->next) {
         if (read_part (draft, key, &parts->items[parts->n]) == 0)
@@ -60,13 +58,15 @@ static int check (struct bundle_draft *list, const struct value of[], const stru
 {
     struct problem_list *problems = list->draft->problems;
     if (is_taken (list, of[BUNDLE_ID].text))
-        return problem_at (problems, of[BUNDLE_ID].node, "the rule %s is given twice, expected once over all lists",
+        return problem_at (problems, of[BUNDLE_ID].node,
+                           "the bundle rule %s is given twice, expected once in all bundle lists",
                            problem_quote (problems, of[BUNDLE_ID].text));
     if (of[BUNDLE_WORD].number == BUNDLE_BAD && !of[BUNDLE_WHY].given)
         return problem_at (problems, node,
                            "a bad bundle without the key 'why', expected a text that says what is wrong with it");
     if (list->n == BUNDLE_RULES_MAX)
-        return problem_at (problems, node, "more than %d rules in all lists", BUNDLE_RULES_MAX);
+        return problem_at (problems, node, "the bundle lists have more than %d rules together, the limit",
+                           BUNDLE_RULES_MAX);
     return 0;
 }
 
@@ -93,8 +93,6 @@ static void add (struct bundle_draft *list, const struct value of[], const struc
     };
 }
 
-/* ---- lists ---- */
-
 static void read_file (struct bundle_draft *list, const struct yaml_node *reference)
 {
     struct source source;
@@ -112,18 +110,19 @@ static void read_given (struct bundle_draft *list, const struct yaml_node *names
 {
     struct problem_list *problems = list->draft->problems;
     if (names->n > LISTS_MAX) {
-        problem_at (problems, names, "%u bundle lists, expected at most %d", names->n, LISTS_MAX);
+        problem_at (problems, names, "bundles names %u bundle lists, expected at most %d", names->n, LISTS_MAX);
         return;
     }
     for (const struct yaml_node *name = names->first; name; name = name->next) {
         if (name->kind == YAML_SCALAR && !yaml_is_null (name) && name->text.len <= PATH_MAX_BYTES)
             read_file (list, name);
         else if (name->kind != YAML_BAD)
-            problem_at (problems, name, "%s, expected the name or path of a bundle list", yaml_kind_name (name->kind));
+            problem_at (problems, name, "an item of bundles is %s, expected the name or path of a bundle list",
+                        yaml_kind_name (name->kind));
     }
 }
 
-/* A frontend of which nothing is known has no file. */
+/* A frontend without known bundles has no file. */
 static void read_default (struct bundle_draft *list)
 {
     struct draft *draft = list->draft;

@@ -3,8 +3,7 @@
 
 #include "common/conf/draft.h"
 
-/* Without '//', '.' and a '/' at its end, so that what lies in it is told from its text (lies_in). ".." is refused
- * before. */
+/* The path without '//', '.' and a '/' at its end, as lies_in compares paths. ".." was refused before. */
 static struct text plain_path (struct draft *draft, struct text path)
 {
     struct text plain = { .ptr = "", .len = 0 };
@@ -19,23 +18,22 @@ static struct text plain_path (struct draft *draft, struct text path)
     return plain;
 }
 
-/* Elsewhere a relative path, which the default is too, names a folder that each host has for itself. */
+/* With hosts elsewhere, a relative path (as the default is) would name a folder of its own on each host. */
 static void read_root (struct draft *draft, const struct value *root)
 {
     struct cache_plan *plan = &draft->plan.cache;
     if (draft_is_elsewhere (draft) && plan->mode != CACHE_PER_HOST && root->good && root->text.ptr[0] != '/') {
-        problem_at (
-            draft->problems, root->node,
-            "launcher: %s %s, expected cache.root as an absolute path on storage that all hosts share at this path, "
-            "or mode: per-host or off",
-            names_of (&launcher_names, draft->plan.launcher),
-            root->given ? "with a relative cache.root" : "without cache.root");
+        problem_at (draft->problems, root->node,
+                    "launcher: %s %s, expected cache.root as an absolute path on storage that all hosts share at this "
+                    "path, or mode: per-host or off",
+                    names_of (&launcher_names, draft->plan.launcher),
+                    root->given ? "with a relative cache.root" : "without cache.root");
         return;
     }
     struct text full = draft_read_path (draft, root);
     plan->root = plain_path (draft, full);
     if (full.len > 0 && plan->root.len == 0)
-        problem_at (draft->problems, root->node, "the cache root %s, expected a folder below /",
+        problem_at (draft->problems, root->node, "the cache root is %s, expected a folder below /",
                     problem_quote (draft->problems, root->text));
 }
 
@@ -43,7 +41,7 @@ static void refuse_writer (struct draft *draft, const struct value *writer)
 {
     bool own = draft->plan.cache.mode == CACHE_PER_HOST;
     if (writer->given)
-        problem_at (draft->problems, writer->node, "writer with mode: %s, expected none: %s",
+        problem_at (draft->problems, writer->node, "writer is set with mode: %s, expected no writer: %s",
                     names_of (&cache_mode_names, draft->plan.cache.mode),
                     own ? "every host writes its own cache" : "hosts only read published generations");
 }
@@ -69,7 +67,7 @@ static void read_writers (struct draft *draft, const struct value *writer)
     else if (draft_host_set (draft, writer->node, true, &names) != 0)
         return;
     if (names.n == 0 || names.n > WRITERS_MAX) {
-        problem_at (draft->problems, writer->node, "%u writers, expected 1 to %d", names.n, WRITERS_MAX);
+        problem_at (draft->problems, writer->node, "writer names %u hosts, expected 1 to %d", names.n, WRITERS_MAX);
         return;
     }
     for (uint32_t i = 0; i < names.n; i++)
@@ -81,7 +79,7 @@ static void read_writers (struct draft *draft, const struct value *writer)
     plan->writer = names.items[0];
 }
 
-/* As the kernel would resolve it without links: then one path lies in another exactly when its text begins so. */
+/* Absolute, without "//", "." and "..": such a path lies in another exactly when its text begins with the other. */
 static bool path_is_plain (struct text path)
 {
     bool good = path.len > 1 && path.len <= PATH_MAX_BYTES && path.ptr[0] == '/';
@@ -107,15 +105,16 @@ static void read_writable_path (struct draft *draft, const struct yaml_node *pat
     if (path->kind == YAML_BAD)
         return;
     if (path->kind != YAML_SCALAR || yaml_is_null (path))
-        problem_at (draft->problems, path, "%s, expected an absolute path",
+        problem_at (draft->problems, path, "an item of writable is %s, expected an absolute path",
                     path->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (path->kind));
     else if (!path_is_plain (path->text))
         problem_at (draft->problems, path,
-                    "the path %s, expected an absolute one without '.', '..', '//' or '/' at its end, below /",
+                    "the writable path is %s, expected an absolute path below / that has no '.', '..' or '//' in it "
+                    "and no '/' at its end",
                     problem_quote (draft->problems, path->text));
     else if (plan->root.len && (lies_in (path->text, plan->root) || lies_in (plan->root, path->text)))
         problem_at (draft->problems, path,
-                    "%s is writable and %s the cache root %.*s, expected a folder apart from it: programs that write "
+                    "the writable path %s %s the cache root %.*s, expected a folder apart from it: programs that write "
                     "there could write the cache",
                     problem_quote (draft->problems, path->text), lies_in (path->text, plan->root) ? "lies in" : "holds",
                     TEXT_ARG (plan->root));
@@ -129,7 +128,8 @@ static void read_writable (struct draft *draft, const struct value *list)
     if (!list->given || !list->good)
         return;
     if (list->node->n > WRITABLE_MAX) {
-        problem_at (draft->problems, list->node, "%u writable paths, expected at most %d", list->node->n, WRITABLE_MAX);
+        problem_at (draft->problems, list->node, "writable names %u paths, expected at most %d", list->node->n,
+                    WRITABLE_MAX);
         return;
     }
     plan->writable.items = arena_array (draft->arena, list->node->n, sizeof *plan->writable.items);
@@ -137,7 +137,7 @@ static void read_writable (struct draft *draft, const struct value *list)
         read_writable_path (draft, path);
 }
 
-/* 010 is 8 to some readers of YAML. */
+/* A leading zero is refused: some readers of YAML take 010 for 8. */
 static bool uid_parse (struct text word, uint64_t *uid)
 {
     return !(word.len > 1 && word.ptr[0] == '0') && text_to_u64 (word, uid) && *uid <= TRUST_UID_MAX;
@@ -152,13 +152,14 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
     bool number = user->kind == YAML_SCALAR && user->plain && uid_parse (user->text, &uid);
     for (uint32_t i = 0; number && i < trust->n; i++)
         if (trust->items[i] == uid) {
-            problem_at (draft->problems, user, "uid %u is listed twice, expected each once", (unsigned) uid);
+            problem_at (draft->problems, user, "trust lists uid %u twice, expected each uid once", (unsigned) uid);
             return;
         }
     if (number)
         trust->items[trust->n++] = (uint32_t) uid;
     else
-        problem_at (draft->problems, user, "%s, expected the number of a user (uid), 0 to %u: `id -u NAME` prints it",
+        problem_at (draft->problems, user,
+                    "an item of trust is %s, expected the number of a user (uid), 0 to %u: `id -u NAME` prints it",
                     user->kind == YAML_SCALAR ? problem_quote (draft->problems, user->text)
                                               : yaml_kind_name (user->kind),
                     (unsigned) TRUST_UID_MAX);
@@ -170,7 +171,7 @@ static void read_trust (struct draft *draft, const struct value *list)
     if (!list->given || !list->good)
         return;
     if (list->node->n > TRUST_MAX) {
-        problem_at (draft->problems, list->node, "%u trusted users, expected at most %d", list->node->n, TRUST_MAX);
+        problem_at (draft->problems, list->node, "trust lists %u users, expected at most %d", list->node->n, TRUST_MAX);
         return;
     }
     trust->items = arena_array (draft->arena, list->node->n, sizeof *trust->items);
@@ -182,7 +183,8 @@ static void refuse_all (struct draft *draft, const struct value cache[])
 {
     for (int i = 0; i < CACHE_KEYS; i++)
         if (i != CACHE_MODE && cache[i].given)
-            problem_at (draft->problems, cache[i].node, "%s with mode: off, expected only mode: there is no cache",
+            problem_at (draft->problems, cache[i].node,
+                        "%s is set with mode: off, expected only the key mode: there is no cache then",
                         cache_section.keys[i].name);
 }
 

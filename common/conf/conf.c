@@ -5,13 +5,14 @@
 
 #include "common/conf/draft.h"
 
-/* The model's own bounds, last: what is sent and journaled must fit them, whatever the keys allow. */
+/* Checks the plan against the bounds of messages and facts, which are stricter than those of single keys. */
 static void check_bounds (struct draft *draft)
 {
     struct buf why;
     buf_init (&why, ERR_TEXT_BYTES);
     if (draft->problems->errors == 0 && !record_check (&plan_record, &draft->plan, &why))
-        problem_at (draft->problems, draft->root, "the plan exceeds a limit: %s", buf_c (&why));
+        problem_at (draft->problems, draft->root, "the files describe a run that exceeds a limit of sliceup: %s",
+                    buf_c (&why));
     buf_release (&why);
 }
 
@@ -35,7 +36,7 @@ static void fill (struct draft *draft)
     draft_limits (draft);
     draft_protected (draft);
     check_bounds (draft);
-    /* Nothing is left out without a problem that says why. */
+    /* A part that is missing was reported as a problem. */
     const struct plan *plan = &draft->plan;
     assert (draft->problems->errors > 0 || (plan->hosts.n > 0 && plan->mesh.n > 0 && plan->rungs.n > 0));
 }
@@ -49,8 +50,8 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
     struct draft draft = { .options = options, .arena = arena, .problems = &problems };
     struct conf_report made = { 0 };
     if (strlen (options->home) > PATH_MAX_BYTES / 2)
-        problem_add (&problems, "SLICEUP_HOME", 1, 1, "%zu bytes long, expected at most %d", strlen (options->home),
-                     PATH_MAX_BYTES / 2);
+        problem_add (&problems, "SLICEUP_HOME", 1, 1, "the path is %zu bytes long, expected at most %d",
+                     strlen (options->home), PATH_MAX_BYTES / 2);
     fill (&draft);
     int result = problems_finish (&problems, &made, err);
     *report = made;

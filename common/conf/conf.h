@@ -19,21 +19,21 @@ struct conf_report {
 }; /* in the plan's arena */
 
 struct conf_options {
-    const char *slice_path; /* as the user gave it */
+    const char *slice_path; /* path of the slice file, as the user gave it */
     const char *share_dir;  /* where the shipped configs/ and canaries are */
     const char *program;    /* path of this executable, beside which its worker lies; NULL: not known */
     const char *home;       /* SLICEUP_HOME, absolute */
-    const char *home_named; /* the same as the user gave it; NULL: nobody did */
-    const char *profile;    /* override by name or path; NULL: as the slice says. Same for the next two */
+    const char *home_named; /* SLICEUP_HOME as the user gave it; NULL: it was not set */
+    const char *profile;    /* name or path that replaces the slice's; NULL: as the slice says. Same for the next two */
     const char *ladder;
     const char *pins;
     const char *wheels; /* folder of wheels that travel to the hosts; NULL: as the pin set says */
-    const char *hosts;  /* host set: these of the slice's hosts only; NULL: all. The next: without these */
+    const char *hosts;  /* host set: only these hosts of the slice; NULL: all */
     const char *exclude;
-    const char *user_home; /* of whoever runs this, absolute: what "~/" stands for; NULL: not known */
-    /* Appends the host set that `word` (slurm, tpu) stands for where this runs; NULL: nothing can be asked. */
+    const char *user_home; /* absolute home folder of the user, for "~/"; NULL: not known */
+    /* Appends the host set that the source `word` (slurm, tpu) has on this machine; NULL: no source can be asked. */
     int (*host_source) (const char *word, struct buf *expression, struct err *err);
-    var_list *groups; /* to be filled with the slice file's groups, name and host set; NULL: nobody asks */
+    var_list *groups; /* receives the slice file's groups (name, host set); may be NULL */
 };
 /* 0: `plan` is complete and valid (warnings may stand in `report`). -1: problems, all of them, are in `report`, sorted
  * by file and position; `err` holds the first. Everything is allocated in `arena`. */

@@ -18,7 +18,7 @@ static void note (struct draft *draft, struct text path)
     draft->read.items[draft->read.n++] = path;
 }
 
-/* Where ".." is in it, what stands before the last one is resolved: such a name says nothing of links on that way. */
+/* `path` with everything up to its last ".." resolved; NULL: that part cannot be resolved. */
 static char *without_up (struct draft *draft, const char *path)
 {
     char real[PATH_MAX];
@@ -35,7 +35,7 @@ void draft_note_named (struct draft *draft, const char *path)
 {
     char here[PATH_MAX] = "";
     if (path[0] != '/' && !getcwd (here, sizeof here))
-        return; /* what cannot be followed cannot be read either, and that is told */
+        return; /* reading the file will fail and report it */
     const char *whole = path[0] == '/' ? path : text_format (draft->arena, "%s/%s", here, path).ptr;
     const char *named = without_up (draft, whole);
     if (named)
@@ -63,7 +63,7 @@ const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, cons
 {
     if (!override)
         return draft->slice[key].good ? draft->slice[key].node : NULL;
-    /* Stands where the command line does: a path is relative to the working directory, a problem names the option. */
+    /* A node of the command line: a path in it is relative to the working directory, a problem names the option. */
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
     *node =
         (struct yaml_node){ .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (override) };
@@ -142,7 +142,7 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
         else if (json_of (key->value, key->text, &var->value, draft->problems) != 0)
             result = -1;
         else if (read.n == VARS_MAX)
-            return problem_at (draft->problems, key, "more than %d arguments", VARS_MAX);
+            return problem_at (draft->problems, key, "this map has more than %d arguments, the limit", VARS_MAX);
         else
             read.items[read.n++].name = key->text;
     }
@@ -158,12 +158,14 @@ static int add_name (struct draft *draft, const struct yaml_node *item, struct n
     if (item->kind == YAML_BAD)
         return -1;
     if (item->kind != YAML_SCALAR)
-        return problem_at (draft->problems, item, "%s, expected a name", yaml_kind_name (item->kind));
+        return problem_at (draft->problems, item, "an item of this list is %s, expected a name",
+                           yaml_kind_name (item->kind));
     const char *quoted = problem_quote (draft->problems, item->text);
     if (!name_is_good (item->text))
-        return problem_at (draft->problems, item, "%s, expected a name of letters, digits, '.', '_' and '-'", quoted);
+        return problem_at (draft->problems, item,
+                           "an item of this list is %s, expected a name of letters, digits, '.', '_' and '-'", quoted);
     if (hostset_has (names, item->text))
-        return problem_at (draft->problems, item, "%s is listed twice, expected once", quoted);
+        return problem_at (draft->problems, item, "this list has %s twice, expected once", quoted);
     names->items[names->n++] = item->text;
     return 0;
 }
@@ -175,7 +177,8 @@ int draft_names (struct draft *draft, const struct value *list, uint32_t max, st
     if (!list->given || !list->good)
         return list->given ? -1 : 0;
     if (list->node->n > max)
-        return problem_at (draft->problems, list->node, "%u names, expected at most %u", list->node->n, max);
+        return problem_at (draft->problems, list->node, "this list has %u names, expected at most %u", list->node->n,
+                           max);
     names->items = arena_array (draft->arena, list->node->n, sizeof *names->items);
     for (const struct yaml_node *item = list->node->first; item; item = item->next)
         result |= add_name (draft, item, names);
@@ -200,7 +203,7 @@ void draft_fits (struct draft *draft, const struct key *key, const struct value 
     if (!value->given || launcher == LAUNCHER_NONE || (launchers & (1u << launcher)))
         return;
     bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
-    problem_at (draft->problems, value->node, "%s with launcher: %s, expected it with %s only%s%s%s", key->name,
-                names_of (&launcher_names, launcher), list_of (draft, launchers),
+    problem_at (draft->problems, value->node, "the key %s is set with launcher: %s, expected it with %s only%s%s%s",
+                key->name, names_of (&launcher_names, launcher), list_of (draft, launchers),
                 is_name ? "; did you mean launcher: " : "", is_name ? key->name : "", is_name ? "?" : "");
 }

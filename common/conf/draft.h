@@ -16,10 +16,10 @@ struct draft {
     struct plan plan;
     const struct yaml_node *root; /* of the slice file */
     struct value slice[SLICE_KEYS];
-    struct ssh_way way;              /* to a host that says nothing else */
+    struct ssh_way way;              /* the way to hosts without an ssh map of their own */
     bool jumps;                      /* some host is reached through another */
     var_list groups;                 /* of the slice file: name and host set */
-    bool reduced;                    /* hosts were taken out: by `exclude`, --hosts or --exclude */
+    bool reduced;                    /* `exclude`, --hosts or --exclude took hosts out */
     const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;
     /* Configuration files that were read, as they are and as they were named, and programs as they were named. */
@@ -27,12 +27,12 @@ struct draft {
         struct text *items;
         uint32_t n, room;
     } read;
-    bool needs_pins; /* some rung wants the environment */
+    bool needs_pins; /* a rung needs the environment */
     bool ladder_good, profile_good;
 };
 
 /* In this order. */
-int draft_slice (struct draft *draft); /* -1: there is nothing to go on with */
+int draft_slice (struct draft *draft); /* -1: the slice file cannot be read (reported) */
 void draft_start (struct draft *draft);
 void draft_hosts (struct draft *draft);
 void draft_way_back (struct draft *draft);
@@ -47,7 +47,6 @@ void draft_drift (struct draft *draft);
 void draft_limits (struct draft *draft);
 void draft_protected (struct draft *draft);
 
-/* One rung of the ladder file. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* The arguments of a rung that is the builtin probe; after its env and backend. */
 void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct value *args, struct rung *rung);
@@ -71,8 +70,7 @@ int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once
 /* Every group must be a host set, whether it is used or not. */
 void draft_groups (struct draft *draft);
 
-/* Notes a path of this machine in `read` as it was named: links that lead there are kept from programs with it, and
- * nothing else of what they lead to. */
+/* Notes a path in `read` as the user named it, so that programs cannot change the links on it. */
 void draft_note_named (struct draft *draft, const char *path);
 /* source_read, for a file of the configuration: it is noted in `read`. */
 int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source);
@@ -81,7 +79,7 @@ const struct yaml_node *draft_open (struct draft *draft, const struct source_kin
                                     const struct yaml_node *reference, struct source *source);
 /* The reference of a slice key, or the command line's instead; NULL: neither is there. */
 const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option);
-/* Below which relative paths of the hosts lie: SLICEUP_HOME here, `start.directory` elsewhere. */
+/* The folder of relative paths on hosts: SLICEUP_HOME with launcher local, else `start.directory`. */
 struct text draft_base (const struct draft *draft);
 /* `path` as it is when absolute, else below draft_base; empty: too long or leaves it with "..", reported. */
 struct text draft_read_path (struct draft *draft, const struct value *path);

@@ -30,11 +30,12 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
     };
     bool numeric = of[DRIFT_RULE_TOLERANCE].given || of[DRIFT_RULE_LEAST].given;
     if (numeric != (rule->kind == DRIFT_TOLERANCE))
-        return problem_at (problems, node,
-                           "tolerance_percent and least are for `compare: tolerance` only, which needs one of them");
+        return problem_at (
+            problems, node,
+            "`compare: tolerance` needs tolerance_percent or least, and the other comparisons take neither");
     if (of[DRIFT_RULE_LEAST].given && !read_least (of[DRIFT_RULE_LEAST].text, &rule->least))
         return problem_at (problems, of[DRIFT_RULE_LEAST].node,
-                           "%s, expected a number, a size (256MiB) or a duration (3s)",
+                           "least is %s, expected a number, a size (256MiB) or a duration (3s)",
                            problem_quote (problems, of[DRIFT_RULE_LEAST].text));
     return rule->fact.len && rule->kind != DRIFT_NONE ? 0 : -1;
 }
@@ -47,7 +48,7 @@ static int read_rules (struct problem_list *problems, const struct yaml_node *ro
         return -1;
     const struct yaml_node *list = file[DRIFTS_RULES].node;
     if (list->n == 0 || list->n > DRIFT_RULES_MAX)
-        return problem_at (problems, list, "%u rules, expected 1 to %d", list->n, DRIFT_RULES_MAX);
+        return problem_at (problems, list, "the drift policy has %u rules, expected 1 to %d", list->n, DRIFT_RULES_MAX);
     rules->items = arena_array (problems->arena, list->n, sizeof (*rules->items));
     rules->n = 0;
     for (const struct yaml_node *node = list->first; node; node = node->next)

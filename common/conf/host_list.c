@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its place in the list, or the list's length. */
+/* The index of the host of this name; list->n: none. */
 static uint32_t find (const struct host_list *list, struct text name)
 {
     uint32_t at = 0;
@@ -23,7 +23,7 @@ void host_list_add (struct host_list *list, const struct yaml_node *node, struct
     }
     if (list->n == HOSTS_MAX) {
         if (!list->full)
-            problem_at (problems, node, "more than %d hosts", HOSTS_MAX);
+            problem_at (problems, node, "the slice has more than %d hosts, the limit", HOSTS_MAX);
         list->full = true;
         return;
     }
@@ -40,7 +40,7 @@ static const char *folded (struct draft *draft, const struct text *names, uint32
     return problem_quote (draft->problems, hostset_folded (names, n, UINT32_MAX, draft->arena));
 }
 
-/* Which hosts of the list a host set names, and the names that are none of them. */
+/* Which hosts of the list a host set names, and its names that are not in the list (strangers). */
 struct choice {
     bool named[HOSTS_MAX];
     struct text *strangers;
@@ -79,10 +79,11 @@ static void keep (struct host_list *list, const struct choice *choice, bool name
 static void take_out (struct host_list *list, const struct yaml_node *node)
 {
     struct choice *choice = mem_alloc (sizeof *choice);
-    /* A list of machines that are known to be bad is good for many slices, so strangers in it are no mistake. */
+    /* Only a warning: one list of bad machines can serve many slices. */
     if (choose (list, node, choice) == 0) {
         if (choice->strangers_n > 0)
-            warning_at (list->draft->problems, node, "%s: not in this slice, so nothing was excluded",
+            warning_at (list->draft->problems, node,
+                        "the hosts to exclude %s are not in this slice, so nothing was excluded for them",
                         folded (list->draft, choice->strangers, choice->strangers_n));
         keep (list, choice, false);
     }
@@ -104,7 +105,7 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
     struct choice *choice = mem_alloc (sizeof *choice);
     int result = choose (list, node, choice);
     if (result == 0 && choice->strangers_n > 0)
-        problem_at (list->draft->problems, node, "%s: not in this slice, expected hosts of %s",
+        problem_at (list->draft->problems, node, "the hosts %s are not in this slice, expected hosts of %s",
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)
         keep (list, choice, true);
@@ -118,7 +119,7 @@ static const struct yaml_node *option_node (struct draft *draft, const char *opt
     return node;
 }
 
-/* The command line comes last, so that it can only take away what the file left. */
+/* The command line comes after the file, so it can only remove hosts. */
 void host_list_reduce (struct host_list *list)
 {
     struct draft *draft = list->draft;
@@ -131,7 +132,7 @@ void host_list_reduce (struct host_list *list)
         take_out (list, option_node (draft, "--exclude", draft->options->exclude));
 }
 
-/* Where a host is: of two with the same, one is probably a slip. */
+/* Where a host can be reached. Two hosts with the same location are probably a mistake. */
 struct location {
     struct text address;
     uint32_t port, host;
@@ -159,7 +160,7 @@ static void warn_of_same (const struct host_list *list, const struct location *b
                 location->port ? text_format (list->draft->arena, " port %u", location->port).ptr : "");
 }
 
-/* Seen twice as one place is one warning: the address says it already. */
+/* Hosts with the same address were warned of already, so their ssh locations are not compared. */
 static void check_locations (const struct host_list *list, bool ssh)
 {
     struct location *locations = mem_array (list->n, sizeof *locations);

@@ -11,12 +11,12 @@ struct host_list {
     const struct yaml_node *where[HOSTS_MAX];
     struct plan_host hosts[HOSTS_MAX];
     uint32_t n;
-    bool full; /* that there are too many was said */
+    bool full; /* too many hosts: reported once */
 };
 
-/* Address and way of a host that says nothing follow from the launcher. A host that is there already is reported. */
+/* Adds a host. Its address and ssh way follow from the launcher when not given. A repeated name is reported. */
 void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host);
-/* What `exclude` and the command line leave. */
+/* Removes the hosts that `exclude`, --hosts and --exclude leave out. */
 void host_list_reduce (struct host_list *list);
 /* Warns of hosts that seem to be one machine. */
 void host_list_check (const struct host_list *list);

@@ -5,7 +5,7 @@
 #include "common/conf/host_list.h"
 #include "common/model/host_source.h"
 
-/* No name of ours: always a path, whatever its extension. */
+/* There is no shipped folder of host files, so the reference is always a path. */
 static const struct source_kind file_kind = { "host file", "", "" };
 
 static void add_set (struct host_list *list, const struct yaml_node *node)
@@ -23,17 +23,16 @@ static bool check_address (struct draft *draft, const struct value host[])
     if (!address->given)
         return true;
     if (!address_is_good (address->text)) {
-        problem_at (draft->problems, address->node, "the address %s, expected a host name or an IP address",
+        problem_at (draft->problems, address->node, "the address is %s, expected a host name or an IP address",
                     problem_quote (draft->problems, address->text));
         return false;
     }
-    /* Not refused: a slice of other machines can be checked where it will not run. */
+    /* A warning only: `check` may run on another machine than the slice. */
     if (draft->plan.launcher == LAUNCHER_LOCAL && !address_is_loopback (address->text))
-        warning_at (
-            draft->problems, address->node,
-            "launcher: local starts the worker of %.*s on this machine; expected an address of this machine, such "
-            "as 127.0.0.1",
-            TEXT_ARG (host[HOST_NAME].text));
+        warning_at (draft->problems, address->node,
+                    "launcher: local starts the worker of %.*s on this machine, but its address is not a loopback "
+                    "address; expected an address of this machine, such as 127.0.0.1",
+                    TEXT_ARG (host[HOST_NAME].text));
     return true;
 }
 
@@ -73,7 +72,7 @@ static void add_file (struct host_list *list, const struct value *file)
     }
 }
 
-/* What the machine that sliceup runs on says: as little to be trusted as a file. */
+/* Reads the hosts from a source of this machine. Its answer is checked like a file. */
 static void ask_source (struct host_list *list, const struct value *from)
 {
     const struct draft *draft = list->draft;
@@ -101,7 +100,8 @@ static void add_source (struct host_list *list, const struct yaml_node *node)
         return;
     bool is_file = of[FROM_FROM].number == FROM_A_FILE;
     if (is_file != of[FROM_FILE].given)
-        problem_at (draft->problems, of[FROM_FILE].node, "from: %.*s %s file, expected it with from: file",
+        problem_at (draft->problems, of[FROM_FILE].node,
+                    "from: %.*s %s the key file, expected the key file with from: file, and only there",
                     TEXT_ARG (of[FROM_FROM].text), is_file ? "without" : "with");
     else if (!is_file)
         ask_source (list, &of[FROM_FROM]);
@@ -126,7 +126,8 @@ static void add_item (struct host_list *list, const struct yaml_node *node)
     else if (node->kind == YAML_SCALAR)
         add_set (list, node);
     else if (node->kind != YAML_BAD)
-        problem_at (list->draft->problems, node, "%s, expected a host set or a map of a host",
+        problem_at (list->draft->problems, node,
+                    "an item of hosts is %s, expected a host set or a map that describes one host",
                     yaml_kind_name (node->kind));
 }
 
@@ -141,14 +142,16 @@ static void add_all (struct host_list *list, const struct yaml_node *node)
         add_source (list, node);
     else
         problem_at (list->draft->problems, node,
-                    "a map, expected a host set such as v6e[0-3], a list of hosts, or {from: slurm}");
+                    "hosts is a map without the key from, expected a host set such as v6e[0-3], a list of hosts, or "
+                    "{from: slurm}");
 }
 
 static void finish (struct host_list *list, const struct yaml_node *node)
 {
     struct draft *draft = list->draft;
     if (list->n == 0) {
-        problem_at (draft->problems, node, "no hosts%s, expected at least one", draft->reduced ? " are left" : "");
+        problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one",
+                    draft->reduced ? " left" : "");
         return;
     }
     host_list_check (list);

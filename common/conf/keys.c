@@ -21,7 +21,7 @@ static const char *const need_list[] = { "none", "required", "any" };
 static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe" };
 static const char *const parse_list[] = { "none", "torch_xla-metrics" };
 static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
-/* "none" is a word here, so it cannot be the 0 of warm_names: WARM_... is one less. */
+/* Index 0 is unset and "none" is a value here, so these indices are one more than WARM_... */
 static const char *const warm_list[] = { "", "none", "solo", "gang", "aot" };
 static const struct names warm_words = WORDS (warm_list), backend_words = WORDS (backend_list),
                           need_words = WORDS (need_list), builtin_words = WORDS (builtin_list),
@@ -42,13 +42,12 @@ static const struct key slice_keys[SLICE_KEYS] = {
                                  "them, each with a ticket." },
     [SLICE_START] = { "start", KEY_MAP, .help = "Where and how a worker is started on its host; not with `local`." },
     [SLICE_COORDINATOR] = { "coordinator", KEY_MAP,
-                            .help = "Address and ports of the coordinator for hosts and monitors." },
+                            .help = "Address and ports at which hosts and monitors reach the coordinator." },
     [SLICE_SSH] = { "ssh", KEY_MAP, .help = "Settings of the ssh connections; with launcher `ssh` only." },
     [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "Settings of srun; with launcher `slurm` only." },
     [SLICE_MESH] = { "mesh", KEY_MAP,
                      .help = "Axis name to size, outermost first; the product is hosts times devices per host. "
-                             "Default: one axis "
-                             "`host` over all devices." },
+                             "Default: one axis `host` over all devices." },
     [SLICE_PROFILE] = { "profile", KEY_REFERENCE, .required = true,
                         .help = "The launch policy: a file of `configs/profiles`." },
     [SLICE_PINS] = { "pins", KEY_ANY,
@@ -62,32 +61,29 @@ static const struct key slice_keys[SLICE_KEYS] = {
                                    "frontend's own, then `system`." },
     [SLICE_BUNDLES] = { "bundles", KEY_LIST,
                         .help = "Files of `configs/bundles`: versions known to work together, or not to. Default: the "
-                                "frontend's own, if "
-                                "there is one." },
+                                "frontend's own, if there is one." },
     [SLICE_DRIFT] = { "drift", KEY_REFERENCE, .fallback = "default",
                       .help = "How hosts are compared: a file of `configs/drift`." },
     [SLICE_ENV_DIR] = { "env_dir", KEY_PATH,
                         .help = "Where the environment is built; the worker appends the Python version. Default: "
-                                "`envs/` and the "
-                                "first 16 digits of the pin set's sha256, below SLICEUP_HOME or `start.directory`." },
+                                "`envs/` and the first 16 digits of the pin set's sha256, below SLICEUP_HOME or "
+                                "`start.directory`." },
     [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "Time and size limits. Every wait has one." },
 };
 
 static const struct key host_keys[HOST_KEYS] = {
     [HOST_NAME] = { "name", KEY_NAME, .required = true, .help = "The host's name." },
     [HOST_ADDRESS] = { "address", KEY_TEXT, 1, 255,
-                       .help = "Name or IP address by which the other hosts reach it. Default: `127.0.0.1` with "
-                               "launcher `local`, "
-                               "else its name." },
+                       .help = "Name or IP address by which the other hosts reach this host. Default: `127.0.0.1` with "
+                               "launcher `local`, else the host's name." },
     [HOST_ENV_DIR] = { "env_dir", KEY_PATH, .help = "This host's own environment directory. Default: the slice's." },
-    [HOST_SSH] = { "ssh", KEY_MAP, .help = "Settings of this host that differ from the slice's `ssh`." },
+    [HOST_SSH] = { "ssh", KEY_MAP, .help = "Ssh settings of this host that differ from the slice's `ssh`." },
 };
 
 static const struct key way_keys[WAY_KEYS] = {
     [WAY_ADDRESS] = { "address", KEY_TEXT, 1, 255,
-                      .help =
-                          "Name or IP address of its sshd, seen from here (or from the jump host). Default: the host's "
-                          "`address`." },
+                      .help = "Name or IP address of the host's sshd, as this machine (or the jump host) reaches it. "
+                              "Default: the host's `address`." },
     [WAY_PORT] = { "port", KEY_NUMBER, 1, 65535, .help = "Default: the slice's." },
     [WAY_USER] = { "user", KEY_NAME, .help = "Default: the slice's." },
     [WAY_JUMP] = { "jump", KEY_TEXT, 0, 255,
@@ -114,20 +110,18 @@ static const struct key start_keys[START_KEYS] = {
                         .help = "Number of hosts that are started at the same time; not with `join`." },
     [START_OUTLIVE] = { "outlive", KEY_BOOL,
                         .help = "Workers outlive the connection that started them, so a run can be resumed. Default: "
-                                "true with `ssh`; "
-                                "a worker of `slurm` always ends with its job step." },
+                                "true with `ssh`; a worker of `slurm` always ends with its job step." },
 };
 
 static const struct key coordinator_keys[COORDINATOR_KEYS] = {
     [COORDINATOR_ADDRESS] = { "address", KEY_TEXT, 1, 255,
-                              .help = "Name or IP address by which the hosts reach this machine; required with `join` "
-                                      "and with a jump host. "
-                                      "Default: `ssh`: the near end of each connection; `slurm`: this machine's name; "
-                                      "or `listen`, when that "
-                                      "is one address." },
+                              .help =
+                                  "Name or IP address by which the hosts reach this machine; required with `join` and "
+                                  "with a jump host. Default: `listen`, when that is one address; else with `ssh` this "
+                                  "machine's end of each connection, with `slurm` this machine's name." },
     [COORDINATOR_LISTEN] = { "listen", KEY_TEXT, 1, 255,
-                             .help = "The local IP address to listen at. Default: `127.0.0.1` with launcher `local`, "
-                                     "else `0.0.0.0`: all." },
+                             .help = "The IP address of this machine at which the coordinator listens. Default: "
+                                     "`127.0.0.1` with launcher `local`, else `0.0.0.0`: all." },
     [COORDINATOR_CONTROL] = { "control_port", KEY_NUMBER, 0, 65535, .fallback = "0",
                               .help = "Port for workers; 0: any free port. Required with `join`." },
     [COORDINATOR_BULK] = { "bulk_port", KEY_NUMBER, 0, 65535, .fallback = "0",
@@ -143,10 +137,10 @@ static const struct key ssh_keys[SSH_KEYS] = {
     [SSH_JUMP] = { "jump", KEY_TEXT, 0, 255,
                    .help = "`[user@]host[:port]` of a jump host. Default: a direct connection." },
     [SSH_IDENTITIES] = { "identities", KEY_LIST,
-                         .help = "Private key files, tried in this order after the keys of the agent. Default: those "
-                                 "of `~/.ssh/id_ed25519`, `~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
+                         .help = "Private key files, tried in this order after the keys of the ssh agent. Default: "
+                                 "those of `~/.ssh/id_ed25519`, `~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
     [SSH_AGENT] = { "agent", KEY_BOOL, .fallback = "true",
-                    .help = "Try the keys of the agent at SSH_AUTH_SOCK first, if there is one." },
+                    .help = "Try the keys of the ssh agent at SSH_AUTH_SOCK first, if there is one." },
     [SSH_KNOWN_HOSTS] = { "known_hosts", KEY_OWN_PATH, .fallback = "~/.ssh/known_hosts",
                           .help = "File of known host keys, in OpenSSH's format. A host whose key is not in it is "
                                   "refused before anything is sent." },
@@ -216,9 +210,10 @@ static const struct key limits_keys[LIMIT_KEYS] = {
     [LIMIT_EXIT] = { "exit", KEY_DURATION, 5 * SECOND, 7 * DAY, .fallback = "30m",
                      .help = "A worker ends when the coordinator is silent for this long." },
     [LIMIT_CASCADE] = { "cascade", KEY_DURATION, 0, 10 * MINUTE, .fallback = "5s",
-                        .help = "After a host fails: time for the other hosts of its group to report why they end." },
+                        .help =
+                            "After a host fails: time in which the other hosts of its group can report why they end." },
     [LIMIT_STOP] = { "stop", KEY_DURATION, 100, 10 * MINUTE, .fallback = "10s",
-                     .help = "Time from SIGINT to SIGTERM, and from SIGTERM to SIGKILL." },
+                     .help = "When a program is stopped: time from SIGINT to SIGTERM, and from SIGTERM to SIGKILL." },
     [LIMIT_LOG] = { "log", KEY_SIZE, 4 * KIB, GIB, .fallback = "4MiB",
                     .help = "Size of the output that is kept of one attempt on one host." },
     [LIMIT_LEASE] = { "lease", KEY_DURATION, SECOND, 5 * MINUTE, .fallback = "15s",
@@ -254,28 +249,29 @@ static const struct key profile_keys[PROFILE_KEYS] = {
                               .help = "Type of the slice in the words of its cloud, such as `v6e-16`; compared with "
                                       "what the hosts report." },
     [PROFILE_TOPOLOGY] = { "topology", KEY_NAME,
-                           .help = "Its chips as a grid, such as `4x4`; the product must be hosts times devices per "
-                                   "host." },
+                           .help = "The chips of the slice as a grid, such as `4x4`; the product must be hosts times "
+                                   "devices per host." },
     [PROFILE_SPLITS] = { "splits", KEY_BOOL,
-                         .help = "Parts of the slice can run as groups of their own, so that a failure without cause "
-                                 "is isolated by halving. Default: true with `backend: cpu`, else false." },
+                         .help = "Whether a part of the slice can run a slice-wide program by itself. If so, sliceup "
+                                 "isolates a failure without a cause by running halves. Default: true with `backend: "
+                                 "cpu`, else false." },
 };
 
 static const struct key ladder_keys[LADDER_KEYS] = {
     [LADDER_LADDER] = { "ladder", KEY_NAME, .required = true, .help = "Its name in receipts." },
-    [LADDER_FRONTEND] = { "frontend", KEY_NAME, .help = "The frontend its canaries are written for. Default: any." },
+    [LADDER_FRONTEND] = { "frontend", KEY_NAME,
+                          .help = "The frontend for which the canaries of the ladder are written. Default: any." },
     [LADDER_RUNGS] = { "rungs", KEY_LIST, .required = true,
-                       .help = "From the lowest rung to the highest; at most 64." },
+                       .help = "The rungs, from the lowest to the highest; at most 64." },
 };
 
 static const struct key rung_keys[RUNG_KEYS] = {
-    [RUNG_ID] = { "id", KEY_NAME, .required = true, .help = "Its name, unique in the ladder." },
+    [RUNG_ID] = { "id", KEY_NAME, .required = true, .help = "Name of the rung, unique in the ladder." },
     [RUNG_BUILTIN] = { "builtin", KEY_WORD, .words = &builtin_words,
                        .help = "A program of the worker. Exactly one of `builtin`, `canary` and `command` is given." },
     [RUNG_CANARY] = { "canary", KEY_REFERENCE,
                       .help = "A Python program that speaks the canary protocol: a file below `worker/canaries`, or, "
-                              "with a "
-                              "leading `.` or `/`, a path beside the ladder file." },
+                              "with a leading `.` or `/`, a path beside the ladder file." },
     [RUNG_COMMAND] = { "command", KEY_LIST, .help = "A command and its arguments; run without a shell." },
     [RUNG_SCOPE] = { "scope", KEY_WORD, .words = &scope_names, .fallback = "host",
                      .help = "`host`: each host alone. `slice`: all hosts as one group." },
@@ -295,8 +291,9 @@ static const struct key rung_keys[RUNG_KEYS] = {
     [RUNG_METRICS] = { "metrics", KEY_LIST,
                        .help = "Metrics that must be proved before the rung passes; scope `slice` only." },
     [RUNG_ENV] = { "env", KEY_BOOL,
-                   .help = "Run in the restored environment; for `probe`: load the plugin from it. Default: true for "
-                           "canaries when the slice has pins, else the system's Python." },
+                   .help =
+                       "Run the program in the restored environment; for `probe`: load the plugin from it. Default: "
+                       "true for canaries when the slice has pins; else programs run with the system's Python." },
     [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
                      .help = "How counters are read from a command's output. `torch_xla-metrics`: from its metrics "
                              "report. Default: they are not read." },
@@ -310,19 +307,19 @@ static const struct key signatures_keys[SIGNATURES_KEYS] = {
 
 static const struct key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_ID] = { "id", KEY_NAME, .required = true,
-                       .help = "Its name in receipts, unique over all lists of a slice." },
+                       .help = "Name of the signature in receipts, unique in all lists of a slice." },
     [SIGNATURE_TEXT] = { "text", KEY_TEXT, 4, 255, .required = true,
                          .help = "Text that must occur in the program's output." },
-    [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of it; at most 4." },
-    [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts none of which may occur within 2 KiB of it; at most 4." },
+    [SIGNATURE_ALSO] = { "also", KEY_LIST, .help = "Texts that must all occur within 2 KiB of `text`; at most 4." },
+    [SIGNATURE_UNLESS] = { "unless", KEY_LIST, .help = "Texts that must not occur within 2 KiB of `text`; at most 4." },
     [SIGNATURE_OWNER] = { "layer", KEY_WORD, .words = &owner_names, .required = true,
                           .help = "The owner of the failure." },
     [SIGNATURE_PEER] = { "peer", KEY_BOOL, .fallback = "false",
-                         .help = "The text reports the failure of another host: it is never the cause while another "
-                                 "host has one." },
+                         .help = "The text reports that another host failed. It is never taken as the cause while "
+                                 "another host has a cause." },
     [SIGNATURE_NOISE] = { "noise", KEY_BOOL, .fallback = "false",
-                          .help = "Runs that succeed print this text too: it is the cause only when no other line "
-                                  "looks like an error, and never with owner `unknown`." },
+                          .help = "Programs that succeed print this text too. It is taken as the cause only when no "
+                                  "other line looks like an error, and never with owner `unknown`." },
     [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false",
                               .help = "The failure is transient: the rung is run again, unless another printed line "
                                       "contradicts it." },
@@ -337,15 +334,16 @@ static const struct key bundles_keys[BUNDLES_KEYS] = {
 };
 
 static const struct key bundle_keys[BUNDLE_KEYS] = {
-    [BUNDLE_ID] = { "id", KEY_NAME, .required = true, .help = "Its name in receipts, unique over all lists." },
+    [BUNDLE_ID] = { "id", KEY_NAME, .required = true, .help = "Name of the rule in receipts, unique in all lists." },
     [BUNDLE_WORD] = { "word", KEY_WORD, .words = &bundle_word_names, .required = true,
-                      .help =
-                          "`bad`: an environment with these versions fails. `good`: it is reported as known to work." },
-    [BUNDLE_BACKENDS] = { "backends", KEY_LIST, .help = "For these backends only. Default: any." },
+                      .help = "`bad`: an environment with these versions fails. `good`: an environment with them is "
+                              "reported as known to work." },
+    [BUNDLE_BACKENDS] = { "backends", KEY_LIST, .help = "The backends to which the rule applies. Default: all." },
     [BUNDLE_PARTS] = { "parts", KEY_MAP, .required = true,
                        .help = "Package name to installed version; all must match. Forms: `docs/spec/bundles.md`." },
-    [BUNDLE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "What is wrong with these versions; `bad` needs it." },
-    [BUNDLE_SOURCE] = { "source", KEY_TEXT, 1, 255, .required = true, .help = "Source of that knowledge." },
+    [BUNDLE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "What is wrong with these versions; required with `word: bad`." },
+    [BUNDLE_SOURCE] = { "source", KEY_TEXT, 1, 255, .required = true,
+                        .help = "Where this is known from, such as a release note or a test." },
 };
 
 static const struct key drifts_keys[DRIFTS_KEYS] = {
@@ -357,12 +355,13 @@ static const struct key drifts_keys[DRIFTS_KEYS] = {
 
 static const struct key drift_rule_keys[DRIFT_RULE_KEYS] = {
     [DRIFT_RULE_FACT] = { "fact", KEY_TEXT, 1, 255, .required = true,
-                          .help = "Which facts, kind first, such as `fact kernel.release` or `bundle *`; `*` stands "
-                                  "for anything." },
+                          .help = "The facts to which the rule applies, kind first, such as `fact kernel.release` or "
+                                  "`bundle *`; `*` stands for anything." },
     [DRIFT_RULE_COMPARE] = { "compare", KEY_WORD, .words = &drift_kind_names, .required = true,
                              .help = "`agree`: equal on all hosts. `pinned`: equal to the pin set, or without a pin "
                                      "equal on all hosts. `tokens`: the same words in any order. `tolerance`: a number "
-                                     "near the others. `expected`: may differ; listed. `ignored`: not compared." },
+                                     "near the others. `expected`: may differ, and differences are listed. `ignored`: "
+                                     "not compared." },
     [DRIFT_RULE_TOLERANCE] = { "tolerance_percent", KEY_NUMBER, 0, 100000,
                                .help =
                                    "With `tolerance`: the smallest relevant difference from the median, in percent." },

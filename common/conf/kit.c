@@ -93,7 +93,7 @@ static int read_file (struct kit_draft *kit, struct text folder, struct text nam
 {
     struct source source;
     struct stat found;
-    struct yaml_node at = *kit->canary; /* the mistake is in what the canary needs, so that is where it is shown */
+    struct yaml_node at = *kit->canary; /* a problem of the module is shown at the canary */
     at.text = below (kit->draft, folder, name);
     if (source_read (&source, &module_kind, kit->draft->options->share_dir, &at, kit->draft->problems) != 0)
         return -1;
@@ -190,7 +190,8 @@ static int scan_file (struct kit_draft *kit, struct text bytes)
 
 /* ---- names ---- */
 
-/* As they stand below the helper, so that what a canary finds beside and above it is there as well. */
+/* Names the files by their path below the helper's folder, so that the canary finds the same files beside and above it.
+ * */
 static bool name_below_helper (struct kit_draft *kit)
 {
     struct text top = kit->helper_folder;

@@ -1,7 +1,7 @@
 /* ladder.c - the ladder file: rungs in rising order. */
 #include "common/conf/draft.h"
 
-/* The builtin that looks at the cache as programs will see it, and the rung that is put in for it. */
+/* The builtin that checks the cache as programs will see it, and the id of the rung that sliceup adds for it. */
 #define SURVEY "cache"
 enum { SURVEY_TIMEOUT_MS = 60 * 1000 };
 
@@ -16,7 +16,7 @@ static void check_frontend (struct draft *draft, const struct value *frontend)
                     problem_quote (draft->problems, frontend->text));
     else if (draft->frontend && !text_is (frontend->text, frontend_name (draft->frontend)))
         problem_at (draft->problems, frontend->node,
-                    "a ladder for the frontend %.*s, expected one for %s, the frontend of the profile %.*s",
+                    "the ladder is for the frontend %.*s, expected a ladder for %s, the frontend of the profile %.*s",
                     TEXT_ARG (frontend->text), frontend_name (draft->frontend), TEXT_ARG (draft->plan.profile.name));
 }
 
@@ -28,7 +28,7 @@ static const struct yaml_node *rung_key (const struct yaml_node *rung, const cha
     return NULL;
 }
 
-/* By the nodes, not by the rungs read so far: one of the two may be wrong in other ways as well. */
+/* Compares the YAML nodes: a rung with another mistake is not in the list of rungs. */
 static void check_id_is_new (struct draft *draft, const struct yaml_node *first, const struct yaml_node *rung)
 {
     const struct yaml_node *id = rung_key (rung, "id");
@@ -54,25 +54,25 @@ static const struct yaml_node *with_text (const struct yaml_node *first, const c
     return NULL;
 }
 
-/* Before anything is compiled for a cache it is known how each host sees it, and what keeps programs from writing it. A
- * ladder that does not look at it by itself gets a rung that does. */
+/* Each host checks the cache and its protection before the first cold pass. Adds the rung for that when the ladder has
+ * none. */
 static void put_survey (struct draft *draft, const struct value *list, const struct yaml_node *warm)
 {
     const struct yaml_node *taken = with_text (list->node->first, "id", SURVEY);
     const struct yaml_node *late = with_text (list->node->first, "builtin", SURVEY);
     if (late)
         problem_at (draft->problems, late,
-                    "the rung with builtin: " SURVEY " comes after one with a cold pass, in line %u; expected it "
-                    "before the first of these",
+                    "the rung with builtin: " SURVEY " comes after the rung in line %u, which has a cold pass; "
+                    "expected it before the first rung with a cold pass",
                     warm->line);
     else if (taken)
         problem_at (draft->problems, rung_key (taken, "id"),
-                    "a rung called " SURVEY ", expected another name: sliceup adds a rung of this name before the "
-                    "first cold pass, unless a rung with builtin: " SURVEY " is in the ladder");
+                    "a rung has the id " SURVEY ", expected another id: sliceup adds a rung of that id before the "
+                    "first cold pass, unless the ladder has a rung with builtin: " SURVEY);
     else if (list->node->n == RUNGS_MAX)
         problem_at (draft->problems, list->node,
-                    "%d rungs, and the one with builtin: " SURVEY " before the first cold pass; expected at most %d "
-                    "with it",
+                    "the ladder has %d rungs, and sliceup adds one with builtin: " SURVEY
+                    " before the first cold pass; expected at most %d in all",
                     RUNGS_MAX, RUNGS_MAX);
     else
         draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung){
@@ -84,7 +84,6 @@ static void put_survey (struct draft *draft, const struct value *list, const str
         };
 }
 
-/* Without a cache there is nothing to look at. */
 static bool is_needless (struct draft *draft, const struct rung *rung, const struct yaml_node *node)
 {
     if (draft->plan.cache.mode != CACHE_OFF || !text_is (rung->builtin, SURVEY))
@@ -114,7 +113,7 @@ static void read_rungs (struct draft *draft, const struct value *list)
     if (!list->good)
         return;
     if (list->node->n == 0 || list->node->n > RUNGS_MAX) {
-        problem_at (draft->problems, list->node, "%u rungs, expected 1 to %d", list->node->n, RUNGS_MAX);
+        problem_at (draft->problems, list->node, "the ladder has %u rungs, expected 1 to %d", list->node->n, RUNGS_MAX);
         return;
     }
     draft->plan.rungs.items = arena_array (draft->arena, list->node->n + 1, sizeof *draft->plan.rungs.items);
@@ -122,7 +121,7 @@ static void read_rungs (struct draft *draft, const struct value *list)
         read_rung (draft, list, rung, &surveyed);
     if (draft->plan.rungs.n == 0 && draft->problems->errors == errors_before)
         problem_at (draft->problems, list->node,
-                    "no rung is left with mode: off, expected at least one that needs no cache");
+                    "with cache mode: off no rung of the ladder is left, expected at least one that needs no cache");
 }
 
 void draft_ladder (struct draft *draft)
@@ -136,7 +135,7 @@ void draft_ladder (struct draft *draft)
     draft->plan.ladder = ladder[LADDER_LADDER].text;
     check_frontend (draft, &ladder[LADDER_FRONTEND]);
     read_rungs (draft, &ladder[LADDER_RUNGS]);
-    /* An environment that no rung asks for would be restored for nothing. */
+    /* No rung uses the environment, so it is not restored. */
     if (!draft->needs_pins)
         draft->plan.pins = (struct pins){ 0 };
 }

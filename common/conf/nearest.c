@@ -31,7 +31,7 @@ static uint32_t distance (struct text a, struct text b)
 
 const char *nearest_of (struct text word, const char *const known[], uint32_t n)
 {
-    /* One slip in three letters: more and the proposal is a guess. */
+    /* At most one mistake in three letters. */
     uint32_t best = word.len / 3 + 1;
     const char *nearest = NULL;
     if (word.len == 0 || word.len > WORD_MAX_BYTES)

@@ -8,7 +8,7 @@ enum { ENV_DIR_DIGITS = 16 };
 static const struct source_kind pins_kind = { "pin set", "configs/pins", ".txt" },
                                 setup_kind = { "setup script", "configs/pins", ".sh" };
 
-/* Relative with a slash would be relative to a directory that differs by host and attempt. */
+/* A relative path with a slash would name different files on different hosts. */
 static bool python_is_good (struct text python)
 {
     if (python.ptr[0] == '-')
@@ -35,7 +35,7 @@ static int read_file (struct draft *draft, const struct yaml_node *reference, st
     struct text name = source_stem (source.ref.path, pins_kind.extension);
     if (!name_is_good (name))
         return problem_at (draft->problems, reference,
-                           "a pin set named %s, expected a file name of letters, digits, '.', '_' and '-'",
+                           "the pin set is named %s, expected a file name of letters, digits, '.', '_' and '-'",
                            problem_quote (draft->problems, name));
     draft->plan.pins.name = name;
     draft->plan.pins.file = source.ref;
@@ -68,7 +68,7 @@ static void read_map (struct draft *draft, const struct yaml_node *map)
         draft->plan.pins.setup = setup.ref;
     if (pins[PINS_PYTHON].good && !python_is_good (pins[PINS_PYTHON].text))
         problem_at (draft->problems, pins[PINS_PYTHON].node,
-                    "the interpreter %s, expected a name on the PATH or an absolute path",
+                    "the interpreter is %s, expected a name on the PATH or an absolute path",
                     problem_quote (draft->problems, pins[PINS_PYTHON].text));
     draft->plan.pins.python = pins[PINS_PYTHON].text;
     if (!pins[PINS_FILE].good || read_file (draft, pins[PINS_FILE].node, &bytes) != 0)
@@ -92,11 +92,11 @@ void draft_pins (struct draft *draft)
     }
     draft->plan.pins.python = text_of (pins_section.keys[PINS_PYTHON].fallback);
     if (reference->kind != YAML_SCALAR)
-        problem_at (draft->problems, reference, "%s, expected the name of a pin set or a map",
+        problem_at (draft->problems, reference, "pins is %s, expected the name of a pin set or a map",
                     yaml_kind_name (reference->kind));
     else if (reference->text.len > PATH_MAX_BYTES)
-        problem_at (draft->problems, reference, "a name of %u bytes, expected at most %d", reference->text.len,
-                    PATH_MAX_BYTES);
+        problem_at (draft->problems, reference, "the name of the pin set is %u bytes long, expected at most %d",
+                    reference->text.len, PATH_MAX_BYTES);
     else if (read_file (draft, reference, &bytes) == 0) {
         set_env_dir (draft);
         read_wheels (draft, reference, (struct text){ 0 }, bytes);

@@ -23,17 +23,19 @@ static bool is_inside (struct text path)
 static int read_plugin (struct draft *draft, const struct yaml_node *value, bool has_env)
 {
     if (value->kind != YAML_SCALAR || yaml_is_null (value) || !value->text.len || value->text.len > PATH_MAX_BYTES)
-        return problem_at (draft->problems, value, "plugin, expected the path of a PJRT plugin, at most %d bytes",
+        return problem_at (draft->problems, value,
+                           "plugin is not usable, expected the path of a PJRT plugin, at most %d bytes",
                            PATH_MAX_BYTES);
     if (value->text.ptr[0] == '/')
         return 0;
     if (!is_inside (value->text))
-        return problem_at (draft->problems, value, "the plugin %s leaves the packages of the environment with \"..\"",
+        return problem_at (draft->problems, value,
+                           "the path of the plugin %s leads out of the packages of the environment with \"..\"",
                            problem_quote (draft->problems, value->text));
     if (!has_env)
         return problem_at (draft->problems, value,
-                           "the plugin %s is relative, expected an absolute path, or env: true: then it lies among the "
-                           "packages of the environment",
+                           "the path of the plugin %s is relative, expected an absolute path, or env: true with a path "
+                           "relative to the packages of the environment",
                            problem_quote (draft->problems, value->text));
     return 0;
 }
@@ -58,28 +60,29 @@ static int read_options (struct draft *draft, const struct yaml_node *map, struc
 {
     var_list options = { 0 };
     if (map->kind != YAML_MAP)
-        return problem_at (draft->problems, map, "options that are %s, expected a map of names to single values",
+        return problem_at (draft->problems, map, "options is %s, expected a map of names to single values",
                            yaml_kind_name (map->kind));
     for (const struct yaml_node *key = map->first; key; key = key->next)
         if (key->value->kind == YAML_LIST)
-            return problem_at (draft->problems, key, "an option that is a list, expected a single value");
+            return problem_at (draft->problems, key, "the value of an option is a list, expected a single value");
     if (draft_args (draft, map, &options) != 0)
         return -1;
     if (options.n > PROBE_OPTIONS_MAX)
-        return problem_at (draft->problems, map, "%u options, expected at most %d", options.n, PROBE_OPTIONS_MAX);
+        return problem_at (draft->problems, map, "options has %u entries, expected at most %d", options.n,
+                           PROBE_OPTIONS_MAX);
     if (write_options (draft, &options, json) < 0)
-        return problem_at (draft->problems, map, "options are longer than %d bytes as JSON", JSON_MAX_BYTES);
+        return problem_at (draft->problems, map, "options is longer than %d bytes as JSON", JSON_MAX_BYTES);
     return 0;
 }
 
 static int read_client (struct draft *draft, const struct yaml_node *value, bool needs_client)
 {
     if (value->kind != YAML_SCALAR || !(text_is (value->text, "true") || text_is (value->text, "false")))
-        return problem_at (draft->problems, value, "client, expected true or false");
+        return problem_at (draft->problems, value, "client is another value, expected true or false");
     if (needs_client && text_is (value->text, "false"))
-        return problem_at (
-            draft->problems, value,
-            "client: false with backend: required, expected any: without a client the backend cannot be observed");
+        return problem_at (draft->problems, value,
+                           "client: false with backend: required, expected backend: any: a probe without a client "
+                           "cannot observe the backend");
     return 0;
 }
 
@@ -103,7 +106,8 @@ void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const 
     bool has_plugin = false;
     uint32_t n = args->given && args->good ? args->node->n : 0;
     if (rung->scope == SCOPE_SLICE)
-        problem_at (draft->problems, rung_node, "a probe with scope: slice, expected host: it runs alone on its host");
+        problem_at (draft->problems, rung_node,
+                    "a probe with scope: slice, expected scope: host: a probe runs alone on its host");
     if (args->given && !args->good)
         return; /* reported */
     rung->args.items = arena_array (draft->arena, n, sizeof *rung->args.items);

@@ -87,7 +87,7 @@ static int compare (const void *a, const void *b)
     return strcmp (x->text, y->text);
 }
 
-/* One wrong profile is seen again by everything that uses it; it is one mistake. */
+/* The same problem can be found several times; it is reported once. */
 static void drop_repeats (struct problem_list *problems)
 {
     uint32_t kept = 0;
@@ -105,7 +105,8 @@ static int first_error (const struct problem_list *problems, struct err *err)
             return err_set (err, ERR_CONFIG, "%s:%u:%u: %s", problem->file, problem->line, problem->column,
                             problem->text);
     }
-    return err_set (err, ERR_CONFIG, "%u problems, none of them among the first %d", problems->errors, PROBLEMS_MAX);
+    return err_set (err, ERR_CONFIG, "the files have %u errors, but none is shown: the first %d problems are warnings",
+                    problems->errors, PROBLEMS_MAX);
 }
 
 int problems_finish (struct problem_list *problems, struct conf_report *report, struct err *err)

@@ -22,22 +22,23 @@ static bool var_name_is_good (struct text name)
     return good;
 }
 
-/* Variables that somebody else sets: two masters would mean that the recorded policy is not the real one. */
+/* Refuses variables that sliceup sets itself: the recorded policy would differ from the real one. */
 static int check_owner (struct draft *draft, const struct yaml_node *key)
 {
     if (text_starts (key->text, "SLICEUP_"))
-        return problem_at (draft->problems, key, "%.*s is set by the worker, expected another variable",
+        return problem_at (draft->problems, key, "the worker sets %.*s itself, expected another variable",
                            TEXT_ARG (key->text));
     if (text_is (key->text, "HOME"))
         return problem_at (draft->problems, key,
-                           "HOME is set by the worker, to the attempt's own folder, expected another variable");
+                           "the worker sets HOME itself, to the folder of the attempt; expected another variable");
     if (text_is (key->text, premapped_var))
-        return problem_at (draft->problems, key, "%s in env, expected the key premapped_buffer_bytes instead",
+        return problem_at (draft->problems, key, "env sets %s, expected the key premapped_buffer_bytes instead",
                            premapped_var);
     if (draft->frontend && frontend_owns_var (draft->frontend, key->text))
-        return problem_at (draft->problems, key,
-                           "%.*s is set from the slice's cache and the frontend %s, expected another variable",
-                           TEXT_ARG (key->text), frontend_name (draft->frontend));
+        return problem_at (
+            draft->problems, key,
+            "the worker sets %.*s itself, from the slice's cache for the frontend %s; expected another variable",
+            TEXT_ARG (key->text), frontend_name (draft->frontend));
     return 0;
 }
 
@@ -70,7 +71,7 @@ static void read_env (struct draft *draft, const struct value *map, const struct
         env.items[env.n++] = (struct var){ .name = text_of (premapped_var),
                                            .value = text_format (draft->arena, "%" PRIu64, premapped->number) };
     if (env.n > VARS_MAX)
-        problem_at (draft->problems, map->node, "%u variables, expected at most %d", env.n, VARS_MAX);
+        problem_at (draft->problems, map->node, "env sets %u variables, expected at most %d", env.n, VARS_MAX);
     draft_sort (&env);
     draft->plan.profile.env = env;
 }
@@ -85,7 +86,8 @@ static void check_premapped (struct draft *draft, const struct value *premapped,
                     PREMAPPED_UNIT_BYTES);
     if (backend.len > 0 && !text_is (backend, "tpu"))
         problem_at (draft->problems, premapped->node,
-                    "premapped_buffer_bytes with backend: %.*s, expected it with tpu only", TEXT_ARG (backend));
+                    "premapped_buffer_bytes is set with backend: %.*s, expected it with backend: tpu only",
+                    TEXT_ARG (backend));
 }
 
 static void find_frontend (struct draft *draft, const struct value *name)

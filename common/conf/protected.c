@@ -5,7 +5,7 @@
 #include "common/base/path.h"
 #include "common/conf/draft.h"
 
-/* They travel in every RUN, which is one message. */
+/* Each RUN message contains them. */
 enum { PROTECTED_BYTES_MAX = 16 * 1024 };
 
 static void add (struct draft *draft, struct text path)
@@ -30,7 +30,7 @@ static struct text folder_of (struct text path)
     return path;
 }
 
-/* Where everybody may write, such as /tmp, the file alone. */
+/* Protects the folder of `path`; only the file itself where all users may write, such as /tmp. */
 static void add_with_folder (struct draft *draft, struct text path)
 {
     static const char *const for_all[] = { "/tmp", "/var/tmp", "/dev/shm" };
@@ -83,7 +83,7 @@ static void add_ssh (struct draft *draft)
         add (draft, ssh->identities.items[i]);
 }
 
-/* Whoever asks for it expects to find there what programs wrote. */
+/* A writable path below a protected folder would not be writable. */
 static void check_writable (struct draft *draft)
 {
     const struct cache_plan *plan = &draft->plan.cache;
@@ -104,8 +104,8 @@ static void check_room (struct draft *draft)
         bytes += plan->protected.items[i].len;
     if (plan->protected.n > PROTECTED_MAX || bytes > PROTECTED_BYTES_MAX)
         problem_at (draft->problems, draft->root,
-                    "%u folders with programs, environments and configuration, expected at "
-                    "most %d with %d bytes of paths: put canaries and files of the slice into fewer folders",
+                    "the run uses %u folders with programs, environments and configuration, expected at most %d with "
+                    "%d bytes of paths: put canaries and files of the slice into fewer folders",
                     plan->protected.n, PROTECTED_MAX, PROTECTED_BYTES_MAX);
 }
 

@@ -29,7 +29,7 @@ static void read_canary (struct draft *draft, const struct value *canary, struct
         (void) draft_kit (draft, canary->node, &source, rung); /* what it refuses is counted among the problems */
 }
 
-/* A slash in a relative command would be relative to a directory of the worker's choosing. */
+/* A relative path with a slash would depend on the working directory of the program. */
 static bool command_is_good (struct text word)
 {
     return word.len > 0 && word.ptr[0] != '-' && (word.ptr[0] == '/' || !memchr (word.ptr, '/', word.len));
@@ -54,7 +54,7 @@ static void read_command (struct draft *draft, const struct value *command, stru
     }
     const struct yaml_node *first = command->node->first;
     if (first->kind == YAML_SCALAR && !yaml_is_null (first) && !command_is_good (first->text))
-        problem_at (draft->problems, first, "the command %s, expected a name on the PATH or an absolute path",
+        problem_at (draft->problems, first, "the command is %s, expected a name on the PATH or an absolute path",
                     problem_quote (draft->problems, first->text));
 }
 
@@ -81,8 +81,8 @@ static void read_args (struct draft *draft, const struct value *map, struct rung
         if (!var_find (&own, draft->profile_args.items[i].name, &(struct text){ 0 }))
             all.items[all.n++] = draft->profile_args.items[i];
     if (all.n > VARS_MAX)
-        problem_at (draft->problems, map->node, "%u arguments with those of the profile, expected at most %d", all.n,
-                    VARS_MAX);
+        problem_at (draft->problems, map->node,
+                    "the rung has %u arguments with those of the profile, expected at most %d", all.n, VARS_MAX);
     draft_sort (&all);
     rung->args = all;
 }
@@ -97,34 +97,37 @@ static void read_warm (struct draft *draft, const struct value of[], struct rung
         return;
     if (rung->kind != PROGRAM_CANARY)
         problem_at (draft->problems, warm->node,
-                    "warm: %.*s without a canary, expected none: only a canary counts compilations",
+                    "warm: %.*s for a rung without a canary, expected warm: none: only a canary counts compilations",
                     TEXT_ARG (warm->text));
     if (rung->warm == WARM_SOLO && rung->scope != SCOPE_HOST)
-        problem_at (draft->problems, warm->node,
-                    "warm: solo with scope: slice, expected gang: the writer cannot run it alone");
+        problem_at (
+            draft->problems, warm->node,
+            "warm: solo with scope: slice, expected warm: gang: the writer alone cannot run a slice-wide program");
     if (rung->warm == WARM_GANG && rung->scope != SCOPE_SLICE)
-        problem_at (draft->problems, warm->node, "warm: gang with scope: host, expected solo: there is no gang");
+        problem_at (draft->problems, warm->node,
+                    "warm: gang with scope: host, expected warm: solo: each host runs the program alone");
     if (draft->frontend && !frontend_has_cache (draft->frontend))
         problem_at (draft->problems, warm->node,
-                    "warm: %.*s with the frontend %s, expected none: it keeps no compile cache", TEXT_ARG (warm->text),
-                    frontend_name (draft->frontend));
+                    "warm: %.*s with the frontend %s, expected warm: none: this frontend keeps no compile cache",
+                    TEXT_ARG (warm->text), frontend_name (draft->frontend));
 }
 
-/* Where the runtime writes on process 0 of a group only, no other host of a gang can fill a cache. */
+/* The runtime writes the cache on process 0 of a group only, so only the host of rank 0 can be the writer. */
 static void check_gang (struct draft *draft, const struct value *warm)
 {
     const struct cache_plan *cache = &draft->plan.cache;
     const char *frontend = frontend_name (draft->frontend);
     if (cache->mode == CACHE_PER_HOST)
         warning_at (draft->problems, warm->node,
-                    "warm: gang with mode: per-host: under %s only rank 0 of a group writes, so nothing will be "
-                    "restored on the other hosts",
+                    "warm: gang with mode: per-host: under %s only rank 0 of a group writes its cache, so the other "
+                    "hosts will have nothing to restore",
                     frontend);
     else if (cache->writers.n > 1 || (cache->writers.n == 1 && plan_rank (&draft->plan, cache->writer) > 0))
-        problem_at (draft->problems, warm->node,
-                    "warm: gang with %s %.*s, expected the writer %.*s%s: under %s only rank 0 of a group writes",
-                    cache->writers.n > 1 ? "several writers, first" : "the writer", TEXT_ARG (cache->writer),
-                    TEXT_ARG (draft->plan.hosts.items[0].name), cache->writers.n > 1 ? " alone" : "", frontend);
+        problem_at (
+            draft->problems, warm->node,
+            "warm: gang with %s %.*s, expected the writer %.*s%s: under %s only rank 0 of a group writes the cache",
+            cache->writers.n > 1 ? "several writers, first" : "the writer", TEXT_ARG (cache->writer),
+            TEXT_ARG (draft->plan.hosts.items[0].name), cache->writers.n > 1 ? " alone" : "", frontend);
 }
 
 static void check_cache (struct draft *draft, const struct value *warm, struct rung *rung)
@@ -147,13 +150,13 @@ static void read_parse (struct draft *draft, const struct value *parse, struct r
     if (!parse->given || !parse->good)
         return;
     if (rung->kind != PROGRAM_COMMAND)
-        problem_at (draft->problems, parse->node, "parse without a command, expected it only for commands: %s",
+        problem_at (draft->problems, parse->node,
+                    "parse is set for a rung without a command, expected it only with a command: %s",
                     rung->kind == PROGRAM_CANARY ? "a canary reports its counters itself"
                                                  : "a builtin has no counters");
     rung->parse = parse->text;
 }
 
-/* Loads the runtime, and says what it sees as a canary does. */
 static bool is_probe (const struct rung *rung)
 {
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe");
@@ -164,7 +167,9 @@ static void read_env (struct draft *draft, const struct value *env, struct rung 
     bool has_pins = draft->slice[SLICE_PINS].given || draft->options->pins;
     bool restores = text_is (rung->builtin, "restore");
     if (rung->kind == PROGRAM_BUILTIN && env->given && !is_probe (rung))
-        problem_at (draft->problems, env->node, "env for a builtin, expected it only for canaries, commands and probe");
+        problem_at (
+            draft->problems, env->node,
+            "env is set for a rung with a builtin, expected it only for canaries, commands and the builtin probe");
     rung->needs_env = env->given ? env->good && env->number : rung->kind == PROGRAM_CANARY && has_pins;
     draft->needs_pins |= rung->needs_env || restores;
     if (!has_pins && (rung->needs_env || restores))
@@ -179,7 +184,8 @@ static void read_backend (struct draft *draft, const struct value *backend, stru
     bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : is_canary;
     if (required && !is_canary && !is_probe (rung))
         problem_at (draft->problems, backend->node,
-                    "backend: required without a canary, expected any: only a canary reports its backend");
+                    "backend: required for a rung without a canary or probe, expected backend: any: only these report "
+                    "their backend");
     if (required && (is_canary || is_probe (rung)))
         rung->backend = draft->plan.profile.backend;
 }
@@ -191,8 +197,7 @@ static void read_metrics (struct draft *draft, const struct value of[], struct r
     if (draft_names (draft, metrics, METRICS_MAX, &names) != 0 || names.n == 0)
         return;
     if (rung->kind != PROGRAM_CANARY || rung->scope != SCOPE_SLICE)
-        problem_at (draft->problems, metrics->node,
-                    "metrics to be proved, expected them only for canaries of scope slice");
+        problem_at (draft->problems, metrics->node, "metrics is set, expected it only for a canary with scope: slice");
     rung->metrics.items = names.items;
     rung->metrics.n = names.n;
 }
@@ -211,7 +216,8 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     if (rung->kind == PROGRAM_CANARY)
         read_args (draft, &of[RUNG_ARGS], rung);
     else if (of[RUNG_ARGS].given && !is_probe (rung))
-        problem_at (draft->problems, of[RUNG_ARGS].node, "args without a canary, expected them only for canaries");
+        problem_at (draft->problems, of[RUNG_ARGS].node,
+                    "args is set for a rung without a canary or probe, expected it only for these");
     read_warm (draft, of, rung);
     check_cache (draft, &of[RUNG_WARM], rung);
     read_env (draft, &of[RUNG_ENV], rung);

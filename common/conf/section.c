@@ -58,7 +58,7 @@ static bool folder_is_good (struct text path, uint64_t min, uint64_t max)
     return good;
 }
 
-/* Kinds that are numbers in the end. */
+/* Parses the kinds whose value is a number. */
 static bool parse_number (const struct key *key, const struct yaml_node *node, uint64_t *number)
 {
     uint32_t word = 0;
@@ -220,7 +220,8 @@ int section_read (const struct section *section, const struct yaml_node *map, st
     }
     forget (section, map, values);
     if (map->kind != YAML_BAD)
-        problem_at (problems, map, "%s, expected a map of the keys of %s", shown (map, problems), section->name);
+        problem_at (problems, map, "%s stands here, expected a map with the keys of %s", shown (map, problems),
+                    section->name);
     return -1;
 }
 

@@ -9,7 +9,7 @@
 #include "common/conf/yaml.h"
 
 struct value {
-    const struct yaml_node *node; /* the value, or the whole map when the key is absent: where to point a finger */
+    const struct yaml_node *node; /* the value, or the whole map when the key is absent: where problems are shown */
     bool given;
     bool good;        /* given or defaulted, and of the right kind: `text` or `number` may be used */
     struct text text; /* NAME TEXT REFERENCE PATH FOLDER OWN_PATH HOSTS WORD */

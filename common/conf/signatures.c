@@ -20,11 +20,11 @@ static int read_condition (struct draft *draft, const struct yaml_node *node, st
     if (node->kind != YAML_SCALAR || yaml_is_null (node))
         return node->kind == YAML_BAD
                    ? -1
-                   : problem_at (draft->problems, node, "%s, expected a text",
+                   : problem_at (draft->problems, node, "an item of this list is %s, expected a text",
                                  node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
     if (node->text.len < CONDITION_MIN_BYTES || node->text.len > NAME_MAX_BYTES ||
         memchr (node->text.ptr, '\n', node->text.len))
-        return problem_at (draft->problems, node, "%s, expected one line of %d to %d bytes",
+        return problem_at (draft->problems, node, "an item of this list is %s, expected one line of %d to %d bytes",
                            problem_quote (draft->problems, node->text), CONDITION_MIN_BYTES, NAME_MAX_BYTES);
     texts->items[texts->n++] = node->text;
     return 0;
@@ -37,7 +37,7 @@ static int read_conditions (struct draft *draft, const struct value *list, struc
     if (!list->given || !list->good)
         return list->given ? -1 : 0;
     if (list->node->n > SIGNATURE_TEXTS_MAX)
-        return problem_at (draft->problems, list->node, "%u texts, expected at most %d", list->node->n,
+        return problem_at (draft->problems, list->node, "this list has %u texts, expected at most %d", list->node->n,
                            SIGNATURE_TEXTS_MAX);
     texts->items = arena_array (draft->arena, list->node->n, sizeof *texts->items);
     for (const struct yaml_node *node = list->node->first; node; node = node->next)
@@ -45,7 +45,7 @@ static int read_conditions (struct draft *draft, const struct value *list, struc
     return result;
 }
 
-/* False: the automaton of these lists would be too large; said once. */
+/* False: the texts pass the limit of the automaton (reported once). */
 static bool has_room (struct signature_draft *list, const struct signature *item, const struct yaml_node *node)
 {
     bool had = list->bytes <= SIGNATURE_SET_TEXT_BYTES;
@@ -55,7 +55,9 @@ static bool has_room (struct signature_draft *list, const struct signature *item
     for (uint32_t i = 0; i < item->unless.n; i++)
         list->bytes += item->unless.items[i].len;
     if (had && list->bytes > SIGNATURE_SET_TEXT_BYTES)
-        problem_at (list->draft->problems, node, "more than %d bytes of text in all lists", SIGNATURE_SET_TEXT_BYTES);
+        problem_at (list->draft->problems, node,
+                    "the signature lists have more than %d bytes of text together, the limit",
+                    SIGNATURE_SET_TEXT_BYTES);
     return list->bytes <= SIGNATURE_SET_TEXT_BYTES;
 }
 
@@ -71,13 +73,14 @@ static void add (struct signature_draft *list, const struct value of[], const st
     for (uint32_t i = 0; i < list->n; i++) {
         if (text_equal (list->items[i].id, of[SIGNATURE_ID].text)) {
             problem_at (list->draft->problems, of[SIGNATURE_ID].node,
-                        "the signature %s is given twice, expected once in all lists",
+                        "the signature %s is given twice, expected once in all signature lists",
                         problem_quote (list->draft->problems, of[SIGNATURE_ID].text));
             return;
         }
     }
     if (list->n == SIGNATURES_IN_ALL_MAX) {
-        problem_at (list->draft->problems, node, "more than %d signatures in all lists", SIGNATURES_IN_ALL_MAX);
+        problem_at (list->draft->problems, node, "the signature lists have more than %d signatures together, the limit",
+                    SIGNATURES_IN_ALL_MAX);
         return;
     }
     struct signature item = {
@@ -109,7 +112,7 @@ static void read_file (struct signature_draft *list, const struct yaml_node *ref
             add (list, of, node);
 }
 
-/* A reference nobody wrote stands where the key is missing. */
+/* Problems of a default list are shown at the map that lacks the key. */
 static void read_default (struct signature_draft *list, const char *name)
 {
     const struct yaml_node *where = list->draft->slice[SLICE_SIGNATURES].node;
@@ -125,14 +128,14 @@ static void read_given (struct signature_draft *list, const struct yaml_node *na
     enum { LISTS_MAX = 16 };
     struct problem_list *problems = list->draft->problems;
     if (names->n > LISTS_MAX) {
-        problem_at (problems, names, "%u signature lists, expected at most %d", names->n, LISTS_MAX);
+        problem_at (problems, names, "signatures names %u signature lists, expected at most %d", names->n, LISTS_MAX);
         return;
     }
     for (const struct yaml_node *name = names->first; name; name = name->next) {
         if (name->kind == YAML_SCALAR && !yaml_is_null (name) && name->text.len <= PATH_MAX_BYTES)
             read_file (list, name);
         else if (name->kind != YAML_BAD)
-            problem_at (problems, name, "%s, expected the name or path of a signature list",
+            problem_at (problems, name, "an item of signatures is %s, expected the name or path of a signature list",
                         yaml_kind_name (name->kind));
     }
 }

@@ -3,7 +3,7 @@
 
 #include "common/conf/draft.h"
 
-/* `limits.join` when nothing is said; JOIN_MOST_MS is the most that can be. */
+/* Defaults of `limits.join`, and its maximum. */
 enum { JOIN_MS = 30 * 1000, JOIN_BY_ITSELF_MS = 10 * 60 * 1000, JOIN_MOST_MS = 60 * 60 * 1000 };
 
 static const struct source_kind slice_kind = { "slice", "configs/slices", ".yaml" };
@@ -18,7 +18,7 @@ int draft_slice (struct draft *draft)
     draft->plan.slice = draft->slice[SLICE_SLICE].text;
     draft->plan.source = source.ref;
     draft->plan.home = text_copy (draft->arena, text_of (draft->options->home));
-    /* NONE: reported; what depends on it is passed over. */
+    /* LAUNCHER_NONE: a wrong launcher was reported, and checks that depend on it are skipped. */
     const struct value *launcher = &draft->slice[SLICE_LAUNCHER];
     draft->plan.launcher = launcher->good ? (enum launcher) launcher->number : LAUNCHER_NONE;
     return 0;
@@ -44,7 +44,8 @@ static int read_axis (struct draft *draft, const struct yaml_node *key, struct a
                            problem_quote (draft->problems, key->text), AXIS_NAME_MAX_BYTES);
     bool good = value->kind == YAML_SCALAR && value->plain && text_to_u64 (value->text, &size) && size > 0;
     if (!good || size > DEVICES_MAX)
-        return problem_at (draft->problems, value, "the size of axis %.*s, expected a whole number from 1 to %d",
+        return problem_at (draft->problems, value,
+                           "the size of axis %.*s is not usable, expected a whole number from 1 to %d",
                            TEXT_ARG (key->text), DEVICES_MAX);
     *axis = (struct axis){ .axis = key->text, .size = (uint32_t) size };
     return 0;
@@ -61,7 +62,7 @@ static int read_axes (struct draft *draft, const struct yaml_node *map, struct m
     return result;
 }
 
-/* The same axes with one of another size, else one axis: what could be written instead. */
+/* A mesh to propose: the given axes with one size changed, else a single axis. */
 static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, uint64_t devices)
 {
     uint32_t product = mesh_devices (mesh), chosen = mesh->n;
@@ -81,7 +82,7 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
     return shown;
 }
 
-/* What the profile says of the slice's chips; with hosts left out, it still speaks of all of them. */
+/* The profile describes the whole slice, so this is skipped when hosts were left out. */
 static void check_chips (struct draft *draft, uint64_t devices)
 {
     const struct profile *profile = &draft->plan.profile;
@@ -94,13 +95,11 @@ static void check_chips (struct draft *draft, uint64_t devices)
                     TEXT_ARG (profile->topology));
     else if (profile->topology.len && chips != devices)
         problem_at (draft->problems, where,
-                    "the profile's topology %.*s has %u chips, expected %u: hosts times "
-                    "devices_per_host",
+                    "the profile's topology %.*s has %u chips, expected %u: hosts times devices_per_host",
                     TEXT_ARG (profile->topology), chips, (uint32_t) devices);
     if (accelerator_chips (profile->accelerator, &chips) && chips != devices)
         problem_at (draft->problems, where,
-                    "the profile's accelerator %.*s has %u chips, expected %u: hosts times "
-                    "devices_per_host",
+                    "the profile's accelerator %.*s has %u chips, expected %u: hosts times devices_per_host",
                     TEXT_ARG (profile->accelerator), chips, (uint32_t) devices);
 }
 
@@ -118,15 +117,15 @@ void draft_mesh (struct draft *draft)
         mesh.items[0] = (struct axis){ .axis = TEXT_LIT ("host"), .size = (uint32_t) devices };
     }
     if (devices > DEVICES_MAX)
-        problem_at (draft->problems, given->node, "%u hosts with %u devices each, expected at most %d devices in all",
+        problem_at (draft->problems, given->node,
+                    "the slice has %u hosts with %u devices each, expected at most %d devices in all",
                     draft->plan.hosts.n, draft->plan.profile.devices_per_host, DEVICES_MAX);
     else if (mesh_devices (&mesh) != devices)
-        problem_at (
-            draft->problems, given->node,
-            "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u devices_per_host; "
-            "a mesh of %s would fit",
-            (uint32_t) devices, draft->plan.hosts.n, draft->reduced ? " (others are excluded)" : "",
-            draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
+        problem_at (draft->problems, given->node,
+                    "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u "
+                    "devices_per_host; a mesh of %s would fit",
+                    (uint32_t) devices, draft->plan.hosts.n, draft->reduced ? " (others are excluded)" : "",
+                    draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft, devices);
     draft->plan.mesh = mesh;
 }
@@ -148,8 +147,8 @@ static void read_join (struct draft *draft, const struct value *join)
     draft->plan.limits.join_ms = join->given ? join->number : usual_join_ms (draft);
     if (join->given && join->good && join->number < deadline_ms)
         warning_at (draft->problems, join->node,
-                    "limits.join is %llu ms, but start.deadline gives one host %llu ms to start; expected at least "
-                    "that for limits.join",
+                    "limits.join is %llu ms, but start.deadline gives one host %llu ms to start; expected a "
+                    "limits.join at least as long",
                     (unsigned long long) join->number, (unsigned long long) deadline_ms);
 }
 
@@ -175,11 +174,12 @@ void draft_limits (struct draft *draft)
     const struct value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];
     if (suspect->good && lost->good && suspect->number >= lost->number)
         problem_at (draft->problems, suspect->given ? suspect->node : lost->node,
-                    "a host is suspect after %llu ms and lost after %llu ms, expected suspect before lost",
+                    "limits.suspect is %llu ms and limits.lost is %llu ms, expected suspect to be shorter than lost",
                     (unsigned long long) suspect->number, (unsigned long long) lost->number);
     const struct value *orphan = &limits[LIMIT_ORPHAN], *leave = &limits[LIMIT_EXIT];
     if (orphan->good && leave->good && orphan->number > leave->number)
-        problem_at (draft->problems, orphan->given ? orphan->node : leave->node,
-                    "a worker ends its rung after %llu ms and itself after %llu ms, expected orphan not after exit",
-                    (unsigned long long) orphan->number, (unsigned long long) leave->number);
+        problem_at (
+            draft->problems, orphan->given ? orphan->node : leave->node,
+            "limits.orphan is %llu ms and limits.exit is %llu ms, expected orphan to be at most as long as exit",
+            (unsigned long long) orphan->number, (unsigned long long) leave->number);
 }

@@ -3,8 +3,8 @@
 
 #include "common/conf/draft.h"
 
-/* Each would take something from sliceup that it sets itself, or change what a worker reads and writes (man srun,
- * Slurm 22.05). srun takes every unambiguous beginning of a name, so what begins one of these is refused as well. */
+/* sliceup sets these itself, or they change what a worker reads and writes (man srun, Slurm 22.05). srun accepts
+ * abbreviated names, so every beginning of one of these is refused as well. */
 static const char *const refused_options[] = {
     "account",
     "chdir",
@@ -73,14 +73,14 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
     const char *shown = is_text ? problem_quote (draft->problems, item->text) : yaml_kind_name (item->kind);
     struct text name = is_text && is_safe (item->text) ? name_of (item->text) : (struct text){ 0 };
     if (name.len == 0 || name.ptr[0] == '-')
-        problem_at (
-            draft->problems, item,
-            "%s, expected an option of srun: --name or --name=value, without blanks, quotes and other shell characters",
-            shown);
+        problem_at (draft->problems, item,
+                    "an item of options is %s, expected an option of srun: --name or --name=value, without blanks, "
+                    "quotes and other shell characters",
+                    shown);
     else if (is_refused (name))
         problem_at (draft->problems, item,
-                    "the option %s, expected one that sliceup does not set itself: it sets nodes, tasks, input and "
-                    "output, and environment (use slurm.account and slurm.partition for those)",
+                    "sliceup sets the option %s itself, expected another: it sets nodes, tasks, input and output, "
+                    "environment, and account and partition (from slurm.account and slurm.partition)",
                     shown);
     else
         slurm->options.items[slurm->options.n++] = item->text;
@@ -92,7 +92,7 @@ static void read_options (struct draft *draft, const struct value *list)
     if (!list->given || !list->good)
         return;
     if (list->node->n > SLURM_OPTIONS_MAX) {
-        problem_at (draft->problems, list->node, "%u options of srun, expected at most %d", list->node->n,
+        problem_at (draft->problems, list->node, "options names %u options of srun, expected at most %d", list->node->n,
                     SLURM_OPTIONS_MAX);
         return;
     }

@@ -92,7 +92,7 @@ static int report_missing (const struct source_kind *kind, const struct yaml_nod
 {
     const char *names[FOLDER_NAMES_MAX];
     uint32_t n = folder_names (kind, path, problems->arena, names);
-    qsort (names, n, sizeof *names, by_name); /* the order of a folder is no order: messages must not depend on it */
+    qsort (names, n, sizeof *names, by_name); /* readdir has no fixed order, and messages must be reproducible */
     const char *near = nearest_of (source_stem (at->text, kind->extension), names, n);
     const char *quoted = problem_quote (problems, at->text);
     if (near)

@@ -5,7 +5,7 @@
 #include "common/conf/address.h"
 #include "common/conf/draft.h"
 
-/* What the courier looks for when nothing is listed; it passes over those that do not exist. */
+/* The default `identities`. The courier skips those that do not exist. */
 static const char *const usual_identities[] = { "~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa" };
 enum { USUAL_IDENTITIES = sizeof usual_identities / sizeof usual_identities[0] };
 
@@ -14,9 +14,10 @@ struct text draft_own_path (struct draft *draft, const struct yaml_node *node, s
     const char *home = draft->options->user_home;
     struct text full = path;
     if (text_starts (path, "~/") && !home) {
-        problem_at (draft->problems, node,
-                    "%s, but no home folder is known: expected HOME to be set, or an absolute path",
-                    problem_quote (draft->problems, path));
+        problem_at (
+            draft->problems, node,
+            "the path %s begins with ~/, but no home folder is known: expected HOME to be set, or an absolute path",
+            problem_quote (draft->problems, path));
         return (struct text){ 0 };
     }
     if (text_starts (path, "~/"))
@@ -40,7 +41,8 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
     if (item->kind == YAML_BAD)
         return;
     if (item->kind != YAML_SCALAR || !own_path_is_good (item->text)) {
-        problem_at (draft->problems, item, "%s, expected the path of a private key, absolute or beginning with ~/",
+        problem_at (draft->problems, item,
+                    "an item of identities is %s, expected the path of a private key, absolute or beginning with ~/",
                     item->kind == YAML_SCALAR ? problem_quote (draft->problems, item->text)
                                               : yaml_kind_name (item->kind));
         return;
@@ -55,8 +57,8 @@ static void read_identities (struct draft *draft, const struct value *list)
     struct ssh_plan *ssh = &draft->plan.start.ssh;
     if (list->given && (!list->good || list->node->n > IDENTITIES_MAX)) {
         if (list->good)
-            problem_at (draft->problems, list->node, "%u private keys, expected at most %d", list->node->n,
-                        IDENTITIES_MAX);
+            problem_at (draft->problems, list->node, "identities names %u private keys, expected at most %d",
+                        list->node->n, IDENTITIES_MAX);
         return;
     }
     ssh->identities.items = arena_array (draft->arena, IDENTITIES_MAX, sizeof *ssh->identities.items);
@@ -71,7 +73,7 @@ static void read_jump (struct draft *draft, const struct value *jump, struct ssh
     if (!jump->given || !jump->good)
         return;
     if (jump->text.len > 0 && !jump_is_good (jump->text))
-        problem_at (draft->problems, jump->node, "the jump host %s, expected [user@]host[:port]",
+        problem_at (draft->problems, jump->node, "the jump host is %s, expected [user@]host[:port]",
                     problem_quote (draft->problems, jump->text));
     way->jump = jump->text;
     draft->jumps |= jump->text.len > 0;
@@ -103,7 +105,7 @@ void draft_way (struct draft *draft, const struct value *given, struct ssh_way *
         section_read (&way_section, given->node, of, draft->problems) != 0)
         return;
     if (of[WAY_ADDRESS].good && !address_is_good (of[WAY_ADDRESS].text))
-        problem_at (draft->problems, of[WAY_ADDRESS].node, "the address %s, expected a host name or an IP address",
+        problem_at (draft->problems, of[WAY_ADDRESS].node, "the address is %s, expected a host name or an IP address",
                     problem_quote (draft->problems, of[WAY_ADDRESS].text));
     way->address = of[WAY_ADDRESS].text;
     if (of[WAY_PORT].given)

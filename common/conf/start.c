@@ -4,7 +4,7 @@
 
 #define BIT(LAUNCHER) (1u << (LAUNCHER))
 
-/* Who starts what in which way: sections, and keys of `start`, that only some launchers heed. */
+/* Sets of launchers: those whose hosts are other machines, and those that carry the worker to its host. */
 static const unsigned elsewhere = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM) | BIT (LAUNCHER_JOIN),
                       carried = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM);
 
@@ -28,9 +28,9 @@ static void read_outlive (struct draft *draft, const struct value *outlive)
 {
     bool is_slurm = draft->plan.launcher == LAUNCHER_SLURM;
     if (is_slurm && outlive->given && outlive->good && outlive->number)
-        problem_at (
-            draft->problems, outlive->node,
-            "outlive: true with launcher: slurm, expected no such key: a worker of Slurm ends with its job step");
+        problem_at (draft->problems, outlive->node,
+                    "outlive: true with launcher: slurm, expected the key outlive to be left out: Slurm ends a worker "
+                    "with its job step");
     draft->plan.start.tied = is_slurm || (outlive->given && outlive->good && !outlive->number);
 }
 
@@ -56,11 +56,11 @@ static void check_ports (struct draft *draft, const struct value of[])
     for (int i = COORDINATOR_CONTROL; i <= COORDINATOR_EVENTS; i++)
         for (int k = COORDINATOR_CONTROL; k < i; k++)
             if (of[i].good && of[k].good && of[i].number > 0 && of[i].number == of[k].number)
-                problem_at (draft->problems, of[i].node, "%s is also the port of %s, expected another port",
+                problem_at (draft->problems, of[i].node, "%s is the same port as %s, expected another port",
                             coordinator_section.keys[i].name, coordinator_section.keys[k].name);
 }
 
-/* Workers that come by themselves were told where to, long before. */
+/* A ticket is written before the run, so the address and the ports must be fixed. */
 static void check_join (struct draft *draft, const struct value of[])
 {
     for (int i = COORDINATOR_ADDRESS; i <= COORDINATOR_BULK; i++) {
@@ -68,7 +68,7 @@ static void check_join (struct draft *draft, const struct value of[])
              missing = !of[i].given || (of[i].good && i >= COORDINATOR_CONTROL && of[i].number == 0);
         if (wanted && missing)
             problem_at (draft->problems, of[i].node,
-                        "launcher: join without coordinator.%s, expected %s: every ticket contains it",
+                        "launcher: join without coordinator.%s, expected %s: every ticket tells it to a worker",
                         coordinator_section.keys[i].name,
                         i == COORDINATOR_ADDRESS ? "the address of this machine" : "a port");
     }
@@ -83,12 +83,13 @@ static void read_coordinator (struct draft *draft)
     const struct value *address = &of[COORDINATOR_ADDRESS], *listen = &of[COORDINATOR_LISTEN];
     if (address->good && (!address_is_good (address->text) || address_is_any (address->text)))
         problem_at (draft->problems, address->node,
-                    "the coordinator's address %s, expected a host name or an IP address that hosts can connect to",
+                    "the coordinator's address is %s, expected a host name or an IP address that hosts can connect to",
                     problem_quote (draft->problems, address->text));
     if (listen->good && !address_is_ip (listen->text))
-        problem_at (draft->problems, listen->node,
-                    "the coordinator listens at %s, expected an IP address of this machine, or 0.0.0.0 for all",
-                    problem_quote (draft->problems, listen->text));
+        problem_at (
+            draft->problems, listen->node,
+            "coordinator.listen is %s, expected an IP address of this machine, or 0.0.0.0 for all its addresses",
+            problem_quote (draft->problems, listen->text));
     check_ports (draft, of);
     if (draft->plan.launcher == LAUNCHER_JOIN)
         check_join (draft, of);
@@ -115,6 +116,6 @@ void draft_way_back (struct draft *draft)
     const struct value *coordinator = &draft->slice[SLICE_COORDINATOR];
     if (draft->jumps && draft->plan.start.address.len == 0 && (!coordinator->given || coordinator->good))
         problem_at (draft->problems, coordinator->node,
-                    "hosts behind a jump host without coordinator.address, expected the address by which the hosts "
-                    "reach this machine: they see only the jump host's end of the connection");
+                    "coordinator.address is missing and hosts are behind a jump host, expected the address by which "
+                    "the hosts reach this machine: their connection comes from the jump host");
 }

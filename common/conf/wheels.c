@@ -22,7 +22,7 @@ struct wheel_draft {
     const struct yaml_node *at; /* where a mistake is shown */
     const char *folder;         /* resolved */
     struct requirements pins;
-    bool *served; /* per pin: there is a wheel of it */
+    bool *served; /* per pin: a wheel was found */
     struct kit_file items[WHEELS_MAX];
     uint32_t n, names_bytes;
 };
@@ -112,7 +112,7 @@ static int read_folder (struct wheel_draft *wheels)
     for (; result == 0 && n <= FOLDER_ENTRIES_MAX && (entry = readdir (folder)); n++)
         result = take (wheels, entry->d_name);
     closedir (folder);
-    if (n > FOLDER_ENTRIES_MAX) /* those behind may be the ones that are looked for */
+    if (n > FOLDER_ENTRIES_MAX) /* not all files were looked at */
         return problem_at (
             wheels->draft->problems, wheels->at,
             "the wheel folder %s holds more than %d files, expected a folder with only the wheels of the pins",

@@ -51,7 +51,7 @@ static struct yaml_node *node_new (struct yaml *yaml, enum yaml_kind kind, struc
     return node;
 }
 
-/* A file says what it says: nothing is given a name to be repeated, nothing is told what type to be. */
+/* Refuses anchors and tags. */
 static void refuse_extras (struct yaml *yaml, struct yaml_node *node, const struct fy_token *anchor,
                            const struct fy_token *tag)
 {
@@ -147,7 +147,7 @@ static bool key_is_good (struct yaml *yaml, const struct yaml_node *map, const s
 {
     if (key->kind != YAML_SCALAR) {
         if (key->kind != YAML_BAD)
-            problem_at (yaml->problems, key, "%s as a key, expected a name", yaml_kind_name (key->kind));
+            problem_at (yaml->problems, key, "the key of this map is %s, expected a name", yaml_kind_name (key->kind));
         return false;
     }
     const struct yaml_node *first = key_find (map, key->text);
@@ -185,9 +185,9 @@ static struct yaml_node *read_value (struct yaml *yaml, struct fy_event *event, 
     if (!node)
         return NULL;
     if (!is_map && event->type != FYET_SEQUENCE_START)
-        return stop (yaml, node, "the end of a map or list that did not begin", 0);
+        return stop (yaml, node, "ends of maps or lists that never began", 0);
     if (depth == YAML_DEPTH_MAX)
-        return stop (yaml, node, "maps and lists nested too deep", YAML_DEPTH_MAX);
+        return stop (yaml, node, "too many levels of maps and lists", YAML_DEPTH_MAX);
     if (is_map) {
         refuse_extras (yaml, node, event->mapping_start.anchor, event->mapping_start.tag);
         read_pairs (yaml, node, depth + 1);
@@ -261,7 +261,7 @@ static bool is_text (struct yaml *yaml, struct text bytes)
         rest.len -= one.len + (end != NULL);
     }
     problem_add (yaml->problems, yaml->file, line, 1,
-                 "bytes that are not text, expected UTF-8 without control characters");
+                 "this line has bytes that are not text, expected UTF-8 without control characters");
     return false;
 }
 
@@ -275,10 +275,10 @@ struct yaml_node *yaml_parse (const char *file, struct text bytes, struct proble
     struct yaml_node *root = NULL;
     if (fy_parser_set_string (yaml.parser, bytes.len ? bytes.ptr : "", bytes.len) == 0)
         root = read_stream (&yaml);
-    /* Half a tree would bring complaints about what is merely not read yet. */
+    /* A part of the tree would cause false reports of missing keys. */
     if (report_syntax (&yaml) || yaml.stopped || !yaml.ended)
         root = NULL;
-    /* Some errors the library keeps to itself. */
+    /* The library reports no reason for some errors. */
     if (!root && problems->errors == errors_before)
         problem_add (problems, file, yaml.last.line, yaml.last.column, "%s",
                      yaml.ended ? "an empty file, expected a map of keys" : "not YAML: the error is after this place");

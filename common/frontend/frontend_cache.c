@@ -3,8 +3,6 @@
 
 #include "common/frontend/frontend_row.h"
 
-/* ---- releases ---- */
-
 /* The next number of a release such as "2.9.0+cpu"; past its end, or where a word begins, it is 0 (PEP 440). */
 static uint64_t next_number (struct text *version)
 {
@@ -38,8 +36,6 @@ static bool is_between (struct text version, const char *from, const char *until
     return (!from || compare_releases (version, text_of (from)) >= 0) &&
            (!until || compare_releases (version, text_of (until)) < 0);
 }
-
-/* ---- packages ---- */
 
 static bool is_separator (char c)
 {
@@ -84,8 +80,6 @@ const char *frontend_cache_problem (const struct frontend *frontend, struct text
     }
     return NULL;
 }
-
-/* ---- log ---- */
 
 /* An entry that cannot be loaded explains a compilation better than that it was compiled. */
 static int weight (enum key_state state)

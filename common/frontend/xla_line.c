@@ -1,4 +1,3 @@
-/* xla_line.c - see xla_line.h. */
 #include "common/frontend/xla_line.h"
 
 #include <string.h>

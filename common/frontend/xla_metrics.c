@@ -1,4 +1,3 @@
-/* xla_metrics.c - see xla_metrics.h. */
 #include "common/frontend/xla_metrics.h"
 
 #include "common/frontend/xla_stream.h"
@@ -10,8 +9,6 @@ struct reading {
     bool skips;                /* still in what began before the text */
     struct xla_stream *latest; /* the line read last was one of its reports */
 };
-
-/* ---- lines ---- */
 
 static bool next_line (struct text *text, struct text *line)
 {
@@ -81,8 +78,6 @@ static void take_line (struct reading *reading, struct text text, struct text re
         xla_stream_take (stream, &line);
     reading->latest = stream;
 }
-
-/* ---- results ---- */
 
 static void add_rows (struct xla_metrics *to, const struct xla_row *rows, uint32_t n, struct arena *arena)
 {

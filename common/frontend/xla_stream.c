@@ -1,4 +1,3 @@
-/* xla_stream.c - see xla_stream.h. */
 #include "common/frontend/xla_stream.h"
 
 static void forget (struct xla_rows *rows)

@@ -1,4 +1,3 @@
-/* xla_value.c - see xla_value.h. */
 #include "common/frontend/xla_value.h"
 
 #include <math.h>

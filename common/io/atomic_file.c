@@ -13,8 +13,6 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-/* ---- write ---- */
-
 static int write_all (int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -69,7 +67,7 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
     folder_of (path, folder);
     int fd = mkostemp (beside, O_CLOEXEC);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "%s cannot be made", beside);
+        return err_errno (err, ERR_IO, "%s cannot be created", beside);
     if (fill (fd, beside, bytes, len, mode, err) != 0)
         goto failed;
     if (rename (beside, path) != 0) {
@@ -78,11 +76,9 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
     }
     return folder_sync (folder, err);
 failed:
-    unlink (beside); /* best effort: the error that matters is set */
+    unlink (beside);
     return -1;
 }
-
-/* ---- read ---- */
 
 static int read_all (int fd, const char *path, struct buf *out, struct err *err)
 {

@@ -37,7 +37,7 @@ static int refuse_files (const char *what, uint32_t wanted, struct err *err)
                     what, wanted, (unsigned long long) limit.rlim_cur);
 }
 
-/* Nothing that this process holds or may hold changes it. */
+/* The system's own table is full, whatever this process may open. */
 static int refuse_table (const char *what, uint32_t wanted, struct err *err)
 {
     return err_set (err, ERR_LIMIT,
@@ -160,7 +160,7 @@ static int refuse_threads (const char *what, const struct capacity *needs, uint3
                     what, needs->threads, got, strerror (why));
 }
 
-/* What memory is needed besides is needed while they are there. */
+/* Memory is tested while the threads exist: it is needed in addition to their stacks. */
 static int check_threads_and_memory (const char *what, const struct capacity *needs, struct err *err)
 {
     struct crowd crowd = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };

@@ -20,11 +20,10 @@ static bool has_memory (void)
     return at != MAP_FAILED && munmap (at, LEAST_BYTES) == 0;
 }
 
-/* No limit of this process. */
 static const char table_is_full[] = "open files, because the file table of the system is full: end processes that hold "
                                     "many files, or raise fs.file-max";
 
-/* Of what there is too little for one more open file; NULL: nothing. */
+/* Which limit prevents one more open file; NULL: none. */
 static const char *lacks_descriptor (void)
 {
     int fd = eventfd (0, EFD_CLOEXEC);

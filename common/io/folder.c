@@ -24,8 +24,6 @@ int folder_sync (const char *path, struct err *err)
     return rc;
 }
 
-/* ---- make ---- */
-
 static int make_one (const char *path, mode_t mode, struct err *err)
 {
     struct stat at;
@@ -59,8 +57,6 @@ int folder_make (const char *path, mode_t mode, struct err *err)
     }
     return make_one (path, mode, err);
 }
-
-/* ---- remove ---- */
 
 struct removal {
     const char *path;

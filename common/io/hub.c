@@ -12,7 +12,7 @@
 
 enum {
     HOSTS_MAX_HUB = 65536, /* bounds the tables; the model allows far fewer */
-    /* Two connections a host; again as many while the old ones have not been noticed to be gone. */
+    /* Two connections a host, and two old ones whose end was not noticed yet. */
     DESCRIPTORS_A_HOST = 4,
     DESCRIPTORS_BESIDE = 256,
     THREADS = 3, /* libzmq's two, and the ZAP handler's */
@@ -20,7 +20,7 @@ enum {
     BYTES_BESIDE = 8 * 1024 * 1024,
 };
 
-/* Where a host was last heard: good while its key is the one of then. */
+/* The connection of a host; valid while the key has this generation. */
 struct route {
     uint32_t generation;
     uint8_t id[LINK_ROUTING_ID_BYTES];
@@ -31,7 +31,7 @@ struct channel {
     struct endpoint bound;
     uint32_t bytes_max;
     zmq_msg_t body;       /* of the last frame received */
-    bool left;            /* reading stopped before nothing was there */
+    bool left;            /* more frames may be waiting */
     struct route *routes; /* by rank */
 };
 
@@ -66,7 +66,7 @@ static int check_capacity (uint32_t hosts, struct err *err)
 static int check_options (const struct hub_options *options, struct err *err)
 {
     if (options->hosts == 0 || options->hosts > HOSTS_MAX_HUB)
-        return err_set (err, ERR_USAGE, "a hub must have 1 to %d hosts; this one has %u", HOSTS_MAX_HUB,
+        return err_set (err, ERR_USAGE, "the coordinator can link with 1 to %d hosts; this run has %u", HOSTS_MAX_HUB,
                         options->hosts);
     if (link_keys_check (options->keys, err) != 0)
         return err_prefix (err, "the coordinator's keys");
@@ -121,7 +121,7 @@ static int try_doors (struct hub *hub, const char *public_key, struct err *err)
     return self_test (hub->context, ZMQ_DEALER, &hub->events_bound, public_key, hub->zap, err);
 }
 
-/* The handler is there before any door, and every option before its bind. */
+/* The ZAP handler starts before any socket is bound. */
 static int hub_start (struct hub *hub, const struct hub_options *options, struct err *err)
 {
     hub->context = context_hold (err);
@@ -208,9 +208,9 @@ int hub_admit (struct hub *hub, uint32_t rank, struct text public_key, struct er
 {
     struct curve_key key;
     if (rank >= hub->hosts)
-        return err_set (err, ERR_LIMIT, "host %u cannot be admitted: this run has %u hosts", rank, hub->hosts);
+        return err_set (err, ERR_LIMIT, "there can be no host of rank %u: this run has %u hosts", rank, hub->hosts);
     if (curve_key_parse (public_key, &key, err) != 0)
-        return err_prefix (err, "the key of host %u", rank);
+        return err_prefix (err, "the link key of the host of rank %u", rank);
     return zap_admit_worker (hub->zap, rank, &key, err);
 }
 
@@ -218,7 +218,7 @@ int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err)
 {
     struct curve_key key;
     if (curve_key_parse (public_key, &key, err) != 0)
-        return err_prefix (err, "the key of a monitor");
+        return err_prefix (err, "the link key of a monitor");
     return zap_admit_monitor (hub->zap, &key, err);
 }
 
@@ -235,7 +235,7 @@ static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank,
     return *rank < hub->hosts && *generation == zap_worker_generation (hub->zap, *rank);
 }
 
-/* Only ids the ROUTER made: one chosen by the peer could be somebody else's tomorrow. */
+/* Accepts only routing ids that the ROUTER made: a peer could choose the id of another one. */
 static bool note_route (struct hub *hub, struct channel *channel, uint32_t rank, uint32_t generation)
 {
     const uint8_t *id = zmq_msg_data (&hub->part);

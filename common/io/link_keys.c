@@ -35,8 +35,6 @@ int link_keys_save (const struct link_keys *keys, const char *path, struct err *
     return rc;
 }
 
-/* ---- load ---- */
-
 /* Owner and mode are asked of the open file, so nobody can exchange it between the question and the reading. */
 static int check_private (int fd, const char *path, struct err *err)
 {

@@ -125,7 +125,7 @@ int loop_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, vo
     sigemptyset (&set);
     for (const int *signal = signals; *signal; signal++)
         if (sigaddset (&set, *signal) != 0)
-            return err_errno (err, ERR_IO, "signal %d cannot be delivered to the loop", *signal);
+            return err_errno (err, ERR_IO, "signal %d cannot be caught: no such signal", *signal);
     int fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot create a descriptor for signals");
@@ -233,7 +233,7 @@ static int pass (struct loop *loop, int wait_ms, struct err *err)
     arm (loop);
     int n = epoll_wait (loop->epoll_fd, events, EVENTS_A_PASS, wait_ms);
     if (n < 0 && errno != EINTR)
-        return err_errno (err, ERR_IO, "cannot wait for events");
+        return err_errno (err, ERR_IO, "cannot wait for events (epoll)");
     for (int i = 0; i < n; i++) {
         struct watch *watch = events[i].data.ptr;
         if (!watch->forgotten)

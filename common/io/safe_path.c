@@ -134,7 +134,7 @@ static int refuse_mode (const char *subject, const struct stat *at, const struct
     char owner[WHO_BYTES], squash[160] = "";
     if (rule->trust)
         snprintf (squash, sizeof squash,
-                  " (on NFS that maps all users to one: first chown it to that one on the server, and list its "
+                  " (on NFS that maps all users to one user: first chown it to that user on the server, and list the "
                   "uid in %.40s)",
                   rule->trust);
     return err_set (err, ERR_REFUSED,
@@ -252,12 +252,12 @@ static int refuse_link (const struct walk *walk, const char *link, const struct 
 {
     char owner[WHO_BYTES];
     return err_set (err, ERR_REFUSED,
-                    "%s %.200s is a symbolic link, owner %s, mode %04o, and a user who may change it chooses its "
-                    "target: give the target path, or %s",
+                    "%s %.200s is a symbolic link (owner %s, mode %04o), and whoever may change the link chooses the "
+                    "file: give the path of the file itself, or %s",
                     walk->rule->what, link, who (at->st_uid, owner), bits (at), walk->rule->instead);
 }
 
-/* Nobody can take a link out of a sticky folder but who made it: so it counts who that was. */
+/* In a sticky folder only the owner of a link can replace it, so the owner is checked. */
 static int step_link (struct walk *walk, const char *link, const struct stat *at, struct err *err)
 {
     char subject[SUBJECT_BYTES];
@@ -290,7 +290,7 @@ static int step_down (struct walk *walk, const char *name, struct err *err)
     return S_ISLNK (at.st_mode) ? step_link (walk, down, &at, err) : stand_at (walk, down, err);
 }
 
-/* Where it stands is on the way, now that something follows. */
+/* Checks the folder that is reached, because more follows. */
 static int step (struct walk *walk, const char *name, struct err *err)
 {
     if (strcmp (name, ".") == 0)

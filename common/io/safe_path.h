@@ -26,8 +26,8 @@ struct safe_rule {
     bool own; /* the end belongs to this process's user, and to nobody else; it is no link */
 };
 
-/* 0: nobody else could; so of what is not there or cannot be reached, as far as the way to it goes. ERR_REFUSED:
- * somebody could, and the sentence names path, owner, mode and what to do. */
+/* 0: no untrusted user can change it; for a path that does not exist, as far as it exists. ERR_REFUSED: one can, and
+ * the text names path, owner, mode and what to do. */
 int safe_path_check (const char *path, const struct safe_rule *rule, struct err *err);
 /* The end alone, by what stat said of it; `path` is for the sentence. */
 int safe_path_check_end (const char *path, const struct stat *at, const struct safe_rule *rule, struct err *err);

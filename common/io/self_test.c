@@ -27,12 +27,14 @@ static int require_refusal (void *events, const struct endpoint *to, struct zap 
 {
     uint16_t event = 0;
     if (wait_event (events, &event) != 0)
-        return err_set (err, ERR_STATE,
-                        "%s did not answer the key of the self-test within %d s; does a firewall block it?", to->text,
-                        WAIT_MS_MAX / 1000);
+        return err_set (
+            err, ERR_STATE,
+            "the coordinator's own port %s did not answer a test connection within %d s; does a firewall block it?",
+            to->text, WAIT_MS_MAX / 1000);
     if (event != ZMQ_EVENT_HANDSHAKE_FAILED_AUTH || zap_decoy_refusals (zap) == before)
         return err_set (err, ERR_REFUSED,
-                        "%s accepted a key that was not admitted; no worker is started over this connection", to->text);
+                        "the coordinator's own port %s accepted a test key that it must refuse; no worker is started",
+                        to->text);
     return 0;
 }
 

@@ -126,8 +126,6 @@ void socket_close (void **socket, uint64_t linger_ms)
     *socket = NULL;
 }
 
-/* ---- bind, connect ---- */
-
 static int allow_ipv6 (void *socket, const struct endpoint *at, struct err *err)
 {
     const struct option ipv6[] = { OPTION (ZMQ_IPV6, 1) };
@@ -168,8 +166,6 @@ int socket_fd (void *socket)
     assert (rc == 0);
     return fd;
 }
-
-/* ---- parts ---- */
 
 bool socket_receive (void *socket, zmq_msg_t *part)
 {

@@ -21,7 +21,7 @@ struct connection {
     uint32_t bytes_max;
     bool connected; /* or on its way there */
     zmq_msg_t body; /* of the last frame received */
-    bool left;      /* reading stopped before nothing was there */
+    bool left;      /* more frames may be waiting */
     bool blocked;
     uint64_t blocked_ms; /* since when nothing could be sent */
 };

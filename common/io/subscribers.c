@@ -20,7 +20,7 @@ struct subscribers {
     void *socket;         /* ROUTER */
     zmq_msg_t part, body; /* routing id; the last question */
     struct place places[SUBSCRIBERS_PLACES];
-    bool left; /* reading stopped before nothing was there */
+    bool left; /* more frames may be waiting */
     uint64_t dropped;
 };
 
@@ -58,8 +58,6 @@ uint64_t subscribers_dropped (const struct subscribers *subscribers)
 {
     return subscribers->dropped;
 }
-
-/* ---- places ---- */
 
 static bool sits (const struct place *place, uint64_t now_ms)
 {
@@ -116,8 +114,6 @@ static bool instance_lock (struct subscribers *subscribers, const struct hub_cli
         *place = (struct place){ .who = *who, .until_ms = now_ms + MONITOR_STAY_MS };
     return place != NULL;
 }
-
-/* ---- frames ---- */
 
 /* The whole message: its first two parts, the rest read away. False: it has not just these two. */
 static bool take_message (struct subscribers *subscribers)

@@ -119,14 +119,16 @@ static int bind_requests (struct zap *zap, struct err *err)
     const int linger = 0;
     zap->requests = zmq_socket (zap->context, ZMQ_REP);
     if (!zap->requests || zmq_setsockopt (zap->requests, ZMQ_LINGER, &linger, sizeof linger) != 0)
-        return err_set (err, ERR_IO, "cannot create a socket for the ZAP handler: %s", zmq_strerror (zmq_errno ()));
+        return err_set (err, ERR_IO, "cannot create a socket for the handler that checks link keys (ZAP): %s",
+                        zmq_strerror (zmq_errno ()));
     if (zmq_bind (zap->requests, handler_address) == 0)
         return 0;
     int why = zmq_errno ();
     socket_close (&zap->requests, 0);
     if (why == EADDRINUSE)
-        return err_set (err, ERR_STATE, "this process already has an open hub; close it first");
-    return err_set (err, ERR_IO, "the ZAP handler cannot be bound: %s", zmq_strerror (why));
+        return err_set (err, ERR_STATE,
+                        "this process already serves the links of a run; one process can serve one run");
+    return err_set (err, ERR_IO, "the handler that checks link keys (ZAP) cannot be bound: %s", zmq_strerror (why));
 }
 
 static void make_lock (struct zap *zap)
@@ -148,7 +150,7 @@ struct zap *zap_open (void *context, uint32_t workers, struct err *err)
     zap->monitors = keyring_make (ZAP_MONITORS_MAX);
     zap->stop_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (zap->stop_fd < 0)
-        err_errno (err, ERR_IO, "cannot create a descriptor for the ZAP handler");
+        err_errno (err, ERR_IO, "cannot create a descriptor for the handler that checks link keys (ZAP)");
     else if (bind_requests (zap, err) == 0)
         return zap;
     zap_close (zap);
@@ -176,7 +178,8 @@ int zap_start (struct zap *zap, struct err *err)
     int rc = pthread_create (&zap->thread, NULL, serve, zap);
     pthread_sigmask (SIG_SETMASK, &before, NULL);
     if (rc != 0)
-        return err_set (err, ERR_IO, "cannot start a thread for the ZAP handler: %s", strerror (rc));
+        return err_set (err, ERR_IO, "cannot start a thread for the handler that checks link keys (ZAP): %s",
+                        strerror (rc));
     zap->started = true;
     return 0;
 }
@@ -218,7 +221,8 @@ int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *ke
 {
     uint32_t slot;
     if (keyring_find (zap->monitors, key, &slot))
-        return err_set (err, ERR_REFUSED, "the key of host %u already belongs to a monitor; each needs its own", rank);
+        return err_set (err, ERR_REFUSED,
+                        "the link key of the host of rank %u already belongs to a monitor; each needs its own", rank);
     pthread_mutex_lock (&zap->lock);
     keyring_put (zap->workers, rank, key);
     pthread_mutex_unlock (&zap->lock);
@@ -231,7 +235,8 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
     if (keyring_find (zap->monitors, key, &slot))
         return 0;
     if (keyring_find (zap->workers, key, &slot))
-        return err_set (err, ERR_REFUSED, "the key of a monitor already belongs to host %u; each needs its own", slot);
+        return err_set (err, ERR_REFUSED,
+                        "the link key of a monitor already belongs to the host of rank %u; each needs its own", slot);
     if (zap->monitors_len == ZAP_MONITORS_MAX)
         return err_set (err, ERR_LIMIT, "a run can admit at most %d monitors", ZAP_MONITORS_MAX);
     pthread_mutex_lock (&zap->lock);

@@ -28,12 +28,12 @@ enum fact_kind {
     FACT_RUN_ENDED,          /* always the last */
     FACT_PASS_STOPPED,       /* the coordinator stops the pass for a reason of its own: a gate on which hosts differ */
     FACT_LEASE_LOST,         /* the writer's lease ran out: whatever it still writes, nobody reads */
-    FACT_CACHE_VIOLATED,     /* something in the cache is not as the single writer left it */
+    FACT_CACHE_VIOLATED,     /* something in the cache differs from what the single writer left */
     FACT_GENERATION_DROPPED, /* quarantined: not used again, not removed */
-    FACT_RETRY_PLANNED,      /* a pass that fell for a transient reason is run again */
+    FACT_RETRY_PLANNED,      /* a pass that failed for a transient reason is run again */
     FACT_SUSPECTS_NAMED,     /* what running parts of the slice by themselves showed */
-    FACT_LOSS_TOLD,          /* a worker knows of what this journal lacks: nothing of it is to be relied on */
-    FACT_CLIMB_STOPPED,      /* nothing more is begun, for a reason that no pass showed */
+    FACT_LOSS_TOLD,          /* a worker knows of facts that this journal lacks, so the journal cannot be relied on */
+    FACT_CLIMB_STOPPED,      /* nothing more is started, for a reason other than a failed pass */
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -41,7 +41,7 @@ enum fact_kind {
     FACT_CACHE_AWAITED, /* what the climb waits for that no host has to do; empty: nothing any more */
 };
 
-/* Of one fact, as it is written. What could be larger is cut where it is made. */
+/* Maximum size of one fact. What could be larger is cut where it is made. */
 enum { FACT_MAX_BYTES = 16 << 20 };
 /* A generation with more files than GENERATION_BASE_MAX_ENTRIES is not built upon: the next one begins empty, far below
  * what a manifest lists. */

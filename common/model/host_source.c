@@ -115,8 +115,6 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
     return 0;
 }
 
-/* ---- files ---- */
-
 static void skip_comment (struct scan *scan)
 {
     while (!scan_ended (scan) && scan_next (scan) != '\n')
@@ -168,5 +166,7 @@ int host_source_file (struct text content, struct buf *expression, struct err *e
         if (too_long (expression, err) < 0)
             return -1;
     }
-    return some ? 0 : err_set (err, ERR_PARSE, "it has no host set, expected one or more a line, such as v6e-[0-15]");
+    return some ? 0
+                : err_set (err, ERR_PARSE,
+                           "the file has no host set, expected one or more on each line, such as v6e-[0-15]");
 }

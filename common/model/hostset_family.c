@@ -6,8 +6,6 @@
 
 #include "common/model/hostset_scan.h"
 
-/* ---- members ---- */
-
 static uint32_t digits_from (struct text name, uint32_t at)
 {
     uint32_t end = at;
@@ -71,8 +69,6 @@ uint32_t members_make (const struct text *names, uint32_t n, struct member *memb
             members[kept++] = members[i];
     return kept;
 }
-
-/* ---- coordinates ---- */
 
 struct numbered {
     struct text number;
@@ -166,8 +162,6 @@ void family_make (struct family *family, const struct member *members, uint32_t 
     family->values = arena_array (arena, family->dims, sizeof *family->values);
     make_boxes (family, arena);
 }
-
-/* ---- the way back from boxes to names ---- */
 
 static int compare_rows (const uint32_t *a, const uint32_t *b, uint32_t dims)
 {

@@ -30,8 +30,6 @@ static bool folding_next (struct folding *folding, struct family *family)
     return from < to;
 }
 
-/* ---- ranges ---- */
-
 /* A run of numbers that is being made. What its first one says about padding holds until a run of two or more ends or a
  * number does not fit: so nodeset folds, and so [98-99,100] stays in two parts behind an 01. */
 struct run {
@@ -98,8 +96,6 @@ static void write_ranges (const struct text *values, const struct value_set *set
     }
     run_write (&run, out);
 }
-
-/* ---- boxes ---- */
 
 static void write_set (const struct text *values, const struct value_set *set, struct buf *out)
 {

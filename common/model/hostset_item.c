@@ -29,11 +29,11 @@ static void add_span (struct item *item, struct span span)
     item->brackets[item->brackets_n].spans_to = item->spans_n;
 }
 
-/* nodeset takes a '-' too many for a sign: n[1-4-6] is -4 to 6 there, and n[-1] is n-1. */
+/* nodeset takes an extra '-' for a sign: it reads n[1-4-6] as -4 to 6, and n[-1] as n-1. */
 static int refuse_sign (const struct scan *scan)
 {
     return scan_refuse (scan, ERR_PARSE, scan->at,
-                        "expected a number: a range has one '-' and no signs (nodeset takes 1-4-6 for -4 to 6)");
+                        "expected a number: a range has one '-', and its numbers have no sign");
 }
 
 static int read_number (struct scan *scan, struct text *number)
@@ -133,8 +133,8 @@ static int check_widths (const struct item *item, const struct scan *scan, uint3
         if (width_of (&item->spans[i], item->spans[i].first) != width ||
             width_of (&item->spans[i], item->spans[i].last) != width)
             return scan_refuse (scan, ERR_PARSE, open,
-                                "after a digit all numbers in the brackets need the same width (nodeset takes n1[8-11] "
-                                "for n[18-111]): move the digit into them, like n[18-19,110-111]");
+                                "after a digit, all numbers in the brackets need the same width (n1[8-11] could also "
+                                "mean n[18-111]): move the digit into them, like n[18-19,110-111]");
     return 0;
 }
 
@@ -160,7 +160,7 @@ static int read_bracket (struct item *item, struct scan *scan)
     return 0;
 }
 
-/* As in nodeset: with nothing, or with digits alone between them, it is open which number is whose. */
+/* As in nodeset: with only digits, or nothing, between two brackets the numbers cannot be told apart. */
 static int check_gap (const struct item *item, const struct scan *scan)
 {
     struct text gap = item->literal[item->brackets_n];
@@ -188,7 +188,7 @@ static int read_parts (struct item *item, struct scan *scan)
 static const char *expected (const struct item *item, char next)
 {
     if (item->brackets_n == 0 && item->literal[0].len == 0)
-        return next == '@' ? "one '@' a group" : "a host name was expected";
+        return next == '@' ? "expected one '@' before the name of a group" : "a host name was expected";
     if (next == ']')
         return "this bracket was never opened";
     return next == '*' || next == '?' ? "wildcards are not supported: write the set out, or define it as a group"

@@ -29,7 +29,7 @@ enum msg_kind {
     MSG_FETCH, /* bulk socket */
     /* coordinator -> worker */
     MSG_WELCOME = 32,
-    MSG_REFUSE,  /* and go away: frozen for ever, with HELLO */
+    MSG_REFUSE,  /* the worker has to end; its form never changes, as that of HELLO */
     MSG_REHELLO, /* "I do not know your session": say HELLO */
     MSG_RUN,
     MSG_GO,
@@ -101,7 +101,7 @@ struct msg_refuse {
     uint32_t major, minor;
 };
 
-/* OWN: this host's private cache, written without a lease (mode per-host). */
+/* OWN: the private cache of this host (mode per-host); needs no lease. */
 enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER, CACHE_ROLE_OWN };
 extern const struct names cache_role_names;
 struct cache_access {
@@ -117,7 +117,7 @@ struct cache_access {
     bool overlay;
     uint64_t lease_ms; /* WRITER: term; the program starts when the lease is held, and is dead before it ends */
     LIST_OF (struct text) writable, protected; /* struct cache_plan */
-    text_list hidden; /* folders that the program should not even see, but what is its worker's */
+    text_list hidden;                          /* folders hidden from the program, except the worker's own */
     uid_list trust;
 };
 
@@ -128,7 +128,7 @@ struct msg_run {
     uint32_t rank, world; /* among those that take part in this pass */
     struct text address;  /* this host's own, for rendezvous */
     struct mesh mesh;     /* empty for a program that runs alone on its host */
-    uint64_t secret;      /* dealt to this host; 0: none */
+    uint64_t secret;      /* the secret number of this host for the reduction; 0: none */
     struct profile profile;
     struct pins pins; /* with this host's env_dir */
     struct cache_access cache;
@@ -153,7 +153,7 @@ struct msg_ack {
 struct msg_shutdown {
     struct text why;
 };
-/* Lets `token`'s holder go on for `term_ms` from when it sent question `ask`. term_ms 0: it holds nothing any more. */
+/* Gives the holder of `token` `term_ms` from when it sent question `ask`. term_ms 0: the lease is lost. */
 struct msg_lease {
     uint64_t token, ask, term_ms;
 };

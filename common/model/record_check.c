@@ -31,37 +31,37 @@ static bool refuse (const struct place *place, struct buf *why, const char *what
     if (!why)
         return false;
     place_print (place, why);
-    buf_printf (why, ": %s %" PRIu64 ", at most %" PRIu64, what, found, max);
+    buf_printf (why, ": %s is %" PRIu64 ", expected at most %" PRIu64, what, found, max);
     return false;
 }
 
 static bool number_check (const struct field *field, uint64_t value, const struct place *place, struct buf *why)
 {
-    return value <= field->max || refuse (place, why, "number", value, field->max);
+    return value <= field->max || refuse (place, why, "the number", value, field->max);
 }
 
 static bool magnitude_check (const struct field *field, int64_t value, const struct place *place, struct buf *why)
 {
     uint64_t magnitude = value < 0 ? 0 - (uint64_t) value : (uint64_t) value;
-    return magnitude <= field->max || refuse (place, why, "magnitude", magnitude, field->max);
+    return magnitude <= field->max || refuse (place, why, "the magnitude", magnitude, field->max);
 }
 
 static bool enum_check (const struct field *field, uint32_t value, const struct place *place, struct buf *why)
 {
-    return value < field->names->n || refuse (place, why, "choice", value, field->names->n - 1);
+    return value < field->names->n || refuse (place, why, "the choice", value, field->names->n - 1);
 }
 
 static bool text_check (const struct field *field, struct text value, const struct place *place, struct buf *why)
 {
     if (value.len > field->max)
-        return refuse (place, why, "bytes", value.len, field->max);
+        return refuse (place, why, "the length in bytes", value.len, field->max);
     if (field->kind == FIELD_BYTES || value.len == 0)
         return true;
     if (!memchr (value.ptr, 0, value.len) && text_is_utf8 (value))
         return true;
     if (why) {
         place_print (place, why);
-        buf_puts (why, ": not UTF-8 without NUL");
+        buf_puts (why, ": the text has a NUL or is not UTF-8");
     }
     return false;
 }
@@ -73,7 +73,7 @@ static bool list_check (const struct field *field, const struct any_list *list, 
                         struct buf *why)
 {
     if (list->n > field->max)
-        return refuse (place, why, "items", list->n, field->max);
+        return refuse (place, why, "the count of items", list->n, field->max);
     size_t item_bytes = field_item_bytes (field);
     struct field item = field_item (field);
     for (uint32_t i = 0; i < list->n; i++) {

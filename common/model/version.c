@@ -89,8 +89,6 @@ int version_compare (struct text a, struct text b)
     return result ? result : order (left.number, right.number);
 }
 
-/* ---- patterns ---- */
-
 /* The two before the one, which they begin with. */
 static const char *const relations[] = { "<=", ">=", "<", ">", NULL };
 

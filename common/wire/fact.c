@@ -32,7 +32,8 @@ static int get_kind (struct reader *reader, enum fact_kind *out, struct err *err
     if (get_u64 (reader, "kind", UINT16_MAX, &kind, err) < 0)
         return -1;
     if (!fact_body ((enum fact_kind) kind))
-        return err_set (err, ERR_REFUSED, "fact of unknown kind %" PRIu64 ": a later version may have written it",
+        return err_set (err, ERR_REFUSED,
+                        "the fact has the unknown kind %" PRIu64 ": a later version of sliceup may have written it",
                         kind);
     *out = (enum fact_kind) kind;
     return 0;

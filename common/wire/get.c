@@ -12,13 +12,13 @@ struct getter {
 
 static int refuse_kind (const struct getter *get, const char *wanted, const struct value *value)
 {
-    return err_set (get->err, ERR_PARSE, "byte %" PRIu32 ": %s, expected %s", reader_offset (get->reader),
+    return err_set (get->err, ERR_PARSE, "byte %" PRIu32 ": found %s, expected %s", reader_offset (get->reader),
                     value_kind_name (value->kind), wanted);
 }
 
 static int refuse_size (const struct getter *get, const char *what, uint64_t found, uint64_t max)
 {
-    return err_set (get->err, ERR_LIMIT, "byte %" PRIu32 ": %s %" PRIu64 ", at most %" PRIu64,
+    return err_set (get->err, ERR_LIMIT, "byte %" PRIu32 ": %s is %" PRIu64 ", expected at most %" PRIu64,
                     reader_offset (get->reader), what, found, max);
 }
 
@@ -27,7 +27,7 @@ static int get_uint (const struct getter *get, const struct value *value, uint64
     if (value->kind != VALUE_UINT)
         return refuse_kind (get, "integer from 0", value);
     if (value->number > max)
-        return refuse_size (get, "number", value->number, max);
+        return refuse_size (get, "the number", value->number, max);
     *out = value->number;
     return 0;
 }
@@ -49,7 +49,7 @@ static int get_i64 (const struct getter *get, const struct value *value, uint64_
     uint64_t magnitude = value->kind == VALUE_NEGATIVE ? 0 - value->number : value->number;
     uint64_t reaches = (uint64_t) INT64_MAX + (value->kind == VALUE_NEGATIVE);
     if (magnitude > (max < reaches ? max : reaches))
-        return refuse_size (get, "magnitude", magnitude, max);
+        return refuse_size (get, "the magnitude", magnitude, max);
     memcpy (out, &value->number, sizeof value->number);
     return 0;
 }
@@ -77,7 +77,7 @@ static int get_text (const struct getter *get, const struct value *value, const 
     if (value->kind != wanted)
         return refuse_kind (get, value_kind_name (wanted), value);
     if (value->text.len > field->max)
-        return refuse_size (get, "bytes", value->text.len, field->max);
+        return refuse_size (get, "the length in bytes", value->text.len, field->max);
     struct text text = { .ptr = value->text.len ? value->text.ptr : NULL, .len = value->text.len };
     memcpy (out, &text, sizeof text);
     return 0;
@@ -117,7 +117,8 @@ static int get_value (const struct getter *get, const struct field *field, void 
 
 static int refuse_depth (const struct getter *get)
 {
-    return err_set (get->err, ERR_LIMIT, "byte %" PRIu32 ": nested too deeply", reader_offset (get->reader));
+    return err_set (get->err, ERR_LIMIT, "byte %" PRIu32 ": lists and maps are nested too deeply",
+                    reader_offset (get->reader));
 }
 
 static int get_list (const struct getter *get, const struct field *field, void *out, const struct value *head,
@@ -126,7 +127,7 @@ static int get_list (const struct getter *get, const struct field *field, void *
     if (head->kind != VALUE_LIST)
         return refuse_kind (get, "list", head);
     if (head->number > field->max)
-        return refuse_size (get, "items", head->number, field->max);
+        return refuse_size (get, "the count of items", head->number, field->max);
     if (depth == 0)
         return refuse_depth (get);
 
@@ -149,7 +150,7 @@ static int get_key (const struct getter *get, int64_t *last)
     if (reader_next (get->reader, &key, get->err) < 0)
         return -1;
     if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= *last)
-        return err_set (get->err, ERR_PARSE, "byte %" PRIu32 ": keys are not ascending integers",
+        return err_set (get->err, ERR_PARSE, "byte %" PRIu32 ": the keys of a map are not ascending integers",
                         reader_offset (get->reader));
     *last = (int64_t) key.number;
     return 0;
@@ -173,8 +174,9 @@ static int get_field (const struct getter *get, const struct field *field, void 
     if (get_value (get, field, at, depth) < 0)
         return err_prefix (get->err, "%s", field->name);
     if (is_written_zero (field, at, get->reader, began))
-        return err_set (get->err, ERR_PARSE, "%s: byte %" PRIu32 ": a zero or empty value must be left out",
-                        field->name, reader_offset (get->reader));
+        return err_set (get->err, ERR_PARSE,
+                        "%s: byte %" PRIu32 ": found a zero or empty value, expected it to be left out", field->name,
+                        reader_offset (get->reader));
     return 0;
 }
 

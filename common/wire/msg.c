@@ -73,10 +73,10 @@ static int get_versions (struct reader *reader, struct msg *msg, struct err *err
         return -1;
     bool frozen = kind == MSG_HELLO || kind == MSG_REFUSE;
     if (major != PROTOCOL_MAJOR && !frozen)
-        return err_set (err, ERR_REFUSED, "protocol version %" PRIu64 ".%" PRIu64 ", expected %d.%d", major, minor,
-                        PROTOCOL_MAJOR, PROTOCOL_MINOR);
+        return err_set (err, ERR_REFUSED, "the sender has protocol version %" PRIu64 ".%" PRIu64 ", expected %d.%d",
+                        major, minor, PROTOCOL_MAJOR, PROTOCOL_MINOR);
     if (!msg_is_known ((enum msg_kind) kind))
-        return err_set (err, ERR_REFUSED, "message of unknown kind %" PRIu64, kind);
+        return err_set (err, ERR_REFUSED, "the message has the unknown kind %" PRIu64, kind);
     msg->major = (uint32_t) major;
     msg->minor = (uint32_t) minor;
     msg->kind = (enum msg_kind) kind;
@@ -101,7 +101,8 @@ static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena,
 int wire_get_msg (struct text bytes, struct msg *out, struct arena *arena, struct err *err)
 {
     if (bytes.len > MSG_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "message of %" PRIu32 " bytes, at most %d", bytes.len, MSG_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "the message has %" PRIu32 " bytes, expected at most %d", bytes.len,
+                        MSG_MAX_BYTES);
     struct reader reader = reader_over (bytes, WIRE_ITEMS_MAX);
     memset (out, 0, sizeof *out);
     return get_msg (&reader, out, arena, err) < 0 ? err_prefix (err, "message") : 0;

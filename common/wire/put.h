@@ -10,7 +10,7 @@
 
 /* A packer fails only where what it writes to has no room. */
 msgpack_packer put_into (struct buf *out);
-/* `rc` of what was packed into `out` since it had `began` bytes: other than 0, nothing of it stays behind. */
+/* Ends packing that began when `out` had `began` bytes. rc other than 0: it is removed again. */
 void put_end (struct buf *out, size_t began, int rc);
 int put_record (msgpack_packer *to, const struct record *record, const void *value);
 

@@ -48,13 +48,13 @@ bool value_text_is_clean (struct text text)
 
 static int short_of (const struct reader *reader, uint64_t wanted, struct err *err)
 {
-    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": %" PRIu64 " bytes or items announced, but %td bytes remain",
+    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": %" PRIu64 " bytes or items are announced, but %td bytes remain",
                     reader_offset (reader), wanted, reader->end - reader->at);
 }
 
 static int longer_than_needed (const struct reader *reader, struct err *err)
 {
-    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": not the shortest form of the value", reader_offset (reader));
+    return err_set (err, ERR_PARSE, "byte %" PRIu32 ": the value is not in its shortest form", reader_offset (reader));
 }
 
 /* A big-endian number of `bytes`; the caller has compared with what remains. */
@@ -106,7 +106,7 @@ static int take_float (struct reader *reader, struct value *value, struct err *e
     value->kind = VALUE_FLOAT;
     memcpy (&value->real, &bits, sizeof bits);
     if ((isnan (value->real) && bits != WIRE_NAN_BITS) || bits == NEGATIVE_ZERO_BITS)
-        return err_set (err, ERR_PARSE, "byte %" PRIu32 ": not the canonical form of NaN or zero",
+        return err_set (err, ERR_PARSE, "byte %" PRIu32 ": NaN or zero is not in its canonical form",
                         reader_offset (reader));
     return 0;
 }
@@ -118,7 +118,7 @@ static int take_text (struct reader *reader, enum value_kind kind, uint64_t len,
     value->kind = kind;
     value->text = (struct text){ .ptr = (const char *) reader->at, .len = (uint32_t) len };
     if (kind == VALUE_TEXT && !value_text_is_clean (value->text))
-        return err_set (err, ERR_PARSE, "byte %" PRIu32 ": a text of %" PRIu64 " bytes is not UTF-8 without NUL",
+        return err_set (err, ERR_PARSE, "byte %" PRIu32 ": a text of %" PRIu64 " bytes has a NUL or is not UTF-8",
                         reader_offset (reader), len);
     reader->at += len;
     return 0;
@@ -141,7 +141,8 @@ static int take_count (struct reader *reader, enum value_kind kind, uint64_t cou
     if (items > (uint64_t) (reader->end - reader->at))
         return short_of (reader, items, err);
     if (items > reader->items_left)
-        return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": %" PRIu64 " more items, expected at most %" PRIu32,
+        return err_set (err, ERR_LIMIT,
+                        "byte %" PRIu32 ": %" PRIu64 " more items are announced, expected at most %" PRIu32,
                         reader_offset (reader), items, reader->items_left);
     value->kind = kind;
     value->number = count;
@@ -196,7 +197,8 @@ int reader_next (struct reader *reader, struct value *value, struct err *err)
     if (reader->at == reader->end)
         return short_of (reader, 1, err);
     if (reader->items_left == 0)
-        return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": more items than are allowed here", reader_offset (reader));
+        return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": there are more items than a message may have",
+                        reader_offset (reader));
     reader->items_left--;
     uint8_t format = *reader->at++;
     if (format < 0x80) {
@@ -224,7 +226,7 @@ static int skip_pairs (struct reader *reader, uint64_t pairs, uint32_t depth, st
         if (reader_next (reader, &key, err) < 0)
             return -1;
         if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= last)
-            return err_set (err, ERR_PARSE, "byte %" PRIu32 ": keys are not ascending integers",
+            return err_set (err, ERR_PARSE, "byte %" PRIu32 ": the keys of a map are not ascending integers",
                             reader_offset (reader));
         last = (int64_t) key.number;
         if (reader_skip (reader, depth, err) < 0)
@@ -241,7 +243,8 @@ int reader_skip (struct reader *reader, uint32_t depth, struct err *err)
     if (value.kind != VALUE_LIST && value.kind != VALUE_MAP)
         return 0;
     if (depth == 0)
-        return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": nested too deeply", reader_offset (reader));
+        return err_set (err, ERR_LIMIT, "byte %" PRIu32 ": lists and maps are nested too deeply",
+                        reader_offset (reader));
     if (value.kind == VALUE_MAP)
         return skip_pairs (reader, value.number, depth - 1, err);
     for (uint64_t i = 0; i < value.number; i++) {

@@ -103,7 +103,7 @@ class Planning(lab.LabTest):
         self.assertIn("a mesh of {data: 4, model: 2} would fit", ended.err)
         ended = self.check(SSH.format(more=""), "--hosts", "v6e-9")
         self.assertEqual(2, ended.status, ended)
-        self.assertIn("--hosts:1:1: 'v6e-9': not in this slice, expected hosts of 'v6e-[0-4]'", ended.err)
+        self.assertIn("--hosts:1:1: the hosts 'v6e-9' are not in this slice, expected hosts of 'v6e-[0-4]'", ended.err)
 
     def test_what_the_environment_does_not_say_is_a_mistake_in_place(self):
         ended = self.check(f"slice: s\nlauncher: slurm\nhosts: {{from: slurm}}\n{REST}")

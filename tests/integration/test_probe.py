@@ -448,13 +448,13 @@ class Plan(lab.LabTest):
     def test_what_a_probe_cannot_be_is_refused_before_anything_runs(self):
         for rung, words in (({}, "a probe without a plugin"),
                             ({"args": {"plugin": "libtpu/libtpu.so"}}, "is relative, expected an absolute path"),
-                            ({"args": {"plugin": "../x.so"}}, "leaves the packages of the environment"),
+                            ({"args": {"plugin": "../x.so"}}, "leads out of the packages of the environment"),
                             ({"args": {"plugin": "/x.so", "chips": 4}}, "is not an argument of a probe"),
                             ({"args": {"plugin": "/x.so", "options": [1]}}, "expected a map of names"),
-                            ({"args": {"plugin": "/x.so", "options": {"a": [1, 2]}}}, "an option that is a list"),
-                            ({"args": {"plugin": "/x.so", "client": "yes"}}, "client, expected true or false"),
+                            ({"args": {"plugin": "/x.so", "options": {"a": [1, 2]}}}, "the value of an option is a list"),
+                            ({"args": {"plugin": "/x.so", "client": "yes"}}, "client is another value, expected true or false"),
                             ({"args": {"plugin": "/x.so", "client": False}, "backend": "required"}, "client: false with"),
-                            ({"args": {"plugin": "/x.so"}, "scope": "slice"}, "it runs alone on its host")):
+                            ({"args": {"plugin": "/x.so"}, "scope": "slice"}, "a probe runs alone on its host")):
             with self.subTest(rung=rung):
                 ladder = self.lab.ladder("ladder.yaml", [{"id": "probe", "builtin": "probe", **rung}])
                 ended = self.lab.sliceup("check", self.lab.slice(ladder=str(ladder)))

@@ -156,7 +156,7 @@ static void a_name_that_no_record_may_hold_is_listed_in_a_form_that_it_may (void
     write_file (fixture->dir, "a\033[2J\xff", "x", 1);
     assert_int_equal (chmod (fixture_generation (fixture, 3, gen), 0555), 0);
     struct finding_list list = audit (fixture, 3, AUDIT_STAT, 0);
-    expect_one (&list, FINDING_EXTRA, "a\\x1b[2J\\xff", "is not an accepted name");
+    expect_one (&list, FINDING_EXTRA, "a\\x1b[2J\\xff", "has a name that a cache does not accept");
 }
 
 static void a_generation_that_is_gone_or_something_else_is_a_finding (void **state)
@@ -191,7 +191,7 @@ static void that_it_cannot_be_looked_at_is_an_error (void **state)
     assert_int_equal (audit_generation (text_of (fixture->root), 3, TEXT_LIT ("x"), AUDIT_FULL, 0, &fixture->arena,
                                         &list, &fixture->err),
                       -1);
-    says (fixture, "holds no sha256");
+    says (fixture, "no valid sha256 is known");
     assert_int_equal (list.n, 77);
 }
 

@@ -127,7 +127,7 @@ static void a_spoiled_base_seeds_nothing (void **state)
     access.base = 3;
     access.base_sha256 = fixture->seal.sha256;
     assert_int_equal (prepare_writer (fixture, &access), -1);
-    says (fixture, "cannot seed gen-5 from gen-3");
+    says (fixture, "cannot begin gen-5 with a copy of gen-3");
     says (fixture, "\"jit_tiny-0a1b-cache\" was modified after it was sealed");
     assert_false (exists (fixture->root, "gen-5"));
 }
@@ -247,10 +247,10 @@ static void a_seal_refuses_what_is_not_a_plain_file_or_folder (void **state)
         { plant_setuid, "\"x\" has a setuid" },
         { plant_link, "has more than one name" },
         { plant_twin, "\"EMPTY\" and \"empty\" differ only" },
-        { plant_dash, "\"-rf\" is not an accepted name" },
-        { plant_escape, "\"a\\x1b[2Jb\" is not an accepted name" },
+        { plant_dash, "\"-rf\" has a name that a cache does not accept" },
+        { plant_escape, "\"a\\x1b[2Jb\" has a name that a cache does not accept" },
         { plant_manifest, "\"MANIFEST\" already exists" },
-        { plant_depth, "deeper than" },
+        { plant_depth, "more than 16 folders deep" },
     };
     struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof plantings / sizeof *plantings; i++) {
@@ -356,7 +356,7 @@ static void what_has_no_place_in_a_cache_of_its_own_is_refused (void **state)
     static const char *const names[] = { "", "..", "a/b", "-x", "a\nb" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_int_equal (prepare_own (fixture, names[i]), -1);
-        says (fixture, "needs the name of the host");
+        says (fixture, "the name of this host cannot be the name of its per-host cache");
     }
 }
 
@@ -450,7 +450,8 @@ static int fill_a_small_disk (struct fixture *fixture)
     access.base = 2;
     access.base_sha256 = fixture->seal.sha256;
     if (prepare_writer (fixture, &access) != -1 || !strstr (fixture->err.text, "No space left on device") ||
-        !strstr (fixture->err.text, "cannot seed gen-3 from gen-2") || !strstr (fixture->err.text, "needs 40 KiB; "))
+        !strstr (fixture->err.text, "cannot begin gen-3 with a copy of gen-2") ||
+        !strstr (fixture->err.text, "needs 40 KiB; "))
         return 3;
     if (exists (fixture->root, "gen-3"))
         return 4;
@@ -551,9 +552,9 @@ static void a_manifest_that_lies_is_refused_by_what_it_says (void **state)
         { "%.64s 0 0555 empty\n", "\"empty\" has mode 0444, but was sealed with 0555" },
         { "%.64s 0 0444 another\n", "\"" },
         { "- 0 0444 empty/\n", "\"empty\" is a file, but was sealed as a folder" },
-        { "%.64s 0 0444 empty\n%.64s 0 0444 empty\n", "line 2 is not in order" },
-        { "%.64s 0 0444 empty\n%.64s 0 0444 e\n", "line 2 is not in order" },
-        { "%.64s 0 0444 Empty\n%.64s 0 0444 empty\n", "lines 1 and 2 differ only in case" },
+        { "%.64s 0 0444 empty\n%.64s 0 0444 empty\n", "line 2 is not sorted" },
+        { "%.64s 0 0444 empty\n%.64s 0 0444 e\n", "line 2 is not sorted" },
+        { "%.64s 0 0444 Empty\n%.64s 0 0444 empty\n", "lines 1 and 2 have paths that differ only in case" },
         { "%.64s 0 0444 em\tpty\n", "line 1" },
         { "%.64s 0 0444 WITNESS\n", "line 1" },
         { "%.64s 0 0444 ../empty\n", "line 1" },

@@ -84,11 +84,11 @@ static void the_model_has_the_last_word (void **state)
     (void) state;
     share_open (&share);
     assert_int_equal (share_load_with (&share, options), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:1:1: the plan exceeds a limit: "));
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:1:1: the files describe a run that exceeds a limit"));
     memset (home + 1, 'x', sizeof home - 2);
     options.home = home;
     assert_int_equal (share_load_with (&share, options), -1);
-    assert_non_null (strstr (line_of (&share, 0), "SLICEUP_HOME:1:1: 599 bytes long, expected at most 511"));
+    assert_non_null (strstr (line_of (&share, 0), "SLICEUP_HOME:1:1: the path is 599 bytes long"));
     share_close (&share);
 }
 
@@ -105,32 +105,32 @@ static const struct bound bounds[] = {
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\ncache: {root: ", "x", 1022, "}\n",
       "the path is 1025 bytes long, expected at most 1023" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\npins: ", "x", 1024, "\n",
-      "a name of 1024 bytes, expected at most 1023" },
+      "the name of the pin set is 1024 bytes long, expected at most 1023" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\npins: ", "x", 4097, "\n",
       "a value of 4097 bytes, expected at most 4096" },
     { "slice.yaml", "slice: s\nhosts: [", "h%d,", 4097, "]\nprofile: p\nladder: l\n", "more than 4096 hosts" },
     { "slice.yaml", "slice: s\nhosts: [", "h%d,", 17, "]\nprofile: p\nladder: l\nmesh: {a: 8, b: 8}\n",
       "do not multiply to 34 devices" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\nsignatures: [", "jax,", 17, "]\n",
-      "17 signature lists, expected at most 16" },
+      "signatures names 17 signature lists, expected at most 16" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nargs:\n", "  a%d: 1\n",
       129, "", "more than 128 arguments" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nargs:\n", "  a%d: 1\n",
-      127, "", "129 arguments with those of the profile, expected at most 128" },
+      127, "", "the rung has 129 arguments with those of the profile, expected at most 128" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nenv:\n", "  V%d: x\n",
-      129, "", "129 variables, expected at most 128" },
+      129, "", "env sets 129 variables, expected at most 128" },
     { "configs/ladders/l.yaml", "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, scope: slice, metrics: [", "m%d,",
-      33, "]}\n", "33 names, expected at most 32" },
+      33, "]}\n", "this list has 33 names, expected at most 32" },
     { "configs/ladders/l.yaml", "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, args: {a: [", "xxxx,", 600, "]}}\n",
       "a is longer than 4096 bytes as JSON" },
     { "configs/ladders/l.yaml", "ladder: l\nrungs:\n", "- {id: r%d, builtin: facts}\n", 65, "",
-      "65 rungs, expected 1 to 64" },
+      "the ladder has 65 rungs, expected 1 to 64" },
     { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n", "- {id: s%d, text: some, layer: host, next: x}\n", 256,
-      "", "configs/signatures/system.yaml:3:5: more than 256 signatures in all lists" },
+      "", "configs/signatures/system.yaml:3:5: the signature lists have more than 256 signatures together" },
     { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n",
       "- {id: s%d, text: " HUNDRED HUNDRED ", also: [a" HUNDRED HUNDRED ", b" HUNDRED HUNDRED
       "], unless: [c" HUNDRED HUNDRED ", d" HUNDRED HUNDRED "], layer: host, next: x}\n",
-      66, "", "more than 65536 bytes of text in all lists" },
+      66, "", "the signature lists have more than 65536 bytes of text together" },
 };
 
 static void repeat (const struct bound *bound, struct buf *text)

@@ -134,7 +134,7 @@ static void without_a_cache_nobody_looks_at_it (void **state)
     share_close (&share);
     open_with (&share, HEAD "cache: {mode: off}\n", "- {id: mine, builtin: cache}\n");
     assert_int_equal (share.result, -1);
-    assert_non_null (strstr (share.err.text, "no rung is left with mode: off"));
+    assert_non_null (strstr (share.err.text, "with cache mode: off no rung of the ladder is left"));
     share_close (&share);
 }
 
@@ -184,7 +184,7 @@ static void off_stands_alone (void **state)
         struct share share;
         char slice[256], expected[64];
         snprintf (slice, sizeof slice, HEAD "cache: {mode: off, %s}\n", others[i]);
-        snprintf (expected, sizeof expected, ": %.*s with mode: off, expected only mode",
+        snprintf (expected, sizeof expected, ": %.*s is set with mode: off, expected only",
                   (int) strcspn (others[i], ":"), others[i]);
         share_open (&share);
         write_text (&share, "slice.yaml", slice);
@@ -203,15 +203,14 @@ static void with_a_cache_for_each_host_nobody_is_the_writer (void **state)
     open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
     assert_int_equal (share.result, -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (
-        strstr (line_of (&share, 0),
-                "slice.yaml:6:33: writer with mode: per-host, expected none: every host writes its own cache"));
+    assert_non_null (strstr (line_of (&share, 0),
+                             "slice.yaml:6:33: writer is set with mode: per-host, expected no writer: every host"));
     share_close (&share);
 }
 
 static const struct bad bad_cases[] = {
     { SLICE ("cache: {mode: read-only, writer: h0}\n"),
-      "slice.yaml:6:34: writer with mode: read-only, expected none: hosts only read" },
+      "slice.yaml:6:34: writer is set with mode: read-only, expected no writer: hosts only read" },
     { SLICE ("cache: {writer: 'h[0,0]'}\n"), "slice.yaml:6:17: " },
     { SLICE ("cache: {writer: 'h[0-'}\n"), "slice.yaml:6:17: " },
     { SLICE ("cache: {writer: [h0]}\n"), "slice.yaml:6:17: writer is a list, expected a host set" },
@@ -224,54 +223,57 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {enforcement: none}\n"), "slice.yaml:6:22: enforcement is 'none', expected one of cooperative" },
     { SLICE ("cache: {overlay: 1}\n"), "slice.yaml:6:18: overlay is '1', expected true or false" },
     { SLICE ("cache: {writable: /x}\n"), "slice.yaml:6:19: writable is '/x', expected a list" },
-    { SLICE ("cache: {writable: [x]}\n"), "slice.yaml:6:20: the path 'x', expected an absolute one" },
-    { SLICE ("cache: {writable: [/a/../b]}\n"), "the path '/a/../b', expected an absolute one without '.'" },
-    { SLICE ("cache: {writable: [/a//b]}\n"), "the path '/a//b', expected an absolute one" },
-    { SLICE ("cache: {writable: [/a/./b]}\n"), "the path '/a/./b', expected an absolute one" },
-    { SLICE ("cache: {writable: [/a/]}\n"), "the path '/a/', expected an absolute one" },
-    { SLICE ("cache: {writable: [/]}\n"), "the path '/', expected an absolute one" },
-    { SLICE ("cache: {writable: [[/a]]}\n"), "slice.yaml:6:20: a list, expected an absolute path" },
+    { SLICE ("cache: {writable: [x]}\n"), "6:20: the writable path is 'x', expected an absolute path" },
+    { SLICE ("cache: {writable: [/a/../b]}\n"),
+      "the writable path is '/a/../b', expected an absolute path below / that has no" },
+    { SLICE ("cache: {writable: [/a//b]}\n"), "the writable path is '/a//b', expected an absolute path" },
+    { SLICE ("cache: {writable: [/a/./b]}\n"), "the writable path is '/a/./b', expected an absolute path" },
+    { SLICE ("cache: {writable: [/a/]}\n"), "the writable path is '/a/', expected an absolute path" },
+    { SLICE ("cache: {writable: [/]}\n"), "the writable path is '/', expected an absolute path" },
+    { SLICE ("cache: {writable: [[/a]]}\n"), "an item of writable is a list, expected an absolute path" },
     { SLICE ("cache: {root: /c/r, writable: [/c]}\n"),
-      "slice.yaml:6:32: '/c' is writable and holds the cache root /c/r" },
-    { SLICE ("cache: {root: /c/r/, writable: [/c/r/w]}\n"), "'/c/r/w' is writable and lies in the cache root /c/r" },
-    { SLICE ("cache: {root: /c/./r, writable: [/c/r/w]}\n"), "'/c/r/w' is writable and lies in the cache root /c/r" },
-    { SLICE ("cache: {root: //c//r/., writable: [/c/r/w]}\n"), "'/c/r/w' is writable and lies in the cache root /c/r" },
+      "slice.yaml:6:32: the writable path '/c' holds the cache root /c/r" },
+    { SLICE ("cache: {root: /c/r/, writable: [/c/r/w]}\n"), "writable path '/c/r/w' lies in the cache root /c/r" },
+    { SLICE ("cache: {root: /c/./r, writable: [/c/r/w]}\n"), "writable path '/c/r/w' lies in the cache root /c/r" },
+    { SLICE ("cache: {root: //c//r/., writable: [/c/r/w]}\n"), "writable path '/c/r/w' lies in the cache root /c/r" },
     { SLICE ("cache: {root: cache/, writable: [/h/cache/w]}\n"),
-      "'/h/cache/w' is writable and lies in the cache root /h/cache" },
-    { SLICE ("cache: {root: /}\n"), "slice.yaml:6:15: the cache root '/', expected a folder below /" },
-    { SLICE ("cache: {root: //.}\n"), "the cache root '//.', expected a folder below /" },
-    { SLICE ("cache: {root: /c, writable: [/c]}\n"), "'/c' is writable and lies in the cache root /c" },
+      "writable path '/h/cache/w' lies in the cache root /h/cache" },
+    { SLICE ("cache: {root: /}\n"), "slice.yaml:6:15: the cache root is '/', expected a folder below /" },
+    { SLICE ("cache: {root: //.}\n"), "the cache root is '//.', expected a folder below /" },
+    { SLICE ("cache: {root: /c, writable: [/c]}\n"), "writable path '/c' lies in the cache root /c" },
     { SLICE ("cache: {root: /c, writable: [/h/out]}\n"),
       "cache.writable /h/out lies in /h, a folder of sliceup itself" },
-    { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "'/h/cache/jax' is writable and lies in the cache root /h/cache" },
+    { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "writable path '/h/cache/jax' lies in the cache root /h/cache" },
     { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
-      "slice.yaml:6:19: 17 writable paths, expected at most 16" },
+      "slice.yaml:6:19: writable names 17 paths, expected at most 16" },
     { SLICE ("cache: {trust: 1000}\n"), "slice.yaml:6:16: trust is '1000', expected a list" },
     { SLICE ("cache: {trust: [alice]}\n"),
-      "slice.yaml:6:17: 'alice', expected the number of a user (uid), 0 to 4294967294" },
-    { SLICE ("cache: {trust: ['1000']}\n"), "slice.yaml:6:17: '1000', expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [-1]}\n"), "'-1', expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [010]}\n"), "'010', expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [4294967295]}\n"), "'4294967295', expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [{a: 1}]}\n"), "slice.yaml:6:17: a map, expected the number of a user (uid)" },
-    { SLICE ("cache: {trust: [7, 8, 7]}\n"), "slice.yaml:6:23: uid 7 is listed twice, expected each once" },
+      "slice.yaml:6:17: an item of trust is 'alice', expected the number of a user (uid), 0 to 4294967294" },
+    { SLICE ("cache: {trust: ['1000']}\n"),
+      "slice.yaml:6:17: an item of trust is '1000', expected the number of a user" },
+    { SLICE ("cache: {trust: [-1]}\n"), "an item of trust is '-1', expected the number of a user" },
+    { SLICE ("cache: {trust: [010]}\n"), "an item of trust is '010', expected the number of a user" },
+    { SLICE ("cache: {trust: [4294967295]}\n"), "an item of trust is '4294967295', expected the number of a user" },
+    { SLICE ("cache: {trust: [{a: 1}]}\n"),
+      "slice.yaml:6:17: an item of trust is a map, expected the number of a user" },
+    { SLICE ("cache: {trust: [7, 8, 7]}\n"), "slice.yaml:6:23: trust lists uid 7 twice, expected each uid once" },
     { SLICE ("cache: {trust: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n"),
-      "slice.yaml:6:16: 17 trusted users, expected at most 16" },
+      "slice.yaml:6:16: trust lists 17 users, expected at most 16" },
     { SLICE ("limits: {lease: 999ms}\n"), "lease is '999ms', expected a duration from 1 s to 5 min" },
     { SLICE ("limits: {lease: 301s}\n"), "lease is '301s', expected a duration from 1 s to 5 min" },
     { "slice.yaml", "slice: s\nlauncher: ssh\nhosts: a\nprofile: p\npins: q\nladder: l\ncache: {mode: read-only}\n",
       "slice.yaml:7:8: launcher: ssh without cache.root, expected cache.root as an absolute path" },
     /* ladder */
-    { LADDER (SOLO "- {id: late, builtin: cache}\n"),
-      "configs/ladders/l.yaml:4:3: the rung with builtin: cache comes after one with a cold pass, in line 3" },
+    { LADDER (SOLO "- {id: late, builtin: cache}\n"), "configs/ladders/l.yaml:4:3: the rung with builtin: cache comes "
+                                                      "after the rung in line 3, which has a cold pass" },
     { LADDER ("- {id: cache, builtin: facts}\n" SOLO),
-      "configs/ladders/l.yaml:3:8: a rung called cache, expected another" },
+      "configs/ladders/l.yaml:3:8: a rung has the id cache, expected another" },
     { LADDER (SOLO "- {id: cache, command: [x]}\n"),
-      "configs/ladders/l.yaml:4:8: a rung called cache, expected another" },
-    { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot without a canary, expected none" },
+      "configs/ladders/l.yaml:4:8: a rung has the id cache, expected another" },
+    { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot for a rung without a canary, expected warm: none" },
     { LADDER ("- {id: a, canary: jax/tiny.py, warm: oat}\n"), "warm is 'oat', expected one of none, solo, gang, aot" },
     { LADDER ("- {id: a, canary: jax/tiny.py, parse: torch_xla-metrics}\n"),
-      "parse without a command, expected it only for commands: a canary reports its counters itself" },
+      "expected it only with a command: a canary reports its counters itself" },
     { LADDER ("- {id: a, builtin: facts, parse: torch_xla-metrics}\n"), "a builtin has no counters" },
     { LADDER ("- {id: a, command: [x], parse: json}\n"), "parse is 'json', expected one of torch_xla-metrics" },
     { LADDER ("- {id: a, command: [x], parse: none}\n"), "parse is 'none', expected one of torch_xla-metrics" },
@@ -294,7 +296,7 @@ static void sixty_four_rungs_leave_no_room_for_another (void **state)
     write_text (&share, "configs/ladders/l.yaml", ladder);
     assert_int_equal (share_load (&share), -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:1: 64 rungs, and the one with builtin: cache before"));
+    assert_non_null (strstr (line_of (&share, 0), "l.yaml:3:1: the ladder has 64 rungs, and sliceup adds one"));
     share_close (&share);
 }
 
@@ -306,7 +308,7 @@ static void at_most_sixty_four_hosts_may_write (void **state)
     write_text (&share, "slice.yaml",
                 "slice: s\nhosts: h[0-64]\nprofile: p\npins: q\nladder: l\ncache: {writer: 'h[0-64]'}\n");
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:17: 65 writers, expected 1 to 64"));
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:17: writer names 65 hosts, expected 1 to 64"));
     share_close (&share);
 }
 

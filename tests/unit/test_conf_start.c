@@ -213,15 +213,18 @@ static void strangers_are_named (void **state)
     share_open (&share);
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "h[0-3]" }), -1);
     assert_int_equal (share.report.n, 1);
-    assert_string_equal (line_of (&share, 0), "--hosts:1:1: 'h[2-3]': not in this slice, expected hosts of 'h[0-1]'");
+    assert_string_equal (line_of (&share, 0),
+                         "--hosts:1:1: the hosts 'h[2-3]' are not in this slice, expected hosts of 'h[0-1]'");
     assert_int_equal (share_load_with (&share, (struct conf_options){ .exclude = "h[0-1]" }), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: no hosts are left, expected at least one"));
+    assert_non_null (
+        strstr (line_of (&share, 0), "slice.yaml:2:8: the slice has no hosts left, expected at least one"));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "--hosts:1:1: "));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .hosts = "@spare" }), -1);
     assert_non_null (strstr (line_of (&share, 0), "--hosts:1:1: "));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .exclude = "h[1-2]" }), 0);
-    has_warning (&share, "--exclude:1:1: 'h2': not in this slice, so nothing was excluded");
+    has_warning (&share,
+                 "--exclude:1:1: the hosts to exclude 'h2' are not in this slice, so nothing was excluded for them");
     assert_int_equal (share.plan.hosts.n, 1);
     share_close (&share);
 }
@@ -274,7 +277,7 @@ static void hosts_come_from_a_file (void **state)
     assert_non_null (strstr (line_of (&share, 1), "nodes:3:1: "));
     write_text (&share, "nodes", "# nobody\n");
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: no hosts, expected at least one"));
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:2:8: the slice has no hosts, expected at least one"));
     assert_int_equal (unlink (path), 0);
     buf_release (&names);
     share_close (&share);
@@ -334,7 +337,7 @@ static void without_a_home_folder_paths_are_absolute (void **state)
     assert_int_equal (conf_load (&options, &share.arena, &share.plan, &share.report, &share.err), -1);
     assert_int_equal (share.report.n, 1);
     assert_non_null (
-        strstr (line_of (&share, 0), "'~/.ssh/known_hosts', but no home folder is known: expected HOME to be set"));
+        strstr (line_of (&share, 0), "begins with ~/, but no home folder is known: expected HOME to be set"));
     write_text (&share, "slice.yaml", "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {known_hosts: /etc/passwd}\n" REST);
     assert_int_equal (conf_load (&options, &share.arena, &share.plan, &share.report, &share.err), 0);
     assert_int_equal (share.plan.start.ssh.identities.n, 0);

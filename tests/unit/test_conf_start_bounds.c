@@ -24,8 +24,9 @@ static void lists_have_their_bounds (void **state)
             write_file (&share, "slice.yaml", text.ptr, text.len);
             assert_int_equal (share_load (&share), n == 16 ? 0 : -1);
             if (n == 17)
-                assert_non_null (strstr (line_of (&share, 0), slurm ? "17 options of srun, expected at most 16"
-                                                                    : "17 private keys, expected at most 16"));
+                assert_non_null (
+                    strstr (line_of (&share, 0), slurm ? "options names 17 options of srun, expected at most 16"
+                                                       : "identities names 17 private keys, expected at most 16"));
         }
     buf_release (&text);
     share_close (&share);

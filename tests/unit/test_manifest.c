@@ -57,10 +57,10 @@ struct refusal {
 static void everything_that_would_not_have_been_printed_is_refused (void **state)
 {
     static const struct refusal refusals[] = {
-        { TEXT_LIT (UNSORTED), "line 2 is not in order" },
+        { TEXT_LIT (UNSORTED), "line 2 is not sorted" },
         { TEXT_LIT (DIGEST " 4 0444 a"), "ends in the middle" },
         { TEXT_LIT ("\n"), "line 1" },
-        { TEXT_LIT (FILE_LINE ("4", "0444", "a") FILE_LINE ("4", "0444", "a")), "line 2 is not in order" },
+        { TEXT_LIT (FILE_LINE ("4", "0444", "a") FILE_LINE ("4", "0444", "a")), "line 2 is not sorted" },
         { TEXT_LIT (FILE_LINE ("04", "0444", "a")), "line 1" },
         { TEXT_LIT (FILE_LINE ("-4", "0444", "a")), "line 1" },
         { TEXT_LIT (FILE_LINE ("99999999999999999999", "0444", "a")), "line 1" },

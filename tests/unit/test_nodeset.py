@@ -138,9 +138,9 @@ class Oracle(HostsTest):
         self.assertEqual(first, self.each([answer["folded"] for answer in first]))
 
     # what nodeset makes of it -> where and why it is refused
-    WRONG = {"n[1-4-6]": ("n[-4-6]", "character 6 ", "nodeset takes 1-4-6 for -4 to 6"),
-             "n[-5--2]": ("n[-5--2]", "character 3 ", "no signs"),
-             "n1[8-11]": ("n[18-111]", "character 3 ", "nodeset takes n1[8-11] for n[18-111]"),
+    WRONG = {"n[1-4-6]": ("n[-4-6]", "character 6 ", "a range has one '-', and its numbers have no sign"),
+             "n[-5--2]": ("n[-5--2]", "character 3 ", "no sign"),
+             "n1[8-11]": ("n[18-111]", "character 3 ", "n1[8-11] could also mean n[18-111]"),
              "n1[9,10]": ("n[19-110]", "character 3 ", "the same width"),
              "a b": ("a b", "character 3 ", "operator"),
              "n[1-2],a$(x)": ("a$(x),n[1-2]", "character 9 ", "operator")}

@@ -293,7 +293,7 @@ static void items_of_lists_are_checked (void **state)
     struct text long_name = TEXT_LIT ("an axis name that is longer than it may be");
     result->metrics.items[2].axes.items[1] = long_name;
     assert_false (record_check (&result_record, result, &why));
-    assert_string_equal (buf_c (&why), "result.metrics[2].axes[1]: bytes 42, at most 31");
+    assert_string_equal (buf_c (&why), "result.metrics[2].axes[1]: the length in bytes is 42, expected at most 31");
     buf_release (&why);
     arena_release (&arena);
 }
@@ -309,7 +309,7 @@ static void texts_are_utf8_without_nul_and_bytes_are_anything (void **state)
         buf_init (&why, 512);
         struct note note = { .text = bad[i] };
         assert_false (record_check (&note_record, &note, &why));
-        assert_string_equal (buf_c (&why), "note.text: not UTF-8 without NUL");
+        assert_string_equal (buf_c (&why), "note.text: the text has a NUL or is not UTF-8");
         buf_release (&why);
         struct msg_log log = { .bytes = bad[i] };
         assert_true (record_check (msg_body (MSG_LOG), &log, NULL));

@@ -73,13 +73,13 @@ static const struct row rows[] = {
     { "a record with only unknown fields", "810981 0501", NULL },
 
     /* containers */
-    { "nothing", "", "1 bytes or items announced, but 0 bytes remain" },
+    { "nothing", "", "1 bytes or items are announced, but 0 bytes remain" },
     { "array32 of 268 million in 5 bytes", "dd10000000", "bytes remain" },
     { "map32 of 4 billion", "dfffffffff", "bytes remain" },
     { "map of 15 in 2 bytes", "8f01", "bytes remain" },
     { "map of 2 with 3 bytes", "820102 03", "bytes remain" },
-    { "list longer than its bound", "810a9480808080", "items 4, at most 3" },
-    { "list of texts longer than its bound", "810b93a161a162a163", "items 3, at most 2" },
+    { "list longer than its bound", "810a9480808080", "items is 4, expected at most 3" },
+    { "list of texts longer than its bound", "810b93a161a162a163", "items is 3, expected at most 2" },
     { "list32 in an unknown key", "810edd7fffffff", "bytes remain" },
     { "array instead of map", "90", "list, expected map" },
     { "number instead of map", "05", "integer, expected map" },
@@ -90,14 +90,14 @@ static const struct row rows[] = {
     { "two values", "8080", "1 extra bytes after the value" },
 
     /* keys */
-    { "key twice", "8202010202", "keys are not ascending integers" },
-    { "keys that fall", "8203010201", "keys are not ascending integers" },
-    { "unknown key twice", "820e010e01", "keys are not ascending integers" },
-    { "key twice in an unknown map", "810e8201010101", "keys are not ascending integers" },
-    { "text as key", "81a16101", "keys are not ascending integers" },
-    { "negative key", "81ff01", "keys are not ascending integers" },
-    { "key beyond 32 bits", "81cf000000010000000001", "keys are not ascending integers" },
-    { "list as key", "819001", "keys are not ascending integers" },
+    { "key twice", "8202010202", "keys of a map are not ascending integers" },
+    { "keys that fall", "8203010201", "keys of a map are not ascending integers" },
+    { "unknown key twice", "820e010e01", "keys of a map are not ascending integers" },
+    { "key twice in an unknown map", "810e8201010101", "keys of a map are not ascending integers" },
+    { "text as key", "81a16101", "keys of a map are not ascending integers" },
+    { "negative key", "81ff01", "keys of a map are not ascending integers" },
+    { "key beyond 32 bits", "81cf000000010000000001", "keys of a map are not ascending integers" },
+    { "list as key", "819001", "keys of a map are not ascending integers" },
 
     /* types that do not exist here */
     { "c1", "8101c1", "format c1" },
@@ -113,73 +113,73 @@ static const struct row rows[] = {
     { "str32 of 4 GB", "8107dbffffffff", "bytes remain" },
     { "bin32 of 4 GB", "8108c6ffffffff", "bytes remain" },
     { "str32 of 4 GB in an unknown key", "810edbffffffff", "bytes remain" },
-    { "text longer than its bound", "8107d929" A32 "616161616161616161", "bytes 41, at most 40" },
+    { "text longer than its bound", "8107d929" A32 "616161616161616161", "bytes is 41, expected at most 40" },
     { "text for list", "810ba161", "text, expected list" },
-    { "item longer than its bound", "810b91a56162636465", "bytes 5, at most 4" },
-    { "bytes longer than their bound", "8108c4050102030405", "bytes 5, at most 4" },
+    { "item longer than its bound", "810b91a56162636465", "bytes is 5, expected at most 4" },
+    { "bytes longer than their bound", "8108c4050102030405", "bytes is 5, expected at most 4" },
     { "bytes for text", "8107c40161", "bytes, expected text" },
     { "text for bytes", "8108a161", "text, expected bytes" },
-    { "NUL in text", "8107a3610062", "not UTF-8 without NUL" },
-    { "NUL in long text", "8107af616161616161616161616100616161", "not UTF-8 without NUL" },
-    { "invalid UTF-8", "8107a1ff", "not UTF-8 without NUL" },
-    { "invalid UTF-8 at the end of long text", "8107af6161616161616161616161616161ff", "not UTF-8 without NUL" },
-    { "overlong UTF-8", "8107a2c0af", "not UTF-8 without NUL" },
-    { "surrogate", "8107a3eda080", "not UTF-8 without NUL" },
-    { "cut letter", "8107a2e6bc", "not UTF-8 without NUL" },
-    { "invalid UTF-8 in an unknown key", "810ea1ff", "not UTF-8 without NUL" },
+    { "NUL in text", "8107a3610062", "has a NUL or is not UTF-8" },
+    { "NUL in long text", "8107af616161616161616161616100616161", "has a NUL or is not UTF-8" },
+    { "invalid UTF-8", "8107a1ff", "has a NUL or is not UTF-8" },
+    { "invalid UTF-8 at the end of long text", "8107af6161616161616161616161616161ff", "has a NUL or is not UTF-8" },
+    { "overlong UTF-8", "8107a2c0af", "has a NUL or is not UTF-8" },
+    { "surrogate", "8107a3eda080", "has a NUL or is not UTF-8" },
+    { "cut letter", "8107a2e6bc", "has a NUL or is not UTF-8" },
+    { "invalid UTF-8 in an unknown key", "810ea1ff", "has a NUL or is not UTF-8" },
 
     /* numbers */
-    { "number above its bound", "8102cd03e9", "number 1001, at most 1000" },
-    { "64 bits into 32", "8102cf0000000100000001", "number 4294967297, at most 1000" },
+    { "number above its bound", "8102cd03e9", "number is 1001, expected at most 1000" },
+    { "64 bits into 32", "8102cf0000000100000001", "number is 4294967297, expected at most 1000" },
     { "number above its 64 bit bound", "8103cf0000010000000001", "at most 1099511627776" },
     { "negative for unsigned", "8102ff", "negative integer, expected integer from 0" },
     { "float for integer", "8102cb3ff0000000000000", "float, expected integer" },
     { "integer for float", "810501", "integer, expected float" },
     { "truth for integer", "8102c3", "truth value, expected integer" },
     { "integer for truth", "810101", "integer, expected truth value" },
-    { "magnitude above its bound", "8104d1fc17", "magnitude 1001, at most 1000" },
-    { "positive magnitude above its bound", "8104cd03e9", "magnitude 1001, at most 1000" },
-    { "the lowest number there is", "8104d38000000000000000", "magnitude 9223372036854775808, at most 1000" },
-    { "choice beyond the names", "810604", "number 4, at most 3" },
+    { "magnitude above its bound", "8104d1fc17", "magnitude is 1001, expected at most 1000" },
+    { "positive magnitude above its bound", "8104cd03e9", "magnitude is 1001, expected at most 1000" },
+    { "the lowest number there is", "8104d38000000000000000", "magnitude is 9223372036854775808, expected" },
+    { "choice beyond the names", "810604", "number is 4, expected at most 3" },
     { "negative choice", "8106ff", "negative integer" },
-    { "number in a list above its bound", "810c92090a", "numbers[1]: byte 5: number 10, at most 9" },
-    { "minus zero", "8105cb8000000000000000", "not the canonical form" },
-    { "minus zero in a list", "810d91cb8000000000000000", "not the canonical form" },
-    { "NaN with payload", "8105cb7ff8000000000001", "not the canonical form" },
-    { "negative NaN", "8105cbfff8000000000000", "not the canonical form" },
-    { "signalling NaN", "8105cb7ff0000000000001", "not the canonical form" },
+    { "number in a list above its bound", "810c92090a", "numbers[1]: byte 5: the number is 10, expected at most 9" },
+    { "minus zero", "8105cb8000000000000000", "not in its canonical form" },
+    { "minus zero in a list", "810d91cb8000000000000000", "not in its canonical form" },
+    { "NaN with payload", "8105cb7ff8000000000001", "not in its canonical form" },
+    { "negative NaN", "8105cbfff8000000000000", "not in its canonical form" },
+    { "signalling NaN", "8105cb7ff0000000000001", "not in its canonical form" },
 
     /* one form for each value */
-    { "uint8 for 5", "8102cc05", "not the shortest form" },
-    { "uint16 for 255", "8102cd00ff", "not the shortest form" },
-    { "uint32 for 65535", "8114ce0000ffff", "not the shortest form" },
-    { "uint64 for 2^32 - 1", "8114cf00000000ffffffff", "not the shortest form" },
-    { "int8 for 5", "8104d005", "not the shortest form" },
-    { "int8 for -32", "8104d0e0", "not the shortest form" },
-    { "int16 for -128", "8104d1ff80", "not the shortest form" },
-    { "int16 for 500", "8104d101f4", "not the shortest form" },
-    { "int32 for -32768", "8104d2ffff8000", "not the shortest form" },
-    { "int64 for -1", "8104d3ffffffffffffffff", "not the shortest form" },
-    { "str8 for 3 letters", "8107d903616263", "not the shortest form" },
-    { "str16 for 3 letters", "8107da0003616263", "not the shortest form" },
-    { "str32 for 3 letters", "8107db00000003616263", "not the shortest form" },
-    { "bin16 for 1 byte", "8108c5000161", "not the shortest form" },
-    { "bin32 for 1 byte", "8108c60000000161", "not the shortest form" },
-    { "array16 for 1", "810cdc000101", "not the shortest form" },
-    { "array32 for 1", "810cdd0000000101", "not the shortest form" },
-    { "map16 for 1", "de00010101", "not the shortest form" },
-    { "map32 for 1", "df000000010101", "not the shortest form" },
-    { "longer key", "81cc01c3", "not the shortest form" },
-    { "longer form in an unknown key", "810ecc01", "not the shortest form" },
-    { "false written", "8101c2", "a zero or empty value must be left out" },
-    { "zero written", "810200", "a zero or empty value must be left out" },
-    { "zero choice written", "810600", "a zero or empty value must be left out" },
-    { "zero float written", "8105cb0000000000000000", "a zero or empty value must be left out" },
-    { "empty text written", "8107a0", "a zero or empty value must be left out" },
-    { "empty bytes written", "8108c400", "a zero or empty value must be left out" },
-    { "empty list written", "810a90", "a zero or empty value must be left out" },
-    { "empty record written", "810980", "a zero or empty value must be left out" },
-    { "zero inside a record", "810a91810100", "a zero or empty value must be left out" },
+    { "uint8 for 5", "8102cc05", "not in its shortest form" },
+    { "uint16 for 255", "8102cd00ff", "not in its shortest form" },
+    { "uint32 for 65535", "8114ce0000ffff", "not in its shortest form" },
+    { "uint64 for 2^32 - 1", "8114cf00000000ffffffff", "not in its shortest form" },
+    { "int8 for 5", "8104d005", "not in its shortest form" },
+    { "int8 for -32", "8104d0e0", "not in its shortest form" },
+    { "int16 for -128", "8104d1ff80", "not in its shortest form" },
+    { "int16 for 500", "8104d101f4", "not in its shortest form" },
+    { "int32 for -32768", "8104d2ffff8000", "not in its shortest form" },
+    { "int64 for -1", "8104d3ffffffffffffffff", "not in its shortest form" },
+    { "str8 for 3 letters", "8107d903616263", "not in its shortest form" },
+    { "str16 for 3 letters", "8107da0003616263", "not in its shortest form" },
+    { "str32 for 3 letters", "8107db00000003616263", "not in its shortest form" },
+    { "bin16 for 1 byte", "8108c5000161", "not in its shortest form" },
+    { "bin32 for 1 byte", "8108c60000000161", "not in its shortest form" },
+    { "array16 for 1", "810cdc000101", "not in its shortest form" },
+    { "array32 for 1", "810cdd0000000101", "not in its shortest form" },
+    { "map16 for 1", "de00010101", "not in its shortest form" },
+    { "map32 for 1", "df000000010101", "not in its shortest form" },
+    { "longer key", "81cc01c3", "not in its shortest form" },
+    { "longer form in an unknown key", "810ecc01", "not in its shortest form" },
+    { "false written", "8101c2", "found a zero or empty value" },
+    { "zero written", "810200", "found a zero or empty value" },
+    { "zero choice written", "810600", "found a zero or empty value" },
+    { "zero float written", "8105cb0000000000000000", "found a zero or empty value" },
+    { "empty text written", "8107a0", "found a zero or empty value" },
+    { "empty bytes written", "8108c400", "found a zero or empty value" },
+    { "empty list written", "810a90", "found a zero or empty value" },
+    { "empty record written", "810980", "found a zero or empty value" },
+    { "zero inside a record", "810a91810100", "found a zero or empty value" },
 };
 
 static size_t from_hex (const char *hex, uint8_t *out)
@@ -315,7 +315,7 @@ static void a_crowd_of_items_is_refused_before_it_costs (void **state)
     assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 2, 0x80, &arena, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
     assert_int_equal (get_crowd (1 << 20, 0x80, &arena, &err), -1);
-    assert_non_null (strstr (err.text, "1048576 more items, expected at most 262141"));
+    assert_non_null (strstr (err.text, "1048576 more items are announced, expected at most 262141"));
     assert_int_equal (arena.used_bytes, 0);
     arena_release (&arena);
 }
@@ -398,7 +398,7 @@ static void a_message_longer_than_allowed_is_not_looked_at (void **state)
     struct arena arena = { 0 };
     assert_int_equal (wire_get_msg ((struct text){ bytes, MSG_MAX_BYTES + 1 }, &msg, &arena, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
-    assert_non_null (strstr (err.text, "65537 bytes, at most 65536"));
+    assert_non_null (strstr (err.text, "65537 bytes, expected at most 65536"));
     free (bytes);
     arena_release (&arena);
 }
@@ -409,7 +409,7 @@ static const struct row facts[] = {
     { "kind 0", "950001020380", "unknown kind 0" },
     { "kind 63", "953f01020380", "unknown kind 63" },
     { "negative index", "950fff020380", "index" },
-    { "level above its bound", "950f010203810104", "cancel-asked: level: byte 8: number 4, at most 3" },
+    { "level above its bound", "950f010203810104", "cancel-asked: level: byte 8: the number is 4, expected at most 3" },
     { "trailing byte", "950f01020381010100", "1 extra bytes after the value" },
 };
 
@@ -469,7 +469,7 @@ static void items_are_counted_over_all_lists (void **state)
         buf_byte (&bytes, 0);
     assert_int_equal (get_all (bytes.ptr, bytes.len, &all, &arena, &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
-    assert_non_null (strstr (err.text, "more items than are allowed here"));
+    assert_non_null (strstr (err.text, "there are more items than a message may have"));
     buf_release (&bytes);
     arena_release (&arena);
 }
