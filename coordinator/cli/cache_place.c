@@ -168,7 +168,7 @@ void cache_place_release (struct cache_place *place)
 
 /* ---- words ---- */
 
-/* "tiny:5f2a...": the rung's id ends at the last ':' (core/bundle.c). */
+/* "tiny:5f2a...": the rung's id ends at the last ':' (core/cache_family.c). */
 static struct text rung_of (struct text cover)
 {
     for (uint32_t i = cover.len; i > 0; i--)

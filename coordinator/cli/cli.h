@@ -1,6 +1,6 @@
 /* cli.h - what every command is given, how it reads its arguments, and how it says that it failed.
  *
- * Exit status (design.md, 6): 0 everything asked for holds; 1 it ran and something did not hold; 2 usage or
+ * Exit status (docs/spec/receipt.md, Outcomes): 0 everything asked for holds; 1 it ran and something did not hold; 2 usage or
  * configuration; 3 could not run; 4 cache violation; 5 journal damaged; 130 cancelled. */
 #ifndef SLICEUP_COORDINATOR_CLI_CLI_H
 #define SLICEUP_COORDINATOR_CLI_CLI_H
