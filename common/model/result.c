@@ -1,11 +1,6 @@
 /* result.c - the tables of what a host says of an attempt. Keys are for ever: a new field takes the next free one. */
 #include "common/model/result.h"
 
-#define NAMES(list)                                                                                                    \
-    {                                                                                                                  \
-        list, sizeof (list) / sizeof ((list)[0])                                                                       \
-    }
-
 enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 

@@ -46,7 +46,7 @@ static const struct record payload_record = RECORD ("order", struct payload, pay
 enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 64 };
 
 static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
-const struct names task_kind_names = { kind_words, sizeof kind_words / sizeof kind_words[0] };
+const struct names task_kind_names = NAMES (kind_words);
 
 /* ---- the order ---- */
 
