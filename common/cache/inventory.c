@@ -3,7 +3,6 @@
 
 #include "common/base/buf.h"
 #include "common/cache/generation.h"
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

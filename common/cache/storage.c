@@ -4,7 +4,6 @@
 #include "common/io/atomic_file.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "common/conf/host_list.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Its place in the list, or the list's length. */
 static uint32_t find (const struct host_list *list, struct text name)

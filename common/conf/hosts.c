@@ -1,5 +1,4 @@
 /* hosts.c - the hosts of a slice, in rank order: host sets, maps with an address, or a source that names them. */
-#include <string.h>
 
 #include "common/conf/address.h"
 #include "common/conf/host_list.h"

@@ -5,10 +5,8 @@
  * (docs/spec/canary.md). */
 #include "common/model/kit.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/conf/draft.h"
 

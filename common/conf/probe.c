@@ -1,5 +1,4 @@
 /* probe.c - the arguments of the builtin probe: which plugin, how its client is created, or that none is. */
-#include <string.h>
 
 #include "common/conf/draft.h"
 #include "common/conf/json.h"

@@ -1,5 +1,4 @@
 /* slice.c - the slice file itself: its name, mesh and limits. */
-#include <string.h>
 
 #include "common/conf/draft.h"
 

@@ -1,5 +1,4 @@
 /* ssh.c - how hosts are reached: the slice's own answer, and that of one host where it differs. */
-#include <string.h>
 #include <unistd.h>
 
 #include "common/conf/address.h"

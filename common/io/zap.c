@@ -1,7 +1,6 @@
 #include "common/io/zap.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "common/base/mem.h"
 #include "common/io/handshake.h"
 #include "common/io/keyring.h"
 #include "common/io/socket.h"

@@ -5,7 +5,6 @@
 #include "worker/environment/environment.h"
 #include "worker/process/subprocess.h"
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

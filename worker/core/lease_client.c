@@ -2,7 +2,6 @@
 #include "worker/core/lease_client.h"
 
 #include "common/model/lease.h"
-#include <string.h>
 
 static bool wants (const struct lease_client *lease_client)
 {

@@ -1,8 +1,6 @@
 /* outbox.c - the effects of one step, in order. */
 #include "worker/core/member_state.h"
 
-#include <string.h>
-
 void member_outbox_init (struct member_outbox *out)
 {
     *out = (struct member_outbox){ 0 };

@@ -7,7 +7,6 @@
 #include "common/wire/wire.h"
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

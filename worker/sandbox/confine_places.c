@@ -2,7 +2,6 @@
 
 #include "common/base/path.h"
 #include "worker/sandbox/mount_table.h"
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "worker/sandbox/confine_plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { ABI_ANY = INT32_MAX, DESCRIPTOR_MAX = 1 << 20 };

@@ -3,7 +3,6 @@
 #include "common/base/path.h"
 #include "worker/sandbox/write_probe.h"
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

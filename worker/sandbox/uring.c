@@ -4,7 +4,6 @@
 #include <linux/io_uring.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

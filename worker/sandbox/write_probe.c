@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
