@@ -2,6 +2,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/digest.h"
+#include "common/io/fd.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -127,22 +128,6 @@ struct text fact_value (const struct fact_list *list, const char *name)
 
 /* ---- files ---- */
 
-static ssize_t read_start (int fd, char *bytes, size_t max)
-{
-    size_t len = 0;
-    while (len < max) {
-        ssize_t got = read (fd, bytes + len, max - len);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        len += (size_t) got;
-    }
-    return (ssize_t) len;
-}
-
 static bool unreadable (struct fact_list *list, struct text *out)
 {
     *out = errno == ENOENT || errno == ENOTDIR ? TEXT_LIT ("absent")
@@ -172,7 +157,7 @@ bool fact_read (struct fact_list *list, const char *root, const char *path, stru
     if (fd < 0)
         return unreadable (list, out);
     bytes = mem_alloc (FACT_FILE_BYTES);
-    ssize_t got = read_start (fd, bytes, FACT_FILE_BYTES);
+    ssize_t got = fd_read_whole (fd, bytes, FACT_FILE_BYTES);
     bool good = got >= 0 || unreadable (list, out);
     while (got > 0 && strchr (" \t\n", bytes[got - 1]))
         got--;
