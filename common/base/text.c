@@ -54,6 +54,24 @@ bool text_starts (struct text a, const char *prefix)
     return a.len >= wanted.len && text_equal ((struct text){ a.ptr, wanted.len }, wanted);
 }
 
+bool text_cut (struct text *rest, char mark, struct text *before)
+{
+    const char *at = rest->len ? memchr (rest->ptr, mark, rest->len) : NULL;
+    if (!at)
+        return false;
+    *before = (struct text){ rest->ptr, (uint32_t) (at - rest->ptr) };
+    *rest = (struct text){ at + 1, rest->len - before->len - 1 };
+    return true;
+}
+
+struct text text_take (struct text *rest, char mark)
+{
+    struct text taken = *rest;
+    if (!text_cut (rest, mark, &taken))
+        rest->len = 0;
+    return taken;
+}
+
 struct text text_clip (struct text from, uint32_t bytes)
 {
     if (from.len <= bytes)

@@ -39,17 +39,6 @@ static const char question[] =
 
 /* ---- one answer ---- */
 
-/* The word before the next zero byte, which goes from `rest` with it. False: there is none. */
-static bool next_word (struct text *rest, struct text *word)
-{
-    const char *end = memchr (rest->ptr, '\0', rest->len);
-    if (!end)
-        return false;
-    *word = (struct text){ rest->ptr, (uint32_t) (end - rest->ptr) };
-    *rest = (struct text){ end + 1, rest->len - word->len - 1 };
-    return true;
-}
-
 static bool has (const text_list *list, struct text path)
 {
     for (uint32_t i = 0; i < list->n; i++)
@@ -89,9 +78,9 @@ static int read_answer (const struct msg_run *run, struct text rest, struct aren
 {
     struct text word;
     bool begun = false;
-    while (!begun && next_word (&rest, &word))
+    while (!begun && text_cut (&rest, '\0', &word))
         begun = text_is (word, FIRST_WORD);
-    while (begun && next_word (&rest, &word)) {
+    while (begun && text_cut (&rest, '\0', &word)) {
         if (text_is (word, LAST_WORD))
             return 0;
         if (add (run, word, arena, out, err) < 0)

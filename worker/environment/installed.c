@@ -30,17 +30,12 @@ static bool header_value (struct text line, const char *name, struct text *value
 /* Headers end at the first empty line (core metadata is an e-mail message, PEP 566). */
 static void parse_headers (struct text rest, struct text *name, struct text *version)
 {
-    while (rest.len) {
-        const char *end = memchr (rest.ptr, '\n', rest.len);
-        struct text line = { rest.ptr, end ? (uint32_t) (end - rest.ptr) : rest.len };
-        if (!end || line.len == 0 || text_is (line, "\r"))
-            return;
+    struct text line;
+    while (text_cut (&rest, '\n', &line) && line.len && !text_is (line, "\r")) {
         if (!name->len)
             header_value (line, "Name:", name);
         if (!version->len)
             header_value (line, "Version:", version);
-        rest.ptr += line.len + 1;
-        rest.len -= line.len + 1;
     }
 }
 

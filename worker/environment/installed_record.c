@@ -105,10 +105,7 @@ static bool read_row (struct text line, struct arena *arena, struct record_row *
 
 static struct text take_line (struct text *rest)
 {
-    const char *end = memchr (rest->ptr, '\n', rest->len);
-    struct text line = { rest->ptr, end ? (uint32_t) (end - rest->ptr) : rest->len };
-    rest->ptr += line.len + (end != NULL);
-    rest->len -= line.len + (end != NULL);
+    struct text line = text_take (rest, '\n');
     line.len -= line.len && line.ptr[line.len - 1] == '\r';
     return line;
 }

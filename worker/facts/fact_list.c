@@ -181,14 +181,11 @@ bool fact_field (struct text file, const char *key, struct text *value)
 {
     size_t key_len = strlen (key);
     while (file.len) {
-        const char *end = memchr (file.ptr, '\n', file.len);
-        struct text line = { file.ptr, end ? (uint32_t) (end - file.ptr) : file.len };
+        struct text line = text_take (&file, '\n');
         if (text_starts (line, key) && line.len > key_len && memchr (":= \t", line.ptr[key_len], 4)) {
             *value = trimmed ((struct text){ line.ptr + key_len, line.len - (uint32_t) key_len });
             return true;
         }
-        file.ptr += line.len + (end ? 1 : 0);
-        file.len -= line.len + (end ? 1 : 0);
     }
     return false;
 }
