@@ -5,20 +5,6 @@
 
 enum { PROBE_OPTIONS_MAX = 64 };
 
-static bool is_inside (struct text path)
-{
-    struct text rest = path;
-    uint32_t at;
-    if (text_is (path, "..") || text_starts (path, "../"))
-        return false;
-    while (text_find (rest, TEXT_LIT ("/.."), &at)) {
-        if (at + 3 == rest.len || rest.ptr[at + 3] == '/')
-            return false;
-        rest = (struct text){ rest.ptr + at + 3, rest.len - at - 3 };
-    }
-    return true;
-}
-
 static int read_plugin (struct draft *draft, const struct yaml_node *value, bool has_env)
 {
     if (value->kind != YAML_SCALAR || yaml_is_null (value) || !value->text.len || value->text.len > PATH_MAX_BYTES)
@@ -26,7 +12,7 @@ static int read_plugin (struct draft *draft, const struct yaml_node *value, bool
                            PATH_MAX_BYTES);
     if (value->text.ptr[0] == '/')
         return 0;
-    if (!is_inside (value->text))
+    if (draft_has_dotdot (value->text))
         return problem_at (draft->problems, value, "the plugin %s leaves the packages of the environment with \"..\"",
                            problem_quote (draft->problems, value->text));
     if (!has_env)

@@ -74,6 +74,11 @@ const char *problem_quote (struct problem_list *problems, struct text text)
     return quoted;
 }
 
+const char *problem_value (struct problem_list *problems, const struct yaml_node *node)
+{
+    return node->kind == YAML_SCALAR ? problem_quote (problems, node->text) : yaml_kind_name (node->kind);
+}
+
 static int compare (const void *a, const void *b)
 {
     const struct conf_problem *x = a, *y = b;

@@ -23,21 +23,11 @@ int draft_slice (struct draft *draft)
     return 0;
 }
 
-static bool axis_name_is_good (struct text name)
-{
-    bool good = name.len > 0 && name.len <= AXIS_NAME_MAX_BYTES && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
-    for (uint32_t i = 0; good && i < name.len; i++) {
-        char c = name.ptr[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
-}
-
 static int read_axis (struct draft *draft, const struct yaml_node *key, struct axis *axis)
 {
     uint64_t size = 0;
     const struct yaml_node *value = key->value;
-    if (!axis_name_is_good (key->text))
+    if (!identifier_is_good (key->text, AXIS_NAME_MAX_BYTES))
         return problem_at (draft->problems, key,
                            "%s is not an axis name, expected letters, digits and '_', at most %d bytes",
                            problem_quote (draft->problems, key->text), AXIS_NAME_MAX_BYTES);

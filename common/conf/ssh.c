@@ -40,8 +40,7 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
         return;
     if (item->kind != YAML_SCALAR || !own_path_is_good (item->text)) {
         problem_at (draft->problems, item, "%s, expected the path of a private key, absolute or beginning with ~/",
-                    item->kind == YAML_SCALAR ? problem_quote (draft->problems, item->text)
-                                              : yaml_kind_name (item->kind));
+                    problem_value (draft->problems, item));
         return;
     }
     struct text path = draft_own_path (draft, item, item->text);
