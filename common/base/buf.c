@@ -100,6 +100,13 @@ struct text buf_as_text (const struct buf *buf)
     return (struct text){ .ptr = buf->ptr ? (const char *) buf->ptr : "", .len = (uint32_t) buf->len };
 }
 
+struct text buf_finish (struct buf *buf, struct arena *arena)
+{
+    struct text copy = text_copy (arena, buf_as_text (buf));
+    buf_release (buf);
+    return copy;
+}
+
 char *buf_c (struct buf *buf)
 {
     if (!buf->ptr)

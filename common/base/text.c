@@ -25,6 +25,14 @@ bool text_is (struct text a, const char *c_string)
     return text_equal (a, text_of (c_string));
 }
 
+bool text_is_among (struct text a, const struct text *items, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (text_equal (a, items[i]))
+            return true;
+    return false;
+}
+
 int text_compare (struct text a, struct text b)
 {
     uint32_t common = a.len < b.len ? a.len : b.len;

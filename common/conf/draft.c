@@ -199,9 +199,7 @@ static const char *list_of (struct draft *draft, unsigned launchers)
     for (uint32_t i = 1; i < launcher_names.n; i++)
         if (launchers & (1u << i))
             buf_printf (&list, "%s%s", list.len ? ", " : "", launcher_names.of[i]);
-    const char *text = text_copy (draft->arena, buf_as_text (&list)).ptr;
-    buf_release (&list);
-    return text;
+    return buf_finish (&list, draft->arena).ptr;
 }
 
 void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers)

@@ -69,9 +69,7 @@ const char *problem_quote (struct problem_list *problems, struct text text)
     buf_byte (&buf, '\'');
     buf_escaped (&buf, text, QUOTED_COLUMNS);
     buf_byte (&buf, '\'');
-    const char *quoted = text_copy (problems->arena, buf_as_text (&buf)).ptr;
-    buf_release (&buf);
-    return quoted;
+    return buf_finish (&buf, problems->arena).ptr;
 }
 
 const char *problem_value (struct problem_list *problems, const struct yaml_node *node)

@@ -37,8 +37,7 @@ static void add_with_folder (struct draft *draft, struct text path)
     bool alone = folder.len < 2;
     for (size_t i = 0; i < sizeof for_all / sizeof for_all[0]; i++)
         alone = alone || text_is (folder, for_all[i]);
-    for (uint32_t i = 0; i < draft->plan.cache.writable.n; i++)
-        alone = alone || text_equal (folder, draft->plan.cache.writable.items[i]);
+    alone = alone || text_is_among (folder, draft->plan.cache.writable.items, draft->plan.cache.writable.n);
     add (draft, alone ? path : folder);
 }
 

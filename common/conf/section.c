@@ -138,9 +138,7 @@ static const char *expectation (const struct key *key, struct arena *arena)
     struct buf buf;
     buf_init (&buf, ERR_TEXT_BYTES);
     key_expectation (key, &buf);
-    const char *text = text_copy (arena, buf_as_text (&buf)).ptr;
-    buf_release (&buf);
-    return text;
+    return buf_finish (&buf, arena).ptr;
 }
 
 static void propose (const struct key *key, const struct yaml_node *node, struct problem_list *problems)

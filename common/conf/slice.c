@@ -65,9 +65,7 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
         buf_printf (&text, "%s%.*s: %u", i ? ", " : "{", TEXT_ARG (mesh->items[i].axis),
                     i == chosen ? (uint32_t) (devices / (product / mesh->items[i].size)) : mesh->items[i].size);
     buf_byte (&text, '}');
-    const char *shown = text_copy (draft->arena, buf_as_text (&text)).ptr;
-    buf_release (&text);
-    return shown;
+    return buf_finish (&text, draft->arena).ptr;
 }
 
 /* What the profile says of the slice's chips; with hosts left out, it still speaks of all of them. */

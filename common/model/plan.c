@@ -220,6 +220,14 @@ bool cache_mode_writes (enum cache_mode mode)
     return mode == CACHE_SINGLE_WRITER || mode == CACHE_WARM_ONLY;
 }
 
+struct number *number_find (const number_list *numbers, struct text name)
+{
+    for (uint32_t i = 0; i < numbers->n; i++)
+        if (text_equal (numbers->items[i].name, name))
+            return &numbers->items[i];
+    return NULL;
+}
+
 bool var_find (const var_list *vars, struct text name, struct text *value)
 {
     for (uint32_t i = 0; i < vars->n; i++)

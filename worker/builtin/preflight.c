@@ -32,9 +32,7 @@ static struct text shown (struct preflight *preflight, const char *raw)
     struct buf escaped;
     buf_init (&escaped, LINE_BYTES);
     buf_escaped (&escaped, text_of (raw), SHOWN_COLUMNS);
-    struct text copy = text_copy (&preflight->arena, buf_as_text (&escaped));
-    buf_release (&escaped);
-    return copy;
+    return buf_finish (&escaped, &preflight->arena);
 }
 
 static void add (struct preflight *preflight, const char *name, enum preflight_state state, struct text found,

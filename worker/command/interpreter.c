@@ -39,14 +39,6 @@ static const char question[] =
 
 /* ---- one answer ---- */
 
-static bool has (const text_list *list, struct text path)
-{
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i], path))
-            return true;
-    return false;
-}
-
 static bool has_room (const text_list *list, struct text path)
 {
     size_t bytes = path.len;
@@ -58,7 +50,8 @@ static bool has_room (const text_list *list, struct text path)
 static int add (const struct msg_run *run, struct text word, struct arena *arena, text_list *out, struct err *err)
 {
     struct text path = text_copy (arena, word);
-    if (!path.len || path.ptr[0] != '/' || has (out, path) || !protected_is_writable (run, path.ptr))
+    if (!path.len || path.ptr[0] != '/' || text_is_among (path, out->items, out->n) ||
+        !protected_is_writable (run, path.ptr))
         return 0;
     if (path.len > PATH_MAX_BYTES || !text_is_utf8 (path))
         return err_set (

@@ -68,9 +68,7 @@ static struct text addresses_in (struct fact_list *list, struct text endpoints)
             buf_byte (&all, ',');
         buf_text (&all, address_in (text_take (&endpoints, ',')));
     }
-    struct text out = text_copy (&list->arena, buf_as_text (&all));
-    buf_release (&all);
-    return out;
+    return buf_finish (&all, &list->arena);
 }
 
 static struct text from_metadata (struct fact_list *list, const struct known *known, const struct metadata *metadata)

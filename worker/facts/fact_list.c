@@ -90,9 +90,7 @@ struct text fact_line (struct arena *arena, struct text text)
         flat[i] = strchr ("\t\r\n\v\f", text.ptr[i]) && text.ptr[i] ? ' ' : text.ptr[i];
     buf_init (&line, (size_t) text.len * 8 + 1);
     buf_escaped (&line, (struct text){ flat, text.len }, 0);
-    struct text out = text_copy (arena, buf_as_text (&line));
-    buf_release (&line);
-    return out;
+    return buf_finish (&line, arena);
 }
 
 /* ---- the list ---- */

@@ -139,20 +139,13 @@ bool kit_read (const struct file_ref *file, const char *directory, struct arena 
             read_if_it_holds (stored (directory, file->sha256, arena), &wanted, out));
 }
 
-static bool is_listed (const struct kit *kit, struct text sha256)
-{
-    for (uint32_t i = 0; i < kit->missing.n; i++)
-        if (text_equal (kit->missing.items[i], sha256))
-            return true;
-    return false;
-}
-
 static void find_missing (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out)
 {
     out->missing.items = arena_array (arena, list->n, sizeof *out->missing.items);
     for (uint32_t i = 0; i < list->n; i++) {
         struct text sha256 = list->items[i].file.sha256;
-        if (!is_listed (out, sha256) && !holds (stored (directory, sha256, arena), sha256))
+        if (!text_is_among (sha256, out->missing.items, out->missing.n) &&
+            !holds (stored (directory, sha256, arena), sha256))
             out->missing.items[out->missing.n++] = text_copy (arena, sha256);
     }
 }
