@@ -385,11 +385,3 @@ const struct section slice_section = SECTION ("a slice file", slice_keys), host_
 
 const struct section drifts_section = SECTION ("a drift policy", drifts_keys),
                      drift_rule_section = SECTION ("a drift rule", drift_rule_keys);
-
-const struct section *const conf_sections[] = { &slice_section,     &host_section,       &way_section,
-                                                &from_section,      &start_section,      &coordinator_section,
-                                                &ssh_section,       &slurm_section,      &pins_section,
-                                                &cache_section,     &limits_section,     &profile_section,
-                                                &ladder_section,    &rung_section,       &signatures_section,
-                                                &signature_section, &bundles_section,    &bundle_section,
-                                                &drifts_section,    &drift_rule_section, NULL };

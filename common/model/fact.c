@@ -304,13 +304,3 @@ bool fact_is_soft (enum fact_kind kind)
 {
     return kind >= FACT_HOST_REPORTED;
 }
-
-void fact_copy (struct fact *to, const struct fact *from, struct arena *arena)
-{
-    struct fact copy = { .kind = from->kind, .index = from->index, .at_ms = from->at_ms, .wall_ms = from->wall_ms };
-    const struct record *body = fact_body (from->kind);
-
-    if (body)
-        record_copy (body, &copy.of, &from->of, arena);
-    *to = copy;
-}

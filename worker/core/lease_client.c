@@ -48,12 +48,6 @@ uint64_t lease_client_stop_at_ms (const struct lease_client *lease_client)
                : UINT64_MAX;
 }
 
-uint64_t lease_client_deadline_ms (const struct lease_client *lease_client)
-{
-    uint64_t ask_at_ms = lease_client_ask_at_ms (lease_client), stop_at_ms = lease_client_stop_at_ms (lease_client);
-    return ask_at_ms < stop_at_ms ? ask_at_ms : stop_at_ms;
-}
-
 bool lease_client_must_stop (struct lease_client *lease_client, uint64_t now_ms)
 {
     if (now_ms >= lease_client_stop_at_ms (lease_client))

@@ -276,11 +276,6 @@ uint64_t exec_deadline_ms (const struct exec *exec)
     return exec->main_ended ? exec->sweep_at_ms : exec->next_stage_ms;
 }
 
-bool exec_program_has_ended (const struct exec *exec)
-{
-    return exec->main_ended;
-}
-
 bool exec_gone (const struct exec *exec, struct exec_end *end)
 {
     if (exec->gone && end)
