@@ -28,7 +28,7 @@ struct draft {
         uint32_t n, room;
     } read;
     bool needs_pins; /* some rung wants the environment */
-    bool ladder_good, profile_good;
+    bool profile_good;
 };
 
 /* In this order. */

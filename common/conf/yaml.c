@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <libfyaml.h>
-#include <string.h>
 
 struct yaml {
     struct fy_parser *parser;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { PRINTED_LINES = 8, LINE_COLUMNS = 400 };
 

@@ -5,7 +5,6 @@
 #include "worker/environment/environment.h"
 #include "worker/process/subprocess.h"
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { ANSWER_BYTES_MAX = 1024 * 1024, SHOWN_COLUMNS = 120 };

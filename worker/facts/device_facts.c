@@ -7,7 +7,6 @@
 #include "worker/facts/device_users.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
