@@ -63,6 +63,14 @@ void *mem_grow (void *old, size_t items, size_t item_bytes)
     return allocated (realloc (old, bytes ? bytes : 1), bytes);
 }
 
+void *mem_room (void *items, uint32_t n, uint32_t *capacity, uint32_t first, size_t item_bytes)
+{
+    if (n < *capacity)
+        return items;
+    *capacity = *capacity ? 2 * *capacity : first;
+    return mem_grow (items, *capacity, item_bytes);
+}
+
 char *mem_text (const char *text)
 {
     return allocated (strdup (text), strlen (text) + 1);

@@ -11,10 +11,7 @@ enum { QUOTED_COLUMNS = 60 };
 
 static struct conf_problem *append (struct problem_list *problems)
 {
-    if (problems->n == problems->capacity) {
-        problems->capacity = problems->capacity ? 2 * problems->capacity : 16;
-        problems->items = mem_grow (problems->items, problems->capacity, sizeof *problems->items);
-    }
+    problems->items = mem_room (problems->items, problems->n, &problems->capacity, 16, sizeof *problems->items);
     return &problems->items[problems->n++];
 }
 

@@ -112,10 +112,7 @@ static struct text take_line (struct text *rest)
 
 static struct record_row *grow (struct record_rows *rows)
 {
-    if (rows->n == rows->capacity) {
-        rows->capacity = rows->capacity ? rows->capacity * 2 : ROWS_FIRST;
-        rows->items = mem_grow (rows->items, rows->capacity, sizeof *rows->items);
-    }
+    rows->items = mem_room (rows->items, rows->n, &rows->capacity, ROWS_FIRST, sizeof *rows->items);
     return &rows->items[rows->n];
 }
 
