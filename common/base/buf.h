@@ -33,6 +33,7 @@ void buf_printf (struct buf *buf, const char *format, ...) __attribute__ ((forma
 void buf_escaped (struct buf *buf, struct text text, uint32_t columns);
 uint32_t text_columns (struct text escaped); /* width on a terminal, East Asian wide = 2 */
 struct text buf_as_text (const struct buf *buf);
-char *buf_c (struct buf *buf); /* terminates (not counted in len) and returns ptr */
+struct text buf_finish (struct buf *buf, struct arena *arena); /* a copy of it in `arena`; releases the buffer */
+char *buf_c (struct buf *buf);                                 /* terminates (not counted in len) and returns ptr */
 
 #endif

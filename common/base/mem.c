@@ -1,7 +1,6 @@
 #include "common/base/mem.h"
 
 #include <stdalign.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +61,14 @@ void *mem_grow (void *old, size_t items, size_t item_bytes)
 {
     size_t bytes = product (items, item_bytes);
     return allocated (realloc (old, bytes ? bytes : 1), bytes);
+}
+
+void *mem_room (void *items, uint32_t n, uint32_t *capacity, uint32_t first, size_t item_bytes)
+{
+    if (n < *capacity)
+        return items;
+    *capacity = *capacity ? 2 * *capacity : first;
+    return mem_grow (items, *capacity, item_bytes);
 }
 
 char *mem_text (const char *text)

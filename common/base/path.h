@@ -7,9 +7,11 @@
 
 #include "common/base/err.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Also when they are the same; all is below "/". Both are absolute, without ".", ".." and "//". */
 bool path_is_below (const char *path, const char *folder);
+bool path_is_below_any (const char *path, const char *const *folders, uint32_t n);
 
 enum { PATH_LINKS_MAX = 40 }; /* as the kernel's own, path_resolution(7) */
 

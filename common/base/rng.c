@@ -36,11 +36,6 @@ uint64_t rng_below (struct rng *rng, uint64_t bound)
     return number % bound;
 }
 
-double rng_unit (struct rng *rng)
-{
-    return (double) (rng_next (rng) >> 11) * 0x1p-53;
-}
-
 uint64_t rng_fold (uint64_t seed, uint64_t purpose)
 {
     /* Both are mixed first: a sum of the raw numbers would give (1, 2) and (2, 1) one stream, and a seed that is

@@ -12,7 +12,6 @@ struct rng {
 struct rng rng_seed (uint64_t seed);
 uint64_t rng_next (struct rng *rng);
 uint64_t rng_below (struct rng *rng, uint64_t bound); /* 0 <= result < bound; bound > 0; unbiased */
-double rng_unit (struct rng *rng);                    /* 0 <= result < 1 */
 /* A seed for a named purpose below another seed, so that streams do not run into one another. */
 uint64_t rng_fold (uint64_t seed, uint64_t purpose);
 

@@ -25,6 +25,14 @@ bool text_is (struct text a, const char *c_string)
     return text_equal (a, text_of (c_string));
 }
 
+bool text_is_among (struct text a, const struct text *items, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (text_equal (a, items[i]))
+            return true;
+    return false;
+}
+
 int text_compare (struct text a, struct text b)
 {
     uint32_t common = a.len < b.len ? a.len : b.len;
@@ -52,6 +60,24 @@ bool text_starts (struct text a, const char *prefix)
 {
     struct text wanted = text_of (prefix);
     return a.len >= wanted.len && text_equal ((struct text){ a.ptr, wanted.len }, wanted);
+}
+
+bool text_cut (struct text *rest, char mark, struct text *before)
+{
+    const char *at = rest->len ? memchr (rest->ptr, mark, rest->len) : NULL;
+    if (!at)
+        return false;
+    *before = (struct text){ rest->ptr, (uint32_t) (at - rest->ptr) };
+    *rest = (struct text){ at + 1, rest->len - before->len - 1 };
+    return true;
+}
+
+struct text text_take (struct text *rest, char mark)
+{
+    struct text taken = *rest;
+    if (!text_cut (rest, mark, &taken))
+        rest->len = 0;
+    return taken;
 }
 
 struct text text_clip (struct text from, uint32_t bytes)

@@ -3,7 +3,6 @@
 #include "common/base/buf.h"
 #include "common/cache/inspect.h"
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The first ones by path are kept, so that the same damage gives the same list. */

@@ -1,5 +1,6 @@
 #include "common/cache/copy.h"
 
+#include "common/io/fd.h"
 #include "common/model/plan.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -7,31 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int write_all (int fd, const char *bytes, size_t len)
-{
-    while (len) {
-        ssize_t put = write (fd, bytes, len);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return -1;
-        bytes += put;
-        len -= (size_t) put;
-    }
-    return 0;
-}
-
 /* For file systems between which the kernel copies nothing. */
 static int copy_by_hand (int from, int to, uint64_t bytes)
 {
     char chunk[64 * 1024];
     while (bytes) {
-        ssize_t got = read (from, chunk, bytes < sizeof chunk ? (size_t) bytes : sizeof chunk);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = fd_read (from, chunk, bytes < sizeof chunk ? (size_t) bytes : sizeof chunk);
         if (got <= 0)
             return (int) got;
-        if (write_all (to, chunk, (size_t) got))
+        if (fd_write (to, chunk, (size_t) got))
             return -1;
         bytes -= (uint64_t) got;
     }

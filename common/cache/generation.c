@@ -1,6 +1,7 @@
 #include "common/cache/generation.h"
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/model/hostset.h"
 #include <assert.h>
 #include <errno.h>
@@ -133,10 +134,8 @@ int generation_note_space (const struct generation *generation, uint64_t needed_
 
 void generation_close (struct generation *generation)
 {
-    if (generation->fd >= 0)
-        close (generation->fd);
-    if (generation->root >= 0)
-        close (generation->root);
+    fd_close (generation->fd);
+    fd_close (generation->root);
     generation->root = generation->fd = -1;
 }
 
@@ -152,19 +151,15 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
 static int read_all (int fd, struct arena *arena, struct text *out, struct err *err)
 {
     struct stat st;
-    ssize_t got;
     if (fstat (fd, &st))
         return err_errno (err, ERR_IO, "cannot examine " MANIFEST_NAME);
     if (st.st_size > MANIFEST_BYTES_MAX)
         return err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX);
     char *bytes = arena_alloc (arena, (size_t) st.st_size + 1);
-    uint32_t len = 0, wanted = (uint32_t) st.st_size + 1;
-    while ((got = read (fd, bytes + len, wanted - len)) != 0) {
-        if (got < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "cannot read " MANIFEST_NAME);
-        len += got > 0 ? (uint32_t) got : 0;
-    }
-    *out = (struct text){ bytes, len };
+    ssize_t got = fd_read_whole (fd, bytes, (size_t) st.st_size + 1);
+    if (got < 0)
+        return err_errno (err, ERR_IO, "cannot read " MANIFEST_NAME);
+    *out = (struct text){ bytes, (uint32_t) got };
     return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 enum {
     SAMPLE_WHOLE_BYTES = 1024 * 1024, /* below: always read. audit.h */

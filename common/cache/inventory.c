@@ -3,7 +3,6 @@
 
 #include "common/base/buf.h"
 #include "common/cache/generation.h"
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +29,7 @@ static void add_line (struct lines *lines, const struct tree_seen *seen)
 {
     static const struct stat unknown;
     const struct stat *st = seen->st ? seen->st : &unknown;
-    if (lines->n == lines->capacity) {
-        lines->capacity = lines->capacity ? lines->capacity * 2 : 64;
-        lines->starts = mem_grow (lines->starts, lines->capacity, sizeof *lines->starts);
-    }
+    lines->starts = mem_room (lines->starts, lines->n, &lines->capacity, 64, sizeof *lines->starts);
     lines->starts[lines->n++] = (uint32_t) lines->bytes.len;
     /* A path holds no NUL, so no two lists give the same lines. The ctime is the last word (digest_lines). */
     buf_add (&lines->bytes, seen->at.path.ptr, seen->at.path.len);

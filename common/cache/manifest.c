@@ -36,18 +36,6 @@ void manifest_print (const struct manifest *manifest, struct buf *out)
         print_entry (&manifest->items[i], out);
 }
 
-/* Takes the characters up to `end` off the front of `rest`, and `end` too. */
-static bool take_until (struct text *rest, char end, struct text *taken)
-{
-    const char *at = rest->len ? memchr (rest->ptr, end, rest->len) : NULL;
-    if (!at)
-        return false;
-    *taken = (struct text){ rest->ptr, (uint32_t) (at - rest->ptr) };
-    rest->ptr = at + 1;
-    rest->len -= taken->len + 1;
-    return true;
-}
-
 static bool mode_parse (struct text text, uint32_t *mode)
 {
     *mode = 0;
@@ -98,7 +86,7 @@ static bool line_parse (struct text line, struct manifest_entry *out)
 {
     struct text digest, size, mode, path = line;
     memset (out, 0, sizeof *out);
-    if (!take_until (&path, ' ', &digest) || !take_until (&path, ' ', &size) || !take_until (&path, ' ', &mode))
+    if (!text_cut (&path, ' ', &digest) || !text_cut (&path, ' ', &size) || !text_cut (&path, ' ', &mode))
         return false;
     return size_parse (size, &out->at.bytes) && mode_parse (mode, &out->at.mode) && path_parse (digest, path, out);
 }
@@ -107,7 +95,7 @@ static uint32_t count_lines (struct text bytes)
 {
     uint32_t lines = 0;
     struct text line;
-    while (take_until (&bytes, '\n', &line))
+    while (text_cut (&bytes, '\n', &line))
         lines++;
     return lines;
 }
@@ -143,7 +131,7 @@ int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out
                         TREE_ENTRIES_MAX);
     manifest.items = arena_array (arena, lines, sizeof *manifest.items);
     path_index_make (&manifest.index, manifest.items, sizeof *manifest.items, lines, arena);
-    while (take_until (&rest, '\n', &line))
+    while (text_cut (&rest, '\n', &line))
         if (add_line (&manifest, line, err))
             return -1;
     if (rest.len)

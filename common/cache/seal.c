@@ -4,6 +4,7 @@
  * so that whoever sees it sees a whole generation; the set is listed a second time in between, because a process that
  * outlived the program may have written meanwhile. */
 #include "common/cache/cache.h"
+#include "common/io/fd.h"
 
 #include "common/cache/generation.h"
 #include <errno.h>
@@ -119,16 +120,7 @@ static int check_still (int root, const struct manifest *manifest, struct arena 
 
 static int write_bytes (int fd, const void *bytes, size_t len)
 {
-    size_t done = 0;
-    while (done < len) {
-        ssize_t put = write (fd, (const char *) bytes + done, len - done);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return -1;
-        done += (size_t) put;
-    }
-    return fchmod (fd, 0444) || fsync (fd) ? -1 : 0;
+    return fd_write (fd, bytes, len) || fchmod (fd, 0444) || fsync (fd) ? -1 : 0;
 }
 
 static int write_new (int root, const char *name, const char *shown, const void *bytes, size_t len, struct err *err)

@@ -4,7 +4,6 @@
 #include "common/io/atomic_file.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -150,25 +149,16 @@ int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct e
     return rc;
 }
 
-static struct text word (struct text *rest, char end)
-{
-    const char *at = rest->len ? memchr (rest->ptr, end, rest->len) : NULL;
-    struct text taken = { rest->ptr, at ? (uint32_t) (at - rest->ptr) : rest->len };
-    rest->ptr += taken.len + (at ? 1 : 0);
-    rest->len -= taken.len + (at ? 1 : 0);
-    return taken;
-}
-
 /* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue" */
 static void describe (struct text line, char *out, size_t out_bytes)
 {
     struct text options = { 0 }, tail = line, mounted;
     for (int i = 0; i <= MOUNT_OPTIONS_FIELD; i++)
-        options = word (&tail, ' ');
-    while (tail.len && !text_is (word (&tail, ' '), "-"))
+        options = text_take (&tail, ' ');
+    while (tail.len && !text_is (text_take (&tail, ' '), "-"))
         continue;
-    struct text type = word (&tail, ' '), source = word (&tail, ' ');
-    mounted = word (&tail, ' ');
+    struct text type = text_take (&tail, ' '), source = text_take (&tail, ' ');
+    mounted = text_take (&tail, ' ');
     /* The file system or the mount can be read-only. */
     bool closed = text_starts (mounted, "ro") && text_starts (options, "rw");
     if (closed)
@@ -183,9 +173,9 @@ static void describe (struct text line, char *out, size_t out_bytes)
 static int find_mount (struct text table, uint64_t id, struct text *line)
 {
     while (table.len) {
-        struct text rest = *line = word (&table, '\n');
+        struct text rest = *line = text_take (&table, '\n');
         uint64_t number;
-        if (text_to_u64 (word (&rest, ' '), &number) && number == id)
+        if (text_to_u64 (text_take (&rest, ' '), &number) && number == id)
             return 0;
     }
     return -1;

@@ -321,10 +321,7 @@ static int add (void *owner, const struct tree_seen *seen, struct err *err)
     char shown[TREE_SHOWN_BYTES];
     if (seen->problem)
         return err_set (err, seen->code, "\"%s\" %s", tree_shown (seen->at.path, shown), seen->problem);
-    if (listing->n == listing->capacity) {
-        listing->capacity = listing->capacity ? listing->capacity * 2 : 64;
-        listing->items = mem_grow (listing->items, listing->capacity, sizeof *listing->items);
-    }
+    listing->items = mem_room (listing->items, listing->n, &listing->capacity, 64, sizeof *listing->items);
     struct tree_entry *entry = &listing->items[listing->n++];
     *entry = seen->at;
     entry->path = text_copy (listing->arena, seen->at.path);

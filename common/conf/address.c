@@ -49,17 +49,6 @@ bool address_is_loopback (struct text address)
     return text_starts (address, "127.") || text_is (address, "::1") || text_is (address, "localhost");
 }
 
-/* Cuts what stands before the first `mark` off the front of `text`; false: there is no `mark`. */
-static bool cut (struct text *text, char mark, struct text *before)
-{
-    const char *at = text->len > 0 ? memchr (text->ptr, mark, text->len) : NULL;
-    if (!at)
-        return false;
-    *before = (struct text){ .ptr = text->ptr, .len = (uint32_t) (at - text->ptr) };
-    *text = (struct text){ .ptr = at + 1, .len = text->len - before->len - 1 };
-    return true;
-}
-
 static bool port_is_good (struct text digits)
 {
     uint64_t port = 0;
@@ -69,15 +58,15 @@ static bool port_is_good (struct text digits)
 bool jump_is_good (struct text jump)
 {
     struct text rest = jump, user, host;
-    if (jump.len > NAME_BYTES || (cut (&rest, '@', &user) && !is_word (user, "._-")))
+    if (jump.len > NAME_BYTES || (text_cut (&rest, '@', &user) && !is_word (user, "._-")))
         return false;
     bool bracketed = rest.len > 0 && rest.ptr[0] == '[';
-    if (bracketed && (!cut (&rest, ']', &host) || !is_ip ((struct text){ host.ptr + 1, host.len - 1 }, AF_INET6)))
+    if (bracketed && (!text_cut (&rest, ']', &host) || !is_ip ((struct text){ host.ptr + 1, host.len - 1 }, AF_INET6)))
         return false;
     if (bracketed && rest.len == 0)
         return true;
     struct text before = { 0 };
-    if (!cut (&rest, ':', &before))
+    if (!text_cut (&rest, ':', &before))
         return !bracketed && is_word (rest, "._-");
     return (bracketed ? before.len == 0 : is_word (before, "._-")) && port_is_good (rest);
 }

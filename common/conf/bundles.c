@@ -4,8 +4,6 @@
 #include "common/conf/draft.h"
 #include "common/model/version.h"
 
-enum { LISTS_MAX = 16 };
-
 static const struct source_kind bundles_kind = { "bundle list", "configs/bundles", ".yaml" };
 
 struct bundle_draft {
@@ -26,7 +24,7 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
         return problem_at (
             draft->problems, value,
             "the version is %s, expected a version such as '0.4.32', '0.0.20.*' or '<0.0.6', '*' for any, or 'absent'",
-            value->kind == YAML_SCALAR ? problem_quote (draft->problems, value->text) : yaml_kind_name (value->kind));
+            problem_value (draft->problems, value));
     *part = (struct var){ requirement_normal_name (key->text, draft->arena), value->text };
     return 0;
 }
@@ -93,8 +91,9 @@ static void add (struct bundle_draft *list, const struct value of[], const struc
     };
 }
 
-static void read_file (struct bundle_draft *list, const struct yaml_node *reference)
+static void read_file (void *owner, const struct yaml_node *reference)
 {
+    struct bundle_draft *list = owner;
     struct source source;
     struct value file[BUNDLES_KEYS], of[BUNDLE_KEYS];
     struct problem_list *problems = list->draft->problems;
@@ -106,35 +105,16 @@ static void read_file (struct bundle_draft *list, const struct yaml_node *refere
             add (list, of, node);
 }
 
-static void read_given (struct bundle_draft *list, const struct yaml_node *names)
-{
-    struct problem_list *problems = list->draft->problems;
-    if (names->n > LISTS_MAX) {
-        problem_at (problems, names, "bundles names %u bundle lists, expected at most %d", names->n, LISTS_MAX);
-        return;
-    }
-    for (const struct yaml_node *name = names->first; name; name = name->next) {
-        if (name->kind == YAML_SCALAR && !yaml_is_null (name) && name->text.len <= PATH_MAX_BYTES)
-            read_file (list, name);
-        else if (name->kind != YAML_BAD)
-            problem_at (problems, name, "an item of bundles is %s, expected the name or path of a bundle list",
-                        yaml_kind_name (name->kind));
-    }
-}
-
 /* A frontend without known bundles has no file. */
 static void read_default (struct bundle_draft *list)
 {
     struct draft *draft = list->draft;
-    const struct yaml_node *where = draft->slice[SLICE_BUNDLES].node;
     if (!draft->frontend)
         return;
     const char *name = frontend_name (draft->frontend);
     struct text path = text_format (draft->arena, "%s/%s/%s%s", draft->options->share_dir, bundles_kind.folder, name,
                                     bundles_kind.extension);
-    struct yaml_node reference = {
-        .file = where->file, .line = where->line, .column = where->column, .kind = YAML_SCALAR, .text = text_of (name)
-    };
+    struct yaml_node reference = draft_reference_at (draft->slice[SLICE_BUNDLES].node, text_of (name));
     if (access (path.ptr, F_OK) == 0)
         read_file (list, &reference);
 }
@@ -145,7 +125,7 @@ void draft_bundles (struct draft *draft)
     struct bundle_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.items);
     if (given->given && given->good)
-        read_given (&list, given->node);
+        draft_references (draft, given->node, &bundles_kind, read_file, &list);
     if (!given->given)
         read_default (&list);
     draft->plan.bundles.items = list.items;

@@ -7,13 +7,10 @@
 static struct text plain_path (struct draft *draft, struct text path)
 {
     struct text plain = { .ptr = "", .len = 0 };
-    for (uint32_t from = 0; from < path.len;) {
-        const char *slash = memchr (path.ptr + from, '/', path.len - from);
-        uint32_t end = slash ? (uint32_t) (slash - path.ptr) : path.len;
-        struct text part = { .ptr = path.ptr + from, .len = end - from };
+    while (path.len > 0) {
+        struct text part = text_take (&path, '/');
         if (part.len > 0 && !text_is (part, "."))
             plain = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (plain), TEXT_ARG (part));
-        from = end + 1;
     }
     return plain;
 }
@@ -160,9 +157,7 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
     else
         problem_at (draft->problems, user,
                     "an item of trust is %s, expected the number of a user (uid), 0 to %u: `id -u NAME` prints it",
-                    user->kind == YAML_SCALAR ? problem_quote (draft->problems, user->text)
-                                              : yaml_kind_name (user->kind),
-                    (unsigned) TRUST_UID_MAX);
+                    problem_value (draft->problems, user), (unsigned) TRUST_UID_MAX);
 }
 
 static void read_trust (struct draft *draft, const struct value *list)

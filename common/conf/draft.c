@@ -59,6 +59,30 @@ const struct yaml_node *draft_open (struct draft *draft, const struct source_kin
     return yaml_parse (source->shown, source->bytes, draft->problems);
 }
 
+void draft_references (struct draft *draft, const struct yaml_node *names, const struct source_kind *kind,
+                       draft_reference_fn *read, void *owner)
+{
+    enum { LISTS_MAX = 16 };
+    if (names->n > LISTS_MAX) {
+        problem_at (draft->problems, names, "%u %ss are named, expected at most %d", names->n, kind->what, LISTS_MAX);
+        return;
+    }
+    for (const struct yaml_node *name = names->first; name; name = name->next) {
+        if (name->kind == YAML_SCALAR && !yaml_is_null (name) && name->text.len <= PATH_MAX_BYTES)
+            read (owner, name);
+        else if (name->kind != YAML_BAD)
+            problem_at (draft->problems, name, "an item is %s, expected the name or path of a %s",
+                        yaml_kind_name (name->kind), kind->what);
+    }
+}
+
+struct yaml_node draft_reference_at (const struct yaml_node *where, struct text name)
+{
+    return (struct yaml_node){
+        .file = where->file, .line = where->line, .column = where->column, .kind = YAML_SCALAR, .text = name
+    };
+}
+
 const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option)
 {
     if (!override)
@@ -70,15 +94,11 @@ const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, cons
     return node;
 }
 
-static bool has_dotdot (struct text path)
+bool draft_has_dotdot (struct text path)
 {
-    for (uint32_t from = 0; from < path.len;) {
-        const char *slash = memchr (path.ptr + from, '/', path.len - from);
-        uint32_t end = slash ? (uint32_t) (slash - path.ptr) : path.len;
-        if (end - from == 2 && memcmp (path.ptr + from, "..", 2) == 0)
+    while (path.len > 0)
+        if (text_is (text_take (&path, '/'), ".."))
             return true;
-        from = end + 1;
-    }
     return false;
 }
 
@@ -96,7 +116,7 @@ struct text draft_read_path (struct draft *draft, const struct value *path)
     struct text base = draft_base (draft);
     if (full.ptr[0] != '/')
         full = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (base), TEXT_ARG (path->text));
-    if (has_dotdot (full)) {
+    if (draft_has_dotdot (full)) {
         problem_at (draft->problems, path->node, "the path %s contains '..', expected a path without it",
                     problem_quote (draft->problems, full));
         return (struct text){ 0 };
@@ -107,16 +127,6 @@ struct text draft_read_path (struct draft *draft, const struct value *path)
         return (struct text){ 0 };
     }
     return text_copy (draft->arena, full);
-}
-
-static bool is_arg_name (struct text name)
-{
-    bool good = name.len > 0 && name.len <= ID_MAX_BYTES && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
-    for (uint32_t i = 0; good && i < name.len; i++) {
-        char c = name.ptr[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
 }
 
 static int by_name (const void *a, const void *b)
@@ -136,7 +146,7 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
     var_list read = { .items = arena_array (draft->arena, map->n, sizeof *read.items) };
     for (const struct yaml_node *key = map->first; key; key = key->next) {
         struct var *var = &read.items[read.n];
-        if (!is_arg_name (key->text))
+        if (!identifier_is_good (key->text, ID_MAX_BYTES))
             result = problem_at (draft->problems, key, "%s is not an argument name, expected letters, digits and '_'",
                                  problem_quote (draft->problems, key->text));
         else if (json_of (key->value, key->text, &var->value, draft->problems) != 0)
@@ -192,9 +202,7 @@ static const char *list_of (struct draft *draft, unsigned launchers)
     for (uint32_t i = 1; i < launcher_names.n; i++)
         if (launchers & (1u << i))
             buf_printf (&list, "%s%s", list.len ? ", " : "", launcher_names.of[i]);
-    const char *text = text_copy (draft->arena, buf_as_text (&list)).ptr;
-    buf_release (&list);
-    return text;
+    return buf_finish (&list, draft->arena).ptr;
 }
 
 void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers)

@@ -28,7 +28,7 @@ struct draft {
         uint32_t n, room;
     } read;
     bool needs_pins; /* a rung needs the environment */
-    bool ladder_good, profile_good;
+    bool profile_good;
 };
 
 /* In this order. */
@@ -77,10 +77,18 @@ int draft_read (struct draft *draft, const struct source_kind *kind, const struc
 /* Reads and parses the file that a reference names; NULL: reported. */
 const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
                                     const struct yaml_node *reference, struct source *source);
+/* Gives `read` each reference of a list of names and paths; what is none, or too many, is reported. */
+typedef void draft_reference_fn (void *owner, const struct yaml_node *reference);
+void draft_references (struct draft *draft, const struct yaml_node *names, const struct source_kind *kind,
+                       draft_reference_fn *read, void *owner);
+/* A reference to `name` that nobody wrote: it stands where a key does, or is missing. */
+struct yaml_node draft_reference_at (const struct yaml_node *where, struct text name);
 /* The reference of a slice key, or the command line's instead; NULL: neither is there. */
 const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option);
 /* The folder of relative paths on hosts: SLICEUP_HOME with launcher local, else `start.directory`. */
 struct text draft_base (const struct draft *draft);
+/* Is ".." a part of it? */
+bool draft_has_dotdot (struct text path);
 /* `path` as it is when absolute, else below draft_base; empty: too long or leaves it with "..", reported. */
 struct text draft_read_path (struct draft *draft, const struct value *path);
 /* A path of this machine with its "~/" put in; empty: reported at `node`. */

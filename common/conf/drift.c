@@ -64,13 +64,7 @@ void draft_drift (struct draft *draft)
     const struct value *given = &draft->slice[SLICE_DRIFT];
     if (!given->good)
         return;
-    struct yaml_node reference = {
-        .file = given->node->file,
-        .line = given->node->line,
-        .column = given->node->column,
-        .kind = YAML_SCALAR,
-        .text = given->text,
-    };
+    struct yaml_node reference = draft_reference_at (given->node, given->text);
     const struct yaml_node *root = draft_open (draft, &drift_kind, &reference, &source);
     if (!root || read_rules (draft->problems, root, &rules) != 0)
         return;

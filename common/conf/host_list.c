@@ -1,7 +1,6 @@
 #include "common/conf/host_list.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The index of the host of this name; list->n: none. */
 static uint32_t find (const struct host_list *list, struct text name)

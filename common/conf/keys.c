@@ -11,10 +11,6 @@
     {                                                                                                                  \
         .name = NAME, .keys = KEYS, .keys_n = sizeof (KEYS) / sizeof ((KEYS)[0])                                       \
     }
-#define WORDS(LIST)                                                                                                    \
-    {                                                                                                                  \
-        .of = LIST, .n = sizeof (LIST) / sizeof ((LIST)[0])                                                            \
-    }
 
 static const char *const backend_list[] = { "none", "cpu", "tpu" };
 static const char *const need_list[] = { "none", "required", "any" };
@@ -23,9 +19,9 @@ static const char *const parse_list[] = { "none", "torch_xla-metrics" };
 static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
 /* Index 0 is unset and "none" is a value here, so these indices are one more than WARM_... */
 static const char *const warm_list[] = { "", "none", "solo", "gang", "aot" };
-static const struct names warm_words = WORDS (warm_list), backend_words = WORDS (backend_list),
-                          need_words = WORDS (need_list), builtin_words = WORDS (builtin_list),
-                          from_words = WORDS (from_list), parse_words = WORDS (parse_list);
+static const struct names warm_words = NAMES (warm_list), backend_words = NAMES (backend_list),
+                          need_words = NAMES (need_list), builtin_words = NAMES (builtin_list),
+                          from_words = NAMES (from_list), parse_words = NAMES (parse_list);
 
 static const struct key slice_keys[SLICE_KEYS] = {
     [SLICE_SLICE] = { "slice", KEY_NAME, .required = true, .help = "Name of the slice in every view and receipt." },
@@ -388,11 +384,3 @@ const struct section slice_section = SECTION ("a slice file", slice_keys), host_
 
 const struct section drifts_section = SECTION ("a drift policy", drifts_keys),
                      drift_rule_section = SECTION ("a drift rule", drift_rule_keys);
-
-const struct section *const conf_sections[] = { &slice_section,     &host_section,       &way_section,
-                                                &from_section,      &start_section,      &coordinator_section,
-                                                &ssh_section,       &slurm_section,      &pins_section,
-                                                &cache_section,     &limits_section,     &profile_section,
-                                                &ladder_section,    &rung_section,       &signatures_section,
-                                                &signature_section, &bundles_section,    &bundle_section,
-                                                &drifts_section,    &drift_rule_section, NULL };

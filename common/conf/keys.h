@@ -157,8 +157,6 @@ extern const struct section drifts_section, drift_rule_section;
 extern const struct section slice_section, host_section, way_section, from_section, start_section, coordinator_section,
     ssh_section, slurm_section, pins_section, cache_section, limits_section, profile_section, ladder_section,
     rung_section, signatures_section, signature_section, bundles_section, bundle_section;
-/* All of them, in the order of the reference; NULL ends the list. */
-extern const struct section *const conf_sections[];
 
 /* In the order of their names' tables; value 0 is "none". */
 enum { NEED_REQUIRED = 1, NEED_ANY };
@@ -166,7 +164,5 @@ enum { FROM_SLURM = 1, FROM_TPU, FROM_A_FILE };
 
 /* "a whole number from 1 to 8": what a value of this key has to be. */
 void key_expectation (const struct key *key, struct buf *out);
-/* The section as a table in Markdown, as docs/spec/configuration.md must hold it. */
-void section_reference (const struct section *section, struct buf *out);
 
 #endif

@@ -5,10 +5,8 @@
  * (docs/spec/canary.md). */
 #include "common/model/kit.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/conf/draft.h"
 
@@ -178,13 +176,9 @@ static int scan_line (struct kit_draft *kit, struct text line)
 
 static int scan_file (struct kit_draft *kit, struct text bytes)
 {
-    while (bytes.len) {
-        const char *end = memchr (bytes.ptr, '\n', bytes.len);
-        struct text line = { bytes.ptr, end ? (uint32_t) (end - bytes.ptr) : bytes.len };
-        if (scan_line (kit, line) < 0)
+    while (bytes.len)
+        if (scan_line (kit, text_take (&bytes, '\n')) < 0)
             return -1;
-        skip (&bytes, line.len + (end != NULL));
-    }
     return 0;
 }
 

@@ -1,7 +1,5 @@
 #include "common/conf/nearest.h"
 
-#include <string.h>
-
 enum { WORD_MAX_BYTES = 63 };
 
 static uint32_t least (uint32_t a, uint32_t b, uint32_t c)

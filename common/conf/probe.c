@@ -1,24 +1,9 @@
 /* probe.c - the arguments of the builtin probe: which plugin, how its client is created, or that none is. */
-#include <string.h>
 
 #include "common/conf/draft.h"
 #include "common/conf/json.h"
 
 enum { PROBE_OPTIONS_MAX = 64 };
-
-static bool is_inside (struct text path)
-{
-    struct text rest = path;
-    uint32_t at;
-    if (text_is (path, "..") || text_starts (path, "../"))
-        return false;
-    while (text_find (rest, TEXT_LIT ("/.."), &at)) {
-        if (at + 3 == rest.len || rest.ptr[at + 3] == '/')
-            return false;
-        rest = (struct text){ rest.ptr + at + 3, rest.len - at - 3 };
-    }
-    return true;
-}
 
 static int read_plugin (struct draft *draft, const struct yaml_node *value, bool has_env)
 {
@@ -28,7 +13,7 @@ static int read_plugin (struct draft *draft, const struct yaml_node *value, bool
                            PATH_MAX_BYTES);
     if (value->text.ptr[0] == '/')
         return 0;
-    if (!is_inside (value->text))
+    if (draft_has_dotdot (value->text))
         return problem_at (draft->problems, value,
                            "the path of the plugin %s leads out of the packages of the environment with \"..\"",
                            problem_quote (draft->problems, value->text));

@@ -11,10 +11,7 @@ enum { QUOTED_COLUMNS = 60 };
 
 static struct conf_problem *append (struct problem_list *problems)
 {
-    if (problems->n == problems->capacity) {
-        problems->capacity = problems->capacity ? 2 * problems->capacity : 16;
-        problems->items = mem_grow (problems->items, problems->capacity, sizeof *problems->items);
-    }
+    problems->items = mem_room (problems->items, problems->n, &problems->capacity, 16, sizeof *problems->items);
     return &problems->items[problems->n++];
 }
 
@@ -69,9 +66,12 @@ const char *problem_quote (struct problem_list *problems, struct text text)
     buf_byte (&buf, '\'');
     buf_escaped (&buf, text, QUOTED_COLUMNS);
     buf_byte (&buf, '\'');
-    const char *quoted = text_copy (problems->arena, buf_as_text (&buf)).ptr;
-    buf_release (&buf);
-    return quoted;
+    return buf_finish (&buf, problems->arena).ptr;
+}
+
+const char *problem_value (struct problem_list *problems, const struct yaml_node *node)
+{
+    return node->kind == YAML_SCALAR ? problem_quote (problems, node->text) : yaml_kind_name (node->kind);
 }
 
 static int compare (const void *a, const void *b)

@@ -12,16 +12,6 @@ static const struct source_kind profile_kind = { "profile", "configs/profiles", 
 /* docs.cloud.google.com/tpu/docs/performance-guide: bytes, a multiple of 4096. */
 static const char premapped_var[] = "TPU_PREMAPPED_BUFFER_SIZE";
 
-static bool var_name_is_good (struct text name)
-{
-    bool good = name.len > 0 && name.len <= VAR_NAME_MAX_BYTES && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
-    for (uint32_t i = 0; good && i < name.len; i++) {
-        char c = name.ptr[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
-}
-
 /* Refuses variables that sliceup sets itself: the recorded policy would differ from the real one. */
 static int check_owner (struct draft *draft, const struct yaml_node *key)
 {
@@ -61,7 +51,7 @@ static void read_env (struct draft *draft, const struct value *map, const struct
     uint32_t n = map->given && map->good ? map->node->n : 0;
     var_list env = { .items = arena_array (draft->arena, n + 1, sizeof *env.items) };
     for (const struct yaml_node *key = n ? map->node->first : NULL; key; key = key->next) {
-        if (!var_name_is_good (key->text))
+        if (!identifier_is_good (key->text, VAR_NAME_MAX_BYTES))
             problem_at (draft->problems, key, "%s is not a variable name, expected letters, digits and '_'",
                         problem_quote (draft->problems, key->text));
         else if (check_owner (draft, key) == 0 && check_value (draft, key) == 0)

@@ -1,6 +1,5 @@
 /* protected.c - what of this machine and of the hosts sliceup executes, imports, reads as configuration or trusts: no
  * program of a rung may write it, or the next process of ours would do as the program likes. */
-#include <string.h>
 
 #include "common/base/path.h"
 #include "common/conf/draft.h"
@@ -38,8 +37,7 @@ static void add_with_folder (struct draft *draft, struct text path)
     bool alone = folder.len < 2;
     for (size_t i = 0; i < sizeof for_all / sizeof for_all[0]; i++)
         alone = alone || text_is (folder, for_all[i]);
-    for (uint32_t i = 0; i < draft->plan.cache.writable.n; i++)
-        alone = alone || text_equal (folder, draft->plan.cache.writable.items[i]);
+    alone = alone || text_is_among (folder, draft->plan.cache.writable.items, draft->plan.cache.writable.n);
     add (draft, alone ? path : folder);
 }
 

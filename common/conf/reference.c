@@ -58,17 +58,3 @@ void key_expectation (const struct key *key, struct buf *out)
     case KEY_ANY: buf_puts (out, "a value, a list or a map"); break;
     }
 }
-
-void section_reference (const struct section *section, struct buf *out)
-{
-    buf_puts (out, "| key | value | default | meaning |\n|---|---|---|---|\n");
-    for (uint32_t i = 0; i < section->keys_n; i++) {
-        const struct key *key = &section->keys[i];
-        buf_printf (out, "| `%s` | ", key->name);
-        key_expectation (key, out);
-        if (key->fallback)
-            buf_printf (out, " | `%s` | %s |\n", key->fallback, key->help);
-        else
-            buf_printf (out, " | %s | %s |\n", key->required ? "required" : "", key->help);
-    }
-}

@@ -42,6 +42,16 @@ static bool text_fits (struct text text, uint64_t min, uint64_t max)
            !memchr (text.ptr, '\t', text.len);
 }
 
+bool identifier_is_good (struct text name, uint32_t max_bytes)
+{
+    bool good = name.len > 0 && name.len <= max_bytes && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
+    for (uint32_t i = 0; good && i < name.len; i++) {
+        char c = name.ptr[i];
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    }
+    return good;
+}
+
 bool own_path_is_good (struct text path)
 {
     return text_fits (path, 1, PATH_MAX_BYTES) && (path.ptr[0] == '/' || text_starts (path, "~/"));
@@ -128,9 +138,7 @@ static const char *expectation (const struct key *key, struct arena *arena)
     struct buf buf;
     buf_init (&buf, ERR_TEXT_BYTES);
     key_expectation (key, &buf);
-    const char *text = text_copy (arena, buf_as_text (&buf)).ptr;
-    buf_release (&buf);
-    return text;
+    return buf_finish (&buf, arena).ptr;
 }
 
 static void propose (const struct key *key, const struct yaml_node *node, struct problem_list *problems)

@@ -24,6 +24,8 @@ int section_read_optional (const struct section *section, const struct value *va
                            struct problem_list *problems);
 /* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */
 bool name_is_good (struct text name);
+/* A letter or '_', then letters, digits and '_'; at most `max_bytes`. */
+bool identifier_is_good (struct text name, uint32_t max_bytes);
 /* A path of this machine: absolute, or "~/" and more. */
 bool own_path_is_good (struct text path);
 /* "4MiB": a whole number and B, KiB, MiB or GiB; false: it is no size. */

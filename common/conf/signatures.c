@@ -99,8 +99,9 @@ static void add (struct signature_draft *list, const struct value of[], const st
         list->items[list->n++] = item;
 }
 
-static void read_file (struct signature_draft *list, const struct yaml_node *reference)
+static void read_file (void *owner, const struct yaml_node *reference)
 {
+    struct signature_draft *list = owner;
     struct source source;
     struct value file[SIGNATURES_KEYS], of[SIGNATURE_KEYS];
     struct problem_list *problems = list->draft->problems;
@@ -115,29 +116,8 @@ static void read_file (struct signature_draft *list, const struct yaml_node *ref
 /* Problems of a default list are shown at the map that lacks the key. */
 static void read_default (struct signature_draft *list, const char *name)
 {
-    const struct yaml_node *where = list->draft->slice[SLICE_SIGNATURES].node;
-    struct yaml_node reference = {
-        .file = where->file, .line = where->line, .column = where->column, .kind = YAML_SCALAR
-    };
-    reference.text = text_of (name);
+    struct yaml_node reference = draft_reference_at (list->draft->slice[SLICE_SIGNATURES].node, text_of (name));
     read_file (list, &reference);
-}
-
-static void read_given (struct signature_draft *list, const struct yaml_node *names)
-{
-    enum { LISTS_MAX = 16 };
-    struct problem_list *problems = list->draft->problems;
-    if (names->n > LISTS_MAX) {
-        problem_at (problems, names, "signatures names %u signature lists, expected at most %d", names->n, LISTS_MAX);
-        return;
-    }
-    for (const struct yaml_node *name = names->first; name; name = name->next) {
-        if (name->kind == YAML_SCALAR && !yaml_is_null (name) && name->text.len <= PATH_MAX_BYTES)
-            read_file (list, name);
-        else if (name->kind != YAML_BAD)
-            problem_at (problems, name, "an item of signatures is %s, expected the name or path of a signature list",
-                        yaml_kind_name (name->kind));
-    }
 }
 
 void draft_signatures (struct draft *draft)
@@ -146,7 +126,7 @@ void draft_signatures (struct draft *draft)
     struct signature_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.items);
     if (given->given && given->good)
-        read_given (&list, given->node);
+        draft_references (draft, given->node, &signatures_kind, read_file, &list);
     for (uint32_t i = 0; !given->given && draft->frontend && frontend_signatures (draft->frontend, i); i++)
         read_default (&list, frontend_signatures (draft->frontend, i));
     if (!given->given)

@@ -1,5 +1,4 @@
 /* slice.c - the slice file itself: its name, mesh and limits. */
-#include <string.h>
 
 #include "common/conf/draft.h"
 
@@ -24,21 +23,11 @@ int draft_slice (struct draft *draft)
     return 0;
 }
 
-static bool axis_name_is_good (struct text name)
-{
-    bool good = name.len > 0 && name.len <= AXIS_NAME_MAX_BYTES && !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
-    for (uint32_t i = 0; good && i < name.len; i++) {
-        char c = name.ptr[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
-}
-
 static int read_axis (struct draft *draft, const struct yaml_node *key, struct axis *axis)
 {
     uint64_t size = 0;
     const struct yaml_node *value = key->value;
-    if (!axis_name_is_good (key->text))
+    if (!identifier_is_good (key->text, AXIS_NAME_MAX_BYTES))
         return problem_at (draft->problems, key,
                            "%s is not an axis name, expected letters, digits and '_', at most %d bytes",
                            problem_quote (draft->problems, key->text), AXIS_NAME_MAX_BYTES);
@@ -77,9 +66,7 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
         buf_printf (&text, "%s%.*s: %u", i ? ", " : "{", TEXT_ARG (mesh->items[i].axis),
                     i == chosen ? (uint32_t) (devices / (product / mesh->items[i].size)) : mesh->items[i].size);
     buf_byte (&text, '}');
-    const char *shown = text_copy (draft->arena, buf_as_text (&text)).ptr;
-    buf_release (&text);
-    return shown;
+    return buf_finish (&text, draft->arena).ptr;
 }
 
 /* The profile describes the whole slice, so this is skipped when hosts were left out. */

@@ -69,9 +69,9 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
     struct slurm_plan *slurm = &draft->plan.start.slurm;
     if (item->kind == YAML_BAD)
         return;
-    bool is_text = item->kind == YAML_SCALAR;
-    const char *shown = is_text ? problem_quote (draft->problems, item->text) : yaml_kind_name (item->kind);
-    struct text name = is_text && is_safe (item->text) ? name_of (item->text) : (struct text){ 0 };
+    const char *shown = problem_value (draft->problems, item);
+    bool safe = item->kind == YAML_SCALAR && is_safe (item->text);
+    struct text name = safe ? name_of (item->text) : (struct text){ 0 };
     if (name.len == 0 || name.ptr[0] == '-')
         problem_at (draft->problems, item,
                     "an item of options is %s, expected an option of srun: --name or --name=value, without blanks, "

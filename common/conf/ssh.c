@@ -1,5 +1,4 @@
 /* ssh.c - how hosts are reached: the slice's own answer, and that of one host where it differs. */
-#include <string.h>
 #include <unistd.h>
 
 #include "common/conf/address.h"
@@ -43,8 +42,7 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
     if (item->kind != YAML_SCALAR || !own_path_is_good (item->text)) {
         problem_at (draft->problems, item,
                     "an item of identities is %s, expected the path of a private key, absolute or beginning with ~/",
-                    item->kind == YAML_SCALAR ? problem_quote (draft->problems, item->text)
-                                              : yaml_kind_name (item->kind));
+                    problem_value (draft->problems, item));
         return;
     }
     struct text path = draft_own_path (draft, item, item->text);

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <libfyaml.h>
-#include <string.h>
 
 struct yaml {
     struct fy_parser *parser;
@@ -252,14 +251,8 @@ static bool is_text (struct yaml *yaml, struct text bytes)
     if (is_printable (bytes))
         return true;
     uint32_t line = 1;
-    for (struct text rest = bytes; rest.len > 0; line++) {
-        const char *end = memchr (rest.ptr, '\n', rest.len);
-        struct text one = { .ptr = rest.ptr, .len = end ? (uint32_t) (end - rest.ptr) : rest.len };
-        if (!is_printable (one))
-            break;
-        rest.ptr += one.len + (end != NULL);
-        rest.len -= one.len + (end != NULL);
-    }
+    while (bytes.len > 0 && is_printable (text_take (&bytes, '\n')))
+        line++;
     problem_add (yaml->problems, yaml->file, line, 1,
                  "this line has bytes that are not text, expected UTF-8 without control characters");
     return false;

@@ -1,5 +1,4 @@
 /* frontend_cache.c - what is known against the persistent cache of a release, and what its log says of it. */
-#include <string.h>
 
 #include "common/frontend/frontend_row.h"
 

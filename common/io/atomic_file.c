@@ -10,28 +10,15 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/io/fd.h"
 
 enum { READ_BYTES = 64 * 1024 };
-
-static int write_all (int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write (fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        bytes += n;
-        len -= (size_t) n;
-    }
-    return 0;
-}
 
 /* close can be the first to report a failed write (NFS): its answer counts. */
 static int fill (int fd, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
     int rc = 0;
-    if (write_all (fd, bytes, len) != 0)
+    if (fd_write (fd, bytes, len) != 0)
         rc = err_errno (err, ERR_IO, "%s cannot be written", name);
     else if (fchmod (fd, mode) != 0)
         rc = err_errno (err, ERR_IO, "%s cannot be given mode %04o", name, (unsigned) mode);
@@ -84,12 +71,8 @@ static int read_all (int fd, const char *path, struct buf *out, struct err *err)
 {
     uint8_t *piece = mem_alloc (READ_BYTES);
     ssize_t n;
-    while ((n = read (fd, piece, READ_BYTES)) != 0 && !out->overflow) {
-        if (n > 0)
-            buf_add (out, piece, (size_t) n);
-        else if (errno != EINTR)
-            break;
-    }
+    while ((n = fd_read (fd, piece, READ_BYTES)) > 0 && !out->overflow)
+        buf_add (out, piece, (size_t) n);
     int rc = 0;
     if (out->overflow)
         rc = err_set (err, ERR_LIMIT, "%s is larger than the %zu bytes allowed", path, out->max);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/io/fd.h"
 
 enum { EVENTS_A_PASS = 64, SIGNALS_A_PASS = 16 };
 
@@ -207,12 +208,9 @@ void loop_close (struct loop *loop)
         mem_free (loop->by_fd[fd]);
     bury (loop);
     mem_free (loop->by_fd);
-    if (loop->signal_fd >= 0)
-        close (loop->signal_fd);
-    if (loop->timer_fd >= 0)
-        close (loop->timer_fd);
-    if (loop->epoll_fd >= 0)
-        close (loop->epoll_fd);
+    fd_close (loop->signal_fd);
+    fd_close (loop->timer_fd);
+    fd_close (loop->epoll_fd);
     mem_free (loop);
 }
 

@@ -1,11 +1,11 @@
 #include "common/io/private_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io/fd.h"
 #include "common/io/safe_path.h"
 
 int private_file_check (int fd, const char *path, struct stat *at, struct err *err)
@@ -38,11 +38,10 @@ static int read_all (int fd, const char *path, struct buf *out, struct err *err)
 {
     char block[4096];
     ssize_t n;
-    while ((n = read (fd, block, sizeof block)) != 0) {
-        if (n < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "%s cannot be read", path);
-        buf_add (out, block, n > 0 ? (size_t) n : 0);
-    }
+    while ((n = fd_read (fd, block, sizeof block)) > 0)
+        buf_add (out, block, (size_t) n);
+    if (n < 0)
+        return err_errno (err, ERR_IO, "%s cannot be read", path);
     explicit_bzero (block, sizeof block);
     return out->overflow ? err_set (err, ERR_DAMAGE, "%s grew during reading", path) : 0;
 }

@@ -1,7 +1,6 @@
 #include "common/io/zap.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "common/base/mem.h"
 #include "common/io/handshake.h"
 #include "common/io/keyring.h"
 #include "common/io/socket.h"
@@ -47,12 +45,11 @@ static const char *judge (struct zap *zap, const struct zap_request *request, ch
     uint32_t slot;
     if (!zap_request_key (request, &key))
         return "500";
-    if (zap_request_domain_is (request, ZAP_WORKERS) && keyring_find (zap->workers, &key, &slot)) {
-        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_slot_version (zap->workers, slot));
-        return "200";
-    }
-    if (zap_request_domain_is (request, ZAP_MONITORS) && keyring_find (zap->monitors, &key, &slot)) {
-        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_slot_version (zap->monitors, slot));
+    const struct keyring *ring = zap_request_domain_is (request, ZAP_WORKERS)    ? zap->workers
+                                 : zap_request_domain_is (request, ZAP_MONITORS) ? zap->monitors
+                                                                                 : NULL;
+    if (ring && keyring_find (ring, &key, &slot)) {
+        snprintf (user, ZAP_USER_BYTES, "%u.%u", slot, keyring_slot_version (ring, slot));
         return "200";
     }
     if (memcmp (key.bytes, zap->decoy.bytes, sizeof key.bytes) != 0)

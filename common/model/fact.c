@@ -1,11 +1,6 @@
 /* fact.c - the tables of facts. Keys are for ever: a journal written today is read by every later version. */
 #include "common/model/fact.h"
 
-#define NAMES(list)                                                                                                    \
-    {                                                                                                                  \
-        list, sizeof (list) / sizeof ((list)[0])                                                                       \
-    }
-
 enum { RUN_ID_HEX_BYTES = 2 * RUN_ID_BYTES, Z85_KEY_BYTES = 40, EXIT_STATUS_MAX = 255, CANCEL_LEVEL_MAX = 3 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
@@ -74,7 +69,7 @@ const struct record writer_granted_record = RECORD ("writer-granted", struct fac
                                                     writer_granted_fields);
 
 static const char *const purpose_words[] = { "none", "climb", "retry", "isolation" };
-const struct names purpose_names = { purpose_words, sizeof purpose_words / sizeof purpose_words[0] };
+const struct names purpose_names = NAMES (purpose_words);
 static const struct field pass_began_fields[] = {
     F_RECORD (1, struct fact_pass_began, key, &attempt_key_record),
     F_U32S (2, struct fact_pass_began, hosts, HOSTS_MAX, HOSTS_MAX - 1),
@@ -308,14 +303,4 @@ const char *fact_name (enum fact_kind kind)
 bool fact_is_soft (enum fact_kind kind)
 {
     return kind >= FACT_HOST_REPORTED;
-}
-
-void fact_copy (struct fact *to, const struct fact *from, struct arena *arena)
-{
-    struct fact copy = { .kind = from->kind, .index = from->index, .at_ms = from->at_ms, .wall_ms = from->wall_ms };
-    const struct record *body = fact_body (from->kind);
-
-    if (body)
-        record_copy (body, &copy.of, &from->of, arena);
-    *to = copy;
 }

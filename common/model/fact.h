@@ -291,6 +291,5 @@ extern const struct record verdict_record, generation_record, writer_granted_rec
 const struct record *fact_body (enum fact_kind kind); /* NULL: unknown kind */
 const char *fact_name (enum fact_kind kind);
 bool fact_is_soft (enum fact_kind kind);
-void fact_copy (struct fact *to, const struct fact *from, struct arena *arena);
 
 #endif

@@ -245,11 +245,6 @@ int hostset_join (struct hostset *set, enum hostset_step step, const struct host
     return take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
-uint32_t hostset_count (const struct hostset *set)
-{
-    return set->table.living;
-}
-
 struct name_list hostset_names (const struct hostset *set, struct arena *arena)
 {
     struct name_list names = { arena_array (arena, set->table.living, sizeof *names.items), 0 };
@@ -272,16 +267,7 @@ int hostset_read (struct text expression, const struct hostset_rules *rules, str
     return rc;
 }
 
-int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err)
-{
-    const struct hostset_rules rules = { .max = HOSTS_MAX, .once = true };
-    return hostset_read (expression, &rules, arena, names, err);
-}
-
 bool hostset_has (const struct name_list *names, struct text name)
 {
-    for (uint32_t i = 0; i < names->n; i++)
-        if (text_equal (names->items[i], name))
-            return true;
-    return false;
+    return text_is_among (name, names->items, names->n);
 }

@@ -29,10 +29,6 @@ struct name_list {
 };
 bool hostset_has (const struct name_list *names, struct text name);
 
-/* The set of a slice file: appends the names of `expression`, in the order written (rank order), to `names` (allocated
- * in `arena`). An empty expression, a host named twice and more than HOSTS_MAX names are errors. No groups. */
-int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err);
-
 struct host_groups {
     /* The expression behind @name ("*": everything there is), which may name groups itself; false: no such group. */
     bool (*find) (const void *owner, struct text name, struct text *expression);
@@ -56,7 +52,6 @@ void hostset_destroy (struct hostset *set); /* NULL is fine */
 int hostset_apply (struct hostset *set, enum hostset_step step, struct text expression, struct err *err);
 /* The same with a set that is made already. Here errors have no place. */
 int hostset_join (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err);
-uint32_t hostset_count (const struct hostset *set);
 struct name_list hostset_names (const struct hostset *set, struct arena *arena);
 
 /* Appends the folded form, as nodeset folds: rack[1-4]n[01-16]. Any order of `names` gives the same text, repeated

@@ -21,10 +21,7 @@ static bool is_padded (struct text number)
 
 static void add_span (struct item *item, struct span span)
 {
-    if (item->spans_n == item->spans_capacity) {
-        item->spans_capacity = item->spans_capacity ? 2 * item->spans_capacity : 8;
-        item->spans = mem_grow (item->spans, item->spans_capacity, sizeof *item->spans);
-    }
+    item->spans = mem_room (item->spans, item->spans_n, &item->spans_capacity, 8, sizeof *item->spans);
     item->spans[item->spans_n++] = span;
     item->brackets[item->brackets_n].spans_to = item->spans_n;
 }

@@ -1,7 +1,6 @@
 #include "common/model/hostset_table.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum { CAPACITY_MIN = 16 };
 

@@ -2,11 +2,6 @@
  * not understand each other can still say so. */
 #include "common/model/msg.h"
 
-#define NAMES(list)                                                                                                    \
-    {                                                                                                                  \
-        list, sizeof (list) / sizeof ((list)[0])                                                                       \
-    }
-
 /* Above one hour a heartbeat says nothing. */
 enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64, LEASE_MAX_MS = 60 * 60 * 1000 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)

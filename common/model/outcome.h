@@ -3,7 +3,6 @@
 #define SLICEUP_COMMON_MODEL_OUTCOME_H
 
 #include "common/model/record.h"
-#include <stdint.h>
 
 /* The numbers are bytes of journals and messages. In journals of format 1, 5 was six things: journal_former.h. */
 enum outcome {

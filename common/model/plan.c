@@ -1,11 +1,6 @@
 /* plan.c - the tables of the plan. Keys are for ever: a new field takes the next free one. */
 #include "common/model/plan.h"
 
-#define NAMES(list)                                                                                                    \
-    {                                                                                                                  \
-        list, sizeof (list) / sizeof ((list)[0])                                                                       \
-    }
-
 /* A year: no wait of a run is longer, and sums of two stay far from the end of 64 bits. */
 #define WAIT_MAX_MS (365ull * 24 * 60 * 60 * 1000)
 /* Sizes stay within what SQLite and JSON readers hold as a signed number. */
@@ -140,7 +135,7 @@ static const struct field signature_fields[] = {
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 
 static const char *const bundle_words[] = { "none", "good", "bad" };
-const struct names bundle_word_names = { bundle_words, sizeof bundle_words / sizeof bundle_words[0] };
+const struct names bundle_word_names = NAMES (bundle_words);
 static const struct field bundle_rule_fields[] = {
     F_TEXT (1, struct bundle_rule, id, ID_MAX_BYTES),
     F_ENUM (2, struct bundle_rule, word, &bundle_word_names),
@@ -152,7 +147,7 @@ static const struct field bundle_rule_fields[] = {
 const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_rule, bundle_rule_fields);
 
 static const char *const drift_words[] = { "none", "agree", "pinned", "tokens", "tolerance", "expected", "ignored" };
-const struct names drift_kind_names = { drift_words, sizeof drift_words / sizeof drift_words[0] };
+const struct names drift_kind_names = NAMES (drift_words);
 static const struct field drift_rule_fields[] = {
     F_TEXT (1, struct drift_rule, fact, NAME_MAX_BYTES),
     F_ENUM (2, struct drift_rule, kind, &drift_kind_names),
@@ -223,6 +218,14 @@ text_list text_list_copy (const text_list *from, struct arena *arena)
 bool cache_mode_writes (enum cache_mode mode)
 {
     return mode == CACHE_SINGLE_WRITER || mode == CACHE_WARM_ONLY;
+}
+
+struct number *number_find (const number_list *numbers, struct text name)
+{
+    for (uint32_t i = 0; i < numbers->n; i++)
+        if (text_equal (numbers->items[i].name, name))
+            return &numbers->items[i];
+    return NULL;
 }
 
 bool var_find (const var_list *vars, struct text name, struct text *value)

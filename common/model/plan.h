@@ -294,6 +294,7 @@ struct plan {
 extern const struct record plan_record;
 
 /* *value: that of the first variable called `name`. False: there is none, and *value stays. */
+struct number *number_find (const number_list *numbers, struct text name); /* NULL: not there */
 bool var_find (const var_list *vars, struct text name, struct text *value);
 int plan_rank (const struct plan *plan, struct text host); /* or -1 */
 int plan_rung (const struct plan *plan, struct text id);   /* or -1 */

@@ -32,6 +32,12 @@ struct names {
     uint32_t n;
 };
 
+/* Of a whole array of words. */
+#define NAMES(list)                                                                                                    \
+    {                                                                                                                  \
+        list, sizeof (list) / sizeof ((list)[0])                                                                       \
+    }
+
 enum field_kind {
     FIELD_BOOL = 1, /* bool */
     FIELD_U32,      /* uint32_t, at most `max` */
@@ -66,58 +72,23 @@ struct record {
 };
 
 /* Building tables; see common/model/msg.c for their use. S is the struct, M the member. */
-#define F_BOOL(key, S, M)                                                                                              \
+#define F_OF_KIND(key, S, M, kind, max, of, names, item, item_max)                                                     \
     {                                                                                                                  \
-        key, #M, FIELD_BOOL, offsetof (S, M), 1, NULL, NULL, 0, 0                                                      \
+        key, #M, kind, offsetof (S, M), max, of, names, item, item_max                                                 \
     }
-#define F_U32(key, S, M, max)                                                                                          \
-    {                                                                                                                  \
-        key, #M, FIELD_U32, offsetof (S, M), max, NULL, NULL, 0, 0                                                     \
-    }
-#define F_U64(key, S, M, max)                                                                                          \
-    {                                                                                                                  \
-        key, #M, FIELD_U64, offsetof (S, M), max, NULL, NULL, 0, 0                                                     \
-    }
-#define F_I64(key, S, M, max)                                                                                          \
-    {                                                                                                                  \
-        key, #M, FIELD_I64, offsetof (S, M), max, NULL, NULL, 0, 0                                                     \
-    }
-#define F_F64(key, S, M)                                                                                               \
-    {                                                                                                                  \
-        key, #M, FIELD_F64, offsetof (S, M), 0, NULL, NULL, 0, 0                                                       \
-    }
-#define F_ENUM(key, S, M, names)                                                                                       \
-    {                                                                                                                  \
-        key, #M, FIELD_ENUM, offsetof (S, M), 0, NULL, names, 0, 0                                                     \
-    }
-#define F_TEXT(key, S, M, max)                                                                                         \
-    {                                                                                                                  \
-        key, #M, FIELD_TEXT, offsetof (S, M), max, NULL, NULL, 0, 0                                                    \
-    }
-#define F_BYTES(key, S, M, max)                                                                                        \
-    {                                                                                                                  \
-        key, #M, FIELD_BYTES, offsetof (S, M), max, NULL, NULL, 0, 0                                                   \
-    }
-#define F_RECORD(key, S, M, of)                                                                                        \
-    {                                                                                                                  \
-        key, #M, FIELD_RECORD, offsetof (S, M), 0, of, NULL, 0, 0                                                      \
-    }
-#define F_LIST(key, S, M, max, of)                                                                                     \
-    {                                                                                                                  \
-        key, #M, FIELD_LIST, offsetof (S, M), max, of, NULL, FIELD_RECORD, 0                                           \
-    }
-#define F_TEXTS(key, S, M, max, item_max)                                                                              \
-    {                                                                                                                  \
-        key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_TEXT, item_max                                    \
-    }
-#define F_U32S(key, S, M, max, item_max)                                                                               \
-    {                                                                                                                  \
-        key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_U32, item_max                                     \
-    }
-#define F_F64S(key, S, M, max)                                                                                         \
-    {                                                                                                                  \
-        key, #M, FIELD_LIST, offsetof (S, M), max, NULL, NULL, FIELD_F64, 0                                            \
-    }
+#define F_BOOL(key, S, M) F_OF_KIND (key, S, M, FIELD_BOOL, 1, NULL, NULL, 0, 0)
+#define F_U32(key, S, M, max) F_OF_KIND (key, S, M, FIELD_U32, max, NULL, NULL, 0, 0)
+#define F_U64(key, S, M, max) F_OF_KIND (key, S, M, FIELD_U64, max, NULL, NULL, 0, 0)
+#define F_I64(key, S, M, max) F_OF_KIND (key, S, M, FIELD_I64, max, NULL, NULL, 0, 0)
+#define F_F64(key, S, M) F_OF_KIND (key, S, M, FIELD_F64, 0, NULL, NULL, 0, 0)
+#define F_ENUM(key, S, M, names) F_OF_KIND (key, S, M, FIELD_ENUM, 0, NULL, names, 0, 0)
+#define F_TEXT(key, S, M, max) F_OF_KIND (key, S, M, FIELD_TEXT, max, NULL, NULL, 0, 0)
+#define F_BYTES(key, S, M, max) F_OF_KIND (key, S, M, FIELD_BYTES, max, NULL, NULL, 0, 0)
+#define F_RECORD(key, S, M, of) F_OF_KIND (key, S, M, FIELD_RECORD, 0, of, NULL, 0, 0)
+#define F_LIST(key, S, M, max, of) F_OF_KIND (key, S, M, FIELD_LIST, max, of, NULL, FIELD_RECORD, 0)
+#define F_TEXTS(key, S, M, max, item_max) F_OF_KIND (key, S, M, FIELD_LIST, max, NULL, NULL, FIELD_TEXT, item_max)
+#define F_U32S(key, S, M, max, item_max) F_OF_KIND (key, S, M, FIELD_LIST, max, NULL, NULL, FIELD_U32, item_max)
+#define F_F64S(key, S, M, max) F_OF_KIND (key, S, M, FIELD_LIST, max, NULL, NULL, FIELD_F64, 0)
 #define RECORD(NAME, S, FIELDS)                                                                                        \
     {                                                                                                                  \
         NAME, sizeof (S), FIELDS, sizeof (FIELDS) / sizeof ((FIELDS)[0])                                               \

@@ -150,13 +150,8 @@ struct lines {
 
 static struct text take_physical (struct lines *lines)
 {
-    const char *end = memchr (lines->rest.ptr, '\n', lines->rest.len);
-    struct text line = { lines->rest.ptr, end ? (uint32_t) (end - lines->rest.ptr) : lines->rest.len };
-    uint32_t taken = line.len + (end ? 1 : 0);
-    lines->rest.ptr += taken;
-    lines->rest.len -= taken;
     lines->line++;
-    return line;
+    return text_take (&lines->rest, '\n');
 }
 
 /* As pip does it: a '#' begins a comment at the start of a line and after white space, so not in a URL's fragment. */

@@ -1,11 +1,6 @@
 /* result.c - the tables of what a host says of an attempt. Keys are for ever: a new field takes the next free one. */
 #include "common/model/result.h"
 
-#define NAMES(list)                                                                                                    \
-    {                                                                                                                  \
-        list, sizeof (list) / sizeof ((list)[0])                                                                       \
-    }
-
 enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
@@ -185,11 +180,8 @@ bool result_ended_badly (const struct result *result)
 
 bool result_counter (const struct result *result, const char *name, uint64_t *value)
 {
-    for (uint32_t i = 0; i < result->counters.n; i++) {
-        if (text_is (result->counters.items[i].name, name)) {
-            *value = result->counters.items[i].value;
-            return true;
-        }
-    }
-    return false;
+    const struct number *counter = number_find (&result->counters, text_of (name));
+    if (counter)
+        *value = counter->value;
+    return counter != NULL;
 }

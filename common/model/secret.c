@@ -79,9 +79,7 @@ struct text secret_cut (struct arena *arena, struct text value)
         value = (struct text){ sign, (uint32_t) (value.ptr + value.len - sign) };
     }
     buf_text (&shown, value);
-    struct text out = text_copy (arena, buf_as_text (&shown));
-    buf_release (&shown);
-    return out;
+    return buf_finish (&shown, arena);
 }
 
 /* A proxy's may stand there without "http://" and with anything for a password. */

@@ -90,11 +90,3 @@ void signature_set_free (struct signature_set *set)
     mem_free (set->first_of);
     mem_free (set);
 }
-
-const struct signature *signature_set_find (const struct signature_set *set, struct text id)
-{
-    for (uint32_t i = 0; i < set->n; i++)
-        if (text_equal (set->items[i].id, id))
-            return &set->items[i];
-    return NULL;
-}

@@ -25,8 +25,7 @@ extern const struct record signature_table_record;
  */
 struct signature_set;
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n);
-void signature_set_free (struct signature_set *set);                                          /* NULL is fine */
-const struct signature *signature_set_find (const struct signature_set *set, struct text id); /* NULL: not in it */
+void signature_set_free (struct signature_set *set); /* NULL is fine */
 
 /* What a scan found; all of it in the arena given to signature_scan_end, and within the bounds of struct result. */
 struct signature_seen {

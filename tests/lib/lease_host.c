@@ -1,4 +1,5 @@
 /* lease_host.c - a host that writes while it holds the lease, and what may never be true of two of them. */
+#include "lease_deadline.h"
 #include "lease_state.h"
 
 static bool believes (const struct world *world, uint32_t at)

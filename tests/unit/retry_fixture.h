@@ -8,6 +8,7 @@
 #include "common/base/digest.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/verdict/deal.h"
+#include "fact_copy.h"
 #include "sample.h"
 
 enum { HOSTS = 4, FACTS_MAX = 256, WAIT_MS = 3000 };

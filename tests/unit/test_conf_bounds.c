@@ -112,7 +112,7 @@ static const struct bound bounds[] = {
     { "slice.yaml", "slice: s\nhosts: [", "h%d,", 17, "]\nprofile: p\nladder: l\nmesh: {a: 8, b: 8}\n",
       "do not multiply to 34 devices" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\nsignatures: [", "jax,", 17, "]\n",
-      "signatures names 17 signature lists, expected at most 16" },
+      "17 signature lists are named, expected at most 16" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nargs:\n", "  a%d: 1\n",
       129, "", "more than 128 arguments" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\nargs:\n", "  a%d: 1\n",

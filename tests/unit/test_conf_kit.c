@@ -63,8 +63,8 @@ static void are (const struct rung *rung, uint32_t n, const char *const names[])
     assert_int_equal (rung->files.n, n);
     assert_true (text_is (rung->files.items[0].name, names[0]));
 }
-#define NAMES(...) ((const char *[]){ __VA_ARGS__ })
-#define ARE(rung, ...) are (rung, sizeof NAMES (__VA_ARGS__) / sizeof (char *), NAMES (__VA_ARGS__))
+#define FILE_NAMES(...) ((const char *[]){ __VA_ARGS__ })
+#define ARE(rung, ...) are (rung, sizeof FILE_NAMES (__VA_ARGS__) / sizeof (char *), FILE_NAMES (__VA_ARGS__))
 
 static void a_canary_takes_its_module_and_the_helper_above_it (void **state)
 {

@@ -99,7 +99,7 @@ static const struct bad bad_cases[] = {
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\npins: {file: q, setup: z}\nladder: l\n",
       "slice.yaml:4:24: setup script 'z' does not exist" },
     { SLICE ("signatures: [nine]\n"), "slice.yaml:6:14: signature list 'nine' does not exist" },
-    { SLICE ("signatures: [[jax]]\n"), "slice.yaml:6:14: an item of signatures is a list, expected the name" },
+    { SLICE ("signatures: [[jax]]\n"), "slice.yaml:6:14: an item is a list, expected the name" },
     { SLICE ("signatures: [configs/]\n"),
       "slice.yaml:6:14: signature list 'configs/' cannot be read: it is not a regular file" },
     /* profile */

@@ -257,6 +257,30 @@ static char *read_whole (const char *path)
     return bytes;
 }
 
+/* In the order of the page; NULL ends the list. */
+static const struct section *const conf_sections[] = { &slice_section,     &host_section,       &way_section,
+                                                       &from_section,      &start_section,      &coordinator_section,
+                                                       &ssh_section,       &slurm_section,      &pins_section,
+                                                       &cache_section,     &limits_section,     &profile_section,
+                                                       &ladder_section,    &rung_section,       &signatures_section,
+                                                       &signature_section, &bundles_section,    &bundle_section,
+                                                       &drifts_section,    &drift_rule_section, NULL };
+
+/* The section as a table in Markdown, as docs/spec/configuration.md must hold it. */
+static void section_reference (const struct section *section, struct buf *out)
+{
+    buf_puts (out, "| key | value | default | meaning |\n|---|---|---|---|\n");
+    for (uint32_t i = 0; i < section->keys_n; i++) {
+        const struct key *key = &section->keys[i];
+        buf_printf (out, "| `%s` | ", key->name);
+        key_expectation (key, out);
+        if (key->fallback)
+            buf_printf (out, " | `%s` | %s |\n", key->fallback, key->help);
+        else
+            buf_printf (out, " | %s | %s |\n", key->required ? "required" : "", key->help);
+    }
+}
+
 static void the_reference_holds_every_key_as_the_table_has_it (void **state)
 {
     const char *page = read_whole (SLICEUP_SOURCE_DIR "/docs/spec/configuration.md");

@@ -13,6 +13,7 @@
 #include "common/base/digest.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/core/state.h"
+#include "fact_copy.h"
 #include "sample.h"
 
 enum { HOSTS = 3, FACTS_MAX = 256 };

@@ -12,6 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The set of a slice file: every host once, no groups. */
+static int hostset_expand (struct text expression, struct arena *arena, struct name_list *names, struct err *err)
+{
+    const struct hostset_rules rules = { .max = HOSTS_MAX, .once = true };
+    return hostset_read (expression, &rules, arena, names, err);
+}
+
 static void names_are_bounded_and_plain (void **state)
 {
     (void) state;
@@ -333,7 +340,6 @@ static void expect_set (const struct hostset *set, const char *names)
     struct name_list list = hostset_names (set, &arena);
     char *found = joined (&list);
     assert_string_equal (found, names);
-    assert_int_equal (hostset_count (set), list.n);
     mem_free (found);
     arena_release (&arena);
 }

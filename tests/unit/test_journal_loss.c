@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "coordinator/core/coord.h"
+#include "fact_copy.h"
 #include "sample.h"
 
 enum { HOSTS = 2, FACTS_MAX = 64 };

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/model/lease.h"
-#include "worker/core/lease_client.h"
+#include "lease_deadline.h"
 
 enum { T_MS = 1200, ASK_MS = 400, STOP_MS = 1014, UNTIL_MS = 1164, NOW_MS = 5000 };
 

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "fact_copy.h"
 #include "tests/wire/generate.h"
 
 /* Every table of the model, reached from the bodies of messages and facts. */

@@ -13,6 +13,7 @@
 #include "common/base/rng.h"
 #include "coordinator/verdict/deal.h"
 #include "coordinator/verdict/reduce.h"
+#include "rng_unit.h"
 
 /* Four hosts of two devices, mesh data: 4, model: 2; device d holds value d + 1, weight 1 on even and 3 on odd hosts.
  */

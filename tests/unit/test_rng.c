@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
+#include "rng_unit.h"
 #include <stdlib.h>
 
 /* Outputs of Vigna's splitmix64.c for seed 1234567. */

@@ -17,6 +17,7 @@
 #include "coordinator/view/board.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
+#include "rng_unit.h"
 #include "sample.h"
 
 enum { FACTS, TINY, ALL, SHOW_WALL_MS = 1700000000 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coordinator/core/coord.h"
+#include "fact_copy.h"
 #include "sample.h"
 
 enum { HOSTS = 3, FACTS_MAX = 512, EFFECTS_MAX = 512, TERM_MS = 15000, DELAY_MS = 15000, RETRY_WAIT_MS = 2000 };

@@ -12,6 +12,7 @@
 
 #include "common/base/rng.h"
 #include "common/model/fact.h"
+#include "rng_unit.h"
 
 enum generate_mode { GENERATE_FULL, GENERATE_SPARSE, GENERATE_EDGE };
 

@@ -1,4 +1,5 @@
 /* attempt.c - see attempt.h. */
+#include "common/io/fd.h"
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/duration.h"
@@ -44,8 +45,7 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
                                    .again = command->again };
     bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
     struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
-    if (peer_fd >= 0)
-        close (peer_fd);
+    fd_close (peer_fd);
     output_close_write (attempt->output);
     return exec;
 }
@@ -375,8 +375,7 @@ void attempt_destroy (struct attempt *attempt)
         return;
     attempt_forget_ends (attempt);
     exec_destroy (attempt->exec);
-    if (attempt->task_fd >= 0)
-        close (attempt->task_fd);
+    fd_close (attempt->task_fd);
     fetch_destroy (attempt->fetch);
     channel_close (attempt->channel);
     output_close (attempt->output);

@@ -6,7 +6,6 @@
 #include "worker/sandbox/confine_plan.h"
 #include "worker/sandbox/write_probe.h"
 #include <inttypes.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -16,15 +16,6 @@ static void settle (struct attempt *attempt, uint64_t now_ms)
     clock->since_ms = now_ms;
 }
 
-static struct number *find (struct attempt *attempt, struct text name)
-{
-    const number_list *list = &attempt_result (attempt)->phases;
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i].name, name))
-            return &list->items[i];
-    return NULL;
-}
-
 static struct number *add (struct attempt *attempt, struct text name)
 {
     number_list *list = &attempt_result (attempt)->phases;
@@ -39,14 +30,14 @@ static struct number *slot (struct attempt *attempt, struct text name, bool paid
 {
     const number_list *list = &attempt_result (attempt)->phases;
     size_t *left_bytes = &attempt->evidence.left_bytes, cost_bytes = name.len + COST_BYTES;
-    struct number *known = find (attempt, name);
+    struct number *known = number_find (list, name);
     if (known)
         return known;
     if (list->n < PHASES_MAX - 1 && (!paid || cost_bytes <= *left_bytes)) {
         *left_bytes -= paid ? cost_bytes : 0;
         return add (attempt, name);
     }
-    known = find (attempt, TEXT_LIT (OTHERS));
+    known = number_find (list, TEXT_LIT (OTHERS));
     return known || list->n == PHASES_MAX ? known : add (attempt, TEXT_LIT (OTHERS));
 }
 

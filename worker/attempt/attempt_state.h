@@ -83,8 +83,6 @@ struct result *attempt_result (struct attempt *attempt);
 void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text problem);
 /* Once the program is over: until then its own notes grow. */
 void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
-
-/* attempt_tasks.c */
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
 void attempt_end_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
 void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* what it misses */

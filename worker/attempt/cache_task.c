@@ -7,7 +7,6 @@
 #include "common/io/clock.h"
 #include "worker/attempt/task_channel.h"
 #include "worker/attempt/verified.h"
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* log_reader.c - see log_reader.h. */
 #include "worker/attempt/log_reader.h"
 
+#include "common/io/fd.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/task_channel.h"
 #include "worker/files/kit.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,11 +35,11 @@ static int scan_file (const struct log_place *place, struct signature_scan *scan
     ssize_t got = 1;
     while (*bytes < place->output_bytes && got != 0) {
         uint64_t left_bytes = place->output_bytes - *bytes;
-        got = read (fd, piece, left_bytes < PIECE_BYTES ? (size_t) left_bytes : PIECE_BYTES);
-        if (got < 0 && errno != EINTR)
+        got = fd_read (fd, piece, left_bytes < PIECE_BYTES ? (size_t) left_bytes : PIECE_BYTES);
+        if (got < 0)
             break;
-        signature_scan_bytes (scan, (struct text){ piece, got > 0 ? (uint32_t) got : 0 });
-        *bytes += got > 0 ? (uint64_t) got : 0;
+        signature_scan_bytes (scan, (struct text){ piece, (uint32_t) got });
+        *bytes += (uint64_t) got;
     }
     int rc = got < 0 ? err_errno (err, ERR_IO, "cannot read the log %s", place->log) : 0;
     mem_free (piece);

@@ -1,11 +1,10 @@
 /* task_channel.c - see task_channel.h. */
 #include "worker/attempt/task_channel.h"
 
+#include "common/io/fd.h"
 #include "common/wire/wire.h"
 #include "worker/command/interpreter.h"
 #include "worker/files/kit.h"
-#include "worker/files/wheels.h"
-#include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ static const struct record payload_record = RECORD ("order", struct payload, pay
 enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 64 };
 
 static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
-const struct names task_kind_names = { kind_words, sizeof kind_words / sizeof kind_words[0] };
+const struct names task_kind_names = NAMES (kind_words);
 
 /* ---- the order ---- */
 
@@ -89,9 +88,7 @@ static int read_all (int fd, struct buf *out, struct err *err)
 {
     char bytes[4096];
     for (;;) {
-        ssize_t got = read (fd, bytes, sizeof bytes);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = fd_read (fd, bytes, sizeof bytes);
         if (got < 0)
             return err_errno (err, ERR_IO, "cannot read the answer of a task");
         if (got == 0)

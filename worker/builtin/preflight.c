@@ -22,7 +22,7 @@ enum { PYTHON_MAJOR = 3, PYTHON_MINOR = 9, SHOWN_COLUMNS = 200, LINE_BYTES = 102
 enum { EXIT_READY = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2, EXIT_MISSING = 3 };
 
 static const char *const state_words[] = { "none", "ok", "note", "missing" };
-const struct names preflight_state_names = { state_words, sizeof state_words / sizeof state_words[0] };
+const struct names preflight_state_names = NAMES (state_words);
 
 /* ---- judging ---- */
 
@@ -32,9 +32,7 @@ static struct text shown (struct preflight *preflight, const char *raw)
     struct buf escaped;
     buf_init (&escaped, LINE_BYTES);
     buf_escaped (&escaped, text_of (raw), SHOWN_COLUMNS);
-    struct text copy = text_copy (&preflight->arena, buf_as_text (&escaped));
-    buf_release (&escaped);
-    return copy;
+    return buf_finish (&escaped, &preflight->arena);
 }
 
 static void add (struct preflight *preflight, const char *name, enum preflight_state state, struct text found,

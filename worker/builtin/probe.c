@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { EXIT_WORKS = 0, EXIT_FAILS = 1, EXIT_WRONG_USAGE = 2, EXIT_NOT_TRIED = 3 };
 enum { LIMIT_MS = 60 * 1000 };

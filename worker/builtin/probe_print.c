@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { PRINTED_LINES = 8, LINE_COLUMNS = 400 };
 
@@ -95,12 +94,9 @@ static void add_printed (const struct probe_report *report, struct buf *out)
 {
     struct text rest = report->output.len ? last_lines (buf_as_text (&report->output)) : (struct text){ 0 };
     while (rest.len) {
-        const char *end = memchr (rest.ptr, '\n', rest.len);
-        struct text line = { rest.ptr, end ? (uint32_t) (end - rest.ptr) : rest.len };
         buf_puts (out, "it printed: ");
-        buf_escaped (out, line, LINE_COLUMNS);
+        buf_escaped (out, text_take (&rest, '\n'), LINE_COLUMNS);
         buf_byte (out, '\n');
-        rest = (struct text){ rest.ptr + line.len + (end != NULL), rest.len - line.len - (end != NULL) };
     }
 }
 

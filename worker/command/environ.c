@@ -116,11 +116,7 @@ int environ_find_program (const struct environ_list *list, struct text name, str
     }
     struct text rest = environ_get (list, "PATH");
     while (rest.len) {
-        const char *colon = memchr (rest.ptr, ':', rest.len);
-        struct text folder = { rest.ptr, colon ? (uint32_t) (colon - rest.ptr) : rest.len };
-        rest = (struct text){ rest.ptr + folder.len, rest.len - folder.len };
-        if (colon)
-            rest = (struct text){ rest.ptr + 1, rest.len - 1 };
+        struct text folder = text_take (&rest, ':');
         struct text found = text_format (list->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (name));
         if (folder.len && folder.ptr[0] == '/' && is_program (found.ptr)) {
             *path = found;

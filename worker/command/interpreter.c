@@ -5,8 +5,6 @@
 #include "worker/environment/environment.h"
 #include "worker/process/subprocess.h"
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { ANSWER_BYTES_MAX = 1024 * 1024, SHOWN_COLUMNS = 120 };
@@ -40,25 +38,6 @@ static const char question[] =
 
 /* ---- one answer ---- */
 
-/* The word before the next zero byte, which goes from `rest` with it. False: there is none. */
-static bool next_word (struct text *rest, struct text *word)
-{
-    const char *end = memchr (rest->ptr, '\0', rest->len);
-    if (!end)
-        return false;
-    *word = (struct text){ rest->ptr, (uint32_t) (end - rest->ptr) };
-    *rest = (struct text){ end + 1, rest->len - word->len - 1 };
-    return true;
-}
-
-static bool has (const text_list *list, struct text path)
-{
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i], path))
-            return true;
-    return false;
-}
-
 static bool has_room (const text_list *list, struct text path)
 {
     size_t bytes = path.len;
@@ -70,7 +49,8 @@ static bool has_room (const text_list *list, struct text path)
 static int add (const struct msg_run *run, struct text word, struct arena *arena, text_list *out, struct err *err)
 {
     struct text path = text_copy (arena, word);
-    if (!path.len || path.ptr[0] != '/' || has (out, path) || !protected_is_writable (run, path.ptr))
+    if (!path.len || path.ptr[0] != '/' || text_is_among (path, out->items, out->n) ||
+        !protected_is_writable (run, path.ptr))
         return 0;
     if (path.len > PATH_MAX_BYTES || !text_is_utf8 (path))
         return err_set (
@@ -90,9 +70,9 @@ static int read_answer (const struct msg_run *run, struct text rest, struct aren
 {
     struct text word;
     bool begun = false;
-    while (!begun && next_word (&rest, &word))
+    while (!begun && text_cut (&rest, '\0', &word))
         begun = text_is (word, FIRST_WORD);
-    while (begun && next_word (&rest, &word)) {
+    while (begun && text_cut (&rest, '\0', &word)) {
         if (text_is (word, LAST_WORD))
             return 0;
         if (add (run, word, arena, out, err) < 0)

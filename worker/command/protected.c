@@ -30,11 +30,8 @@ static const char *plain (const struct finding_out *find, const char *path)
 static void add (const struct finding_out *find, const char *named)
 {
     const char *path = plain (find, named);
-    if (!path || path[0] != '/' || !path[1])
+    if (!path || path[0] != '/' || !path[1] || path_is_below_any (path, find->out->protected, find->out->n))
         return;
-    for (uint32_t i = 0; i < find->out->n; i++)
-        if (path_is_below (path, find->out->protected[i]))
-            return;
     if (find->out->n == CONFINE_MORE_MAX)
         find->out->overflow = true;
     else

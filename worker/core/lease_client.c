@@ -2,7 +2,6 @@
 #include "worker/core/lease_client.h"
 
 #include "common/model/lease.h"
-#include <string.h>
 
 static bool wants (const struct lease_client *lease_client)
 {
@@ -47,12 +46,6 @@ uint64_t lease_client_stop_at_ms (const struct lease_client *lease_client)
     return wants (lease_client) && lease_client->until_ms
                ? lease_client->until_ms - lease_kill_ms (lease_client->term_ms)
                : UINT64_MAX;
-}
-
-uint64_t lease_client_deadline_ms (const struct lease_client *lease_client)
-{
-    uint64_t ask_at_ms = lease_client_ask_at_ms (lease_client), stop_at_ms = lease_client_stop_at_ms (lease_client);
-    return ask_at_ms < stop_at_ms ? ask_at_ms : stop_at_ms;
 }
 
 bool lease_client_must_stop (struct lease_client *lease_client, uint64_t now_ms)

@@ -41,7 +41,5 @@ bool lease_client_must_stop (struct lease_client *lease_client, uint64_t now_ms)
 uint64_t lease_client_ask_at_ms (const struct lease_client *lease_client);
 /* When lease_client_must_stop turns true if nothing more is heard; UINT64_MAX: it does not by itself. */
 uint64_t lease_client_stop_at_ms (const struct lease_client *lease_client);
-/* The next instant at which one of these changes by itself; UINT64_MAX: none. */
-uint64_t lease_client_deadline_ms (const struct lease_client *lease_client);
 
 #endif

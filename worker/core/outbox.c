@@ -1,8 +1,6 @@
 /* outbox.c - the effects of one step, in order. */
 #include "worker/core/member_state.h"
 
-#include <string.h>
-
 void member_outbox_init (struct member_outbox *out)
 {
     *out = (struct member_outbox){ 0 };
@@ -24,10 +22,7 @@ void member_outbox_release (struct member_outbox *out)
 
 struct member_effect *member_outbox_add (struct member_outbox *out, enum member_effect_kind kind)
 {
-    if (out->n == out->capacity) {
-        out->capacity = out->capacity ? 2 * out->capacity : 8;
-        out->items = mem_grow (out->items, out->capacity, sizeof out->items[0]);
-    }
+    out->items = mem_room (out->items, out->n, &out->capacity, 8, sizeof out->items[0]);
     struct member_effect *effect = &out->items[out->n++];
     *effect = (struct member_effect){ .kind = kind };
     return effect;

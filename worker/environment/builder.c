@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,10 +103,7 @@ static struct text last_words (struct text output)
 {
     struct text best = { 0 }, last = { 0 };
     while (output.len) {
-        const char *end = memchr (output.ptr, '\n', output.len);
-        struct text line = { output.ptr, end ? (uint32_t) (end - output.ptr) : output.len };
-        output.ptr += line.len + (end ? 1 : 0);
-        output.len -= line.len + (end ? 1 : 0);
+        struct text line = text_take (&output, '\n');
         if (line.len)
             last = line;
         if (text_starts (line, "ERROR:") || text_starts (line, "Error:"))
@@ -158,8 +154,7 @@ static void add_without_options (struct text pins, struct buf *out)
 {
     bool begins = true; /* not the rest of a line that ended in '\\' */
     while (pins.len) {
-        const char *end = memchr (pins.ptr, '\n', pins.len);
-        struct text line = { pins.ptr, end ? (uint32_t) (end - pins.ptr) : pins.len };
+        struct text line = text_take (&pins, '\n');
         uint32_t blanks = 0;
         while (blanks < line.len && (line.ptr[blanks] == ' ' || line.ptr[blanks] == '\t'))
             blanks++;
@@ -168,8 +163,6 @@ static void add_without_options (struct text pins, struct buf *out)
         if (!option)
             buf_text (out, line);
         buf_byte (out, '\n');
-        pins.ptr += line.len + (end != NULL);
-        pins.len -= line.len + (end != NULL);
     }
 }
 

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ANSWER_BYTES_MAX = 4096, SHOWN_COLUMNS = 120 };
 

@@ -1,13 +1,13 @@
 #include "worker/environment/installed.h"
 
 #include "common/cache/tree.h"
+#include "common/io/fd.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The headers come first in METADATA; the rest is a description of any length. */
@@ -30,39 +30,24 @@ static bool header_value (struct text line, const char *name, struct text *value
 /* Headers end at the first empty line (core metadata is an e-mail message, PEP 566). */
 static void parse_headers (struct text rest, struct text *name, struct text *version)
 {
-    while (rest.len) {
-        const char *end = memchr (rest.ptr, '\n', rest.len);
-        struct text line = { rest.ptr, end ? (uint32_t) (end - rest.ptr) : rest.len };
-        if (!end || line.len == 0 || text_is (line, "\r"))
-            return;
+    struct text line;
+    while (text_cut (&rest, '\n', &line) && line.len && !text_is (line, "\r")) {
         if (!name->len)
             header_value (line, "Name:", name);
         if (!version->len)
             header_value (line, "Version:", version);
-        rest.ptr += line.len + 1;
-        rest.len -= line.len + 1;
     }
 }
 
 static ssize_t read_start (int folder, char *bytes, size_t max)
 {
-    size_t len = 0;
     /* O_NONBLOCK: a pipe of that name must not stop us. */
     int fd = openat (folder, "METADATA", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -1;
-    while (len < max) {
-        ssize_t got = read (fd, bytes + len, max - len);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            len = 0;
-        if (got <= 0)
-            break;
-        len += (size_t) got;
-    }
+    ssize_t got = fd_read_whole (fd, bytes, max);
     close (fd);
-    return (ssize_t) len;
+    return got;
 }
 
 static int read_package (int site, const char *folder_name, struct arena *arena, struct package *out, struct err *err)
@@ -78,8 +63,7 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
     if (good)
         *out = (struct package){ requirement_normal_name (name, arena), text_copy (arena, version),
                                  text_copy (arena, text_of (folder_name)) };
-    if (folder >= 0)
-        close (folder);
+    fd_close (folder);
     mem_free (bytes);
     if (good)
         return 0;

@@ -86,10 +86,8 @@ static bool is_libtpu (struct text name)
 
 static void keep_library (struct look *look, const struct record_row *row, const struct digest *digest, uint64_t bytes)
 {
-    if (look->libraries_n == look->capacity) {
-        look->capacity = look->capacity ? look->capacity * 2 : LIBRARIES_FIRST;
-        look->libraries = mem_grow (look->libraries, look->capacity, sizeof *look->libraries);
-    }
+    look->libraries = mem_room (look->libraries, look->libraries_n, &look->capacity, LIBRARIES_FIRST,
+                                sizeof *look->libraries);
     struct installed_library *library = &look->libraries[look->libraries_n++];
     *library = (struct installed_library){ .name = library_name (look, row), .bytes = bytes };
     digest_hex (digest, library->sha256);

@@ -105,20 +105,14 @@ static bool read_row (struct text line, struct arena *arena, struct record_row *
 
 static struct text take_line (struct text *rest)
 {
-    const char *end = memchr (rest->ptr, '\n', rest->len);
-    struct text line = { rest->ptr, end ? (uint32_t) (end - rest->ptr) : rest->len };
-    rest->ptr += line.len + (end != NULL);
-    rest->len -= line.len + (end != NULL);
+    struct text line = text_take (rest, '\n');
     line.len -= line.len && line.ptr[line.len - 1] == '\r';
     return line;
 }
 
 static struct record_row *grow (struct record_rows *rows)
 {
-    if (rows->n == rows->capacity) {
-        rows->capacity = rows->capacity ? rows->capacity * 2 : ROWS_FIRST;
-        rows->items = mem_grow (rows->items, rows->capacity, sizeof *rows->items);
-    }
+    rows->items = mem_room (rows->items, rows->n, &rows->capacity, ROWS_FIRST, sizeof *rows->items);
     return &rows->items[rows->n];
 }
 

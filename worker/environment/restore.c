@@ -2,6 +2,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "worker/environment/builder.h"
 #include "worker/environment/lock.h"
 #include "worker/environment/restore_state.h"
@@ -142,8 +143,7 @@ static int check_marker (struct restore *restore, struct err *err)
 /* What is complete is not built by anybody any more: others may look at it at the same time. */
 static void let_others_look (struct restore *restore)
 {
-    if (restore->lock >= 0)
-        close (restore->lock);
+    fd_close (restore->lock);
     restore->lock = -1;
 }
 
@@ -235,8 +235,7 @@ static int step_complete (struct restore *restore, enum owner *owner, struct err
     int fd = open (restore->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || syncfs (fd)) {
         err_errno (err, ERR_IO, "cannot write %.300s to disk", restore->path);
-        if (fd >= 0)
-            close (fd);
+        fd_close (fd);
         return -1;
     }
     close (fd);
@@ -377,8 +376,7 @@ int restore_main (int argc, char **argv)
             fprintf (stderr, "sliceup-worker restore: %s\n", err.text);
         rc = restore->writer ? run (restore) : EXIT_NOT_AS_PINNED;
     }
-    if (restore->lock >= 0)
-        close (restore->lock);
+    fd_close (restore->lock);
     if (restore->pins_bytes.max)
         buf_release (&restore->pins_bytes);
     arena_release (&restore->arena);

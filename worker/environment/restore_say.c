@@ -1,5 +1,4 @@
 #include "worker/environment/restore_state.h"
-#include <stdio.h>
 #include <sys/utsname.h>
 
 /* Receipts look for how an environment was restored under this source. */

@@ -64,17 +64,11 @@ static struct text addresses_in (struct fact_list *list, struct text endpoints)
     struct buf all;
     buf_init (&all, ENDPOINTS_BYTES_MAX);
     for (bool first = true; endpoints.len; first = false) {
-        const char *comma = memchr (endpoints.ptr, ',', endpoints.len);
-        struct text item = { endpoints.ptr, comma ? (uint32_t) (comma - endpoints.ptr) : endpoints.len };
-        uint32_t taken = item.len + (comma ? 1 : 0);
         if (!first)
             buf_byte (&all, ',');
-        buf_text (&all, address_in (item));
-        endpoints = (struct text){ endpoints.ptr + taken, endpoints.len - taken };
+        buf_text (&all, address_in (text_take (&endpoints, ',')));
     }
-    struct text out = text_copy (&list->arena, buf_as_text (&all));
-    buf_release (&all);
-    return out;
+    return buf_finish (&all, &list->arena);
 }
 
 static struct text from_metadata (struct fact_list *list, const struct known *known, const struct metadata *metadata)

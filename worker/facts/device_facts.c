@@ -7,7 +7,6 @@
 #include "worker/facts/device_users.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -101,14 +100,11 @@ static bool is_locked (struct text locks, const struct stat *st, long *pid)
         char line[160], file[64];
         unsigned major_number, minor_number;
         uint64_t inode;
-        const char *end = memchr (locks.ptr, '\n', locks.len);
-        struct text one = { locks.ptr, end ? (uint32_t) (end - locks.ptr) : locks.len };
-        if (text_to_c (one, line, sizeof line) && sscanf (line, "%*s %*s %*s %*s %ld %63s", pid, file) == 2 &&
+        if (text_to_c (text_take (&locks, '\n'), line, sizeof line) &&
+            sscanf (line, "%*s %*s %*s %*s %ld %63s", pid, file) == 2 &&
             sscanf (file, "%x:%x:%" SCNu64, &major_number, &minor_number, &inode) == 3 && inode == st->st_ino &&
             major_number == major (st->st_dev) && minor_number == minor (st->st_dev))
             return true;
-        locks.ptr += one.len + (end ? 1 : 0);
-        locks.len -= one.len + (end ? 1 : 0);
     }
     return false;
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/digest.h"
+#include "common/io/fd.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -89,9 +90,7 @@ struct text fact_line (struct arena *arena, struct text text)
         flat[i] = strchr ("\t\r\n\v\f", text.ptr[i]) && text.ptr[i] ? ' ' : text.ptr[i];
     buf_init (&line, (size_t) text.len * 8 + 1);
     buf_escaped (&line, (struct text){ flat, text.len }, 0);
-    struct text out = text_copy (arena, buf_as_text (&line));
-    buf_release (&line);
-    return out;
+    return buf_finish (&line, arena);
 }
 
 /* ---- the list ---- */
@@ -127,22 +126,6 @@ struct text fact_value (const struct fact_list *list, const char *name)
 
 /* ---- files ---- */
 
-static ssize_t read_start (int fd, char *bytes, size_t max)
-{
-    size_t len = 0;
-    while (len < max) {
-        ssize_t got = read (fd, bytes + len, max - len);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        len += (size_t) got;
-    }
-    return (ssize_t) len;
-}
-
 static bool unreadable (struct fact_list *list, struct text *out)
 {
     *out = errno == ENOENT || errno == ENOTDIR ? TEXT_LIT ("absent")
@@ -172,7 +155,7 @@ bool fact_read (struct fact_list *list, const char *root, const char *path, stru
     if (fd < 0)
         return unreadable (list, out);
     bytes = mem_alloc (FACT_FILE_BYTES);
-    ssize_t got = read_start (fd, bytes, FACT_FILE_BYTES);
+    ssize_t got = fd_read_whole (fd, bytes, FACT_FILE_BYTES);
     bool good = got >= 0 || unreadable (list, out);
     while (got > 0 && strchr (" \t\n", bytes[got - 1]))
         got--;
@@ -196,14 +179,11 @@ bool fact_field (struct text file, const char *key, struct text *value)
 {
     size_t key_len = strlen (key);
     while (file.len) {
-        const char *end = memchr (file.ptr, '\n', file.len);
-        struct text line = { file.ptr, end ? (uint32_t) (end - file.ptr) : file.len };
+        struct text line = text_take (&file, '\n');
         if (text_starts (line, key) && line.len > key_len && memchr (":= \t", line.ptr[key_len], 4)) {
             *value = trimmed ((struct text){ line.ptr + key_len, line.len - (uint32_t) key_len });
             return true;
         }
-        file.ptr += line.len + (end ? 1 : 0);
-        file.len -= line.len + (end ? 1 : 0);
     }
     return false;
 }

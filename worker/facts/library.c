@@ -5,7 +5,7 @@
 #include "worker/facts/library.h"
 
 #include "common/io/clock.h"
-#include <errno.h>
+#include "common/io/fd.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -97,9 +97,7 @@ static int digest_fd (int fd, const char *path, XXH3_state_t *state, uint64_t *t
     ssize_t got;
     int rc = 0;
     *total = 0;
-    while (rc == 0 && (got = read (fd, chunk, CHUNK_BYTES)) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
+    while (rc == 0 && (got = fd_read (fd, chunk, CHUNK_BYTES)) != 0) {
         if (got < 0) {
             rc = err_errno (err, ERR_IO, "cannot read %.300s to compute its digest", path);
             break;

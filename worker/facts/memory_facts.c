@@ -64,8 +64,7 @@ static void add_pages (struct fact_list *list, const char *name, const struct na
         fact_read (list, list->roots->sys, path.ptr, &count);
         buf_printf (&value, "%s%s x %.*s", i ? ", " : "", folder.ptr + strlen ("hugepages-"), TEXT_ARG (count));
     }
-    fact_add (list, name, text_copy (&list->arena, buf_as_text (&value)));
-    buf_release (&value);
+    fact_add (list, name, buf_finish (&value, &list->arena));
 }
 
 static void add_huge_pages (struct fact_list *list)

@@ -3,7 +3,6 @@
 #include "worker/facts/fact_list.h"
 #include "worker/facts/shown.h"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>

@@ -60,7 +60,5 @@ struct text tpu_logs_newest (struct fact_list *list, uint64_t now_wall_ms)
         buf_printf (&note, " (%" PRIu64 " KiB, %s old)", (files[i].bytes + 1023) / 1024,
                     duration_print (now_wall_ms > written_ms ? (now_wall_ms - written_ms) / 1000 * 1000 : 0, age));
     }
-    struct text out = text_copy (&list->arena, buf_as_text (&note));
-    buf_release (&note);
-    return out;
+    return buf_finish (&note, &list->arena);
 }

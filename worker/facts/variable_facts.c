@@ -4,7 +4,6 @@
 #include "worker/facts/variable_family.h"
 #include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Below the first, values are shortened; the second is for the facts that come after variables. */
 enum { AMPLE_BYTES = 10 * 1024, LIST_KEPT_BYTES = 8 * 1024 };

@@ -2,6 +2,7 @@
 #include "worker/files/kit.h"
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -79,24 +80,13 @@ static bool all_hold (const struct kit_list *list, struct text folder, struct ar
 
 /* ---- the store ---- */
 
-static int write_all (int fd, struct text bytes, const char *path, struct err *err)
-{
-    for (size_t done = 0; done < bytes.len;) {
-        ssize_t n = write (fd, bytes.ptr + done, bytes.len - done);
-        if (n < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "cannot write %s", path);
-        done += n > 0 ? (size_t) n : 0;
-    }
-    return 0;
-}
-
 /* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
 static int write_file (const char *path, struct text bytes, struct err *err)
 {
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot make %s", path);
-    int rc = write_all (fd, bytes, path, err);
+    int rc = fd_write (fd, bytes.ptr, bytes.len) < 0 ? err_errno (err, ERR_IO, "cannot write %s", path) : 0;
     if (close (fd) < 0 && rc == 0)
         rc = err_errno (err, ERR_IO, "cannot close %s", path);
     return rc;
@@ -149,20 +139,13 @@ bool kit_read (const struct file_ref *file, const char *directory, struct arena 
             read_if_it_holds (stored (directory, file->sha256, arena), &wanted, out));
 }
 
-static bool is_listed (const struct kit *kit, struct text sha256)
-{
-    for (uint32_t i = 0; i < kit->missing.n; i++)
-        if (text_equal (kit->missing.items[i], sha256))
-            return true;
-    return false;
-}
-
 static void find_missing (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out)
 {
     out->missing.items = arena_array (arena, list->n, sizeof *out->missing.items);
     for (uint32_t i = 0; i < list->n; i++) {
         struct text sha256 = list->items[i].file.sha256;
-        if (!is_listed (out, sha256) && !holds (stored (directory, sha256, arena), sha256))
+        if (!text_is_among (sha256, out->missing.items, out->missing.n) &&
+            !holds (stored (directory, sha256, arena), sha256))
             out->missing.items[out->missing.n++] = text_copy (arena, sha256);
     }
 }

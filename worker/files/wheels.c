@@ -2,6 +2,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/model/kit.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -125,12 +126,8 @@ struct wheel *wheel_begin (const char *directory, struct text name, struct err *
 
 int wheel_add (struct wheel *wheel, struct text bytes, struct err *err)
 {
-    for (uint32_t done = 0; done < bytes.len;) {
-        ssize_t n = write (wheel->fd, bytes.ptr + done, bytes.len - done);
-        if (n < 0 && errno != EINTR)
-            return err_errno (err, ERR_IO, "cannot write %s", wheel->part);
-        done += n > 0 ? (uint32_t) n : 0;
-    }
+    if (fd_write (wheel->fd, bytes.ptr, bytes.len) < 0)
+        return err_errno (err, ERR_IO, "cannot write %s", wheel->part);
     digest_add (wheel->digest, bytes.ptr, bytes.len);
     wheel->bytes += bytes.len;
     return 0;
@@ -145,8 +142,7 @@ static void forget (struct wheel *wheel)
 {
     if (wheel->digest)
         (void) digest_end (wheel->digest);
-    if (wheel->fd >= 0)
-        close (wheel->fd);
+    fd_close (wheel->fd);
     mem_free (wheel);
 }
 

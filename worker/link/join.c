@@ -218,3 +218,15 @@ int join_enter (const char *directory, struct err *err)
         return err_errno (err, ERR_IO, "cannot enter %s", directory);
     return check_place (directory, err);
 }
+
+struct spoke *join_open_spoke (const struct join *join, uint32_t bulk_bytes_max, struct err *err)
+{
+    const struct spoke_options options = { .address = join->address,
+                                           .control_port = join->control_port,
+                                           .bulk_port = join->bulk_port,
+                                           .hub_public_key = join->hub_key,
+                                           .keys = &join->keys,
+                                           .control_bytes_max = MSG_MAX_BYTES,
+                                           .bulk_bytes_max = bulk_bytes_max };
+    return spoke_open (&options, err);
+}

@@ -35,5 +35,7 @@ int join_know_self (struct join *join, struct err *err);
 int join_enter (const char *directory, struct err *err);
 /* The same line, parsed. */
 int join_parse (struct join *join, struct text line, struct err *err);
+/* The connection to its coordinator; NULL on error. Borrows nothing of `join`. */
+struct spoke *join_open_spoke (const struct join *join, uint32_t bulk_bytes_max, struct err *err);
 
 #endif

@@ -7,7 +7,6 @@
 #include "common/wire/wire.h"
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,20 +151,6 @@ static int block_signals (struct wait *wait, struct err *err)
     return errno ? err_errno (err, ERR_IO, "cannot block signals") : 0;
 }
 
-static int open_spoke (struct wait *wait, struct err *err)
-{
-    const struct join *join = wait->join;
-    struct spoke_options options = { .address = join->address,
-                                     .control_port = join->control_port,
-                                     .bulk_port = join->bulk_port,
-                                     .hub_public_key = join->hub_key,
-                                     .keys = &join->keys,
-                                     .control_bytes_max = MSG_MAX_BYTES,
-                                     .bulk_bytes_max = MSG_MAX_BYTES };
-    wait->spoke = spoke_open (&options, err);
-    return wait->spoke ? 0 : -1;
-}
-
 int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms, const struct log *log,
                         struct err *err)
 {
@@ -173,7 +158,7 @@ int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms
     wait.began_ms = wait.tell_ms = clock_boot_ms ();
     buf_init (&wait.frame, MSG_MAX_BYTES);
     int rc = -1;
-    if (block_signals (&wait, err) == 0 && open_spoke (&wait, err) == 0)
+    if (block_signals (&wait, err) == 0 && (wait.spoke = join_open_spoke (join, MSG_MAX_BYTES, err)))
         rc = wait_for_run (&wait, wait_ms, err);
     spoke_close (wait.spoke, 0);
     if (wait.signal_fd >= 0)

@@ -1,25 +1,12 @@
 #include "worker/probe/reporter.h"
 
 #include "common/base/buf.h"
-#include <errno.h>
+#include "common/io/fd.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static void write_out (const uint8_t *bytes, size_t len)
-{
-    while (len) {
-        ssize_t put = write (REPORTER_FD, bytes, len);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            _exit (REPORTER_EXIT_UNHEARD);
-        bytes += put;
-        len -= (size_t) put;
-    }
-}
 
 static void add_escaped (struct buf *line, struct text text)
 {
@@ -45,7 +32,8 @@ static void say (const char *word, const char *name, const struct text *text)
         add_escaped (&line, *text);
     }
     buf_byte (&line, '\n');
-    write_out (line.ptr, line.len);
+    if (fd_write (REPORTER_FD, line.ptr, line.len) < 0)
+        _exit (REPORTER_EXIT_UNHEARD);
     buf_release (&line);
 }
 

@@ -75,15 +75,6 @@ static bool recognise (struct probe_report *report, struct text text)
 
 /* ---- what it printed ---- */
 
-static struct text next_line (struct text *rest)
-{
-    const char *end = rest->len ? memchr (rest->ptr, '\n', rest->len) : NULL;
-    struct text line = { rest->ptr, end ? (uint32_t) (end - rest->ptr) : rest->len };
-    uint32_t used = line.len + (end != NULL);
-    *rest = (struct text){ rest->ptr + used, rest->len - used };
-    return line;
-}
-
 /* absl begins the line of a fatal error with F and the date: "F1121 15:03:02". */
 static bool is_fatal (struct text line)
 {
@@ -95,7 +86,7 @@ static struct text reporting_line (struct probe_report *report)
 {
     struct text rest = buf_as_text (&report->output), found = { 0 };
     while (rest.len) {
-        struct text line = next_line (&rest);
+        struct text line = text_take (&rest, '\n');
         if (is_fatal (line))
             return text_clip (line, SENTENCE_MAX_BYTES / 2);
         if (line.len)

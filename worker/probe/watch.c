@@ -1,6 +1,7 @@
 #include "worker/probe/watch.h"
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "worker/image/self.h"
 #include "worker/probe/option.h"
 #include "worker/probe/strays.h"
@@ -119,8 +120,7 @@ static int open_pipe (int ends[2], struct err *err)
 
 static void close_one (int fd)
 {
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
 }
 
 static int start (struct watch *watch, struct err *err)
@@ -180,15 +180,8 @@ static void echo (struct watch *watch, const char *bytes, size_t len)
     size_t room = ECHO_BYTES_MAX - watch->echoed_bytes;
     len = len < room ? len : room;
     watch->echoed_bytes += len;
-    while (watch->order->echo_fd >= 0 && len) {
-        ssize_t put = write (watch->order->echo_fd, bytes, len);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return; /* a log that cannot be written is no reason to stop */
-        bytes += put;
-        len -= (size_t) put;
-    }
+    if (watch->order->echo_fd >= 0)
+        (void) fd_write (watch->order->echo_fd, bytes, len); /* a log that cannot be written is no reason to stop */
 }
 
 /* The end of an output says what went wrong. */

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -275,11 +274,6 @@ void exec_turn (struct exec *exec, uint64_t now_ms)
 uint64_t exec_deadline_ms (const struct exec *exec)
 {
     return exec->main_ended ? exec->sweep_at_ms : exec->next_stage_ms;
-}
-
-bool exec_program_has_ended (const struct exec *exec)
-{
-    return exec->main_ended;
 }
 
 bool exec_gone (const struct exec *exec, struct exec_end *end)

@@ -40,7 +40,6 @@ void exec_stop (struct exec *exec, bool hard, uint64_t stop_ms, uint64_t now_ms)
 /* At SIGCHLD and at the deadline. */
 void exec_turn (struct exec *exec, uint64_t now_ms);
 uint64_t exec_deadline_ms (const struct exec *exec);            /* UINT64_MAX: none */
-bool exec_program_has_ended (const struct exec *exec);          /* the program itself; children of it may live */
 bool exec_gone (const struct exec *exec, struct exec_end *end); /* all of it */
 pid_t exec_pid (const struct exec *exec);
 

@@ -2,6 +2,7 @@
  * async-signal-safe calls are made. It lasts as long as its worker. */
 #include "worker/process/init_process.h"
 
+#include "common/io/fd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,27 +20,14 @@ enum { SIGNALS_N = 64, SWEEP_AGAIN_MS = 20, CONTROL_FD = 0, CHILDREN_FD = 1 };
 
 /* ---- becoming it ---- */
 
-static int put_file (const char *path, const char *text)
-{
-    int fd = open (path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    size_t bytes = strlen (text);
-    int rc = write (fd, text, bytes) == (ssize_t) bytes ? 0 : -1;
-    int code = errno;
-    close (fd);
-    errno = code;
-    return rc;
-}
-
 /* One's own ids may be mapped without privileges, the group only after setgroups is given up (user_namespaces(7)). */
 static int take_identity (const struct init_settings *request)
 {
     if (!request->user_namespace)
         return 0;
-    if (put_file ("/proc/self/setgroups", "deny") < 0 || put_file ("/proc/self/uid_map", request->uid_map) < 0)
+    if (fd_put ("/proc/self/setgroups", "deny") < 0 || fd_put ("/proc/self/uid_map", request->uid_map) < 0)
         return -1;
-    return put_file ("/proc/self/gid_map", request->gid_map);
+    return fd_put ("/proc/self/gid_map", request->gid_map);
 }
 
 /* Slave, not private: what is mounted on the host later is seen here, and nothing of ours is seen there. */
@@ -189,8 +177,7 @@ static bool tell (const struct init_report *report, int control_fd)
         return send_report (control_fd, report, -1);
     int root_fd = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     bool told = root_fd >= 0 && send_report (CONTROL_FD, report, root_fd);
-    if (root_fd >= 0)
-        close (root_fd);
+    fd_close (root_fd);
     return told;
 }
 

@@ -2,6 +2,7 @@
 #include "worker/process/output.h"
 
 #include "common/base/utf8.h"
+#include "common/io/fd.h"
 #include "common/model/msg.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -67,8 +68,7 @@ int output_write_fd (const struct output *output)
 
 void output_close_write (struct output *output)
 {
-    if (output->write_fd >= 0)
-        close (output->write_fd);
+    fd_close (output->write_fd);
     output->write_fd = -1;
 }
 
@@ -157,9 +157,7 @@ bool output_read (struct output *output, uint64_t now_ms)
 {
     char bytes[16 * 1024];
     for (size_t taken = 0; taken < READ_BYTES;) {
-        ssize_t got = read (output->read_fd, bytes, sizeof bytes);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = fd_read (output->read_fd, bytes, sizeof bytes);
         if (got <= 0)
             return got < 0 && errno == EAGAIN;
         taken += (size_t) got;

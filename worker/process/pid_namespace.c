@@ -4,6 +4,7 @@
 #include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "worker/process/init_process.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -193,12 +194,9 @@ void pid_namespace_close (struct pid_namespace *pid_namespace)
         return;
     if (pid_namespace->pid > 0)
         end (pid_namespace);
-    if (pid_namespace->pid_fd >= 0)
-        close (pid_namespace->pid_fd);
-    if (pid_namespace->control_fd >= 0)
-        close (pid_namespace->control_fd);
-    if (pid_namespace->root_fd >= 0)
-        close (pid_namespace->root_fd);
+    fd_close (pid_namespace->pid_fd);
+    fd_close (pid_namespace->control_fd);
+    fd_close (pid_namespace->root_fd);
     mem_free (pid_namespace);
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -81,32 +82,17 @@ static void keep (struct buf *out, const char *bytes, size_t len)
     buf_add (out, bytes, len);
 }
 
-/* A log that cannot be written is no reason to stop the command. */
-static void echo (int fd, const char *bytes, size_t len)
-{
-    while (fd >= 0 && len) {
-        ssize_t put = write (fd, bytes, len);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return;
-        bytes += put;
-        len -= (size_t) put;
-    }
-}
-
 /* False at the end of the output. */
 static bool drain (const struct subprocess *subprocess, int from, struct buf *out)
 {
     char chunk[CHUNK_BYTES];
     for (;;) {
-        ssize_t got = read (from, chunk, sizeof chunk);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = fd_read (from, chunk, sizeof chunk);
         if (got <= 0)
             return got < 0 && errno == EAGAIN;
         keep (out, chunk, (size_t) got);
-        echo (subprocess->echo_fd, chunk, (size_t) got);
+        if (subprocess->echo_fd >= 0) /* a log that cannot be written is no reason to stop the command */
+            (void) fd_write (subprocess->echo_fd, chunk, (size_t) got);
     }
 }
 
@@ -149,8 +135,7 @@ static int finish (const struct subprocess *subprocess, pid_t pid, int from, str
     int process = (int) syscall (SYS_pidfd_open, pid, 0);
     bool in_time = process >= 0 && follow (subprocess, from, process, out);
     int why = process < 0 ? errno : 0;
-    if (process >= 0)
-        close (process);
+    fd_close (process);
     if (!in_time)
         kill (pid, SIGKILL); /* it is our own unreaped child: the number is still its own */
     if (reap (pid, status, err))

@@ -85,10 +85,8 @@ static void fold (struct metric_past *past, const struct metric *before, struct 
 
 static bool is_required (const struct evidence *evidence, struct text name)
 {
-    for (uint32_t i = 0; evidence->asked && i < evidence->asked->rung.metrics.n; i++)
-        if (text_equal (evidence->asked->rung.metrics.items[i], name))
-            return true;
-    return false;
+    const struct msg_run *asked = evidence->asked;
+    return asked && text_is_among (name, asked->rung.metrics.items, asked->rung.metrics.n);
 }
 
 static int find (const struct evidence *evidence, struct text name)

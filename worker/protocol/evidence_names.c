@@ -132,15 +132,6 @@ int evidence_take_fact (struct evidence *evidence, const json_t *line, struct st
 
 static const size_t counters_offset = offsetof (struct result, counters);
 
-static struct number *find_counter (struct evidence *evidence, struct text name)
-{
-    for (uint32_t i = 0; i < evidence->result.counters.n; i++) {
-        if (text_equal (evidence->result.counters.items[i].name, name))
-            return &evidence->result.counters.items[i];
-    }
-    return NULL;
-}
-
 static int weigh_counter (struct evidence *evidence, const char *name, const json_t *value, struct tally *tally,
                           struct err *err)
 {
@@ -148,7 +139,7 @@ static int weigh_counter (struct evidence *evidence, const char *name, const jso
         return err_set (err, ERR_PARSE, "%.100s: expected a whole number of at least 0", name);
     if (check_name (name, err) < 0)
         return -1;
-    bool known = find_counter (evidence, text_of (name));
+    bool known = number_find (&evidence->result.counters, text_of (name));
     tally->added += !known;
     tally->cost_bytes += known ? 0 : cost_of (strlen (name), 0);
     return 0;
@@ -156,7 +147,7 @@ static int weigh_counter (struct evidence *evidence, const char *name, const jso
 
 static void put_counter (struct evidence *evidence, const char *name, uint64_t value)
 {
-    struct number *known = find_counter (evidence, text_of (name));
+    struct number *known = number_find (&evidence->result.counters, text_of (name));
     struct number *counter = known ? known : evidence_room (evidence, counters_offset, NULL);
     if (!known) {
         counter->name = text_copy (&evidence->arena, text_of (name));
@@ -198,7 +189,7 @@ int evidence_take_counters (struct evidence *evidence, const json_t *line, struc
 
 int evidence_count (struct evidence *evidence, const char *name, uint64_t value, struct err *err)
 {
-    struct tally tally = { .added = !find_counter (evidence, text_of (name)),
+    struct tally tally = { .added = !number_find (&evidence->result.counters, text_of (name)),
                            .cost_bytes = cost_of (strlen (name), 0) };
     if (tally.added && afford (evidence, counters_offset, &tally, err) < 0)
         return -1;

@@ -80,11 +80,11 @@ void evidence_put (struct evidence *evidence, size_t offset, const void *item)
 void evidence_leave_out (struct evidence *evidence, const char *list)
 {
     number_list *left_out = (number_list *) &evidence->result.left_out;
-    for (uint32_t i = 0; i < left_out->n; i++)
-        if (text_is (left_out->items[i].name, list)) {
-            left_out->items[i].value++;
-            return;
-        }
+    struct number *known = number_find (left_out, text_of (list));
+    if (known) {
+        known->value++;
+        return;
+    }
     struct number *room = evidence_room (evidence, offsetof (struct result, left_out), NULL);
     *room = (struct number){ text_of (list), 1 };
     left_out->n++;

@@ -301,15 +301,7 @@ static void recall (void *owner, const struct result *result)
 
 static int open_spoke (struct driver *driver, struct err *err)
 {
-    const struct join *join = driver->join;
-    struct spoke_options options = { .address = join->address,
-                                     .control_port = join->control_port,
-                                     .bulk_port = join->bulk_port,
-                                     .hub_public_key = join->hub_key,
-                                     .keys = &join->keys,
-                                     .control_bytes_max = MSG_MAX_BYTES,
-                                     .bulk_bytes_max = BULK_MAX_BYTES };
-    driver->spoke = spoke_open (&options, err);
+    driver->spoke = join_open_spoke (driver->join, BULK_MAX_BYTES, err);
     if (!driver->spoke)
         return -1;
     driver->sender.spoke = driver->spoke;

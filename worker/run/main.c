@@ -1,5 +1,4 @@
 /* main.c - sliceup-worker: joins a run, or does one of the worker's own jobs. */
-#include "common/io/atomic_file.h"
 #include "common/io/capacity.h"
 #include "common/io/exhausted.h"
 #include "common/io/standard_fds.h"
@@ -14,7 +13,6 @@
 #include "worker/run/driver.h"
 #include "worker/run/join_loop.h"
 #include "worker/sandbox/confine.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>

@@ -1,6 +1,5 @@
 #include "worker/sandbox/confine_caps.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

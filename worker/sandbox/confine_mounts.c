@@ -2,6 +2,7 @@
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "worker/sandbox/confine_caps.h"
 #include "worker/sandbox/confine_device.h"
 #include "worker/sandbox/confine_layer.h"
@@ -103,18 +104,6 @@ static void undo (struct mounts *mounts)
 
 /* ---- namespaces ---- */
 
-static int put_file (const char *path, const char *text)
-{
-    int fd = open (path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t bytes = (ssize_t) strlen (text), put = write (fd, text, (size_t) bytes);
-    int code = errno;
-    close (fd);
-    errno = code;
-    return put == bytes ? 0 : -1;
-}
-
 /* Nobody but this user is in there. The group may be mapped only after setgroups is given up (user_namespaces(7)). */
 static int enter_user_namespace (struct err *err)
 {
@@ -123,8 +112,8 @@ static int enter_user_namespace (struct err *err)
     snprintf (gid_map, sizeof gid_map, "%u %u 1", getegid (), getegid ());
     if (unshare (CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return err_errno (err, ERR_IO, "cannot make a user namespace");
-    if (put_file ("/proc/self/setgroups", "deny") < 0 || put_file ("/proc/self/uid_map", uid_map) < 0 ||
-        put_file ("/proc/self/gid_map", gid_map) < 0)
+    if (fd_put ("/proc/self/setgroups", "deny") < 0 || fd_put ("/proc/self/uid_map", uid_map) < 0 ||
+        fd_put ("/proc/self/gid_map", gid_map) < 0)
         return err_errno (err, ERR_IO, "cannot map this user and group into the user namespace");
     return 0;
 }
@@ -304,8 +293,7 @@ static int hide_folder (struct mounts *mounts, const char *path, struct err *err
         rc = show_again (mounts, fd, err);
     if (rc == 0 && mount (NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
         rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", path);
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return rc;
 }
 

@@ -2,7 +2,6 @@
 
 #include "common/base/path.h"
 #include "worker/sandbox/mount_table.h"
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,25 +16,17 @@ static const char *real (const char *path, struct arena *arena)
     return realpath (path, resolved) ? text_copy (arena, text_of (resolved)).ptr : NULL;
 }
 
-static bool is_listed (const char *const *list, uint32_t n, const char *path)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (path_is_below (path, list[i]))
-            return true;
-    return false;
-}
-
 /* Never the root itself: that would open all that is closed. */
 static void add_open (struct confine_places *out, const char *path)
 {
-    if (path && strcmp (path, "/") != 0 && !is_listed (out->open, out->open_n, path))
+    if (path && strcmp (path, "/") != 0 && !path_is_below_any (path, out->open, out->open_n))
         out->open[out->open_n++] = path;
 }
 
 static int add_closed (struct confine_places *out, const char *path, struct err *err)
 {
     struct stat at;
-    if (lstat (path, &at) < 0 || is_listed (out->closed, out->closed_n, path))
+    if (lstat (path, &at) < 0 || path_is_below_any (path, out->closed, out->closed_n))
         return 0; /* gone meanwhile, or closed with the folder */
     const char **list = S_ISDIR (at.st_mode) ? out->closed : out->closed_files;
     uint32_t *n = S_ISDIR (at.st_mode) ? &out->closed_n : &out->closed_files_n;
@@ -61,7 +52,7 @@ bool confine_places_is_usual (const char *path)
 
 bool confine_places_below_usual (const char *path)
 {
-    return is_listed (usual, USUAL, path);
+    return path_is_below_any (path, usual, USUAL);
 }
 
 struct writable {
@@ -102,7 +93,7 @@ static int refuse_closed (const struct confine_plan *plan, const struct confine_
 {
     for (uint32_t i = 0; i < plan->writable_n; i++) {
         const char *path = real (plan->writable[i], arena);
-        if (path && is_listed (out->closed, out->closed_n, path))
+        if (path && path_is_below_any (path, out->closed, out->closed_n))
             return err_set (err, ERR_STATE,
                             "cache.writable %.200s is inside a folder that sliceup itself uses on this host, so no "
                             "program could write there: name another folder",
@@ -116,7 +107,7 @@ static void drop_closed (struct confine_places *out)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < out->open_n; i++)
-        if (!is_listed (out->closed, out->closed_n, out->open[i]))
+        if (!path_is_below_any (out->open[i], out->closed, out->closed_n))
             out->open[n++] = out->open[i];
     out->open_n = n;
 }
@@ -132,7 +123,7 @@ static int add_link (void *owner, const char *link, struct err *err)
 {
     const struct linking *linking = owner;
     struct confine_places *out = linking->out;
-    if (!confine_places_is_open (out, link) || is_listed (out->links, out->links_n, link))
+    if (!confine_places_is_open (out, link) || path_is_below_any (link, out->links, out->links_n))
         return 0;
     if (out->links_n == PLACES_LINKS_MAX)
         return err_set (err, ERR_LIMIT, "more than %d links have to be protected from programs", PLACES_LINKS_MAX);
@@ -182,7 +173,7 @@ static int add_aliases_of_file (const struct mount_table *table, const char *pat
 
 static int add_protected (struct confine_places *out, const char *path, struct err *err)
 {
-    if (!path || is_listed (out->protected, out->protected_n, path))
+    if (!path || path_is_below_any (path, out->protected, out->protected_n))
         return 0;
     out->protected[out->protected_n++] = path;
     return add_closed (out, path, err);

@@ -1,6 +1,5 @@
 #include "worker/sandbox/confine_plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { ABI_ANY = INT32_MAX, DESCRIPTOR_MAX = 1 << 20 };
@@ -36,25 +35,12 @@ static int take_number (const char *name, const char *value, int *out, struct er
     return 0;
 }
 
-static int take_writable (struct confine_plan *plan, const char *value, struct err *err)
+static int take_listed (const char *name, const char *value, const char **list, uint32_t *n, uint32_t max,
+                        struct err *err)
 {
-    if (plan->writable_n == WRITABLE_MAX)
-        return err_set (err, ERR_USAGE, "--writable is given more than %d times", WRITABLE_MAX);
-    return take_path ("--writable", value, &plan->writable[plan->writable_n++], err);
-}
-
-static int take_hidden (struct confine_plan *plan, const char *value, struct err *err)
-{
-    if (plan->hidden_n == CONFINE_HIDDEN_MAX)
-        return err_set (err, ERR_USAGE, "--hidden is given more than %d times", CONFINE_HIDDEN_MAX);
-    return take_path ("--hidden", value, &plan->hidden[plan->hidden_n++], err);
-}
-
-static int take_protected (struct confine_plan *plan, const char *value, struct err *err)
-{
-    if (plan->protected_n == CONFINE_PROTECTED_MAX)
-        return err_set (err, ERR_USAGE, "--protected is given more than %d times", CONFINE_PROTECTED_MAX);
-    return take_path ("--protected", value, &plan->protected[plan->protected_n++], err);
+    if (*n == max)
+        return err_set (err, ERR_USAGE, "%s is given more than %u times", name, max);
+    return take_path (name, value, &list[(*n)++], err);
 }
 
 static int take_option (struct confine_plan *plan, const char *name, const char *value, struct err *err)
@@ -81,11 +67,11 @@ static int take_option (struct confine_plan *plan, const char *name, const char 
     if (strcmp (name, "--report") == 0)
         return take_number (name, value, &plan->report_fd, err);
     if (strcmp (name, "--writable") == 0)
-        return take_writable (plan, value, err);
+        return take_listed (name, value, plan->writable, &plan->writable_n, WRITABLE_MAX, err);
     if (strcmp (name, "--protected") == 0)
-        return take_protected (plan, value, err);
+        return take_listed (name, value, plan->protected, &plan->protected_n, CONFINE_PROTECTED_MAX, err);
     if (strcmp (name, "--hidden") == 0)
-        return take_hidden (plan, value, err);
+        return take_listed (name, value, plan->hidden, &plan->hidden_n, CONFINE_HIDDEN_MAX, err);
     return err_set (err, ERR_USAGE, "%.40s is not an option of confine", name);
 }
 

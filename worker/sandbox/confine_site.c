@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 static int resolve (const char *path, const char *what, struct arena *arena, const char **out, struct err *err)
 {

@@ -88,14 +88,6 @@ static int open_whole (const struct grant *grant, const char *path, int flags, s
 
 /* ---- folders with something closed in them ---- */
 
-static bool is_closed (const struct grant *grant, const char *path)
-{
-    for (uint32_t i = 0; i < grant->paths->closed_n; i++)
-        if (path_is_below (path, grant->paths->closed[i]))
-            return true;
-    return false;
-}
-
 static bool holds_block_device (const char *path)
 {
     DIR *folder = opendir (path);
@@ -143,7 +135,7 @@ static int open_entries (struct grant *grant, const char *path, int depth, struc
 static int open_path (struct grant *grant, const char *path, int depth, struct err *err)
 {
     struct stat at;
-    if (is_closed (grant, path) || lstat (path, &at) < 0)
+    if (path_is_below_any (path, grant->paths->closed, grant->paths->closed_n) || lstat (path, &at) < 0)
         return 0;
     if (S_ISDIR (at.st_mode) && is_divided (grant, path))
         return open_entries (grant, path, depth, err);

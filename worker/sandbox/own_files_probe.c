@@ -3,7 +3,6 @@
 #include "common/base/path.h"
 #include "worker/sandbox/write_probe.h"
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -48,10 +47,8 @@ static bool writes_in (struct look *look, const char *folder, int depth);
 /* What is the program's own, and what shows it the cache: whether that may be written is asked elsewhere. */
 static bool is_passed_over (const struct look *look, const char *path)
 {
-    for (uint32_t i = 0; i < look->places->own_n; i++)
-        if (path_is_below (path, look->places->own[i]))
-            return true;
-    return look->shown && path_is_below (path, look->shown);
+    return path_is_below_any (path, look->places->own, look->places->own_n) ||
+           (look->shown && path_is_below (path, look->shown));
 }
 
 static bool writes_entry (struct look *look, const char *folder, const struct dirent *entry, int depth)

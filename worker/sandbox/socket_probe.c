@@ -1,10 +1,10 @@
 #include "worker/sandbox/socket_probe.h"
 
+#include "common/io/fd.h"
 #include "worker/sandbox/write_probe.h"
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,8 +16,7 @@ static int listening (const struct sockaddr_un *name, unsigned bytes)
     int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind (fd, (const struct sockaddr *) name, bytes) == 0 && listen (fd, 1) == 0)
         return fd;
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return -1;
 }
 
@@ -25,8 +24,7 @@ static bool reaches (int listener, const struct sockaddr_un *name, unsigned byte
 {
     int fd = listener < 0 ? -1 : socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool reached = fd >= 0 && connect (fd, (const struct sockaddr *) name, bytes) == 0;
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return reached;
 }
 
@@ -70,6 +68,5 @@ void socket_probe_close (struct socket_probe *socket_probe)
     if (socket_probe->path_fd >= 0)
         (void) unlinkat (socket_probe->folder_fd, SOCKET_NAME, 0);
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close (fds[i]);
+        fd_close (fds[i]);
 }

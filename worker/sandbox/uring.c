@@ -1,10 +1,10 @@
 #include "worker/sandbox/uring.h"
 
+#include "common/io/fd.h"
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -43,8 +43,7 @@ static void close_ring (struct ring *ring)
         munmap (ring->rings, ring->rings_bytes);
     if (ring->request && ring->request != MAP_FAILED)
         munmap (ring->request, sizeof *ring->request);
-    if (ring->fd >= 0)
-        close (ring->fd);
+    fd_close (ring->fd);
 }
 
 /* The result of the request: a descriptor, or an errno below 0. */
@@ -70,7 +69,6 @@ bool uring_opens (const char *path, int flags)
         fd = ask (&ring);
     }
     close_ring (&ring);
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return fd >= 0;
 }

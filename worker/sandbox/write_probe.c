@@ -1,6 +1,7 @@
 /* write_probe.c - see write_probe.h. Ways through mounts are in remount_probe.c. */
 #include "worker/sandbox/write_probe.h"
 
+#include "common/io/fd.h"
 #include "worker/sandbox/remount_probe.h"
 #include "worker/sandbox/uring.h"
 #include <assert.h>
@@ -9,7 +10,6 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -66,8 +66,7 @@ static bool create (const struct trial *trial)
 static bool opens (const char *path, int flags)
 {
     int fd = open (path, flags | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return fd >= 0;
 }
 
@@ -183,8 +182,7 @@ static bool setflags_probe (const struct trial *trial)
 {
     int flags, fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool set = fd >= 0 && ioctl (fd, FS_IOC_GETFLAGS, &flags) == 0 && ioctl (fd, FS_IOC_SETFLAGS, &flags) == 0;
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return set;
 }
 
@@ -313,8 +311,7 @@ static bool locks (const char *path, off_t at)
     struct flock one = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
     int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool locked = fd >= 0 && fstat (fd, &is) == 0 && S_ISREG (is.st_mode) && fcntl (fd, F_SETLK, &one) == 0;
-    if (fd >= 0)
-        close (fd); /* gives it back */
+    fd_close (fd); /* gives it back */
     return locked;
 }
 

@@ -10,7 +10,6 @@
 #include "common/model/plan.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define WITNESS_NAME "WITNESS"
 

@@ -1,0 +1,55 @@
+#include "common/io/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+ssize_t fd_read (int fd, void *bytes, size_t max)
+{
+    ssize_t got;
+    do
+        got = read (fd, bytes, max);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+ssize_t fd_read_whole (int fd, void *bytes, size_t max)
+{
+    size_t len = 0;
+    ssize_t got = 1;
+    while (got > 0 && len < max) {
+        got = fd_read (fd, (char *) bytes + len, max - len);
+        len += got > 0 ? (size_t) got : 0;
+    }
+    return got < 0 ? -1 : (ssize_t) len;
+}
+
+int fd_write (int fd, const void *bytes, size_t len)
+{
+    for (size_t done = 0; done < len;) {
+        ssize_t put = write (fd, (const char *) bytes + done, len - done);
+        if (put < 0 && errno != EINTR)
+            return -1;
+        done += put > 0 ? (size_t) put : 0;
+    }
+    return 0;
+}
+
+int fd_put (const char *path, const char *text)
+{
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t bytes = (ssize_t) strlen (text), put = write (fd, text, (size_t) bytes);
+    int code = errno;
+    close (fd);
+    errno = code;
+    return put == bytes ? 0 : -1;
+}
+
+void fd_close (int fd)
+{
+    if (fd >= 0)
+        close (fd);
+}
