@@ -191,11 +191,6 @@ uint64_t coord_epoch (const struct coord *coord)
     return coord->state->epoch;
 }
 
-uint64_t coord_session (const struct coord *coord, uint32_t host)
-{
-    return coord->state->hosts.items[host].session;
-}
-
 uint64_t coord_seen_seq (const struct coord *coord, uint32_t host)
 {
     return coord->soft.hosts[host].seen_seq;
@@ -213,16 +208,4 @@ bool coord_ended (const struct coord *coord, uint32_t *exit_status)
     if (coord->state->ended && exit_status)
         *exit_status = coord->state->exit_status;
     return coord->state->ended;
-}
-
-uint64_t coord_run_clock_ms (const struct coord *coord)
-{
-    return coord->soft.clock_ms;
-}
-
-const struct record *const coord_state_record = &state_record;
-
-const void *coord_state (const struct coord *coord)
-{
-    return coord->state;
 }

@@ -14,7 +14,7 @@
 enum { RUN_SHOWN_BYTES = 8 };
 enum { GATES_MAX = ATTEMPT_GATES_MAX, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, WRITINGS_MAX = 16, NONE = UINT32_MAX };
 
-/* ---- what facts made: written by apply*.c alone, and described by `state_record` ---- */
+/* ---- what facts made: written by apply*.c alone, and described by tests/lib/state_record.h ---- */
 
 /*  expected --key--> keyed --HELLO--> joined --silence, exit--> lost
  *                      ^                ^------- HELLO ----------'|
@@ -225,9 +225,7 @@ bool climb_uses_cache (const struct coord *coord,
 /* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
 uint64_t write_lease_over_at (const struct coord *coord, uint64_t token);
 struct isolate_case isolation_case (const struct coord *coord);
-uint32_t part_of_host (const struct coord *coord, uint32_t host); /* of the running pass; NONE: it has none */
 /* NULL: not open. */
 const struct gate *gate_opened (const struct pass_state *pass, struct text name);
-extern const struct record state_record;
 
 #endif

@@ -1,4 +1,7 @@
-/* state_record.c - the table of what facts made: compared, copied and digested along it. */
+/* state_record.h - the table of what durable facts made: a replay is compared with the live state along it. */
+#ifndef SLICEUP_TESTS_LIB_STATE_RECORD_H
+#define SLICEUP_TESTS_LIB_STATE_RECORD_H
+
 #include "coordinator/core/state.h"
 
 enum { ANY_BYTES = UINT32_MAX, ANY = UINT32_MAX };
@@ -153,4 +156,6 @@ static const struct field state_fields[] = {
     F_U32 (32, struct state, exit_status, ANY),
     F_TEXT (33, struct state, lost_facts, ANY_BYTES),
 };
-const struct record state_record = RECORD ("state", struct state, state_fields);
+static const struct record state_record = RECORD ("state", struct state, state_fields);
+
+#endif
