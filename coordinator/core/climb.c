@@ -10,7 +10,6 @@
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/close.h"
 #include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/isolation.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"

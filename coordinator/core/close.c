@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/prove.h"
 #include "coordinator/core/violation.h"

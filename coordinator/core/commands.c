@@ -1,6 +1,5 @@
 #include "coordinator/core/commands.h"
 
-#include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 
 void stop_part (struct coord *coord, uint32_t at, bool hard, struct text why, uint64_t now_ms, struct outbox *out)

@@ -2,7 +2,7 @@
 #ifndef SLICEUP_COORDINATOR_CORE_COMMANDS_H
 #define SLICEUP_COORDINATOR_CORE_COMMANDS_H
 
-#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
 
 /* `hard`: kill it at once. Nothing is said of a part that has ended. */
 void stop_part (struct coord *coord, uint32_t part, bool hard, struct text why, uint64_t now_ms, struct outbox *out);

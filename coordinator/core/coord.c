@@ -7,12 +7,10 @@
 #include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
 #include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/inbox.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
-#include "coordinator/core/wait_status.h"
 #include "coordinator/core/watch.h"
 #include "coordinator/core/write_lease.h"
 
@@ -167,7 +165,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     if (coord->state->lost_facts.len)
         return;
     climb_advance (coord, now_ms, out);
-    wait_status_report (coord, now_ms, out);
+    watch_report (coord, now_ms, out);
 }
 
 uint64_t coord_deadline_ms (const struct coord *coord)

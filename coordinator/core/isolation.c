@@ -5,7 +5,6 @@
 #include <assert.h>
 
 #include "common/base/rng.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
 #include "coordinator/verdict/retry.h"

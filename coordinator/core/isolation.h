@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_ISOLATION_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 bool isolation_goes_on (const struct coord *coord);
 /* True: the suspects are named, and the climb goes on at once. */

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/verdict/reduce.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/deal.h"
 

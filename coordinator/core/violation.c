@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 
 bool violation_dropped (const struct coord *coord, uint64_t token)

@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_VIOLATION_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
                        uint64_t now_ms, struct outbox *out);

@@ -11,7 +11,7 @@
 #include "common/model/lease.h"
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
+#include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
@@ -184,10 +184,7 @@ static void give_up_writer (struct coord *coord, struct text why, uint64_t now_m
     if (at == NONE || pass->parts.items[at].ended)
         return;
     stop_part (coord, at, true, why, now_ms, out);
-    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended.host = coord->state->grant.host;
-    fact->of.attempt_ended.result = (struct result){ .key = pass->key, .ending = ENDING_LEASE_LOST, .problem = why };
-    coord_commit (coord, fact, now_ms);
+    loss_end_attempt (coord, coord->state->grant.host, ENDING_LEASE_LOST, why, now_ms, out);
     for (uint32_t i = 0; i < pass->parts.n; i++)
         stop_part (coord, i, false, TEXT_LIT ("the writer of the cache lost its lease"), now_ms, out);
 }

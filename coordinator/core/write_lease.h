@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_WRITE_LEASE_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void write_lease_attach (struct coord *coord, uint64_t now_ms);
 uint32_t write_lease_candidate (const struct coord *coord);
