@@ -4,7 +4,7 @@
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
-#include "coordinator/view/explain_print.h"
+#include "coordinator/view/explain.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
 

@@ -10,7 +10,7 @@
 #include "common/io/endpoint.h"
 #include "common/model/hostset.h"
 #include "coordinator/czmq/certificate.h"
-#include "coordinator/keys/public_key.h"
+#include "coordinator/keys/key_file.h"
 
 static int taken (const struct run_dir *dir, const char *name, struct err *err)
 {

@@ -10,7 +10,6 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/home/home_folder.h"
 #include "coordinator/keys/key_file.h"
-#include "coordinator/keys/public_key.h"
 
 enum { PATH_BYTES = 2048 };
 

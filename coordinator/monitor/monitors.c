@@ -13,8 +13,8 @@
 #include "common/io/clock.h"
 #include "common/io/workqueue.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/keys/key_file.h"
 #include "coordinator/keys/monitor_key.h"
-#include "coordinator/keys/public_key.h"
 #include "coordinator/monitor/query_queue.h"
 #include "coordinator/monitor/snapshot.h"
 

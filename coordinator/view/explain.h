@@ -64,4 +64,8 @@ struct explanation {
 void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                    struct arena *arena, struct explanation *out);
 
+/* explain_print.c: as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
+void explain_text (const struct explanation *explanation, struct buf *out);
+void explain_json (const struct explanation *explanation, struct buf *out);
+
 #endif

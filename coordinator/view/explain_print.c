@@ -1,4 +1,5 @@
-#include "coordinator/view/explain_print.h"
+/* explain_print.c - an explanation as text and as JSON. */
+#include "coordinator/view/explain.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/view/explain_print.h"
+#include "coordinator/view/explain.h"
 #include "coordinator/view/receipt_text.h"
 
 #include <stdio.h>
