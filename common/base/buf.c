@@ -100,6 +100,13 @@ struct text buf_as_text (const struct buf *buf)
     return (struct text){ .ptr = buf->ptr ? (const char *) buf->ptr : "", .len = (uint32_t) buf->len };
 }
 
+struct text buf_take (struct buf *buf, struct arena *arena)
+{
+    struct text taken = text_copy (arena, buf_as_text (buf));
+    buf_release (buf);
+    return taken;
+}
+
 char *buf_c (struct buf *buf)
 {
     if (!buf->ptr)

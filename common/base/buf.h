@@ -33,6 +33,8 @@ void buf_printf (struct buf *buf, const char *format, ...) __attribute__ ((forma
 void buf_escaped (struct buf *buf, struct text text, uint32_t columns);
 uint32_t text_columns (struct text escaped); /* width on a terminal, East Asian wide = 2 */
 struct text buf_as_text (const struct buf *buf);
+/* The bytes as a text of the arena; the buffer is released. */
+struct text buf_take (struct buf *buf, struct arena *arena);
 char *buf_c (struct buf *buf); /* terminates (not counted in len) and returns ptr */
 
 #endif

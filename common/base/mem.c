@@ -64,6 +64,15 @@ void *mem_grow (void *old, size_t items, size_t item_bytes)
     return allocated (realloc (old, bytes ? bytes : 1), bytes);
 }
 
+void *mem_more (void *items, size_t n, uint32_t *capacity, size_t item_bytes)
+{
+    enum { FIRST = 16 };
+    if (n < *capacity)
+        return items;
+    *capacity = *capacity ? 2 * *capacity : FIRST;
+    return mem_grow (items, *capacity, item_bytes);
+}
+
 char *mem_text (const char *text)
 {
     return allocated (strdup (text), strlen (text) + 1);

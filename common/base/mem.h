@@ -7,13 +7,16 @@
 #define SLICEUP_COMMON_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void *mem_alloc (size_t bytes);                              /* zeroed; never NULL, also for 0 */
 void *mem_array (size_t items, size_t item_bytes);           /* zeroed; overflow checked */
 void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new bytes undefined */
 char *mem_text (const char *text);                           /* strdup */
-void mem_free (void *p);                                     /* NULL is fine */
-_Noreturn void mem_exhausted (size_t bytes);                 /* for what others allocate; 0: nobody knows how much */
+/* `items` with room for one more than the `n` that are there; *capacity doubles when it is full. */
+void *mem_more (void *items, size_t n, uint32_t *capacity, size_t item_bytes);
+void mem_free (void *p);                     /* NULL is fine */
+_Noreturn void mem_exhausted (size_t bytes); /* for what others allocate; 0: nobody knows how much */
 
 struct arena_block;
 struct arena {

@@ -148,9 +148,7 @@ static struct text args_of (const struct rung *rung, struct arena *arena)
                     TEXT_ARG (rung->args.items[i].value));
     for (uint32_t i = 0; i < rung->argv.n; i++)
         buf_printf (&out, "%s%.*s", out.len ? " " : "", TEXT_ARG (rung->argv.items[i]));
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
+    return buf_take (&out, arena);
 }
 
 static struct text mesh_of (const struct plan *plan, struct arena *arena)
@@ -159,9 +157,7 @@ static struct text mesh_of (const struct plan *plan, struct arena *arena)
     buf_init (&out, 4096);
     for (uint32_t i = 0; i < plan->mesh.n; i++)
         buf_printf (&out, "%s%.*s=%u", i ? " " : "", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size);
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
+    return buf_take (&out, arena);
 }
 
 static void add_cause (struct explanation *all, struct key_cause_list *causes, const char *what, struct text here,
@@ -291,12 +287,12 @@ static void add_keys (const struct explained *rung, const struct style *style, s
 
 static void add_causes (const struct explained *rung, const struct style *style, struct buf *out)
 {
-    struct line line = line_begin (out, style);
-    line_puts (&line, rung->causes.n ? "    likely because of"
-                                     : "    nothing that the hosts reported differs: check the inputs of the program");
-    line_end (&line);
+    line_put (out, style, PAINT_NONE,
+              text_of (rung->causes.n
+                           ? "    likely because of"
+                           : "    nothing that the hosts reported differs: check the inputs of the program"));
     for (uint32_t i = 0; i < rung->causes.n; i++) {
-        line = line_begin (out, style);
+        struct line line = line_begin (out, style);
         line_puts (&line, "      ");
         line_paint (&line, PAINT_STRONG);
         line_text (&line, rung->causes.items[i].text);
@@ -340,9 +336,7 @@ static int show_text (const struct explanation *all)
         buf_puts (
             &out,
             "no rung reported cache keys on either host: they ran without a cache, or their frontend reports none\n");
-    int status = terminal_write (all->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (all->cli, &out);
 }
 
 int cache_explain (struct cli *cli, const struct cache_request *request)

@@ -191,9 +191,7 @@ static int show_text (const struct collection *gc)
                     gc->leftovers == 1 ? "" : "s");
     buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
                 size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
-    int status = terminal_write (gc->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (gc->cli, &out);
 }
 
 static int check_forget (const struct cache_request *request, struct err *err)

@@ -206,16 +206,7 @@ static int show_json (struct listing *list)
 
 static void add_cell (struct line *line, struct text text, uint32_t columns)
 {
-    struct style cell_style = { .unicode = line->style->unicode,
-                                .columns = columns > STYLE_COLUMNS_MIN ? columns - 1 : 0 };
-    struct buf cell;
-    uint32_t to = line->columns + columns;
-    buf_init (&cell, 4096);
-    struct line inner = line_begin (&cell, &cell_style);
-    line_text (&inner, text);
-    line_text (line, buf_as_text (&cell));
-    line_pad (line, to);
-    buf_release (&cell);
+    line_cell (line, text, columns > STYLE_COLUMNS_MIN ? columns - 1 : 0, columns);
 }
 
 static enum paint paint_of (const struct catalogue_entry *entry)
@@ -242,9 +233,7 @@ static struct text used_by (const struct catalogue_entry *entry, struct arena *a
         buf_printf (&out, "%sleased by %.8s", out.len ? "; " : "", entry->run.ptr);
     if (entry->why.len)
         buf_printf (&out, "%s%.*s", out.len ? "; " : "", TEXT_ARG (entry->why));
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
+    return buf_take (&out, arena);
 }
 
 /* Abandoned ones that left nothing say the same, one after the other. */
@@ -397,9 +386,7 @@ static int show_text (struct listing *list)
         buf_puts (&out, "this cache is empty\n");
     for (uint32_t i = 0; i < list->folders_n; i++)
         add_pending_results_text (list, &list->folders[i], &style, &out);
-    int status = terminal_write (list->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (list->cli, &out);
 }
 
 /* ---- both ---- */

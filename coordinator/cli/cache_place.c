@@ -191,9 +191,7 @@ struct text cache_covered_rungs (const struct fact_generation *generation, struc
         if (!before)
             buf_printf (&out, "%s%.*s", out.len ? ", " : "", TEXT_ARG (rung));
     }
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
+    return buf_take (&out, arena);
 }
 
 json_t *cache_json_text (struct text text)
@@ -219,7 +217,5 @@ int cache_print_json (const struct cli *cli, json_t *json)
     buf_byte (&out, '\n');
     free (text);
     json_decref (json);
-    int status = terminal_write (cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (cli, &out);
 }

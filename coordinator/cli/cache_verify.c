@@ -169,9 +169,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
 {
     struct line line = line_begin (out, style);
     const struct finding *finding = &found->found.finding;
-    line_paint (&line, PAINT_BAD);
-    line_puts (&line, names_of (&finding_kind_names, finding->kind));
-    line_paint (&line, PAINT_NONE);
+    line_painted (&line, PAINT_BAD, names_of (&finding_kind_names, finding->kind));
     if (found->bundle.len)
         line_printf (&line, "  %.*s generation %" PRIu64, TEXT_ARG (found->bundle), finding->token);
     line_puts (&line, "  ");
@@ -188,9 +186,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
 static void add_problem (struct buf *out, const struct style *style, const struct cache_problem *problem)
 {
     struct line line = line_begin (out, style);
-    line_paint (&line, PAINT_WARN);
-    line_puts (&line, "not verified");
-    line_paint (&line, PAINT_NONE);
+    line_painted (&line, PAINT_WARN, "not verified");
     line_puts (&line, "  ");
     line_text (&line, problem->why);
     line_end (&line);
@@ -217,9 +213,7 @@ static int show_text (const struct verification *run)
         buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");
     else
         buf_puts (&out, looked->problems.n ? "some could not be verified\n" : "unchanged since they were sealed\n");
-    int status = terminal_write (run->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (run->cli, &out);
 }
 
 int cache_verify (struct cli *cli, const struct cache_request *request)

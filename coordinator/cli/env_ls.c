@@ -51,8 +51,7 @@ static bool read_small (const char *folder, const char *name, struct arena *aren
     struct buf bytes;
     buf_init (&bytes, SMALL_FILE_BYTES);
     bool good = file_read (text_format (arena, "%s/%s", folder, name).ptr, &bytes, NULL) == 0;
-    *out = text_copy (arena, buf_as_text (&bytes));
-    buf_release (&bytes);
+    *out = buf_take (&bytes, arena);
     return good;
 }
 
@@ -224,9 +223,7 @@ static void add_row (struct buf *out, const struct style *style, const struct en
     else
         line_puts (&line, "?");
     line_pad (&line, at += PINS_COLUMNS);
-    line_paint (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN);
-    line_puts (&line, one->sha256[0] ? "complete" : "incomplete");
-    line_paint (&line, PAINT_NONE);
+    line_painted (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN, one->sha256[0] ? "complete" : "incomplete");
     line_pad (&line, at += STATE_COLUMNS);
     line_puts (&line, size_print (one->bytes, size));
     line_pad (&line, at += SIZE_COLUMNS);
@@ -249,9 +246,7 @@ static int print_text (const struct listing *list)
                     "state", SIZE_COLUMNS, "size", USED_COLUMNS, "last used by run", "path");
     for (uint32_t i = 0; i < list->n; i++)
         add_row (&out, &style, &list->items[i], now_ms);
-    int status = terminal_write (list->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (list->cli, &out);
 }
 
 static int by_path (const void *a, const void *b)

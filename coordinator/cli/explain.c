@@ -42,7 +42,6 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
     else
         explain_text (&explanation, &out);
     int status = terminal_write (cli, &out);
-    buf_release (&out);
     return status != EXIT_HOLDS ? status : status_of (&explanation);
 }
 

@@ -60,10 +60,7 @@ bool log_choice_takes (const struct log_choice *choice, const struct log_source 
 
 void log_sources_add (struct log_sources *sources, const struct log_source *source)
 {
-    if (sources->n == sources->capacity) {
-        sources->capacity = sources->capacity ? 2 * sources->capacity : 64;
-        sources->items = mem_grow (sources->items, sources->capacity, sizeof (*sources->items));
-    }
+    sources->items = mem_more (sources->items, sources->n, &sources->capacity, sizeof (*sources->items));
     sources->items[sources->n++] = *source;
 }
 

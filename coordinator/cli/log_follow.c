@@ -34,10 +34,7 @@ struct tails {
 
 static void add_tail (struct tails *tails, const struct log_source *source)
 {
-    if (tails->n == tails->capacity) {
-        tails->capacity = tails->capacity ? 2 * tails->capacity : 64;
-        tails->items = mem_grow (tails->items, tails->capacity, sizeof (*tails->items));
-    }
+    tails->items = mem_more (tails->items, tails->n, &tails->capacity, sizeof (*tails->items));
     tails->items[tails->n++] = (struct tail){ .source = *source };
 }
 
@@ -79,7 +76,6 @@ static void print (struct tails *tails, uint32_t at, struct text bytes)
     tails->said = at + 1;
     log_output_body (bytes, tails->raw, &out);
     tails->status = terminal_write (tails->cli, &out);
-    buf_release (&out);
 }
 
 /* Whole lines only, unless a line is longer than a piece or nothing more will come. */

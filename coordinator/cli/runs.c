@@ -114,15 +114,7 @@ static void list_json (struct listing *listing, const struct listed *run)
 
 static void add_cell (struct line *line, struct text text, uint32_t columns)
 {
-    struct style cell_style = { .unicode = line->style->unicode, .columns = columns - 1 };
-    struct buf cell;
-    uint32_t to = line->columns + columns;
-    buf_init (&cell, 4096);
-    struct line inner = line_begin (&cell, &cell_style);
-    line_text (&inner, text);
-    line_text (line, buf_as_text (&cell));
-    line_pad (line, to);
-    buf_release (&cell);
+    line_cell (line, text, columns - 1, columns);
 }
 
 static void add_reached (struct line *line, const struct board *board)

@@ -100,7 +100,6 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
     else
         status_text (&status, &style, &out);
     int written = terminal_write (cli, &out);
-    buf_release (&out);
     if (written != EXIT_HOLDS)
         return written;
     if (query->board->ended)

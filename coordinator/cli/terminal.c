@@ -14,12 +14,13 @@ struct style terminal_style (const struct cli *cli)
     return style;
 }
 
-int terminal_write (const struct cli *cli, const struct buf *bytes)
+int terminal_write (const struct cli *cli, struct buf *bytes)
 {
     struct err err = { 0 };
     if (bytes->overflow)
         err_set (&err, ERR_LIMIT, "the answer is larger than %zu bytes", bytes->max);
     else if (fwrite (bytes->ptr, 1, bytes->len, stdout) != bytes->len || fflush (stdout) != 0)
         err_errno (&err, ERR_IO, "standard output cannot be written");
+    buf_release (bytes);
     return err.code ? cli_fail (cli, &err) : EXIT_HOLDS;
 }

@@ -167,11 +167,8 @@ static void say_sentence (const struct watcher *watcher, const struct text sente
     struct buf out;
     style.columns = 0;
     buf_init (&out, 1 << 20);
-    struct line line = line_begin (&out, &style);
-    line_text (&line, sentence);
-    line_end (&line);
+    line_put (&out, &style, PAINT_NONE, sentence);
     terminal_write (watcher->cli, &out);
-    buf_release (&out);
 }
 
 static int finish (struct watcher *watcher)

@@ -20,10 +20,7 @@ void outbox_release (struct outbox *out)
 
 static struct outbox_item *outbox_next (struct outbox *out)
 {
-    if (out->n == out->capacity) {
-        out->capacity = out->capacity ? 2 * out->capacity : 16;
-        out->items = mem_grow (out->items, out->capacity, sizeof (*out->items));
-    }
+    out->items = mem_more (out->items, out->n, &out->capacity, sizeof (*out->items));
     struct outbox_item *item = &out->items[out->n++];
     *item = (struct outbox_item){ 0 };
     return item;

@@ -157,8 +157,7 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     while ((entry = readdir (folder)) != NULL && *n < RUNS_LISTED_MAX) {
         if (!is_run_id (entry->d_name))
             continue;
-        if (*n == capacity)
-            runs = mem_grow (runs, capacity = capacity ? 2 * capacity : 16, sizeof (*runs));
+        runs = mem_more (runs, *n, &capacity, sizeof (*runs));
         struct listed *run = &runs[(*n)++];
         snprintf (run->dir.home, sizeof (run->dir.home), "%s", home);
         memcpy (run->dir.id, entry->d_name, RUN_ID_HEX_BYTES);

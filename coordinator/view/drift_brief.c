@@ -12,9 +12,7 @@ static struct text sentence_of (const struct drift *drift, const struct drift_it
     uint32_t at = 0;
     buf_init (&sentence, SENTENCE_BYTES);
     drift_sentence (drift, item, drift_minority_next (item, &at), &wording, &sentence);
-    struct text copy = text_copy (arena, buf_as_text (&sentence));
-    buf_release (&sentence);
-    return copy;
+    return buf_take (&sentence, arena);
 }
 
 void drift_brief_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,

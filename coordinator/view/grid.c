@@ -187,20 +187,6 @@ static uint32_t id_columns (const struct board *board, const struct style *style
     return widest < most ? widest : most;
 }
 
-/* A text in a column of its own: cut where the column ends. */
-static void add_cell (struct line *line, struct text text, uint32_t columns)
-{
-    struct style cell_style = { .unicode = line->style->unicode, .columns = columns };
-    struct buf cell;
-    uint32_t to = line->columns + columns;
-    buf_init (&cell, ROW_BYTES);
-    struct line inner = line_begin (&cell, &cell_style);
-    line_text (&inner, text);
-    line_text (line, buf_as_text (&cell));
-    line_pad (line, to);
-    buf_release (&cell);
-}
-
 static void add_bar (struct line *line, const struct board_pass *pass, uint32_t columns)
 {
     uint32_t done = pass->hosts_n ? (uint32_t) ((uint64_t) pass->ended_n * columns / pass->hosts_n) : 0;
@@ -230,7 +216,7 @@ static void add_ended (struct line *line, const struct board_pass *pass, uint32_
         buf_puts (&counts, "skipped");
     else
         plain_counts (pass, &counts);
-    add_cell (line, buf_as_text (&counts), room);
+    line_cell (line, buf_as_text (&counts), room, room);
     buf_release (&counts);
 }
 
@@ -250,7 +236,8 @@ static void add_state (struct line *line, const struct board *board, uint32_t ru
     uint32_t width = line->style->columns ? line->style->columns : 100;
     uint32_t time = width >= NARROW ? TIME_COLUMNS : 0;
     if (width >= MIDDLING)
-        add_cell (line, part ? TEXT_LIT ("in parts") : text_of (names_of (&pass_names, state->last)), PASS_COLUMNS);
+        line_cell (line, part ? TEXT_LIT ("in parts") : text_of (names_of (&pass_names, state->last)), PASS_COLUMNS,
+                   PASS_COLUMNS);
     uint32_t room = width > line->columns + time ? width - line->columns - time : 0;
     if (pass->running && board->running)
         add_running (line, pass, room);
@@ -272,7 +259,8 @@ static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms,
     line_puts (&line, grid_mark (outcome, running, style->unicode));
     line_pad (&line, MARK_COLUMNS);
     if (begun) {
-        add_cell (&line, board_rung_id (board, rung), id_columns (board, style));
+        uint32_t id = id_columns (board, style);
+        line_cell (&line, board_rung_id (board, rung), id, id);
         line_paint (&line, PAINT_NONE);
         line_puts (&line, " ");
         add_state (&line, board, rung, now_ms);
@@ -334,10 +322,7 @@ static void draw_waiting (const struct style *style, const struct buf *lines, ui
     for (size_t from = 0, at = 0; at < lines->len && most > 0; at++) {
         if (lines->ptr[at] != '\n')
             continue;
-        struct line line = line_begin (out, style);
-        line_paint (&line, PAINT_WARN);
-        line_text (&line, (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
-        line_end (&line);
+        line_put (out, style, PAINT_WARN, (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
         from = at + 1;
         most--;
     }
@@ -347,10 +332,7 @@ static void draw_notable (const struct style *style, const struct text *notable,
                           struct buf *out)
 {
     for (uint32_t i = n - least (n, most); i < n; i++) {
-        struct line line = line_begin (out, style);
-        line_paint (&line, PAINT_FAINT);
-        line_text (&line, notable[i]);
-        line_end (&line);
+        line_put (out, style, PAINT_FAINT, notable[i]);
     }
 }
 
