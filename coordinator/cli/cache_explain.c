@@ -240,25 +240,24 @@ static json_t *rung_json (const struct explained *rung)
     json_t *keys = json_array (), *causes = json_array ();
     for (uint32_t i = 0; i < rung->keys.n; i++) {
         const struct key_difference *key = &rung->keys.items[i];
-        json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", cache_json_text (key->program),
-                                                "part", cache_json_text (key->part), "here",
-                                                cache_json_text (key->here), "there", cache_json_text (key->there)));
+        json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", escaped_json (key->program), "part",
+                                                escaped_json (key->part), "here", escaped_json (key->here), "there",
+                                                escaped_json (key->there)));
     }
     for (uint32_t i = 0; i < rung->causes.n; i++) {
         const struct key_cause *cause = &rung->causes.items[i];
-        json_array_append_new (causes,
-                               json_pack ("{s:o, s:o, s:o, s:o}", "what", cache_json_text (cause->what), "here",
-                                          cache_json_text (cause->here), "there", cache_json_text (cause->there),
-                                          "text", cache_json_text (cause->text)));
+        json_array_append_new (causes, json_pack ("{s:o, s:o, s:o, s:o}", "what", escaped_json (cause->what), "here",
+                                                  escaped_json (cause->here), "there", escaped_json (cause->there),
+                                                  "text", escaped_json (cause->text)));
     }
-    return json_pack ("{s:o, s:b, s:i, s:i, s:o, s:o}", "rung", cache_json_text (rung->rung), "compared",
+    return json_pack ("{s:o, s:b, s:i, s:i, s:o, s:o}", "rung", escaped_json (rung->rung), "compared",
                       rung->here_n && rung->there_n, "keys_here", (int) rung->here_n, "keys_there", (int) rung->there_n,
                       "differences", keys, "likely_causes", causes);
 }
 
 static json_t *side_json (const struct side *side)
 {
-    return json_pack ("{s:o, s:s}", "host", cache_json_text (side->host), "run", side->dir.id);
+    return json_pack ("{s:o, s:s}", "host", escaped_json (side->host), "run", side->dir.id);
 }
 
 static int show_json (const struct explanation *all)

@@ -141,22 +141,13 @@ static int look (struct listing *list, struct err *err)
 
 /* ---- JSON ---- */
 
-static json_t *texts_json (const struct text *items, uint32_t n)
-{
-    json_t *array = json_array ();
-    for (uint32_t i = 0; i < n; i++)
-        json_array_append_new (array, cache_json_text (items[i]));
-    return array;
-}
-
 static json_t *users_json (const struct catalogue_entry *entry)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < entry->users.n; i++) {
         const struct catalogue_user *user = &entry->users.items[i];
-        json_array_append_new (array,
-                               json_pack ("{s:o, s:o, s:o}", "run", cache_json_text (user->run), "home",
-                                          cache_json_text (user->home), "machine", cache_json_text (user->machine)));
+        json_array_append_new (array, json_pack ("{s:o, s:o, s:o}", "run", escaped_json (user->run), "home",
+                                                 escaped_json (user->home), "machine", escaped_json (user->machine)));
     }
     return array;
 }
@@ -168,12 +159,12 @@ static json_t *row_json (struct listing *list, const struct row *row)
     bool sealed = published->token != 0;
     return json_pack ("{s:I, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "generation",
                       (json_int_t) entry->token, "state", names_of (&generation_state_names, entry->state), "leased",
-                      entry->leased, "why", entry->why.len ? cache_json_text (entry->why) : json_null (), "run",
-                      cache_json_text (entry->run), "handed_out_wall_ms", (json_int_t) entry->wall_ms, "bytes",
+                      entry->leased, "why", entry->why.len ? escaped_json (entry->why) : json_null (), "run",
+                      escaped_json (entry->run), "handed_out_wall_ms", (json_int_t) entry->wall_ms, "bytes",
                       (json_int_t) row->bytes, "lies_there", row->lies, "entries", (json_int_t) row->entries, "sha256",
-                      sealed ? cache_json_text (published->sha256) : json_null (), "from_run",
-                      sealed ? cache_json_text (published->from_run) : json_null (), "writer",
-                      sealed ? cache_json_text (cache_writer (list->cli->home, entry, &list->arena)) : json_null (),
+                      sealed ? escaped_json (published->sha256) : json_null (), "from_run",
+                      sealed ? escaped_json (published->from_run) : json_null (), "writer",
+                      sealed ? escaped_json (cache_writer (list->cli->home, entry, &list->arena)) : json_null (),
                       "covers", texts_json (published->covers.items, published->covers.n), "users", users_json (entry),
                       "compile_ms", (json_int_t) published->compile_ms);
 }
@@ -185,12 +176,12 @@ static json_t *pending_results_json (struct listing *list, const struct pending_
         json_array_append_new (generations, row_json (list, &list->rows[pending_results->first + i]));
     for (uint32_t i = 0; i < pending_results->own_n; i++) {
         const struct cache_own *one = &pending_results->own[i];
-        json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", cache_json_text (one->host), "bytes",
+        json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", escaped_json (one->host), "bytes",
                                                (json_int_t) one->bytes, "entries", (json_int_t) one->entries,
                                                "looked_into", !one->closed));
     }
-    return json_pack ("{s:o, s:o, s:o}", "bundle", cache_json_text (pending_results->bundle), "generations",
-                      generations, "hosts", own);
+    return json_pack ("{s:o, s:o, s:o}", "bundle", escaped_json (pending_results->bundle), "generations", generations,
+                      "hosts", own);
 }
 
 static int show_json (struct listing *list)

@@ -194,28 +194,10 @@ struct text cache_covered_rungs (const struct fact_generation *generation, struc
     return buf_take (&out, arena);
 }
 
-json_t *cache_json_text (struct text text)
-{
-    if (text_is_utf8 (text))
-        return json_stringn (text.len ? text.ptr : "", text.len);
-    struct buf safe;
-    buf_init (&safe, 1 << 20);
-    buf_escaped (&safe, text, 0);
-    json_t *json = json_stringn (safe.len ? (const char *) safe.ptr : "", safe.len);
-    buf_release (&safe);
-    return json;
-}
-
 int cache_print_json (const struct cli *cli, json_t *json)
 {
     struct buf out;
-    char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
-    if (!text)
-        mem_exhausted (0);
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
-    buf_puts (&out, text);
-    buf_byte (&out, '\n');
-    free (text);
-    json_decref (json);
+    json_put (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
     return terminal_write (cli, &out);
 }

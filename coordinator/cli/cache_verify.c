@@ -135,7 +135,7 @@ static int status_of (const struct verification *run)
 
 static json_t *text_or_null (struct text text)
 {
-    return text.len ? cache_json_text (text) : json_null ();
+    return text.len ? escaped_json (text) : json_null ();
 }
 
 static int show_json (const struct verification *run)
@@ -154,8 +154,8 @@ static int show_json (const struct verification *run)
     for (uint32_t i = 0; i < looked->problems.n; i++) {
         const struct cache_problem *problem = &looked->problems.items[i];
         json_array_append_new (problems,
-                               json_pack ("{s:o, s:I, s:o}", "bundle", cache_json_text (problem->bundle), "generation",
-                                          (json_int_t) problem->token, "why", cache_json_text (problem->why)));
+                               json_pack ("{s:o, s:I, s:o}", "bundle", escaped_json (problem->bundle), "generation",
+                                          (json_int_t) problem->token, "why", escaped_json (problem->why)));
     }
     return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->place->root,
                                                   "storage", run->storage, "every_byte", !run->request->quick,

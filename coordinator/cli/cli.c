@@ -48,3 +48,32 @@ int cli_unknown (const struct cli *cli, const struct cli_command *command, const
              guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
     return EXIT_USAGE;
 }
+
+static bool take_choice (const struct cli_choice *choice, int argc, char **argv, int *i)
+{
+    if (choice->value)
+        return cli_option (argc, argv, i, choice->name, choice->value) ||
+               (choice->also && cli_option (argc, argv, i, choice->also, choice->value));
+    if (strcmp (argv[*i], choice->name) != 0)
+        return false;
+    return *choice->set = true;
+}
+
+int cli_take (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
+              const struct cli_choice *choices, const char **operand)
+{
+    const char *known[CLI_CHOICES_MAX + 1] = { 0 };
+    for (int i = 0; choices[i].name; i++)
+        known[i] = choices[i].name;
+    for (int i = 1; i < argc; i++) {
+        const struct cli_choice *choice = choices;
+        while (choice->name && !take_choice (choice, argc, argv, &i))
+            choice++;
+        if (choice->name)
+            continue;
+        if (argv[i][0] == '-' || !operand || *operand)
+            return cli_unknown (cli, command, argv[i], known);
+        *operand = argv[i];
+    }
+    return EXIT_HOLDS;
+}

@@ -43,6 +43,17 @@ int cli_fail (const struct cli *cli, const struct err *err);
 /* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. A missing value ends the
  * program. */
 bool cli_option (int argc, char **argv, int *i, const char *name, const char **value);
+/* One option of a command: a switch, or one with a value. A list of them ends with an empty one. */
+struct cli_choice {
+    const char *name;
+    bool *set;          /* switch */
+    const char **value; /* with a value, else NULL */
+    const char *also;   /* another spelling, which is not proposed; or NULL */
+};
+enum { CLI_CHOICES_MAX = 8 };
+/* Reads a command's options, and its operand where it takes one (NULL: none). EXIT_HOLDS, or what to leave with. */
+int cli_take (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
+              const struct cli_choice *choices, const char **operand);
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
 int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
                  const char *const known[]);

@@ -189,9 +189,9 @@ static int print_json (const struct listing *list)
     for (uint32_t i = 0; i < list->n; i++) {
         const struct environment *one = &list->items[i];
         json_t *object = json_pack (
-            "{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "path", cache_json_text (text_of (one->path)), "python",
+            "{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "path", escaped_json (text_of (one->path)), "python",
             one->python[0] ? json_string (one->python) : json_null (), "complete", one->sha256[0] != '\0', "pins",
-            one->pins.len ? cache_json_text (one->pins) : json_null (), "pins_sha256",
+            one->pins.len ? escaped_json (one->pins) : json_null (), "pins_sha256",
             one->sha256[0] ? json_string (one->sha256) : json_null (), "bytes", (json_int_t) one->bytes, "last_run",
             one->run[0] ? json_string (one->run) : json_null (), "last_used_wall_ms",
             one->run[0] ? json_integer ((json_int_t) one->used_wall_ms) : json_null ());

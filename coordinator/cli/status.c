@@ -109,19 +109,11 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
 
 static int status_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { "--json", "--key", NULL };
     const char *run = NULL, *file = NULL;
     bool json = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") == 0)
-            json = true;
-        else if (cli_option (argc, argv, &i, "--key", &file))
-            continue;
-        else if (argv[i][0] == '-' || run)
-            return cli_unknown (cli, &status_command, argv[i], known);
-        else
-            run = argv[i];
-    }
+    const struct cli_choice choices[] = { { "--json", .set = &json }, { "--key", .value = &file }, { 0 } };
+    if (cli_take (cli, &status_command, argc, argv, choices, &run) != EXIT_HOLDS)
+        return EXIT_USAGE;
     struct run_dir dir;
     struct monitor_key key;
     struct err err = { 0 };

@@ -120,8 +120,7 @@ static int make_whole (const char *path, const char *run_id_hex, struct err *err
         return -1;
     sqlite3 *db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
     int rc = db && settle (db, err) == 0 && create_tables (db, run_id_hex, err) == 0 ? 0 : -1;
-    if (db)
-        database_close (db);
+    database_close (db);
     return rc;
 }
 

@@ -46,6 +46,14 @@ static const char *plural (uint32_t n)
     return n == 1 ? "" : "s";
 }
 
+/* What stands behind a mark, where there is something. */
+static void add_after (struct printer *printer, const char *mark, struct text text)
+{
+    if (text.len)
+        buf_puts (&printer->words, mark);
+    buf_text (&printer->words, text);
+}
+
 /* ---- hosts ---- */
 
 static uint32_t back_n (const struct board *board)
@@ -124,9 +132,7 @@ static void tell_lease_lost (struct printer *printer, const struct fact *fact)
     const struct fact_lease_lost *lost = &fact->of.lease_lost;
     add_host (printer, lost->host);
     buf_printf (&printer->words, " may not write cache generation %" PRIu64 " any more", lost->token);
-    if (lost->why.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, lost->why);
+    add_after (printer, ": ", lost->why);
 }
 
 static void tell_violated (struct printer *printer, const struct fact *fact)
@@ -141,21 +147,15 @@ static void tell_violated (struct printer *printer, const struct fact *fact)
         buf_puts (&printer->words, ", seen by ");
         add_host (printer, violated->host);
     }
-    if (finding->path.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, finding->path);
-    if (finding->detail.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, finding->detail);
+    add_after (printer, ": ", finding->path);
+    add_after (printer, ": ", finding->detail);
 }
 
 static void tell_dropped (struct printer *printer, const struct fact *fact)
 {
     const struct fact_generation_dropped *dropped = &fact->of.generation_dropped;
     buf_printf (&printer->words, "cache generation %" PRIu64 " is not used any more", dropped->token);
-    if (dropped->why.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, dropped->why);
+    add_after (printer, ": ", dropped->why);
 }
 
 /* ---- what is run again: retries, and parts of the slice by themselves ---- */
@@ -255,14 +255,8 @@ static void add_ending (struct printer *printer, const struct result *result)
     case ENDING_SIGNALLED: buf_printf (&printer->words, "signal %u", result->code); break;
     default: buf_puts (&printer->words, names_of (&ending_names, result->ending));
     }
-    if (result->phase.len) {
-        buf_puts (&printer->words, " in phase ");
-        buf_text (&printer->words, result->phase);
-    }
-    if (result->problem.len) {
-        buf_puts (&printer->words, ": ");
-        buf_text (&printer->words, result->problem);
-    }
+    add_after (printer, " in phase ", result->phase);
+    add_after (printer, ": ", result->problem);
 }
 
 /* The first that fall are told at once, for they are the news; the verdict tells of all. */
@@ -308,10 +302,7 @@ static void tell_group (struct printer *printer, const struct board_group *group
     buf_printf (&printer->words, " %s: ", names_of (&outcome_names, group->outcome));
     buf_text (&printer->words, group->cause);
     failure_put_owner (&printer->words, group->owner, group->signature);
-    if (group->next.len) {
-        buf_puts (&printer->words, "; next: ");
-        buf_text (&printer->words, group->next);
-    }
+    add_after (printer, "; next: ", group->next);
     say (printer, at_ms);
 }
 

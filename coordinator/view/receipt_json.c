@@ -253,30 +253,18 @@ static void add_times (json_t *json, const struct slice_receipt *receipt)
     }
 }
 
-static void dump (json_t *json, struct buf *out)
-{
-    char *text = json_dumps (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII);
-    buf_puts (out, text ? text : "{}");
-    buf_byte (out, '\n');
-    free (text);
-    json_decref (json);
-}
+enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII };
 
 void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, struct buf *out)
 {
-    dump (host_json (receipt, host), out);
+    json_put (host_json (receipt, host), LAYOUT, out);
 }
 
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
                                       "generations", "recoveries", "violations" };
 
-void receipt_json (const struct slice_receipt *receipt, struct buf *out)
-{
-    receipt_json_by (receipt, NULL, 0, out);
-}
-
-void receipt_json_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                      struct buf *out)
+void receipt_json (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct buf *out)
 {
     static const struct header none;
     const struct header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
@@ -295,7 +283,7 @@ void receipt_json_by (const struct slice_receipt *receipt, const struct drift_ru
     json_object_set_new (json, "cache", cache_json (receipt, header));
     json_object_set_new (json, "drift", drift_json_of_receipt (receipt, rules, rules_n));
     json_object_set_new (json, "conflicts", conflicts_json (receipt));
-    dump (json, out);
+    json_put (json, LAYOUT, out);
 }
 
 /* ---- back ---- */

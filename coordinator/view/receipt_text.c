@@ -155,10 +155,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     failure_put_owner (out, rung->cause.owner, rung->cause.signature);
     add_sighting (rung, out);
     add_bad_line (rung, out);
-    if (rung->cause.next.len) {
-        buf_puts (out, "\n             next: ");
-        buf_escaped (out, rung->cause.next, CAUSE_COLUMNS);
-    }
+    buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
 static void add_part (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
@@ -340,13 +337,8 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
         }
 }
 
-void receipt_text (const struct slice_receipt *receipt, struct buf *out)
-{
-    receipt_text_by (receipt, NULL, 0, out);
-}
-
-void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                      struct buf *out)
+void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct header *header = &receipt->headers.items[i];
