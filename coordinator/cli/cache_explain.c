@@ -5,7 +5,6 @@
 #include "coordinator/home/run_facts.h"
 #include "coordinator/receipt/key_causes.h"
 #include "coordinator/verdict/recompiled.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* One host of one run: the last result of each rung, one that told keys before one that did not. */

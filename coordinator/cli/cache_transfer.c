@@ -6,7 +6,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/transfer.h"
-#include "coordinator/view/record_json.h"
 #include "coordinator/view/size.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,7 @@
 /* calibration.c - what launches took in memory and time, over all runs; what is known bad; forgetting it. */
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
-#include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/run/calibration_store.h"

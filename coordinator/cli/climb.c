@@ -1,14 +1,9 @@
 #include "coordinator/cli/climb.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/base/buf.h"
-#include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/leave.h"

@@ -6,7 +6,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/drift_side.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/receipt/drift.h"
 #include "coordinator/view/drift_json.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };

@@ -1,7 +1,6 @@
 #include "coordinator/cli/env_ls.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 #include "coordinator/cli/log_choice.h"
 
-#include <string.h>
-
 enum { ATTEMPTS_MAX = 64 }; /* more are not kept on disk (log_store) */
 
 bool log_choice_is_default (const struct log_choice *choice)

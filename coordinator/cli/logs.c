@@ -5,7 +5,6 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/follow.h"
 #include "coordinator/cli/log_follow.h"
 #include "coordinator/cli/log_output.h"
 #include "coordinator/cli/terminal.h"

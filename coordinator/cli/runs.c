@@ -1,6 +1,4 @@
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"

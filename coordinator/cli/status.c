@@ -1,11 +1,10 @@
-#include <string.h>
 
+#include "coordinator/view/status.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
-#include "coordinator/view/status.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
 enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000, STATUS_MAX_BYTES = 64 << 20 };

@@ -1,9 +1,8 @@
-#include <string.h>
 
+#include "coordinator/keys/ticket.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/keys/ticket.h"
 
 struct options {
     const char *slice, *out;

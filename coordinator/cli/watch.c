@@ -1,4 +1,3 @@
-#include <inttypes.h>
 
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"

@@ -1,20 +1,14 @@
 /* climb.c - from pass to pass: what the state calls for next. Each call does the next thing, if anything is due. */
 #include "coordinator/core/climb.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "common/base/duration.h"
 #include "common/base/rng.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/close.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/isolation.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
 #include "coordinator/core/sentence.h"
-#include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"

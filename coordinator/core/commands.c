@@ -1,7 +1,5 @@
 #include "coordinator/core/commands.h"
 
-#include "coordinator/core/outbox.h"
-
 void stop_part (struct coord *coord, uint32_t at, bool hard, struct text why, uint64_t now_ms, struct outbox *out)
 {
     const struct part *part = &coord->state->pass.parts.items[at];

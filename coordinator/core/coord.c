@@ -1,15 +1,11 @@
 #include "coordinator/core/coord.h"
 
-#include <string.h>
-
-#include "common/base/digest.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/inbox.h"
 #include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/watch.h"
 #include "coordinator/core/write_lease.h"

@@ -5,9 +5,7 @@
 #include <assert.h>
 
 #include "common/base/rng.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
-#include "coordinator/verdict/retry.h"
 
 bool isolation_goes_on (const struct coord *coord)
 {

@@ -2,7 +2,6 @@
 #include "coordinator/core/loss.h"
 
 #include "coordinator/core/commands.h"
-#include "coordinator/core/outbox.h"
 
 static bool cascading (const struct coord *coord)
 {

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "coordinator/core/outbox.h"
 #include "coordinator/verdict/reduce.h"
 
 /* Names that the rung does not require, over all hosts: a slice of liars must not fill the journal. */

@@ -2,10 +2,6 @@
  * the journal between which it happened; what it was found in is dropped. docs/spec/cache.md. */
 #include "coordinator/core/violation.h"
 
-#include <inttypes.h>
-
-#include "coordinator/core/outbox.h"
-
 bool violation_dropped (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++)

@@ -2,14 +2,12 @@
 #include "coordinator/core/watch.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/climb.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/core/write_lease.h"
 
 enum {

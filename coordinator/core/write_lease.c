@@ -8,11 +8,9 @@
 #include <inttypes.h>
 
 #include "common/base/duration.h"
-#include "common/model/lease.h"
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/commands.h"
 #include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
 

@@ -2,11 +2,9 @@
 
 #include <assert.h>
 #include <czmq.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/io/capacity.h"
 #include "common/io/curve_key.h"
 #include "common/io/endpoint.h"
 

@@ -1,10 +1,7 @@
 #include "coordinator/journal/journal.h"
 
-#include "common/base/mem.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/database/database.h"
 #include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_marker.h"
 #include "coordinator/journal/journal_read.h"
 #include "coordinator/journal/journal_writer.h"
 #include <assert.h>

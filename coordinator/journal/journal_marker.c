@@ -1,6 +1,5 @@
 #include "coordinator/journal/journal_marker.h"
 
-#include "common/base/mem.h"
 #include "common/io/plain_file.h"
 #include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_mark.h"
@@ -9,7 +8,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

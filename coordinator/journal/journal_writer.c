@@ -1,15 +1,12 @@
 #include "coordinator/journal/journal_writer.h"
 
 #include "common/base/buf.h"
-#include "common/base/mem.h"
 #include "coordinator/database/database.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

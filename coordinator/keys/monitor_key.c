@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/io/atomic_file.h"
 #include "common/io/endpoint.h"
-#include "common/model/hostset.h"
 #include "coordinator/czmq/certificate.h"
 #include "coordinator/keys/key_file.h"
 

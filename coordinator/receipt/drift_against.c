@@ -2,7 +2,6 @@
 #include "coordinator/receipt/drift_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "coordinator/verdict/flag_set.h"
 

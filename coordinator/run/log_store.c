@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/mem.h"
-
 enum { ATTEMPTS_KEPT = 8 }; /* bounds what a host that invents attempts can write: rungs x passes x 8 x limits.log */
 
 struct log_store {

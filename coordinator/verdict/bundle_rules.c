@@ -1,6 +1,5 @@
 #include "coordinator/verdict/bundle_rules.h"
 
-#include "common/base/buf.h"
 #include "common/model/version.h"
 
 enum { TUPLE_BYTES_MAX = 2048 };

@@ -1,6 +1,5 @@
 #include "coordinator/view/drift_brief.h"
 
-#include "coordinator/receipt/drift.h"
 #include "coordinator/view/drift_sentence.h"
 
 enum { SENTENCE_BYTES = 64 << 10 };

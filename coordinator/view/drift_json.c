@@ -1,8 +1,5 @@
 #include "coordinator/view/drift_json.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/record_json.h"
 

@@ -1,8 +1,5 @@
 #include "coordinator/view/drift_sentence.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "common/base/duration.h"
 #include "coordinator/view/size.h"
 

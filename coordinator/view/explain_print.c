@@ -2,9 +2,7 @@
 #include "coordinator/view/explain.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 
-#include "common/model/hostset.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/reduction_text.h"
 

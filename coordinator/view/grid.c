@@ -1,7 +1,5 @@
 #include "coordinator/view/grid.h"
 
-#include <string.h>
-
 #include "common/base/duration.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/waiting.h"

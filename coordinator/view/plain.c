@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "common/base/duration.h"
-#include "common/model/hostset.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/size.h"
 #include "coordinator/view/waiting.h"

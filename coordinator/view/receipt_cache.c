@@ -1,7 +1,5 @@
 #include "coordinator/view/receipt_cache.h"
 
-#include <string.h>
-
 const struct generation_receipt *receipt_generation (const struct slice_receipt *receipt, struct text run)
 {
     const struct generation_receipt *newest = NULL;

@@ -1,6 +1,5 @@
 #include "coordinator/view/receipt_json.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

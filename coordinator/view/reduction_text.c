@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "common/model/hostset.h"
-
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400 };
 
 static void add_axes (const struct reduction_receipt *metric, struct buf *out)

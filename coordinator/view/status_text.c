@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "common/base/duration.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/grid.h"
 #include "coordinator/view/size.h"
