@@ -9,8 +9,8 @@
 #include "coordinator/cli/leave.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
-#include "coordinator/home/home_folder.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_dir.h"
 #include "coordinator/run/driver.h"
 
 /* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite,

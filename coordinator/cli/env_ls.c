@@ -14,7 +14,7 @@
 #include "common/model/environment_files.h"
 #include "coordinator/cli/cache.h"
 #include "coordinator/cli/terminal.h"
-#include "coordinator/home/home_folder.h"
+#include "coordinator/home/run_dir.h"
 #include "coordinator/view/size.h"
 
 enum {

@@ -4,10 +4,10 @@
  * with what the coordinator wants. What was lost is said again then. */
 #include "coordinator/core/inbox.h"
 
-#include "coordinator/core/commands.h"
 #include "coordinator/core/gate.h"
 #include "coordinator/core/journal_loss.h"
 #include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
 #include "coordinator/core/write_lease.h"
 

@@ -1,7 +1,7 @@
 /* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that fell. */
 #include "coordinator/core/loss.h"
 
-#include "coordinator/core/commands.h"
+#include "coordinator/core/outbox.h"
 
 static bool cascading (const struct coord *coord)
 {

@@ -11,4 +11,13 @@ void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms);
 /* The message to fill in, addressed. */
 struct msg *coord_send (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out);
 
+/* ---- what workers and the launcher are told to do ---- */
+
+/* `hard`: kill it at once. Nothing is said of a part that has ended. */
+void stop_part (struct coord *coord, uint32_t part, bool hard, struct text why, uint64_t now_ms, struct outbox *out);
+void stop_all_parts (struct coord *coord, bool hard, struct text why, uint64_t now_ms, struct outbox *out);
+void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out); /* all hosts in this life */
+/* Nothing more is begun. A pass that ended badly stops the climb by itself: apply.c. `why`: one sentence. */
+void stop_climb (struct coord *coord, enum outcome outcome, struct text why, uint64_t now_ms, struct outbox *out);
+
 #endif

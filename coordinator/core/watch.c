@@ -6,8 +6,8 @@
 #include "common/base/duration.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/climb.h"
-#include "coordinator/core/commands.h"
 #include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
 #include "coordinator/core/write_lease.h"
 
 enum {

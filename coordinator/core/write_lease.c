@@ -9,8 +9,8 @@
 
 #include "common/base/duration.h"
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/commands.h"
 #include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
 

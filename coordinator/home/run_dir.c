@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/home/home_folder.h"
+#include "common/io/safe_path.h"
 
 enum { RUNS_LISTED_MAX = 100000, CREATED_MAX_BYTES = 64 };
 
@@ -350,4 +351,18 @@ out:
     json_decref (object);
     buf_release (&text);
     return rc;
+}
+
+/* ---- folders of the home ---- */
+
+int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err)
+{
+    const struct safe_rule rule = { .what = "folder of the home",
+                                    .instead = "move it away, or give another home with --home",
+                                    .own = !elsewhere };
+    char path[PATH_MAX];
+    int len = snprintf (path, sizeof path, "%s/%s", home, name);
+    if (len < 0 || (size_t) len >= sizeof path)
+        return err_set (err, ERR_LIMIT, "the path of the home is longer than %d bytes", PATH_MAX - 1);
+    return safe_path_check (path, &rule, err);
 }

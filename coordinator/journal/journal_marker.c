@@ -94,26 +94,27 @@ static void *keep_durable (void *owner)
     return NULL;
 }
 
-/* Signals belong to the loop's thread. */
-static int thread_start (struct journal_marker *marker, struct err *err)
+int journal_thread_start (pthread_t *thread, void *(*run) (void *owner), void *owner, const char *whose,
+                          struct err *err)
 {
     sigset_t all, before;
     sigfillset (&all);
     errno = pthread_sigmask (SIG_SETMASK, &all, &before);
     if (errno != 0)
-        return err_errno (err, ERR_IO, "cannot block signals for the mark's thread");
-    int rc = pthread_create (&marker->thread, NULL, keep_durable, marker);
+        return err_errno (err, ERR_IO, "cannot block signals for the %s thread", whose);
+    int rc = pthread_create (thread, NULL, run, owner);
     (void) pthread_sigmask (SIG_SETMASK, &before, NULL); /* the set came from the kernel */
     errno = rc;
-    marker->started = rc == 0;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the mark's thread");
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the %s thread", whose);
 }
 
 int journal_marker_start (struct journal_marker *marker, struct err *err)
 {
     if (fdatasync (marker->fd) != 0)
         return err_errno (err, ERR_IO, "cannot sync %s to disk", marker->path);
-    return thread_start (marker, err);
+    int rc = journal_thread_start (&marker->thread, keep_durable, marker, "mark's", err);
+    marker->started = rc == 0;
+    return rc;
 }
 
 /* ---- life ---- */

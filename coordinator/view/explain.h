@@ -7,7 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
-#include "coordinator/view/drift_brief.h"
+#include "coordinator/view/drift_sentence.h"
 
 enum explain_mark {
     EXPLAIN_NONE = 0,

@@ -3,11 +3,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/model/result.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/receipt_cache.h"
-#include "coordinator/view/receipt_unknown.h"
 #include "coordinator/view/record_json.h"
 
 static json_t *text_or_null (struct text text)
@@ -88,6 +88,62 @@ static json_t *mesh_json (const struct header *header)
         json_object_setn_new (mesh, header->mesh.items[i].axis.ptr, header->mesh.items[i].axis.len,
                               json_integer (header->mesh.items[i].size));
     return mesh;
+}
+
+/* ---- what a receipt does not know is null (docs/spec/receipt.md) ---- */
+
+/* By the names of records and members: numbers whose 0 means that nobody said. */
+static const char *const unknown_at_0[][2] = {
+    { "header", "began_wall_ms" },   { "header", "ended_wall_ms" }, { "memory", "peak_bytes" },
+    { "memory", "predicted_bytes" }, { "sighting", "line" },        { "memory", "device_peak_bytes" },
+    { "generation", "compile_ms" },  { "violation", "since" },      { "violation", "token" },
+    { "finding", "token" },
+};
+
+static bool number_is_unknown (const struct record *record, const struct field *field, const json_t *value)
+{
+    for (size_t i = 0; i < sizeof unknown_at_0 / sizeof unknown_at_0[0]; i++)
+        if (strcmp (record->name, unknown_at_0[i][0]) == 0 && strcmp (field->name, unknown_at_0[i][1]) == 0)
+            return json_integer_value (value) == 0;
+    return false;
+}
+
+static bool is_unknown (const struct record *record, const struct field *field, const json_t *value)
+{
+    switch (field->kind) {
+    case FIELD_TEXT: return json_string_length (value) == 0;
+    case FIELD_U32:
+    case FIELD_U64: return number_is_unknown (record, field, value);
+    case FIELD_RECORD:
+        return field->of == &backend_record && json_string_length (json_object_get (value, "platform")) == 0;
+    default: return false;
+    }
+}
+
+static void receipt_unknown (const struct record *record, json_t *json);
+
+static void go_into (const struct field *field, json_t *value)
+{
+    size_t i;
+    json_t *item;
+    if (field->kind == FIELD_RECORD)
+        receipt_unknown (field->of, value);
+    if (field->kind == FIELD_LIST && field->item == FIELD_RECORD)
+        json_array_foreach (value, i, item) receipt_unknown (field->of, item); /* lists of variables are no arrays */
+}
+
+/* `json` as record_to_json made it of `record`: every empty text becomes null, every number whose 0 means that nobody
+ * said, and a backend that nobody named. */
+static void receipt_unknown (const struct record *record, json_t *json)
+{
+    for (uint32_t i = 0; i < record->fields_n; i++) {
+        const struct field *field = &record->fields[i];
+        json_t *value = json_object_get (json, field->name);
+        if (is_unknown (record, field, value))
+            json_object_set_new (json, field->name, json_null ());
+        else
+            go_into (field, value);
+    }
 }
 
 /* ---- ladder ---- */

@@ -7,7 +7,7 @@
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/drift_brief.h"
+#include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/reduction_text.h"
 
