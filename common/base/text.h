@@ -22,6 +22,7 @@ bool text_equal (struct text a, struct text b);
 bool text_is (struct text a, const char *c_string);
 int text_compare (struct text a, struct text b);                         /* bytewise, shorter first: a total order */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
+bool text_among (struct text a, const struct text *items, uint32_t n);
 bool text_starts (struct text a, const char *prefix);
 struct text text_clip (struct text from, uint32_t bytes);      /* at most `bytes`, cut between characters of UTF-8 */
 struct text text_copy (struct arena *arena, struct text from); /* the copy is NUL-terminated past its end */

@@ -1,6 +1,5 @@
 #include "coordinator/cli/cache.h"
 
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/receipt/key_causes.h"

@@ -2,7 +2,6 @@
 
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/catalogue/collect.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/view/size.h"
 #include <inttypes.h>
 #include <stdlib.h>

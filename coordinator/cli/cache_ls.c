@@ -5,7 +5,6 @@
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/view/size.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 #include "common/cache/owners.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include <errno.h>

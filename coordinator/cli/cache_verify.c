@@ -3,7 +3,6 @@
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/view/size.h"
 #include <inttypes.h>

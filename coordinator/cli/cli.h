@@ -7,6 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/io/log.h"
+#include "coordinator/view/line.h"
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -57,5 +58,11 @@ int cli_take (const struct cli *cli, const struct cli_command *command, int argc
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
 int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
                  const char *const known[]);
+
+/* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
+struct style terminal_style (const struct cli *cli);
+/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with when they could not be
+ * written. */
+int terminal_write (const struct cli *cli, struct buf *bytes);
 
 #endif

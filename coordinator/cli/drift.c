@@ -5,7 +5,6 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/drift_side.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/view/drift_json.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };

@@ -13,7 +13,6 @@
 #include "common/io/clock.h"
 #include "common/model/environment_files.h"
 #include "coordinator/cli/cache.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/view/size.h"
 

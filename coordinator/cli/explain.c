@@ -1,7 +1,6 @@
 #include "coordinator/view/explain.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/receipt_files.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "coordinator/cli/log_output.h"
-#include "coordinator/cli/terminal.h"
 
 enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 << 20 };
 

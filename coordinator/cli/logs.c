@@ -7,7 +7,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/log_follow.h"
 #include "coordinator/cli/log_output.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 
 /* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */

@@ -3,7 +3,6 @@
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"

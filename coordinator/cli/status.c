@@ -3,7 +3,6 @@
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */

@@ -3,7 +3,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/leave.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/view/live.h"
 

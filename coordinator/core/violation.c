@@ -2,7 +2,7 @@
  * the journal between which it happened; what it was found in is dropped. docs/spec/cache.md. */
 #include "coordinator/core/violation.h"
 
-bool violation_dropped (const struct coord *coord, uint64_t token)
+static bool violation_dropped (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++)
         if (coord->state->violations.items[i].token == token && coord->state->violations.items[i].dropped)

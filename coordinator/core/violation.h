@@ -11,6 +11,5 @@ void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out
 void violation_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
 void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
 void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool violation_dropped (const struct coord *coord, uint64_t token);
 
 #endif

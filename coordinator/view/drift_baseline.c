@@ -25,12 +25,9 @@ static struct rung_receipt kept_rung (const struct rung_receipt *rung)
         .memory = rung->memory,
         .purpose = rung->purpose,
     };
-    kept.counters.items = rung->counters.items;
-    kept.counters.n = rung->counters.n;
-    kept.programs.items = rung->programs.items;
-    kept.programs.n = rung->programs.n;
-    kept.phases.items = rung->phases.items;
-    kept.phases.n = rung->phases.n;
+    kept.counters = rung->counters;
+    kept.programs = rung->programs;
+    kept.phases = rung->phases;
     return kept;
 }
 
@@ -47,10 +44,8 @@ static struct host_receipt kept_host (const struct host_receipt *host, struct ar
 static struct slice_receipt kept_receipt (const struct slice_receipt *receipt, struct arena *arena)
 {
     struct slice_receipt kept = { 0 };
-    kept.headers.items = receipt->headers.items;
-    kept.headers.n = receipt->headers.n;
-    kept.generations.items = receipt->generations.items;
-    kept.generations.n = receipt->generations.n;
+    kept.headers = receipt->headers;
+    kept.generations = receipt->generations;
     kept.hosts.items = arena_array (arena, receipt->hosts.n, sizeof (*kept.hosts.items));
     kept.hosts.n = receipt->hosts.n;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)

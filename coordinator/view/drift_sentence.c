@@ -145,10 +145,7 @@ static uint32_t add_words_without (struct text text, struct text without, const 
     split (text, &words);
     split (without, &others);
     for (uint32_t i = 0; i < words.n; i++) {
-        bool there = false;
-        for (uint32_t k = 0; k < others.n && !there; k++)
-            there = text_equal (words.items[i], others.items[k]);
-        if (there)
+        if (text_among (words.items[i], others.items, others.n))
             continue;
         buf_puts (out, n++ ? " " : lead);
         add_value (words.items[i], (struct text){ 0 }, wording, out);
