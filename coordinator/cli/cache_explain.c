@@ -8,7 +8,6 @@
 
 /* One host of one run: the last result of each rung, one that told keys before one that did not. */
 struct side {
-    const char *operand;
     struct text host;
     struct run_dir dir;
     struct plan plan;
@@ -108,7 +107,6 @@ static int read_side (struct explanation *all, struct side *side, const char *op
 {
     const char *at = strrchr (operand, '@');
     struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
-    side->operand = operand;
     side->arena = &all->arena;
     if (run_begun_find (&side->dir, all->cli->home,
                         at    ? at + 1

@@ -56,7 +56,7 @@ bool log_choice_takes (const struct log_choice *choice, const struct log_source 
 
 /* ---- sources ---- */
 
-void log_sources_add (struct log_sources *sources, const struct log_source *source)
+static void log_sources_add (struct log_sources *sources, const struct log_source *source)
 {
     sources->items = mem_more (sources->items, sources->n, &sources->capacity, sizeof (*sources->items));
     sources->items[sources->n++] = *source;

@@ -57,8 +57,8 @@ static bool is_full (const struct coord *coord, enum finding_kind kind)
     return coord->state->violations.n >= (finding_counts (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
 }
 
-void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
-                       uint64_t now_ms, struct outbox *out)
+static void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
+                              uint64_t now_ms, struct outbox *out)
 {
     if (recorded (coord, finding))
         return;

@@ -20,7 +20,7 @@ static uint64_t term_ms (const struct coord *coord)
     return term ? term : LEASE_TERM_MS;
 }
 
-uint32_t write_lease_candidate (const struct coord *coord)
+static uint32_t write_lease_candidate (const struct coord *coord)
 {
     const struct cache_plan *cache = &coord->state->plan.cache;
     uint32_t lost = coord->state->rung < coord->state->plan.rungs.n
@@ -187,7 +187,7 @@ static void give_up_writer (struct coord *coord, struct text why, uint64_t now_m
         stop_part (coord, i, false, TEXT_LIT ("the writer of the cache lost its lease"), now_ms, out);
 }
 
-void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
+static void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     if (!coord->state->granted)
         return;

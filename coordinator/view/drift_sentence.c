@@ -97,7 +97,8 @@ static void add_value (struct text value, struct text beside, const struct drift
     buf_printf (out, "%s%.*s%s", from ? "..." : "", TEXT_ARG (shown), from + shown.len < value.len ? "..." : "");
 }
 
-void drift_sentence_number (const struct drift_item *item, double number, struct buf *out)
+/* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
+static void add_number (const struct drift_item *item, double number, struct buf *out)
 {
     char time[DURATION_TEXT_BYTES], size[SIZE_TEXT_BYTES];
     if (item->rung.len && number >= 0 && number < 9e18)
@@ -211,17 +212,17 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
 {
     if (item->rung.len) {
         buf_puts (out, text_starts (item->fact, "duration ") ? " took " : " used ");
-        drift_sentence_number (item, group->number, out);
+        add_number (item, group->number, out);
         buf_puts (out, text_starts (item->fact, "duration ")        ? " in "
                        : text_starts (item->fact, "memory device ") ? " of device memory in "
                                                                     : " of memory in ");
         add_place (item, out);
     } else {
         buf_printf (out, ": %.*s is ", TEXT_ARG (item->fact));
-        drift_sentence_number (item, group->number, out);
+        add_number (item, group->number, out);
     }
     buf_puts (out, ", median ");
-    drift_sentence_number (item, item->median, out);
+    add_number (item, item->median, out);
     buf_printf (out, " of %u hosts", item->measured);
 }
 
@@ -233,9 +234,9 @@ static void say_changed (const struct drift_item *item, const struct drift_group
         buf_puts (out, ": ");
         add_place (item, out);
         buf_puts (out, time ? " took " : " used ");
-        drift_sentence_number (item, group->number, out);
+        add_number (item, group->number, out);
         buf_puts (out, ", before ");
-        drift_sentence_number (item, group->before_number, out);
+        add_number (item, group->before_number, out);
         if (group->before_number > 0)
             buf_printf (out, " (%.2f times)", group->number / group->before_number);
         return;
@@ -286,7 +287,7 @@ void drift_sentence_listed (const struct drift *drift, const struct drift_item *
         add_group_hosts (drift, item, group, wording, out);
         buf_byte (out, ' ');
         if (item->verdict == DRIFT_TOO_FEW)
-            drift_sentence_number (item, group->number, out);
+            add_number (item, group->number, out);
         else if (group->absent)
             buf_puts (out, "none");
         else

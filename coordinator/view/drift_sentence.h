@@ -26,8 +26,6 @@ void drift_sentence_first (const struct drift *drift, const struct drift_wording
 /* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
                            const struct drift_wording *wording, struct buf *out);
-/* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
-void drift_sentence_number (const struct drift_item *item, double number, struct buf *out);
 const struct drift_group *drift_reference_group (const struct drift_item *item); /* NULL: there is none */
 /* The groups a sentence is made for, fewest hosts first: *at counts on from 0; NULL: no more. */
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);
