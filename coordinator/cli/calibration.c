@@ -168,12 +168,10 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
     struct arena arena = { 0 };
     struct measure_list all;
     struct err err = { 0 };
-    const struct cli_choice choices[] = {
-        { "--json", .set = &question.json },
-        { "--history", .set = &question.history },
-        { "--forget", .value = &question.forget },
-        { 0 },
-    };
+    const struct cli_choice choices[] = { { "--json", .set = &question.json },
+                                          { "--history", .set = &question.history },
+                                          { "--forget", .value = &question.forget },
+                                          { 0 } };
     int status = cli_take (cli, &calibration_command, argc, argv, choices, &question.of);
     if (status != EXIT_HOLDS || question.forget)
         return status != EXIT_HOLDS ? status : forget (cli, question.forget);
