@@ -183,3 +183,10 @@ uint32_t text_columns (struct text escaped)
     }
     return columns;
 }
+
+void buf_escaped_after (struct buf *buf, const char *mark, struct text text, uint32_t columns)
+{
+    if (text.len)
+        buf_puts (buf, mark);
+    buf_escaped (buf, text, columns);
+}

@@ -31,6 +31,8 @@ void buf_printf (struct buf *buf, const char *format, ...) __attribute__ ((forma
 /* `text` made safe for a terminal: printable UTF-8 stays; C0, C1, DEL, invalid UTF-8, bidi controls and zero-width
  * characters become \xNN or \u{...}; at most `columns` columns wide (0: no limit), cut with an ellipsis. */
 void buf_escaped (struct buf *buf, struct text text, uint32_t columns);
+/* The same behind `mark`; nothing of both when the text is empty. */
+void buf_escaped_after (struct buf *buf, const char *mark, struct text text, uint32_t columns);
 uint32_t text_columns (struct text escaped); /* width on a terminal, East Asian wide = 2 */
 struct text buf_as_text (const struct buf *buf);
 struct text buf_finish (struct buf *buf, struct arena *arena); /* a copy of it in `arena`; releases the buffer */

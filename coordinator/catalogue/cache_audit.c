@@ -2,7 +2,6 @@
 
 #include "common/cache/audit.h"
 #include "common/cache/owners.h"
-#include "common/model/plan.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -9,8 +9,6 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -273,8 +271,7 @@ static int roll_back (const char *root, const char *path, struct err *err)
     sqlite3 *db = database_open (path, DATABASE_WRITE, BUSY_MS, &own);
     int rc = db ? database_run (db, "SELECT count (*) FROM sqlite_schema", "roll back an interrupted change", &own)
                 : -1;
-    if (db)
-        database_close (db);
+    database_close (db);
     if (rc == 0)
         return 0;
     return err_set (err, own.code,

@@ -2,7 +2,6 @@
 #include "coordinator/catalogue/catalogue_private.h"
 
 #include "common/cache/audit.h"
-#include "common/model/plan.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

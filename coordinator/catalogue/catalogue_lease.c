@@ -2,7 +2,6 @@
 #include "coordinator/catalogue/catalogue_private.h"
 
 #include "common/io/clock.h"
-#include "common/model/plan.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -1,7 +1,6 @@
 /* catalogue_list.c - everything the catalogue knows, for people. */
 #include "coordinator/catalogue/catalogue_private.h"
 
-#include "common/model/msg.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "common/cache/copy.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
-#include "common/model/plan.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,11 +1,9 @@
 #include "coordinator/catalogue/transfer_lease.h"
 
 #include "common/io/clock.h"
-#include "common/model/lease.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

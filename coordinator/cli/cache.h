@@ -8,7 +8,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/view/line.h"
-#include <jansson.h>
+#include "coordinator/view/record_json.h"
 
 enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64, CACHE_ANSWER_MAX_BYTES = 256 << 20 };
 
@@ -44,7 +44,6 @@ struct text cache_writer (const char *home, const struct catalogue_entry *entry,
 /* The rungs that a generation covers, each once, in its order: "tiny, dense". */
 struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena);
 
-json_t *cache_json_text (struct text text); /* of any bytes */
 /* Prints and releases it: the exit status of that. */
 int cache_print_json (const struct cli *cli, json_t *json);
 

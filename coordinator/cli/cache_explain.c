@@ -1,16 +1,13 @@
 #include "coordinator/cli/cache.h"
 
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/receipt/key_causes.h"
 #include "coordinator/verdict/recompiled.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* One host of one run: the last result of each rung, one that told keys before one that did not. */
 struct side {
-    const char *operand;
     struct text host;
     struct run_dir dir;
     struct plan plan;
@@ -110,7 +107,6 @@ static int read_side (struct explanation *all, struct side *side, const char *op
 {
     const char *at = strrchr (operand, '@');
     struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
-    side->operand = operand;
     side->arena = &all->arena;
     if (run_begun_find (&side->dir, all->cli->home,
                         at    ? at + 1
@@ -148,9 +144,7 @@ static struct text args_of (const struct rung *rung, struct arena *arena)
                     TEXT_ARG (rung->args.items[i].value));
     for (uint32_t i = 0; i < rung->argv.n; i++)
         buf_printf (&out, "%s%.*s", out.len ? " " : "", TEXT_ARG (rung->argv.items[i]));
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
+    return buf_finish (&out, arena);
 }
 
 static struct text mesh_of (const struct plan *plan, struct arena *arena)
@@ -159,9 +153,7 @@ static struct text mesh_of (const struct plan *plan, struct arena *arena)
     buf_init (&out, 4096);
     for (uint32_t i = 0; i < plan->mesh.n; i++)
         buf_printf (&out, "%s%.*s=%u", i ? " " : "", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size);
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
+    return buf_finish (&out, arena);
 }
 
 static void add_cause (struct explanation *all, struct key_cause_list *causes, const char *what, struct text here,
@@ -244,25 +236,24 @@ static json_t *rung_json (const struct explained *rung)
     json_t *keys = json_array (), *causes = json_array ();
     for (uint32_t i = 0; i < rung->keys.n; i++) {
         const struct key_difference *key = &rung->keys.items[i];
-        json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", cache_json_text (key->program),
-                                                "part", cache_json_text (key->part), "here",
-                                                cache_json_text (key->here), "there", cache_json_text (key->there)));
+        json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", escaped_json (key->program), "part",
+                                                escaped_json (key->part), "here", escaped_json (key->here), "there",
+                                                escaped_json (key->there)));
     }
     for (uint32_t i = 0; i < rung->causes.n; i++) {
         const struct key_cause *cause = &rung->causes.items[i];
-        json_array_append_new (causes,
-                               json_pack ("{s:o, s:o, s:o, s:o}", "what", cache_json_text (cause->what), "here",
-                                          cache_json_text (cause->here), "there", cache_json_text (cause->there),
-                                          "text", cache_json_text (cause->text)));
+        json_array_append_new (causes, json_pack ("{s:o, s:o, s:o, s:o}", "what", escaped_json (cause->what), "here",
+                                                  escaped_json (cause->here), "there", escaped_json (cause->there),
+                                                  "text", escaped_json (cause->text)));
     }
-    return json_pack ("{s:o, s:b, s:i, s:i, s:o, s:o}", "rung", cache_json_text (rung->rung), "compared",
+    return json_pack ("{s:o, s:b, s:i, s:i, s:o, s:o}", "rung", escaped_json (rung->rung), "compared",
                       rung->here_n && rung->there_n, "keys_here", (int) rung->here_n, "keys_there", (int) rung->there_n,
                       "differences", keys, "likely_causes", causes);
 }
 
 static json_t *side_json (const struct side *side)
 {
-    return json_pack ("{s:o, s:s}", "host", cache_json_text (side->host), "run", side->dir.id);
+    return json_pack ("{s:o, s:s}", "host", escaped_json (side->host), "run", side->dir.id);
 }
 
 static int show_json (const struct explanation *all)
@@ -291,12 +282,12 @@ static void add_keys (const struct explained *rung, const struct style *style, s
 
 static void add_causes (const struct explained *rung, const struct style *style, struct buf *out)
 {
-    struct line line = line_begin (out, style);
-    line_puts (&line, rung->causes.n ? "    likely because of"
-                                     : "    nothing that the hosts reported differs: check the inputs of the program");
-    line_end (&line);
+    line_put (out, style, PAINT_NONE,
+              text_of (rung->causes.n
+                           ? "    likely because of"
+                           : "    nothing that the hosts reported differs: check the inputs of the program"));
     for (uint32_t i = 0; i < rung->causes.n; i++) {
-        line = line_begin (out, style);
+        struct line line = line_begin (out, style);
         line_puts (&line, "      ");
         line_paint (&line, PAINT_STRONG);
         line_text (&line, rung->causes.items[i].text);
@@ -340,9 +331,7 @@ static int show_text (const struct explanation *all)
         buf_puts (
             &out,
             "no rung reported cache keys on either host: they ran without a cache, or their frontend reports none\n");
-    int status = terminal_write (all->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (all->cli, &out);
 }
 
 int cache_explain (struct cli *cli, const struct cache_request *request)

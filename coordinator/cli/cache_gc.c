@@ -2,7 +2,6 @@
 
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/catalogue/collect.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/view/size.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -149,11 +148,11 @@ static int show_json (const struct collection *gc)
     for (uint32_t i = 0; i < gc->n; i++) {
         const struct verdict_line *line = &gc->lines[i];
         json_t *object = json_pack (
-            "{s:o, s:I, s:s, s:s, s:I, s:I}", "bundle", cache_json_text (line->entry->bundle), "generation",
+            "{s:o, s:I, s:s, s:s, s:I, s:I}", "bundle", escaped_json (line->entry->bundle), "generation",
             (json_int_t) line->entry->token, "state", names_of (&generation_state_names, line->entry->state), "because",
             line->because, "bytes", (json_int_t) line->freed.bytes, "entries", (json_int_t) line->freed.entries);
         if (!line->removed)
-            json_object_set_new (object, "stays", cache_json_text (line->stays));
+            json_object_set_new (object, "stays", escaped_json (line->stays));
         json_array_append_new (line->removed ? removed : kept, object);
     }
     return cache_print_json (gc->cli, json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run",
@@ -192,9 +191,7 @@ static int show_text (const struct collection *gc)
                     gc->leftovers == 1 ? "" : "s");
     buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
                 size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
-    int status = terminal_write (gc->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (gc->cli, &out);
 }
 
 static int check_forget (const struct cache_request *request, struct err *err)

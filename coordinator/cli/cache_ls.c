@@ -5,12 +5,10 @@
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/view/size.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum {
@@ -141,22 +139,13 @@ static int look (struct listing *list, struct err *err)
 
 /* ---- JSON ---- */
 
-static json_t *texts_json (const struct text *items, uint32_t n)
-{
-    json_t *array = json_array ();
-    for (uint32_t i = 0; i < n; i++)
-        json_array_append_new (array, cache_json_text (items[i]));
-    return array;
-}
-
 static json_t *users_json (const struct catalogue_entry *entry)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < entry->users.n; i++) {
         const struct catalogue_user *user = &entry->users.items[i];
-        json_array_append_new (array,
-                               json_pack ("{s:o, s:o, s:o}", "run", cache_json_text (user->run), "home",
-                                          cache_json_text (user->home), "machine", cache_json_text (user->machine)));
+        json_array_append_new (array, json_pack ("{s:o, s:o, s:o}", "run", escaped_json (user->run), "home",
+                                                 escaped_json (user->home), "machine", escaped_json (user->machine)));
     }
     return array;
 }
@@ -168,12 +157,12 @@ static json_t *row_json (struct listing *list, const struct row *row)
     bool sealed = published->token != 0;
     return json_pack ("{s:I, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "generation",
                       (json_int_t) entry->token, "state", names_of (&generation_state_names, entry->state), "leased",
-                      entry->leased, "why", entry->why.len ? cache_json_text (entry->why) : json_null (), "run",
-                      cache_json_text (entry->run), "handed_out_wall_ms", (json_int_t) entry->wall_ms, "bytes",
+                      entry->leased, "why", entry->why.len ? escaped_json (entry->why) : json_null (), "run",
+                      escaped_json (entry->run), "handed_out_wall_ms", (json_int_t) entry->wall_ms, "bytes",
                       (json_int_t) row->bytes, "lies_there", row->lies, "entries", (json_int_t) row->entries, "sha256",
-                      sealed ? cache_json_text (published->sha256) : json_null (), "from_run",
-                      sealed ? cache_json_text (published->from_run) : json_null (), "writer",
-                      sealed ? cache_json_text (cache_writer (list->cli->home, entry, &list->arena)) : json_null (),
+                      sealed ? escaped_json (published->sha256) : json_null (), "from_run",
+                      sealed ? escaped_json (published->from_run) : json_null (), "writer",
+                      sealed ? escaped_json (cache_writer (list->cli->home, entry, &list->arena)) : json_null (),
                       "covers", texts_json (published->covers.items, published->covers.n), "users", users_json (entry),
                       "compile_ms", (json_int_t) published->compile_ms);
 }
@@ -185,12 +174,12 @@ static json_t *pending_results_json (struct listing *list, const struct pending_
         json_array_append_new (generations, row_json (list, &list->rows[pending_results->first + i]));
     for (uint32_t i = 0; i < pending_results->own_n; i++) {
         const struct cache_own *one = &pending_results->own[i];
-        json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", cache_json_text (one->host), "bytes",
+        json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", escaped_json (one->host), "bytes",
                                                (json_int_t) one->bytes, "entries", (json_int_t) one->entries,
                                                "looked_into", !one->closed));
     }
-    return json_pack ("{s:o, s:o, s:o}", "bundle", cache_json_text (pending_results->bundle), "generations",
-                      generations, "hosts", own);
+    return json_pack ("{s:o, s:o, s:o}", "bundle", escaped_json (pending_results->bundle), "generations", generations,
+                      "hosts", own);
 }
 
 static int show_json (struct listing *list)
@@ -206,16 +195,7 @@ static int show_json (struct listing *list)
 
 static void add_cell (struct line *line, struct text text, uint32_t columns)
 {
-    struct style cell_style = { .unicode = line->style->unicode,
-                                .columns = columns > STYLE_COLUMNS_MIN ? columns - 1 : 0 };
-    struct buf cell;
-    uint32_t to = line->columns + columns;
-    buf_init (&cell, 4096);
-    struct line inner = line_begin (&cell, &cell_style);
-    line_text (&inner, text);
-    line_text (line, buf_as_text (&cell));
-    line_pad (line, to);
-    buf_release (&cell);
+    line_cell (line, text, columns > STYLE_COLUMNS_MIN ? columns - 1 : 0, columns);
 }
 
 static enum paint paint_of (const struct catalogue_entry *entry)
@@ -242,9 +222,7 @@ static struct text used_by (const struct catalogue_entry *entry, struct arena *a
         buf_printf (&out, "%sleased by %.8s", out.len ? "; " : "", entry->run.ptr);
     if (entry->why.len)
         buf_printf (&out, "%s%.*s", out.len ? "; " : "", TEXT_ARG (entry->why));
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
+    return buf_finish (&out, arena);
 }
 
 /* Abandoned generations in a row that have no files share a line. */
@@ -397,9 +375,7 @@ static int show_text (struct listing *list)
         buf_puts (&out, "this cache is empty\n");
     for (uint32_t i = 0; i < list->folders_n; i++)
         add_pending_results_text (list, &list->folders[i], &style, &out);
-    int status = terminal_write (list->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (list->cli, &out);
 }
 
 /* ---- both ---- */

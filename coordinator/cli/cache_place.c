@@ -3,13 +3,11 @@
 #include "common/cache/owners.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -189,35 +187,13 @@ struct text cache_covered_rungs (const struct fact_generation *generation, struc
         if (!before)
             buf_printf (&out, "%s%.*s", out.len ? ", " : "", TEXT_ARG (rung));
     }
-    struct text words = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return words;
-}
-
-json_t *cache_json_text (struct text text)
-{
-    if (text_is_utf8 (text))
-        return json_stringn (text.len ? text.ptr : "", text.len);
-    struct buf safe;
-    buf_init (&safe, 1 << 20);
-    buf_escaped (&safe, text, 0);
-    json_t *json = json_stringn (safe.len ? (const char *) safe.ptr : "", safe.len);
-    buf_release (&safe);
-    return json;
+    return buf_finish (&out, arena);
 }
 
 int cache_print_json (const struct cli *cli, json_t *json)
 {
     struct buf out;
-    char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
-    if (!text)
-        mem_exhausted (0);
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
-    buf_puts (&out, text);
-    buf_byte (&out, '\n');
-    free (text);
-    json_decref (json);
-    int status = terminal_write (cli, &out);
-    buf_release (&out);
-    return status;
+    json_put (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
+    return terminal_write (cli, &out);
 }

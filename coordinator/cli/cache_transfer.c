@@ -6,7 +6,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/transfer.h"
-#include "coordinator/view/record_json.h"
 #include "coordinator/view/size.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +43,7 @@ static int describe (const struct cli *cli, const struct catalogue_entry *entry,
                      struct err *err)
 {
     json_t *json = json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
-                              cache_json_text (cache_writer (cli->home, entry, arena)), "exported_wall_ms",
+                              escaped_json (cache_writer (cli->home, entry, arena)), "exported_wall_ms",
                               (json_int_t) clock_wall_ms (), "generation",
                               record_to_json (fact_body (FACT_GENERATION_PUBLISHED), &entry->published));
     char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
@@ -66,9 +65,9 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
     if (request->json)
         return cache_print_json (
             cli, json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation", (json_int_t) generation->token, "bundle",
-                            cache_json_text (generation->bundle), "sha256", cache_json_text (generation->sha256),
-                            "entries", (int) generation->entries, "bytes", (json_int_t) generation->bytes, "folder",
-                            cache_json_text (text_of (folder))));
+                            escaped_json (generation->bundle), "sha256", escaped_json (generation->sha256), "entries",
+                            (int) generation->entries, "bytes", (json_int_t) generation->bytes, "folder",
+                            escaped_json (text_of (folder))));
     printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
             TEXT_ARG (generation->bundle), folder, generation->entries, size_print (generation->bytes, size),
             TEXT_ARG (generation->sha256));
@@ -141,13 +140,9 @@ static struct text uncovered (const struct fact_generation *newest, const struct
 {
     struct fact_generation rest = { 0 };
     rest.covers.items = arena_array (arena, newest->covers.n, sizeof *rest.covers.items);
-    for (uint32_t i = 0; i < newest->covers.n; i++) {
-        bool both = false;
-        for (uint32_t k = 0; k < claim->covers.n && !both; k++)
-            both = text_equal (newest->covers.items[i], claim->covers.items[k]);
-        if (!both)
+    for (uint32_t i = 0; i < newest->covers.n; i++)
+        if (!text_among (newest->covers.items[i], claim->covers.items, claim->covers.n))
             rest.covers.items[rest.covers.n++] = newest->covers.items[i];
-    }
     return cache_covered_rungs (&rest, arena);
 }
 
@@ -170,7 +165,8 @@ static int bad_claim (struct err *err, const char *what)
     return err_set (err, ERR_DAMAGE, TRANSFER_JSON " is refused: %s", what);
 }
 
-/* The bundle becomes a folder below the cache root: a frontend we know, and a fingerprint as core/cache_family.c makes them.
+/* The bundle becomes a folder below the cache root: a frontend we know, and a fingerprint as core/cache_family.c makes
+ * them.
  */
 static int check_bundle (struct text bundle, struct err *err)
 {
@@ -235,11 +231,10 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
 {
     char size[SIZE_TEXT_BYTES];
     if (request->json)
-        return cache_print_json (cli,
-                                 json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
-                                            "was_here_before", before, "bundle", cache_json_text (claim->bundle),
-                                            "sha256", cache_json_text (claim->sha256), "entries", (int) claim->entries,
-                                            "bytes", (json_int_t) claim->bytes, "root", place->root));
+        return cache_print_json (
+            cli, json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token, "was_here_before",
+                            before, "bundle", escaped_json (claim->bundle), "sha256", escaped_json (claim->sha256),
+                            "entries", (int) claim->entries, "bytes", (json_int_t) claim->bytes, "root", place->root));
     if (before)
         printf ("%s already has this generation, as generation %" PRIu64 " of %.*s: nothing was imported\n",
                 place->root, token, TEXT_ARG (claim->bundle));

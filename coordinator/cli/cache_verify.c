@@ -3,7 +3,6 @@
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/view/size.h"
 #include <inttypes.h>
@@ -135,7 +134,7 @@ static int status_of (const struct verification *run)
 
 static json_t *text_or_null (struct text text)
 {
-    return text.len ? cache_json_text (text) : json_null ();
+    return text.len ? escaped_json (text) : json_null ();
 }
 
 static int show_json (const struct verification *run)
@@ -154,8 +153,8 @@ static int show_json (const struct verification *run)
     for (uint32_t i = 0; i < looked->problems.n; i++) {
         const struct cache_problem *problem = &looked->problems.items[i];
         json_array_append_new (problems,
-                               json_pack ("{s:o, s:I, s:o}", "bundle", cache_json_text (problem->bundle), "generation",
-                                          (json_int_t) problem->token, "why", cache_json_text (problem->why)));
+                               json_pack ("{s:o, s:I, s:o}", "bundle", escaped_json (problem->bundle), "generation",
+                                          (json_int_t) problem->token, "why", escaped_json (problem->why)));
     }
     return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->place->root,
                                                   "storage", run->storage, "every_byte", !run->request->quick,
@@ -169,9 +168,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
 {
     struct line line = line_begin (out, style);
     const struct finding *finding = &found->found.finding;
-    line_paint (&line, PAINT_BAD);
-    line_puts (&line, names_of (&finding_kind_names, finding->kind));
-    line_paint (&line, PAINT_NONE);
+    line_painted (&line, PAINT_BAD, names_of (&finding_kind_names, finding->kind));
     if (found->bundle.len)
         line_printf (&line, "  %.*s generation %" PRIu64, TEXT_ARG (found->bundle), finding->token);
     line_puts (&line, "  ");
@@ -188,9 +185,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
 static void add_problem (struct buf *out, const struct style *style, const struct cache_problem *problem)
 {
     struct line line = line_begin (out, style);
-    line_paint (&line, PAINT_WARN);
-    line_puts (&line, "not verified");
-    line_paint (&line, PAINT_NONE);
+    line_painted (&line, PAINT_WARN, "not verified");
     line_puts (&line, "  ");
     line_text (&line, problem->why);
     line_end (&line);
@@ -217,9 +212,7 @@ static int show_text (const struct verification *run)
         buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");
     else
         buf_puts (&out, looked->problems.n ? "some could not be verified\n" : "unchanged since they were sealed\n");
-    int status = terminal_write (run->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (run->cli, &out);
 }
 
 int cache_verify (struct cli *cli, const struct cache_request *request)

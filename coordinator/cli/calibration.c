@@ -1,10 +1,7 @@
 /* calibration.c - what launches took in memory and time, over all runs; what is known bad; forgetting it. */
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
-#include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/run/calibration_store.h"
@@ -25,24 +22,6 @@ struct question {
     const char *forget;
     bool json, history;
 };
-
-static int take_arguments (struct cli *cli, int argc, char **argv, struct question *question)
-{
-    static const char *const known[] = { "--json", "--history", "--forget", NULL };
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") == 0)
-            question->json = true;
-        else if (strcmp (argv[i], "--history") == 0)
-            question->history = true;
-        else if (cli_option (argc, argv, &i, "--forget", &question->forget))
-            continue;
-        else if (argv[i][0] == '-' || question->of)
-            return cli_unknown (cli, &calibration_command, argv[i], known);
-        else
-            question->of = argv[i];
-    }
-    return EXIT_HOLDS;
-}
 
 /* A rung by its name, or launches whose fingerprint begins so. */
 static bool asked_for (const struct question *question, const struct measure *measure)
@@ -115,10 +94,7 @@ static void print_launch (const struct measure_list *all, uint32_t at)
     print_word (&line, measure->run.len ? text_clip (measure->run, RUN_COLUMNS) : TEXT_LIT ("-"), RUN_COLUMNS);
     buf_byte (&line, ' ');
     buf_escaped (&line, measure->pins, 40);
-    if (measure->cause.len) {
-        buf_puts (&line, "\n    ");
-        buf_escaped (&line, measure->cause, CAUSE_COLUMNS);
-    }
+    buf_escaped_after (&line, "\n    ", measure->cause, CAUSE_COLUMNS);
     printf ("%s\n", buf_c (&line));
     buf_release (&line);
 }
@@ -192,7 +168,11 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
     struct arena arena = { 0 };
     struct measure_list all;
     struct err err = { 0 };
-    int status = take_arguments (cli, argc, argv, &question);
+    const struct cli_choice choices[] = { { "--json", .set = &question.json },
+                                          { "--history", .set = &question.history },
+                                          { "--forget", .value = &question.forget },
+                                          { 0 } };
+    int status = cli_take (cli, &calibration_command, argc, argv, choices, &question.of);
     if (status != EXIT_HOLDS || question.forget)
         return status != EXIT_HOLDS ? status : forget (cli, question.forget);
     if (calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "common/conf/nearest.h"
 
@@ -47,4 +49,56 @@ int cli_unknown (const struct cli *cli, const struct cli_command *command, const
     fprintf (cli->log.to, "sliceup %s: unknown argument '%s'%s%s%s; see sliceup %s --help\n", command->name, argument,
              guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
     return EXIT_USAGE;
+}
+
+static bool take_choice (const struct cli_choice *choice, int argc, char **argv, int *i)
+{
+    if (choice->value)
+        return cli_option (argc, argv, i, choice->name, choice->value) ||
+               (choice->also && cli_option (argc, argv, i, choice->also, choice->value));
+    if (strcmp (argv[*i], choice->name) != 0)
+        return false;
+    return *choice->set = true;
+}
+
+int cli_take (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
+              const struct cli_choice *choices, const char **operand)
+{
+    const char *known[CLI_CHOICES_MAX + 1] = { 0 };
+    for (int i = 0; choices[i].name; i++)
+        known[i] = choices[i].name;
+    for (int i = 1; i < argc; i++) {
+        const struct cli_choice *choice = choices;
+        while (choice->name && !take_choice (choice, argc, argv, &i))
+            choice++;
+        if (choice->name)
+            continue;
+        if (argv[i][0] == '-' || !operand || *operand)
+            return cli_unknown (cli, command, argv[i], known);
+        *operand = argv[i];
+    }
+    return EXIT_HOLDS;
+}
+
+/* ---- what standard output can show ---- */
+
+struct style terminal_style (const struct cli *cli)
+{
+    struct winsize size = { 0 };
+    struct style style = { .color = cli->color };
+    style.unicode = style_speaks_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG"));
+    if (isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        style.columns = size.ws_col;
+    return style;
+}
+
+int terminal_write (const struct cli *cli, struct buf *bytes)
+{
+    struct err err = { 0 };
+    if (bytes->overflow)
+        err_set (&err, ERR_LIMIT, "the answer is larger than %zu bytes", bytes->max);
+    else if (fwrite (bytes->ptr, 1, bytes->len, stdout) != bytes->len || fflush (stdout) != 0)
+        err_errno (&err, ERR_IO, "standard output cannot be written");
+    buf_release (bytes);
+    return err.code ? cli_fail (cli, &err) : EXIT_HOLDS;
 }

@@ -1,12 +1,13 @@
 /* cli.h - what every command is given, how it reads its arguments, and how it says that it failed.
  *
- * Exit status (docs/spec/receipt.md, Outcomes): 0 everything asked for holds; 1 it ran and something did not hold; 2 usage or
- * configuration; 3 could not run; 4 cache violation; 5 journal damaged; 130 cancelled. */
+ * Exit status (docs/spec/receipt.md, Outcomes): 0 everything asked for holds; 1 it ran and something did not hold; 2
+ * usage or configuration; 3 could not run; 4 cache violation; 5 journal damaged; 130 cancelled. */
 #ifndef SLICEUP_COORDINATOR_CLI_CLI_H
 #define SLICEUP_COORDINATOR_CLI_CLI_H
 
 #include "common/base/err.h"
 #include "common/io/log.h"
+#include "coordinator/view/line.h"
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -43,8 +44,25 @@ int cli_fail (const struct cli *cli, const struct err *err);
 /* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. A missing value ends the
  * program. */
 bool cli_option (int argc, char **argv, int *i, const char *name, const char **value);
+/* One option of a command: a switch, or one with a value. A list of them ends with an empty one. */
+struct cli_choice {
+    const char *name;
+    bool *set;          /* switch */
+    const char **value; /* with a value, else NULL */
+    const char *also;   /* another spelling, which is not proposed; or NULL */
+};
+enum { CLI_CHOICES_MAX = 8 };
+/* Reads a command's options, and its operand where it takes one (NULL: none). EXIT_HOLDS, or what to leave with. */
+int cli_take (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
+              const struct cli_choice *choices, const char **operand);
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
 int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
                  const char *const known[]);
+
+/* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
+struct style terminal_style (const struct cli *cli);
+/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with when they could not be
+ * written. */
+int terminal_write (const struct cli *cli, struct buf *bytes);
 
 #endif

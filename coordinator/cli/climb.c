@@ -1,21 +1,16 @@
 #include "coordinator/cli/climb.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/base/buf.h"
-#include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/leave.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
-#include "coordinator/home/home_folder.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_dir.h"
 #include "coordinator/run/driver.h"
 
 /* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite,

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/mem.h"
 #include "common/conf/nearest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/exhausted.h"

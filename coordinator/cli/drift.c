@@ -5,8 +5,6 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/drift_side.h"
-#include "coordinator/cli/terminal.h"
-#include "coordinator/receipt/drift.h"
 #include "coordinator/view/drift_json.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
@@ -156,7 +154,6 @@ static int show (const struct cli *cli, const struct request *request, const str
     if (request->form == FORM_TEXT && request->save)
         buf_printf (&out, "baseline written: %s (later: sliceup drift --against %s)\n", request->save, request->save);
     int status = terminal_write (cli, &out);
-    buf_release (&out);
     if (status != EXIT_HOLDS)
         return status;
     return answer->drift.findings || answer->drift.left_out ? EXIT_BROKEN

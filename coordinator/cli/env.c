@@ -97,13 +97,10 @@ static int env_check (struct cli *cli, int argc, char **argv)
 
 static int list (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { "--json", NULL };
     bool json = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") != 0)
-            return cli_unknown (cli, &env_command, argv[i], known);
-        json = true;
-    }
+    const struct cli_choice choices[] = { { "--json", .set = &json }, { 0 } };
+    if (cli_take (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS)
+        return EXIT_USAGE;
     return env_ls (cli, json);
 }
 

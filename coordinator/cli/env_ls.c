@@ -1,7 +1,6 @@
 #include "coordinator/cli/env_ls.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,7 @@
 #include "common/io/clock.h"
 #include "common/model/environment_files.h"
 #include "coordinator/cli/cache.h"
-#include "coordinator/cli/terminal.h"
-#include "coordinator/home/home_folder.h"
+#include "coordinator/home/run_dir.h"
 #include "coordinator/view/size.h"
 
 enum {
@@ -51,8 +49,7 @@ static bool read_small (const char *folder, const char *name, struct arena *aren
     struct buf bytes;
     buf_init (&bytes, SMALL_FILE_BYTES);
     bool good = file_read (text_format (arena, "%s/%s", folder, name).ptr, &bytes, NULL) == 0;
-    *out = text_copy (arena, buf_as_text (&bytes));
-    buf_release (&bytes);
+    *out = buf_finish (&bytes, arena);
     return good;
 }
 
@@ -189,9 +186,9 @@ static int print_json (const struct listing *list)
     for (uint32_t i = 0; i < list->n; i++) {
         const struct environment *one = &list->items[i];
         json_t *object = json_pack (
-            "{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "path", cache_json_text (text_of (one->path)), "python",
+            "{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "path", escaped_json (text_of (one->path)), "python",
             one->python[0] ? json_string (one->python) : json_null (), "complete", one->sha256[0] != '\0', "pins",
-            one->pins.len ? cache_json_text (one->pins) : json_null (), "pins_sha256",
+            one->pins.len ? escaped_json (one->pins) : json_null (), "pins_sha256",
             one->sha256[0] ? json_string (one->sha256) : json_null (), "bytes", (json_int_t) one->bytes, "last_run",
             one->run[0] ? json_string (one->run) : json_null (), "last_used_wall_ms",
             one->run[0] ? json_integer ((json_int_t) one->used_wall_ms) : json_null ());
@@ -223,9 +220,7 @@ static void add_row (struct buf *out, const struct style *style, const struct en
     else
         line_puts (&line, "?");
     line_pad (&line, at += PINS_COLUMNS);
-    line_paint (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN);
-    line_puts (&line, one->sha256[0] ? "complete" : "incomplete");
-    line_paint (&line, PAINT_NONE);
+    line_painted (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN, one->sha256[0] ? "complete" : "incomplete");
     line_pad (&line, at += STATE_COLUMNS);
     line_puts (&line, size_print (one->bytes, size));
     line_pad (&line, at += SIZE_COLUMNS);
@@ -248,9 +243,7 @@ static int print_text (const struct listing *list)
                     "state", SIZE_COLUMNS, "size", USED_COLUMNS, "last used by run", "path");
     for (uint32_t i = 0; i < list->n; i++)
         add_row (&out, &style, &list->items[i], now_ms);
-    int status = terminal_write (list->cli, &out);
-    buf_release (&out);
-    return status;
+    return terminal_write (list->cli, &out);
 }
 
 static int by_path (const void *a, const void *b)

@@ -1,26 +1,9 @@
-#include <string.h>
-
+#include "coordinator/view/explain.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/receipt_files.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
-#include "coordinator/view/explain_print.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
-
-static int take_arguments (struct cli *cli, int argc, char **argv, const char **run, bool *json)
-{
-    static const char *const known[] = { "--json", NULL };
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") == 0)
-            *json = true;
-        else if (argv[i][0] == '-' || *run)
-            return cli_unknown (cli, &explain_command, argv[i], known);
-        else
-            *run = argv[i];
-    }
-    return EXIT_HOLDS;
-}
 
 /* The run's own word: what did not hold there does not hold here. */
 static int status_of (const struct explanation *explanation)
@@ -42,7 +25,6 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
     else
         explain_text (&explanation, &out);
     int status = terminal_write (cli, &out);
-    buf_release (&out);
     return status != EXIT_HOLDS ? status : status_of (&explanation);
 }
 
@@ -54,7 +36,8 @@ static int explain_run (struct cli *cli, int argc, char **argv)
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct err err = { 0 };
-    int status = take_arguments (cli, argc, argv, &run, &json);
+    const struct cli_choice choices[] = { { "--json", .set = &json }, { 0 } };
+    int status = cli_take (cli, &explain_command, argc, argv, choices, &run);
     if (status != EXIT_HOLDS)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();

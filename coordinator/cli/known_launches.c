@@ -1,11 +1,9 @@
 #include "coordinator/cli/known_launches.h"
 
-#include <inttypes.h>
 #include <time.h>
 
 #include "coordinator/home/run_facts.h"
 #include "coordinator/receipt/launch_fingerprint.h"
-#include "coordinator/receipt/measures.h"
 #include "coordinator/run/calibration_store.h"
 
 enum { DAY_BYTES = 16, RUN_SHOWN = 8 };

@@ -1,7 +1,5 @@
 #include "coordinator/cli/log_choice.h"
 
-#include <string.h>
-
 enum { ATTEMPTS_MAX = 64 }; /* more are not kept on disk (log_store) */
 
 bool log_choice_is_default (const struct log_choice *choice)
@@ -58,12 +56,9 @@ bool log_choice_takes (const struct log_choice *choice, const struct log_source 
 
 /* ---- sources ---- */
 
-void log_sources_add (struct log_sources *sources, const struct log_source *source)
+static void log_sources_add (struct log_sources *sources, const struct log_source *source)
 {
-    if (sources->n == sources->capacity) {
-        sources->capacity = sources->capacity ? 2 * sources->capacity : 64;
-        sources->items = mem_grow (sources->items, sources->capacity, sizeof (*sources->items));
-    }
+    sources->items = mem_room (sources->items, sources->n, &sources->capacity, 16, sizeof (*sources->items));
     sources->items[sources->n++] = *source;
 }
 

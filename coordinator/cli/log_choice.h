@@ -31,7 +31,6 @@ struct log_sources {
     struct log_source *items;
     uint32_t n, capacity;
 };
-void log_sources_add (struct log_sources *sources, const struct log_source *source);
 void log_choice_list (const struct log_choice *choice, const struct board *board, struct log_sources *sources,
                       bool *everything);
 /* A source without a key for each chosen host, by rank. */

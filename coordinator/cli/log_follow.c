@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "coordinator/cli/log_output.h"
-#include "coordinator/cli/terminal.h"
 
 enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 << 20 };
 
@@ -34,10 +33,7 @@ struct tails {
 
 static void add_tail (struct tails *tails, const struct log_source *source)
 {
-    if (tails->n == tails->capacity) {
-        tails->capacity = tails->capacity ? 2 * tails->capacity : 64;
-        tails->items = mem_grow (tails->items, tails->capacity, sizeof (*tails->items));
-    }
+    tails->items = mem_room (tails->items, tails->n, &tails->capacity, 16, sizeof (*tails->items));
     tails->items[tails->n++] = (struct tail){ .source = *source };
 }
 
@@ -79,7 +75,6 @@ static void print (struct tails *tails, uint32_t at, struct text bytes)
     tails->said = at + 1;
     log_output_body (bytes, tails->raw, &out);
     tails->status = terminal_write (tails->cli, &out);
-    buf_release (&out);
 }
 
 /* Whole lines only, unless a line is longer than a piece or nothing more will come. */

@@ -5,10 +5,8 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/follow.h"
 #include "coordinator/cli/log_follow.h"
 #include "coordinator/cli/log_output.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 
 /* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */
@@ -50,13 +48,6 @@ static int take_attempt (struct logs *logs, const char *value)
     return cli_fail (logs->cli, &err);
 }
 
-static int needs_value (const struct logs *logs, const char *name)
-{
-    struct err err = { 0 };
-    err_set (&err, ERR_USAGE, "%s needs a value; see sliceup logs --help", name);
-    return cli_fail (logs->cli, &err);
-}
-
 /* A worker has one log, whatever rungs it ran. */
 static int check_worker (const struct logs *logs)
 {
@@ -75,14 +66,12 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
     static const char *const known[] = { "--hosts",  "--exclude", "--rung",   "--pass", "--attempt",
                                          "--follow", "--raw",     "--worker", NULL };
     for (int i = 1; i < argc; i++) {
-        const char *attempt = NULL, *option = argv[i], **value = NULL;
-        if (host_choice_option (&logs->choice.hosts, argc, argv, &i))
+        const char *attempt = NULL;
+        if (host_choice_option (&logs->choice.hosts, argc, argv, &i) ||
+            cli_option (argc, argv, &i, "--rung", &logs->choice.rung) ||
+            cli_option (argc, argv, &i, "--pass", &logs->choice.pass))
             continue;
-        if (cli_option (argc, argv, &i, "--rung", &logs->choice.rung))
-            value = &logs->choice.rung;
-        else if (cli_option (argc, argv, &i, "--pass", &logs->choice.pass))
-            value = &logs->choice.pass;
-        else if (cli_option (argc, argv, &i, "--attempt", &attempt)) {
+        if (cli_option (argc, argv, &i, "--attempt", &attempt)) {
             if (take_attempt (logs, attempt) != EXIT_HOLDS)
                 return EXIT_USAGE;
         } else if (strcmp (argv[i], "--follow") == 0)
@@ -95,8 +84,6 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
             return cli_unknown (logs->cli, &logs_command, argv[i], known);
         else
             logs->run = argv[i];
-        if (value && *value == NULL)
-            return needs_value (logs, option);
     }
     return check_worker (logs);
 }

@@ -72,17 +72,12 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
 
 static int monitor_key_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { "--name", "--address", NULL };
     const char *run = NULL, *name = NULL, *address = NULL;
+    const struct cli_choice choices[] = { { "--name", .value = &name }, { "--address", .value = &address }, { 0 } };
     struct run_dir dir;
     struct err err = { 0 };
-    for (int i = 1; i < argc; i++) {
-        if (cli_option (argc, argv, &i, "--name", &name) || cli_option (argc, argv, &i, "--address", &address))
-            continue;
-        if (argv[i][0] == '-' || run)
-            return cli_unknown (cli, &monitor_key_command, argv[i], known);
-        run = argv[i];
-    }
+    if (cli_take (cli, &monitor_key_command, argc, argv, choices, &run) != EXIT_HOLDS)
+        return EXIT_USAGE;
     if (run_begun_find (&dir, cli->home, run ? run : "last", &err) < 0)
         return cli_fail (cli, &err);
     return make (cli, &dir, name, address);

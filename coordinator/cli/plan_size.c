@@ -1,7 +1,5 @@
 #include "coordinator/cli/plan_size.h"
 
-#include "common/base/buf.h"
-#include "common/model/fact.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
 

@@ -2,10 +2,8 @@
 
 #include <pwd.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "common/cache/owners.h"
 #include "common/model/secret.h"

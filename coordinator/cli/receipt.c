@@ -111,9 +111,9 @@ static int show (const struct request *request, const struct slice_receipt *rece
     struct buf out;
     buf_init (&out, RECEIPT_MAX_BYTES);
     if (request->json)
-        receipt_json_by (receipt, plan->drift.items, plan->drift.n, &out);
+        receipt_json (receipt, plan->drift.items, plan->drift.n, &out);
     else
-        receipt_text_by (receipt, plan->drift.items, plan->drift.n, &out);
+        receipt_text (receipt, plan->drift.items, plan->drift.n, &out);
     fwrite (out.ptr, 1, out.len, stdout);
     buf_release (&out);
     return status_of (receipt);

@@ -54,7 +54,7 @@ int receipt_write_files (const struct run_dir *dir, struct err *err)
     int rc = receipt_build (dir, fold, &arena, &receipt, err);
     if (rc == 0) {
         const struct plan *plan = receipt_fold_plan (fold);
-        receipt_json_by (&receipt, plan->drift.items, plan->drift.n, &json);
+        receipt_json (&receipt, plan->drift.items, plan->drift.n, &json);
         rc = write_json (dir, "receipt.json", &json, err);
     }
     if (rc == 0)

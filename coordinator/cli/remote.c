@@ -59,7 +59,7 @@ void remote_wait (struct remote *remote, uint32_t most_ms)
     listener_wait (remote->listener, most_ms);
 }
 
-uint64_t remote_silent_ms (const struct remote *remote)
+static uint64_t remote_silent_ms (const struct remote *remote)
 {
     return clock_boot_ms () - remote->received_ms;
 }

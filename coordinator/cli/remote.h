@@ -18,6 +18,5 @@ void remote_wait (struct remote *remote, uint32_t most_ms); /* until something m
 int remote_turn (struct remote *remote, struct err *err);
 bool remote_answers (const struct remote *remote);   /* lately */
 bool remote_caught_up (const struct remote *remote); /* has it been told all that was recorded when it came? */
-uint64_t remote_silent_ms (const struct remote *remote);
 
 #endif

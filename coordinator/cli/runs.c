@@ -1,14 +1,12 @@
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/view/record_json.h"
 #include "coordinator/view/status.h"
 
 enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 24, SPAN_COLUMNS = 12 };
@@ -114,15 +112,7 @@ static void list_json (struct listing *listing, const struct listed *run)
 
 static void add_cell (struct line *line, struct text text, uint32_t columns)
 {
-    struct style cell_style = { .unicode = line->style->unicode, .columns = columns - 1 };
-    struct buf cell;
-    uint32_t to = line->columns + columns;
-    buf_init (&cell, 4096);
-    struct line inner = line_begin (&cell, &cell_style);
-    line_text (&inner, text);
-    line_text (line, buf_as_text (&cell));
-    line_pad (line, to);
-    buf_release (&cell);
+    line_cell (line, text, columns - 1, columns);
 }
 
 static void add_reached (struct line *line, const struct board *board)
@@ -196,12 +186,7 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
 static int finish (struct listing *listing)
 {
     if (listing->json) {
-        char *text = json_dumps (listing->list, JSON_INDENT (2) | JSON_ENSURE_ASCII);
-        if (text == NULL)
-            mem_exhausted (0);
-        buf_puts (&listing->out, text);
-        buf_byte (&listing->out, '\n');
-        free (text);
+        json_put (json_incref (listing->list), JSON_INDENT (2) | JSON_ENSURE_ASCII, &listing->out);
     } else if (listing->n == 0) {
         buf_puts (&listing->out, "no runs yet; start one with: sliceup run SLICE.yaml\n");
     }
@@ -210,14 +195,11 @@ static int finish (struct listing *listing)
 
 static int runs_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { "--json", NULL };
     struct listing listing = { .cli = cli, .style = terminal_style (cli), .now_wall_ms = clock_wall_ms () };
+    const struct cli_choice choices[] = { { "--json", .set = &listing.json }, { 0 } };
     struct err err = { 0 };
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") != 0)
-            return cli_unknown (cli, &runs_command, argv[i], known);
-        listing.json = true;
-    }
+    if (cli_take (cli, &runs_command, argc, argv, choices, NULL) != EXIT_HOLDS)
+        return EXIT_USAGE;
     buf_init (&listing.out, LIST_MAX_BYTES);
     listing.list = json_array ();
     int status = run_dir_each (cli->home, list_run, &listing, &err) < 0 ? cli_fail (cli, &err) : finish (&listing);

@@ -1,11 +1,9 @@
-#include <string.h>
 
+#include "coordinator/view/status.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
-#include "coordinator/view/status.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
 enum { RECEIVE_MS = 1500, RECEIVE_STEP_MS = 50, ANSWER_MS = 15000, STATUS_MAX_BYTES = 64 << 20 };
@@ -100,7 +98,6 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
     else
         status_text (&status, &style, &out);
     int written = terminal_write (cli, &out);
-    buf_release (&out);
     if (written != EXIT_HOLDS)
         return written;
     if (query->board->ended)
@@ -110,19 +107,11 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
 
 static int status_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { "--json", "--key", NULL };
     const char *run = NULL, *file = NULL;
     bool json = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") == 0)
-            json = true;
-        else if (cli_option (argc, argv, &i, "--key", &file))
-            continue;
-        else if (argv[i][0] == '-' || run)
-            return cli_unknown (cli, &status_command, argv[i], known);
-        else
-            run = argv[i];
-    }
+    const struct cli_choice choices[] = { { "--json", .set = &json }, { "--key", .value = &file }, { 0 } };
+    if (cli_take (cli, &status_command, argc, argv, choices, &run) != EXIT_HOLDS)
+        return EXIT_USAGE;
     struct run_dir dir;
     struct monitor_key key;
     struct err err = { 0 };

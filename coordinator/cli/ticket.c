@@ -1,9 +1,8 @@
-#include <string.h>
 
+#include "coordinator/keys/ticket.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_choice.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/keys/ticket.h"
 
 struct options {
     const char *slice, *out;
@@ -13,17 +12,15 @@ struct options {
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct options *options)
 {
-    static const char *const known[] = { "--out", "--hosts", "--exclude", "--renew", NULL };
-    for (int i = 1; i < argc; i++) {
-        if (cli_option (argc, argv, &i, "--out", &options->out) || host_choice_option (&options->hosts, argc, argv, &i))
-            continue;
-        if (strcmp (argv[i], "--renew") == 0)
-            options->renew = true;
-        else if (argv[i][0] == '-' || options->slice)
-            return cli_unknown (cli, &ticket_command, argv[i], known);
-        else
-            options->slice = argv[i];
-    }
+    const struct cli_choice choices[] = {
+        { "--out", .value = &options->out },
+        { "--hosts", .value = &options->hosts.hosts, .also = "--host" },
+        { "--exclude", .value = &options->hosts.exclude },
+        { "--renew", .set = &options->renew },
+        { 0 },
+    };
+    if (cli_take (cli, &ticket_command, argc, argv, choices, &options->slice) != EXIT_HOLDS)
+        return EXIT_USAGE;
     if (options->slice && options->out && options->out[0])
         return EXIT_HOLDS;
     fprintf (cli->log.to, "sliceup ticket: expected a slice file and --out DIR; usage: sliceup %s\n",

@@ -1,10 +1,8 @@
-#include <inttypes.h>
 
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/cli/leave.h"
-#include "coordinator/cli/terminal.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/view/live.h"
 
@@ -167,11 +165,8 @@ static void say_sentence (const struct watcher *watcher, const struct text sente
     struct buf out;
     style.columns = 0;
     buf_init (&out, 1 << 20);
-    struct line line = line_begin (&out, &style);
-    line_text (&line, sentence);
-    line_end (&line);
+    line_put (&out, &style, PAINT_NONE, sentence);
     terminal_write (watcher->cli, &out);
-    buf_release (&out);
 }
 
 static int finish (struct watcher *watcher)
@@ -218,18 +213,13 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
 
 static int watch_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { "--key", NULL };
     const char *run = NULL, *file = NULL;
+    const struct cli_choice choices[] = { { "--key", .value = &file }, { 0 } };
     struct run_dir dir;
     struct monitor_key key;
     struct err err = { 0 };
-    for (int i = 1; i < argc; i++) {
-        if (cli_option (argc, argv, &i, "--key", &file))
-            continue;
-        if (argv[i][0] == '-' || run)
-            return cli_unknown (cli, &watch_command, argv[i], known);
-        run = argv[i];
-    }
+    if (cli_take (cli, &watch_command, argc, argv, choices, &run) != EXIT_HOLDS)
+        return EXIT_USAGE;
     if (file && run)
         err_set (&err, ERR_USAGE, "watch: give either RUN or --key FILE, which contains its run");
     else if (file)

@@ -4,8 +4,7 @@
 
 #include "common/base/duration.h"
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 

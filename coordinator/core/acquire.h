@@ -4,7 +4,6 @@
 #define SLICEUP_COORDINATOR_CORE_ACQUIRE_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 /* True: the catalogue's generation is known, and nothing was done to the cache since the root was audited. Else it does
  * what is next for that. */

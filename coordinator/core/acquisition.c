@@ -1,7 +1,6 @@
 #include "coordinator/core/acquisition.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 static const struct {
     enum acquisition from;

@@ -1,7 +1,6 @@
 /* apply.c - facts change state, and nothing else does. Also what a replay runs. */
 #include "coordinator/core/apply.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "coordinator/core/cache_family.h"

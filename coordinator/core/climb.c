@@ -1,21 +1,15 @@
 /* climb.c - from pass to pass: what the state calls for next. Each call does the next thing, if anything is due. */
 #include "coordinator/core/climb.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <assert.h>
 
-#include "common/base/duration.h"
 #include "common/base/rng.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/cache_family.h"
 #include "coordinator/core/close.h"
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
-#include "coordinator/core/isolation.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
 #include "coordinator/core/sentence.h"
-#include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
@@ -26,10 +20,14 @@ static bool covered (const struct coord *coord, const struct rung *rung, struct 
     return covers_have (&coord->state->generation.covers, cache_family_cover (&coord->state->plan, rung, arena));
 }
 
-static struct attempt_key next_key (const struct coord *coord, enum pass pass)
+static struct attempt_key next_key (const struct coord *coord, uint32_t rung, enum pass pass)
 {
-    return (struct attempt_key){ coord->state->rung, pass,
-                                 coord->state->rungs.items[coord->state->rung].attempts[pass] + 1 };
+    return (struct attempt_key){ rung, pass, coord->state->rungs.items[rung].attempts[pass] + 1 };
+}
+
+static uint64_t seed_of (const struct coord *coord, const struct attempt_key *key)
+{
+    return rng_fold (rng_fold (coord->state->seed, key->rung), (uint64_t) key->pass << 32 | key->attempt);
 }
 
 static bool is_retry (const struct coord *coord, enum pass pass)
@@ -44,8 +42,8 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
     struct fact_pass_began *began = &fact->of.pass_began;
     bool writer_only = pass == PASS_COLD && coord->state->plan.rungs.items[coord->state->rung].warm != WARM_GANG &&
                        cache_is_shared (coord);
-    began->key = next_key (coord, pass);
-    began->seed = rng_fold (rng_fold (coord->state->seed, began->key.rung), (uint64_t) pass << 32 | began->key.attempt);
+    began->key = next_key (coord, coord->state->rung, pass);
+    began->seed = seed_of (coord, &began->key);
     began->purpose = PURPOSE_CLIMB;
     if (is_retry (coord, pass)) {
         began->purpose = PURPOSE_RETRY;
@@ -99,7 +97,7 @@ static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox 
 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct attempt_key key = next_key (coord, PASS_COLD);
+    struct attempt_key key = next_key (coord, coord->state->rung, PASS_COLD);
     if (!cache_is_shared (coord) || granted_for (coord, &key))
         begin_pass (coord, PASS_COLD, now_ms, out);
     else if (coord->state->plan.cache.mode == CACHE_READ_ONLY)
@@ -258,6 +256,73 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
     };
     coord_commit (coord, fact, now_ms);
 }
+
+/* ---- parts of the slice by themselves, after a pass that failed without a cause of its own; what to run and what it
+ * means is isolate.h's affair (docs/spec/retries.md) ---- */
+
+static bool isolation_goes_on (const struct coord *coord)
+{
+    bool lost = false;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        lost = lost || host_is_lost (coord, i);
+    return coord->state->isolation.called_for && !coord->state->isolation.over && !lost;
+}
+
+static struct text others_text (const struct coord *coord, const struct isolate_set *set, struct arena *arena)
+{
+    return text_format (arena, "%u of %u hosts run by themselves, because rung %.*s failed and no host reports a cause",
+                        set->n, coord->state->plan.hosts.n,
+                        TEXT_ARG (coord->state->plan.rungs.items[coord->state->isolation.failed.key.rung].id));
+}
+
+static void begin_part (struct coord *coord, const struct isolate_set *set, uint64_t now_ms, struct outbox *out)
+{
+    uint32_t rung = coord->state->isolation.failed.key.rung;
+    struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
+    struct fact_pass_began *began = &fact->of.pass_began;
+    began->key = next_key (coord, rung, PASS_ONCE);
+    began->seed = seed_of (coord, &began->key);
+    began->purpose = PURPOSE_ISOLATION;
+    began->why = others_text (coord, set, &out->arena);
+    began->hosts.items = set->items;
+    began->hosts.n = set->n;
+    bool formed = isolate_mesh (&coord->state->plan.mesh, coord->state->plan.profile.devices_per_host, set->n,
+                                &out->arena, &began->mesh);
+    assert (formed);
+    (void) formed;
+    coord_commit (coord, fact, now_ms);
+    run_message_send_all (coord, now_ms, out);
+}
+
+static void name_suspects (struct coord *coord, const struct isolate_step *found, uint64_t now_ms, struct outbox *out)
+{
+    struct isolate_case of = isolation_case (coord);
+    struct fact *fact = outbox_fact (out, FACT_SUSPECTS_NAMED);
+    struct fact_suspects_named *named = &fact->of.suspects_named;
+    named->key = coord->state->isolation.failed.key;
+    named->suspects.items = found->hosts.items;
+    named->suspects.n = found->hosts.n;
+    named->passes = coord->state->isolation.trials.n;
+    named->why = isolate_why (&coord->state->plan, &of, found, &out->arena);
+    coord_commit (coord, fact, now_ms);
+}
+
+/* True: the suspects are named, and the climb goes on at once. */
+static bool isolation_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    struct isolate_case of = isolation_case (coord);
+    struct isolate_step step;
+    if (coord->state->joined_n < coord->state->plan.hosts.n || !back_in_this_epoch (coord))
+        return false;
+    isolate_next (&of, &out->arena, &step);
+    if (step.kind == ISOLATE_RUN)
+        begin_part (coord, &step.hosts, now_ms, out);
+    else
+        name_suspects (coord, &step, now_ms, out);
+    return step.kind != ISOLATE_RUN;
+}
+
+/* ---- all of it ---- */
 
 static void advance_isolation (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {

@@ -1,15 +1,8 @@
 /* close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
 #include "coordinator/core/close.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/duration.h"
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/commit.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/core/prove.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
@@ -19,8 +12,6 @@
 #include "coordinator/verdict/difference.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_evidence.h"
-#include "coordinator/verdict/isolate.h"
-#include "coordinator/verdict/judge.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };

@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_CLOSE_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
 

@@ -1,18 +1,12 @@
 #include "coordinator/core/coord.h"
 
-#include <string.h>
-
-#include "common/base/digest.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/inbox.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
-#include "coordinator/core/wait_status.h"
 #include "coordinator/core/watch.h"
 #include "coordinator/core/write_lease.h"
 
@@ -167,7 +161,7 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     if (coord->state->lost_facts.len)
         return;
     climb_advance (coord, now_ms, out);
-    wait_status_report (coord, now_ms, out);
+    watch_report (coord, now_ms, out);
 }
 
 uint64_t coord_deadline_ms (const struct coord *coord)
@@ -191,11 +185,6 @@ uint64_t coord_epoch (const struct coord *coord)
     return coord->state->epoch;
 }
 
-uint64_t coord_session (const struct coord *coord, uint32_t host)
-{
-    return coord->state->hosts.items[host].session;
-}
-
 uint64_t coord_seen_seq (const struct coord *coord, uint32_t host)
 {
     return coord->soft.hosts[host].seen_seq;
@@ -213,16 +202,4 @@ bool coord_ended (const struct coord *coord, uint32_t *exit_status)
     if (coord->state->ended && exit_status)
         *exit_status = coord->state->exit_status;
     return coord->state->ended;
-}
-
-uint64_t coord_run_clock_ms (const struct coord *coord)
-{
-    return coord->soft.clock_ms;
-}
-
-const struct record *const coord_state_record = &state_record;
-
-const void *coord_state (const struct coord *coord)
-{
-    return coord->state;
 }

@@ -101,19 +101,13 @@ uint64_t coord_deadline_ms (const struct coord *coord);
 /* Read side. */
 const struct plan *coord_plan (const struct coord *coord);
 uint64_t coord_epoch (const struct coord *coord);
-uint64_t coord_session (const struct coord *coord, uint32_t host);
 /* The highest sequence number taken from a host's worker in its session: what an answer acknowledges. */
 uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 /* The process of a joined worker; false: it is not joined. */
 bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
-uint64_t coord_run_clock_ms (const struct coord *coord); /* at_ms of the last fact applied */
 /* What `host` will be told of a rung, to see how large that is. Numbers, digests and the bundle's name are not known
  * yet and are 0 or empty. Texts are the plan's, or in `arena`. */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena);
-/* What the durable facts made, all of it and nothing else, to be compared and copied along `coord_state_record`: replay
- * rebuilds exactly this. */
-extern const struct record *const coord_state_record;
-const void *coord_state (const struct coord *coord);
 
 #endif

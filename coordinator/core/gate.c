@@ -1,10 +1,6 @@
 /* gate.c - where every host of a slice-wide program waits for the others. */
 #include "coordinator/core/gate.h"
 
-#include <string.h>
-
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/verdict/majority.h"
@@ -34,25 +30,31 @@ static void send_go (struct coord *coord, uint32_t at, struct text gate, struct 
     coord->soft.hosts[host].go_sent_ms = coord_clock (coord, now_ms);
 }
 
+/* `told`: why, to those that are stopped. */
+static void stop_pass (struct coord *coord, const struct fact_pass_stopped *why, struct text told, uint64_t now_ms,
+                       struct outbox *out)
+{
+    struct fact *fact = outbox_fact (out, FACT_PASS_STOPPED);
+    fact->of.pass_stopped = *why;
+    fact->of.pass_stopped.key = coord->state->pass.key;
+    fact->of.pass_stopped.owner = OWNER_PROGRAM;
+    coord_commit (coord, fact, now_ms);
+    stop_all_parts (coord, false, told, now_ms, out);
+}
+
 static void refuse_gate (struct coord *coord, const struct gate_queue *gate, uint32_t agreed, uint64_t now_ms,
                          struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_PASS_STOPPED);
-    struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
     uint32_t *culprits = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*culprits)), n = 0;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!text_equal (gate->values[i], gate->values[agreed]))
             culprits[n++] = coord->state->pass.parts.items[i].host;
-    stopped->key = coord->state->pass.key;
-    stopped->culprits.items = culprits;
-    stopped->culprits.n = n;
-    stopped->owner = OWNER_PROGRAM;
-    stopped->cause = text_format (
+    struct fact_pass_stopped why = { .culprits = { culprits, n } };
+    why.cause = text_format (
         &out->arena, "at gate %.*s its program differs from that of %u of %u hosts; stopped, as devices would hang",
         TEXT_ARG (gate->name), coord->state->pass.parts.n - n, coord->state->pass.parts.n);
-    stopped->next = TEXT_LIT ("compare the arguments, flags and versions of this host with those of the other hosts");
-    coord_commit (coord, fact, now_ms);
-    stop_all_parts (coord, false, TEXT_LIT ("the programs of the hosts differ"), now_ms, out);
+    why.next = TEXT_LIT ("compare the arguments, flags and versions of this host with those of the other hosts");
+    stop_pass (coord, &why, TEXT_LIT ("the programs of the hosts differ"), now_ms, out);
 }
 
 static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t now_ms, struct outbox *out)
@@ -93,21 +95,15 @@ static bool passed_by (const struct coord *coord, const struct gate_queue *gate)
 
 static void refuse_absence (struct coord *coord, const struct gate_queue *gate, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_PASS_STOPPED);
-    struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
     uint32_t *culprits = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*culprits)), n = 0;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (passed_it_by (coord, gate, i))
             culprits[n++] = coord->state->pass.parts.items[i].host;
-    stopped->key = coord->state->pass.key;
-    stopped->culprits.items = culprits;
-    stopped->culprits.n = n;
-    stopped->owner = OWNER_PROGRAM;
-    stopped->cause = text_format (&out->arena, "its program ended before gate %.*s, where the other hosts waited",
-                                  TEXT_ARG (gate->name));
-    stopped->next = TEXT_LIT ("compare the program and arguments of this host with those of the other hosts");
-    coord_commit (coord, fact, now_ms);
-    stop_all_parts (coord, false, TEXT_LIT ("another host's program ended before the gate"), now_ms, out);
+    struct fact_pass_stopped why = { .culprits = { culprits, n } };
+    why.cause = text_format (&out->arena, "its program ended before gate %.*s, where the other hosts waited",
+                             TEXT_ARG (gate->name));
+    why.next = TEXT_LIT ("compare the program and arguments of this host with those of the other hosts");
+    stop_pass (coord, &why, TEXT_LIT ("another host's program ended before the gate"), now_ms, out);
 }
 
 static void arrive (struct coord *coord, struct gate_queue *gate, uint32_t at, const struct holding *held)

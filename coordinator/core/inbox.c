@@ -4,12 +4,6 @@
  * with what the coordinator wants. What was lost is said again then. */
 #include "coordinator/core/inbox.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "common/model/lease.h"
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/gate.h"
 #include "coordinator/core/journal_loss.h"
 #include "coordinator/core/loss.h"
@@ -140,7 +134,7 @@ void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms,
     uint32_t at = pass->active && attempt_key_equal (&in->key, &pass->key) ? coord->soft.part_of_host[in->host] : NONE;
     if (at == NONE || pass->parts.items[at].ended)
         return;
-    loss_end_unstarted (coord, in->host, ENDING_NOT_STARTED, in->text, now_ms, out);
+    loss_end_attempt (coord, in->host, ENDING_NOT_STARTED, in->text, now_ms, out);
     loss_stop_waiting_peers (coord, now_ms, out);
 }
 
@@ -162,8 +156,8 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     if (held == NULL && now < link->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
-        loss_end_unstarted (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before its program started"),
-                            now_ms, out);
+        loss_end_attempt (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before its program started"),
+                          now_ms, out);
     else if (held == NULL)
         run_message_send (coord, at, now_ms, out);
     else if (held->state == ATTEMPT_AT_GATE && !stop)

@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_INBOX_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
                     struct outbox *out);

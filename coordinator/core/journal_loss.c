@@ -6,9 +6,6 @@
  * worker process that was started anew knows of nothing but the results that it kept. */
 #include "coordinator/core/journal_loss.h"
 
-#include "coordinator/core/commit.h"
-#include "coordinator/core/outbox.h"
-
 static struct text host_name (const struct coord *coord, uint32_t host)
 {
     return coord->state->plan.hosts.items[host].name;

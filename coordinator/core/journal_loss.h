@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_JOURNAL_LOSS_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 /* True: it was recorded, as the last thing. */
 bool journal_loss_found (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,

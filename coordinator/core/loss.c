@@ -1,8 +1,6 @@
 /* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that failed. */
 #include "coordinator/core/loss.h"
 
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/outbox.h"
 
 static bool cascading (const struct coord *coord)
@@ -33,18 +31,6 @@ void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out)
             stop_part (coord, i, false, TEXT_LIT ("another host failed"), now_ms, out);
 }
 
-void loss_give_up_part (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
-{
-    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended.host = coord->state->pass.parts.items[at].host;
-    fact->of.attempt_ended.result = (struct result){
-        .key = coord->state->pass.key,
-        .ending = ENDING_LOST,
-        .problem = TEXT_LIT ("its worker sends heartbeats, but did not end the attempt, even on an order to kill it"),
-    };
-    coord_commit (coord, fact, now_ms);
-}
-
 /* The running attempt died with the worker process that held it. */
 void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
 {
@@ -71,9 +57,8 @@ void lose_host (struct coord *coord, uint32_t host, struct text why, uint64_t no
     loss_of_attempt (coord, host, why, now_ms, out);
 }
 
-/* An attempt that the worker never got: it is over. */
-void loss_end_unstarted (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
-                         struct outbox *out)
+void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
+                       struct outbox *out)
 {
     struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = host;

@@ -2,15 +2,14 @@
 #ifndef SLICEUP_COORDINATOR_CORE_LOSS_H
 #define SLICEUP_COORDINATOR_CORE_LOSS_H
 
-#include "coordinator/core/commit.h"
+#include "coordinator/core/outbox.h"
 
 void lose_host (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
 /* The running attempt of `host` is over: it died with its worker. Nothing happens when it has none. */
 void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
-/* The same for one that its worker never got. It has one. */
-void loss_end_unstarted (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
-                         struct outbox *out);
-void loss_give_up_part (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);
+/* The same for one that its worker never got, or will not report. It has one. */
+void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
+                       struct outbox *out);
 /* In a slice-wide program whose member ended badly peers cannot finish. Those at a gate are stopped at once, */
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* the others at this instant of the run's clock; UINT64_MAX: there is none. */

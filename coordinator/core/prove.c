@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "coordinator/core/commit.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/verdict/reduce.h"
 
 /* Names that the rung does not require, over all hosts: wrong programs on all hosts must not fill the journal. */
@@ -229,14 +227,6 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
 
 /* ---- all metrics ---- */
 
-static bool is_among (const struct text *names, uint32_t n, struct text name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (text_equal (names[i], name))
-            return true;
-    return false;
-}
-
 /* Whoever said it: one that only some hosts report must not look as if nobody had. */
 static void prove_others (struct proving *proving)
 {
@@ -246,7 +236,8 @@ static void prove_others (struct proving *proving)
     for (uint32_t i = 0; i < pass->parts.n; i++)
         for (uint32_t k = 0; k < pass->parts.items[i].result.metrics.n && n < OTHERS_MAX; k++) {
             struct text name = pass->parts.items[i].result.metrics.items[k].name;
-            if (!is_among (proving->rung->metrics.items, proving->rung->metrics.n, name) && !is_among (names, n, name))
+            if (!text_among (name, proving->rung->metrics.items, proving->rung->metrics.n) &&
+                !text_among (name, names, n))
                 names[n++] = name;
         }
     for (uint32_t i = 0; i < n; i++)

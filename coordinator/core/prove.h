@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_PROVE_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out);
 

@@ -1,9 +1,6 @@
 /* run_message.c - the RUN message: everything one host needs to know about its part. */
 #include "coordinator/core/run_message.h"
 
-#include <string.h>
-
-#include "coordinator/core/commit.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/deal.h"
 

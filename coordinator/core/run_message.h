@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_CORE_RUN_MESSAGE_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void run_message_send (struct coord *coord, uint32_t part, uint64_t now_ms, struct outbox *out);

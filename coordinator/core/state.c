@@ -66,11 +66,6 @@ struct isolate_case isolation_case (const struct coord *coord)
     };
 }
 
-uint32_t part_of_host (const struct coord *coord, uint32_t host)
-{
-    return coord->state->pass.active ? coord->soft.part_of_host[host] : NONE;
-}
-
 const struct gate *gate_opened (const struct pass_state *pass, struct text name)
 {
     for (uint32_t i = 0; i < pass->gates.n; i++)

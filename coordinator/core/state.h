@@ -227,9 +227,9 @@ bool climb_uses_cache (const struct coord *coord,
 /* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
 uint64_t write_lease_over_at (const struct coord *coord, uint64_t token);
 struct isolate_case isolation_case (const struct coord *coord);
-uint32_t part_of_host (const struct coord *coord, uint32_t host); /* of the running pass; NONE: it has none */
 /* NULL: not open. */
 const struct gate *gate_opened (const struct pass_state *pass, struct text name);
-extern const struct record state_record;
+
+extern const struct record state_record; /* of `struct state` */
 
 #endif

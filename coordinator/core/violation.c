@@ -2,12 +2,7 @@
  * the journal between which it happened; what it was found in is dropped. docs/spec/cache.md. */
 #include "coordinator/core/violation.h"
 
-#include <inttypes.h>
-
-#include "coordinator/core/commit.h"
-#include "coordinator/core/outbox.h"
-
-bool violation_dropped (const struct coord *coord, uint64_t token)
+static bool violation_dropped (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++)
         if (coord->state->violations.items[i].token == token && coord->state->violations.items[i].dropped)
@@ -62,8 +57,8 @@ static bool is_full (const struct coord *coord, enum finding_kind kind)
     return coord->state->violations.n >= (finding_counts (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
 }
 
-void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
-                       uint64_t now_ms, struct outbox *out)
+static void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
+                              uint64_t now_ms, struct outbox *out)
 {
     if (recorded (coord, finding))
         return;

@@ -3,15 +3,11 @@
 #define SLICEUP_COORDINATOR_CORE_VIOLATION_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
-void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
-                       uint64_t now_ms, struct outbox *out);
 void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* The root could not be audited: that nothing was found is no evidence then. */
 void violation_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
 void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
 void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool violation_dropped (const struct coord *coord, uint64_t token);
 
 #endif

@@ -2,13 +2,10 @@
 #include "coordinator/core/watch.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/climb.h"
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/write_lease.h"
@@ -34,7 +31,10 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
         if (coord->state->pass.parts.items[i].ended)
             continue;
         if (now >= at + LATE_MS)
-            loss_give_up_part (coord, i, now_ms, out);
+            loss_end_attempt (
+                coord, coord->state->pass.parts.items[i].host, ENDING_LOST,
+                TEXT_LIT ("its worker sends heartbeats, but did not end the attempt, even on an order to kill it"),
+                now_ms, out);
         else if (!coord->soft.parts[i].killed)
             stop_part (coord, i, true, TEXT_LIT ("its worker did not stop it at its time limit"), now_ms, out);
     }
@@ -153,4 +153,36 @@ void watch_awake (struct coord *coord, uint64_t now_ms)
     coord->soft.slept_ms += slept_ms;
     coord->soft.pass_slept_ms += slept_ms;
     coord->soft.stepped_ms = now;
+}
+
+/* ---- what is told ---- */
+
+/* What the climb waits for that no host of this run has to do. */
+static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct arena *arena)
+{
+    struct text run = text_clip (coord->soft.lease_owner.run, RUN_SHOWN_BYTES);
+    if (coord->state->ended || coord->state->pass.active)
+        return (struct text){ 0 };
+    if (coord->soft.wants_token && coord->soft.lease_owner.token)
+        return text_format (arena, "run %.*s, which writes this cache now (generation %" PRIu64 ")", TEXT_ARG (run),
+                            coord->soft.lease_owner.token);
+    if (coord->soft.acquisition == ACQUISITION_AUDITING)
+        return TEXT_LIT ("the audit of the cache root");
+    if (acquire_is_asking (coord))
+        return TEXT_LIT ("an answer of the cache's catalogue");
+    if (coord->soft.wants_token && lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
+        return text_format (arena, "the lease to write generation %" PRIu64 " to expire", coord->soft.lease.token);
+    return (struct text){ 0 };
+}
+
+void watch_report (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    struct text now = wait_of (coord, now_ms, &out->arena);
+    if (text_equal (now, coord->soft.reported_wait))
+        return;
+    arena_reset (&coord->soft.reported_arena);
+    coord->soft.reported_wait = text_copy (&coord->soft.reported_arena, now);
+    struct fact *fact = outbox_fact (out, FACT_CACHE_AWAITED);
+    fact->of.cache_awaited.what = now;
+    coord_commit (coord, fact, now_ms);
 }

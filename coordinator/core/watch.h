@@ -3,10 +3,12 @@
 #define SLICEUP_COORDINATOR_CORE_WATCH_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void watch_awake (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
 void watch_time (struct coord *coord, uint64_t now_ms, struct outbox *out);
 uint64_t watch_deadline (const struct coord *coord); /* run clock */
+/* Tells whoever watches what the climb waits for that no host of this run has to do, when that changes. After
+ * everything else of a step. */
+void watch_report (struct coord *coord, uint64_t now_ms, struct outbox *out);
 
 #endif

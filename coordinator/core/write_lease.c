@@ -8,10 +8,8 @@
 #include <inttypes.h>
 
 #include "common/base/duration.h"
-#include "common/model/lease.h"
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/commands.h"
-#include "coordinator/core/commit.h"
+#include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
@@ -22,7 +20,7 @@ static uint64_t term_ms (const struct coord *coord)
     return term ? term : LEASE_TERM_MS;
 }
 
-uint32_t write_lease_candidate (const struct coord *coord)
+static uint32_t write_lease_candidate (const struct coord *coord)
 {
     const struct cache_plan *cache = &coord->state->plan.cache;
     uint32_t lost = coord->state->rung < coord->state->plan.rungs.n
@@ -184,15 +182,12 @@ static void give_up_writer (struct coord *coord, struct text why, uint64_t now_m
     if (at == NONE || pass->parts.items[at].ended)
         return;
     stop_part (coord, at, true, why, now_ms, out);
-    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
-    fact->of.attempt_ended.host = coord->state->grant.host;
-    fact->of.attempt_ended.result = (struct result){ .key = pass->key, .ending = ENDING_LEASE_LOST, .problem = why };
-    coord_commit (coord, fact, now_ms);
+    loss_end_attempt (coord, coord->state->grant.host, ENDING_LEASE_LOST, why, now_ms, out);
     for (uint32_t i = 0; i < pass->parts.n; i++)
         stop_part (coord, i, false, TEXT_LIT ("the writer of the cache lost its lease"), now_ms, out);
 }
 
-void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
+static void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     if (!coord->state->granted)
         return;

@@ -3,10 +3,8 @@
 #define SLICEUP_COORDINATOR_CORE_WRITE_LEASE_H
 
 #include "coordinator/core/outbox.h"
-#include "coordinator/core/state.h"
 
 void write_lease_attach (struct coord *coord, uint64_t now_ms);
-uint32_t write_lease_candidate (const struct coord *coord);
 bool write_lease_is_free (const struct coord *coord, uint64_t now_ms); /* a token may be asked for */
 void write_lease_ask (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_wait (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms);
@@ -16,7 +14,6 @@ void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, st
 void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
                         struct outbox *out);
 void write_lease_ended (struct coord *coord, uint32_t host, const struct result *result);
-void write_lease_lose (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
 /* The catalogue gave it to another run, which had not seen ours move. */
 void write_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out);

@@ -1,6 +1,5 @@
 #include "coordinator/courier/bootstrap_protocol.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "coordinator/courier/identity.h"
 
-#include "common/base/buf.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,11 +1,8 @@
 #include "coordinator/courier/jump.h"
 
-#include "common/base/mem.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>

@@ -1,5 +1,4 @@
 /* main.c - sliceup-courier: takes one worker to one host. */
-#include "common/base/mem.h"
 #include "common/io/clock.h"
 #include "common/io/exhausted.h"
 #include "common/io/standard_fds.h"

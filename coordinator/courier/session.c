@@ -3,7 +3,6 @@
 #include "common/io/clock.h"
 #include "coordinator/courier/bootstrap.h"
 #include "coordinator/courier/bootstrap_protocol.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,12 +1,10 @@
 #include "coordinator/courier/transport_srun.h"
 
-#include "common/base/mem.h"
 #include "common/io/clock.h"
 #include "coordinator/courier/bootstrap.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

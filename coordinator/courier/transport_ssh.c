@@ -1,9 +1,7 @@
 #include "coordinator/courier/transport_ssh.h"
 
-#include "common/base/mem.h"
 #include "coordinator/courier/bootstrap.h"
 #include "coordinator/courier/jump.h"
-#include "coordinator/courier/login.h"
 
 struct transport_ssh {
     struct transport transport;

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -2,11 +2,11 @@
 
 #include <assert.h>
 #include <czmq.h>
-#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/io/curve_key.h"
 #include "common/io/endpoint.h"
-#include "coordinator/czmq/quiet.h"
 
 enum { QUEUE_MAX = 1000 }; /* messages, in each direction */
 /* A CURVE message is 33 bytes longer than what it carries (RFC 26), and its length is what libzmq bounds. */
@@ -20,6 +20,52 @@ struct listener {
     zframe_t *frame; /* the last one received */
     struct endpoint to;
 };
+
+/* ---- before the first socket: signals, environment and standard output stay the program's ---- */
+
+/* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. */
+static const struct capacity needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
+
+static bool begun;
+
+static void unset (const char *entry, size_t name_len)
+{
+    char *name = strndup (entry, name_len);
+    if (name)
+        unsetenv (name);
+    free (name);
+}
+
+/* czmq takes queues, linger, interface, log and more from variables ZSYS_*. */
+static void scrub_environment (void)
+{
+    for (char **entry = environ; entry && *entry;) {
+        const char *assigned = strchr (*entry, '=');
+        const char *before = *entry;
+        if (assigned && strncmp (*entry, "ZSYS_", 5) == 0)
+            unset (*entry, (size_t) (assigned - *entry));
+        if (*entry == before)
+            entry++;
+    }
+}
+
+/* Again: nothing. ERR_LIMIT: libzmq would be refused what it takes, and end the process. */
+static int quiet_begin (struct err *err)
+{
+    if (begun)
+        return 0;
+    if (capacity_check ("messaging", &needs, err) != 0)
+        return -1;
+    scrub_environment ();
+    zsys_handler_set (NULL); /* else SIGINT and SIGTERM are czmq's from its first socket on */
+    if (!zsys_init ())
+        return err_set (err, ERR_IO, "cannot start ZeroMQ messaging: %s", zmq_strerror (zmq_errno ()));
+    zsys_set_logstream (stderr); /* not on standard output, which may be read by a program */
+    begun = true;
+    return 0;
+}
+
+/* ---- the socket ---- */
 
 /* The figures are those of common/io/socket.c, which says why. */
 static void bound (zsock_t *socket)

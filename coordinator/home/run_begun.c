@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -12,7 +11,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/plain_file.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_read.h"
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/home/home_folder.h"
+#include "common/io/safe_path.h"
 
 enum { RUNS_LISTED_MAX = 100000, CREATED_MAX_BYTES = 64 };
 
@@ -157,8 +158,7 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     while ((entry = readdir (folder)) != NULL && *n < RUNS_LISTED_MAX) {
         if (!is_run_id (entry->d_name))
             continue;
-        if (*n == capacity)
-            runs = mem_grow (runs, capacity = capacity ? 2 * capacity : 16, sizeof (*runs));
+        runs = mem_room (runs, *n, &capacity, 16, sizeof (*runs));
         struct listed *run = &runs[(*n)++];
         snprintf (run->dir.home, sizeof (run->dir.home), "%s", home);
         memcpy (run->dir.id, entry->d_name, RUN_ID_HEX_BYTES);
@@ -351,4 +351,18 @@ out:
     json_decref (object);
     buf_release (&text);
     return rc;
+}
+
+/* ---- folders of the home ---- */
+
+int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err)
+{
+    const struct safe_rule rule = { .what = "folder of the sliceup home",
+                                    .instead = "move it away, or name another home with --home",
+                                    .own = !elsewhere };
+    char path[PATH_MAX];
+    int len = snprintf (path, sizeof path, "%s/%s", home, name);
+    if (len < 0 || (size_t) len >= sizeof path)
+        return err_set (err, ERR_LIMIT, "the path of the sliceup home is longer than %d bytes", PATH_MAX - 1);
+    return safe_path_check (path, &rule, err);
 }

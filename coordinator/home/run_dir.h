@@ -24,7 +24,7 @@ struct run_dir {
     char id[RUN_ID_HEX_BYTES];
 };
 
-/* Runs that somebody else could have put there are refused (home_folder.h): ERR_REFUSED, by all three that look for
+/* Runs that somebody else could have put there are refused (home_folder_check): ERR_REFUSED, by all three that look for
  * them. A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
  * run_begun_make. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
@@ -58,5 +58,11 @@ int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *er
  * stops. */
 typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);
 int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err);
+
+/* A folder right below the home: a user who may change it chooses keys, journals and programs, as with the home. */
+/* "runs", "envs", "slices", or a path below one: it belongs to this process's user, nobody else may write there, and it
+ * is no link (safe_path.h). `elsewhere`: it may be a link, and root's, since what is large lies on another disk. What
+ * is not there is fine. ERR_REFUSED names path, owner, mode and what to do. */
+int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err);
 
 #endif

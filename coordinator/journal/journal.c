@@ -1,10 +1,7 @@
 #include "coordinator/journal/journal.h"
 
-#include "common/base/mem.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/database/database.h"
 #include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_marker.h"
 #include "coordinator/journal/journal_read.h"
 #include "coordinator/journal/journal_writer.h"
 #include <assert.h>
@@ -120,8 +117,7 @@ static int make_whole (const char *path, const char *run_id_hex, struct err *err
         return -1;
     sqlite3 *db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
     int rc = db && settle (db, err) == 0 && create_tables (db, run_id_hex, err) == 0 ? 0 : -1;
-    if (db)
-        database_close (db);
+    database_close (db);
     return rc;
 }
 

@@ -1,6 +1,5 @@
 #include "coordinator/journal/journal_former.h"
 
-#include "common/base/mem.h"
 #include "common/wire/wire.h"
 #include <string.h>
 

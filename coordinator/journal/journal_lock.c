@@ -3,7 +3,6 @@
 #include "common/io/clock.h"
 #include "common/io/plain_file.h"
 #include "common/io/safe_path.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_mark.h"
 #include <errno.h>
 #include <fcntl.h>

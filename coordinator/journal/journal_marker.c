@@ -1,6 +1,5 @@
 #include "coordinator/journal/journal_marker.h"
 
-#include "common/base/mem.h"
 #include "common/io/plain_file.h"
 #include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_mark.h"
@@ -9,7 +8,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -96,26 +94,27 @@ static void *keep_durable (void *owner)
     return NULL;
 }
 
-/* Signals belong to the loop's thread. */
-static int thread_start (struct journal_marker *marker, struct err *err)
+int journal_thread_start (pthread_t *thread, void *(*run) (void *owner), void *owner, const char *whose,
+                          struct err *err)
 {
     sigset_t all, before;
     sigfillset (&all);
     errno = pthread_sigmask (SIG_SETMASK, &all, &before);
     if (errno != 0)
-        return err_errno (err, ERR_IO, "cannot block signals in the thread that writes the mark");
-    int rc = pthread_create (&marker->thread, NULL, keep_durable, marker);
+        return err_errno (err, ERR_IO, "cannot block signals in the thread that writes the %s", whose);
+    int rc = pthread_create (thread, NULL, run, owner);
     (void) pthread_sigmask (SIG_SETMASK, &before, NULL); /* the set came from the kernel */
     errno = rc;
-    marker->started = rc == 0;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the thread that writes the mark");
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the thread that writes the %s", whose);
 }
 
 int journal_marker_start (struct journal_marker *marker, struct err *err)
 {
     if (fdatasync (marker->fd) != 0)
         return err_errno (err, ERR_IO, "cannot sync %s to disk", marker->path);
-    return thread_start (marker, err);
+    int rc = journal_thread_start (&marker->thread, keep_durable, marker, "mark", err);
+    marker->started = rc == 0;
+    return rc;
 }
 
 /* ---- life ---- */

@@ -9,6 +9,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/err.h"
+#include <pthread.h>
 #include <stdint.h>
 
 enum { MARK_PACE_MS = 1000 };
@@ -25,5 +26,9 @@ int journal_marker_start (struct journal_marker *marker, struct err *err);
 /* Everything up to `index` is durable, with this digest of the chain. */
 int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err);
 void journal_marker_close (struct journal_marker *marker); /* makes it durable; NULL is fine */
+
+/* A thread that takes no signals: they belong to the loop's. `whose`, for an error: "mark's". */
+int journal_thread_start (pthread_t *thread, void *(*run) (void *owner), void *owner, const char *whose,
+                          struct err *err);
 
 #endif

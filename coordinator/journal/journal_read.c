@@ -1,14 +1,10 @@
 #include "coordinator/journal/journal_read.h"
 
-#include "common/base/buf.h"
-#include "common/base/mem.h"
 #include "common/io/plain_file.h"
 #include "common/wire/wire.h"
-#include "coordinator/database/database.h"
 #include "coordinator/journal/journal_former.h"
 #include "coordinator/journal/journal_mark.h"
 #include "coordinator/journal/journal_writer.h"
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -1,15 +1,12 @@
 #include "coordinator/journal/journal_writer.h"
 
 #include "common/base/buf.h"
-#include "common/base/mem.h"
 #include "coordinator/database/database.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -168,20 +165,6 @@ static void *write_facts (void *owner)
     return NULL;
 }
 
-/* Signals belong to the loop's thread. */
-static int thread_start (struct journal_writer *writer, struct err *err)
-{
-    sigset_t all, before;
-    sigfillset (&all);
-    errno = pthread_sigmask (SIG_SETMASK, &all, &before);
-    if (errno != 0)
-        return err_errno (err, ERR_IO, "cannot block signals in the thread that writes the journal");
-    int rc = pthread_create (&writer->thread, NULL, write_facts, writer);
-    (void) pthread_sigmask (SIG_SETMASK, &before, NULL); /* the set came from the kernel */
-    errno = rc;
-    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the thread that writes the journal");
-}
-
 static void writer_free (struct journal_writer *writer)
 {
     sqlite3_finalize (writer->insert); /* repeats an error that was reported already */
@@ -220,7 +203,7 @@ struct journal_writer *journal_writer_start (sqlite3 *db, struct journal_marker 
     if (!writer->insert)
         goto out;
     writer->note_last = database_prepare (db, "UPDATE meta SET value = ?1 WHERE name = 'last'", err);
-    if (writer->note_last && thread_start (writer, err) == 0)
+    if (writer->note_last && journal_thread_start (&writer->thread, write_facts, writer, "journal", err) == 0)
         return writer;
 out:
     writer_free (writer);

@@ -6,11 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/io/atomic_file.h"
 #include "common/io/endpoint.h"
-#include "common/model/hostset.h"
 #include "coordinator/czmq/certificate.h"
-#include "coordinator/keys/public_key.h"
+#include "coordinator/keys/key_file.h"
 
 static int taken (const struct run_dir *dir, const char *name, struct err *err)
 {

@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "coordinator/home/home_folder.h"
+#include "coordinator/home/run_dir.h"
 #include "coordinator/keys/key_file.h"
-#include "coordinator/keys/public_key.h"
 
 enum { PATH_BYTES = 2048 };
 

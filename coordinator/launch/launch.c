@@ -29,11 +29,6 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     return launch;
 }
 
-void launch_set_timeout (struct launch *launch, uint64_t timeout_ms)
-{
-    launch->timeout_ms = timeout_ms;
-}
-
 void launch_close (struct launch *launch)
 {
     if (!launch)

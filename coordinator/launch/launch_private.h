@@ -86,7 +86,4 @@ void launch_begin_queued (struct launch *launch);
 /* Last of all that is done with a start: the callback may start the next one. */
 void launch_report (struct launch *launch, uint32_t rank, const struct buf *why);
 
-/* How long a worker may take to name its key; for starts from now on. */
-void launch_set_timeout (struct launch *launch, uint64_t timeout_ms);
-
 #endif

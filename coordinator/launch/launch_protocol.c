@@ -1,7 +1,6 @@
 #include "coordinator/launch/launch_protocol.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

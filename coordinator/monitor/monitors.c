@@ -3,8 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -12,11 +10,9 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/workqueue.h"
-#include "coordinator/journal/journal.h"
+#include "coordinator/keys/key_file.h"
 #include "coordinator/keys/monitor_key.h"
-#include "coordinator/keys/public_key.h"
 #include "coordinator/monitor/query_queue.h"
-#include "coordinator/monitor/snapshot.h"
 
 /* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
  * being made at a time, so that it is decided late whose turn it is. */

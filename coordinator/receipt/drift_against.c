@@ -2,7 +2,6 @@
 #include "coordinator/receipt/drift_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "coordinator/verdict/flag_set.h"
 
@@ -114,10 +113,7 @@ static void add_change (struct comparison *comparison, enum drift_section sectio
     struct changes *list = &comparison->changes;
     if (section == SECTION_PROGRAM && (!before || !now)) /* one run came farther than the other */
         return;
-    if (list->n == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 64;
-        list->items = mem_grow (list->items, list->capacity, sizeof (*list->items));
-    }
+    list->items = mem_room (list->items, list->n, &list->capacity, 16, sizeof (*list->items));
     list->items[list->n++] = (struct change){
         .section = section,
         .name = now ? now->name : before->name,

@@ -22,7 +22,7 @@ struct drift_values {
     uint32_t backends_n;
     struct var setups[4];
     struct var *programs;
-    uint32_t programs_n, programs_capacity;
+    uint32_t programs_capacity;
     struct drift_program {
         struct text rung, program, name;
     } * named; /* at each place */

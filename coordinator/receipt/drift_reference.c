@@ -1,8 +1,6 @@
 /* drift_reference.c - which hosts the others are held against: the largest group that agrees in everything. */
 #include "coordinator/receipt/drift_private.h"
 
-#include <stdlib.h>
-
 /* One number a host: equal for hosts that say the same of every settled fact. A fact of which no value is held by half
  * of the hosts decides nothing, or a serial number would make every host a group of its own. */
 static uint64_t *signatures (const struct drift_work *work, const struct drift_candidate *candidates, uint32_t n)

@@ -4,10 +4,7 @@
 
 void *receipt_grow (struct growing *list, size_t item_bytes)
 {
-    if (list->n == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 8;
-        list->items = mem_grow (list->items, list->capacity, item_bytes);
-    }
+    list->items = mem_room (list->items, list->n, &list->capacity, 16, item_bytes);
     void *item = (char *) list->items + (size_t) list->n++ * item_bytes;
     memset (item, 0, item_bytes);
     return item;

@@ -71,8 +71,7 @@ static sqlite3 *open_it (const char *home, enum database_use use, bool *empty, s
     sqlite3 *db = database_open (path, use, BUSY_MS, err);
     if (db && prepare (db, use, path, empty, err) == 0)
         return db;
-    if (db)
-        database_close (db);
+    database_close (db);
     return NULL;
 }
 
@@ -275,7 +274,6 @@ int calibration_forget (const char *home, struct text signature, uint32_t *forgo
         *forgotten = rc == 0 ? (uint32_t) sqlite3_changes (db) : 0;
         sqlite3_finalize (row); /* repeats the step's error */
     }
-    if (db)
-        database_close (db);
+    database_close (db);
     return rc;
 }

@@ -383,16 +383,6 @@ bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struc
     return driver->ended;
 }
 
-const struct coord *driver_coord (const struct driver *driver)
-{
-    return driver->coord;
-}
-
-const struct hub *driver_hub (const struct driver *driver)
-{
-    return driver->hub;
-}
-
 void driver_key (struct driver *driver, uint32_t rank, struct text public_key)
 {
     driver_worker_keyed (driver, rank, public_key);

@@ -7,15 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/mem.h"
-
 enum { ATTEMPTS_KEPT = 8 }; /* bounds what a host that invents attempts can write: rungs x passes x 8 x limits.log */
 
 struct log_store {
     const struct run_dir *dir;
     const struct plan *plan;
     struct workqueue *workqueue;
-    uint64_t dropped;
 };
 
 struct chunk {
@@ -35,11 +32,6 @@ struct log_store *log_store_open (const struct run_dir *dir, const struct plan *
 void log_store_close (struct log_store *store)
 {
     mem_free (store);
-}
-
-uint64_t log_store_dropped (const struct log_store *store)
-{
-    return store->dropped;
 }
 
 static int open_log (const char *path)
@@ -79,19 +71,13 @@ static bool acceptable (const struct log_store *store, const struct msg_log *log
 
 void log_store_add (struct log_store *store, uint32_t host, const struct msg_log *log)
 {
-    if (log->bytes.len == 0)
+    if (log->bytes.len == 0 || !acceptable (store, log))
         return;
-    if (!acceptable (store, log)) {
-        store->dropped++;
-        return;
-    }
     struct chunk *chunk = mem_alloc (sizeof (*chunk) + log->bytes.len);
     run_dir_log (store->dir, store->plan, host, &log->key, chunk->path);
     chunk->offset = log->offset;
     chunk->len = log->bytes.len;
     memcpy (chunk->bytes, log->bytes.ptr, log->bytes.len);
-    if (workqueue_submit (store->workqueue, chunk_write, mem_free, chunk))
-        return;
-    store->dropped++;
-    mem_free (chunk);
+    if (!workqueue_submit (store->workqueue, chunk_write, mem_free, chunk))
+        mem_free (chunk);
 }

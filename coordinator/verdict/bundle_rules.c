@@ -1,6 +1,5 @@
 #include "coordinator/verdict/bundle_rules.h"
 
-#include "common/base/buf.h"
 #include "common/model/version.h"
 
 enum { TUPLE_BYTES_MAX = 2048 };
@@ -54,9 +53,7 @@ struct text bundle_rules_tuple (const struct bundle_rule *rule, const var_list *
         buf_printf (&out, "%.*s %.*s", TEXT_ARG (name), TEXT_ARG (version));
         told++;
     }
-    struct text tuple = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return tuple;
+    return buf_finish (&out, arena);
 }
 
 static bool is_spoken_of (const struct plan *plan, struct text name)
@@ -79,9 +76,7 @@ static struct text unknown_tuple (const struct plan *plan, const var_list *bundl
         if (is_spoken_of (plan, bundle->items[i].name))
             buf_printf (&out, "%s%.*s %.*s", out.len ? ", " : "", TEXT_ARG (bundle->items[i].name),
                         TEXT_ARG (bundle->items[i].value));
-    struct text tuple = text_copy (arena, buf_as_text (&out));
-    buf_release (&out);
-    return tuple;
+    return buf_finish (&out, arena);
 }
 
 bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct note *out)

@@ -1,7 +1,5 @@
 #include "coordinator/verdict/failure_evidence.h"
 
-#include <string.h>
-
 #include "common/signature/line.h"
 #include "coordinator/verdict/blame.h"
 

@@ -38,9 +38,7 @@ struct text flag_set (struct text flags, struct arena *arena)
             buf_byte (&joined, ' ');
         buf_text (&joined, tokens[i]);
     }
-    struct text text = text_copy (arena, buf_as_text (&joined));
-    buf_release (&joined);
-    return text;
+    return buf_finish (&joined, arena);
 }
 
 bool flag_set_next (struct text *rest, struct text *word)

@@ -19,7 +19,6 @@ struct walk {
     bool *works;                 /* per host: it took part in a trial that works */
     bool *suspect, *linked;      /* per host */
     struct isolate_set together; /* fails, and each half of it works */
-    bool apart;                  /* the whole slice fails, and each half of it works */
     bool any_works;              /* of all trials, as the next two */
     uint32_t failed_n, voids_n;
     struct isolate_set queue[QUEUE_MAX]; /* sets that fail */
@@ -194,9 +193,7 @@ static bool cross (struct walk *walk, const struct isolate_set *set, struct isol
         return false;
     if (answer == ANSWER_FAILED && a.n == 1 && b.n == 1)
         return name_pair (walk, &pair);
-    if (set->n == walk->of->hosts)
-        walk->apart = true;
-    else
+    if (set->n != walk->of->hosts)
         walk->together = *set;
     return true;
 }

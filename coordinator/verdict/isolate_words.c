@@ -7,7 +7,7 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
 
-enum { FOLDED_BYTES = 1 << 20, NAMED_BYTES = 512 };
+enum { NAMED_BYTES = 512 };
 
 /* ---- causes of their own ---- */
 

@@ -1,6 +1,5 @@
 #include "coordinator/view/board.h"
 
-#include "common/model/hostset.h"
 #include "coordinator/view/board_private.h"
 
 static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };

@@ -18,10 +18,7 @@ void board_pass_skipped (struct board *board, const struct fact_pass_skipped *sk
 void board_gate_opened (struct board *board, const struct fact_gate_opened *opened);
 void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended);
 void board_pass_ended (struct board *board, const struct fact_pass_ended *ended);
-/* board_retry.c */
 void board_retry_planned (struct board *board, const struct fact *fact);
 void board_suspects_named (struct board *board, const struct fact_suspects_named *named);
-struct board_group *board_group_for (struct board_pass *pass, const struct verdict *verdict,
-                                     uint32_t capacity); /* NULL: full */
 
 #endif

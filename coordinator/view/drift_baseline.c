@@ -25,12 +25,9 @@ static struct rung_receipt kept_rung (const struct rung_receipt *rung)
         .memory = rung->memory,
         .purpose = rung->purpose,
     };
-    kept.counters.items = rung->counters.items;
-    kept.counters.n = rung->counters.n;
-    kept.programs.items = rung->programs.items;
-    kept.programs.n = rung->programs.n;
-    kept.phases.items = rung->phases.items;
-    kept.phases.n = rung->phases.n;
+    kept.counters = rung->counters;
+    kept.programs = rung->programs;
+    kept.phases = rung->phases;
     return kept;
 }
 
@@ -47,10 +44,8 @@ static struct host_receipt kept_host (const struct host_receipt *host, struct ar
 static struct slice_receipt kept_receipt (const struct slice_receipt *receipt, struct arena *arena)
 {
     struct slice_receipt kept = { 0 };
-    kept.headers.items = receipt->headers.items;
-    kept.headers.n = receipt->headers.n;
-    kept.generations.items = receipt->generations.items;
-    kept.generations.n = receipt->generations.n;
+    kept.headers = receipt->headers;
+    kept.generations = receipt->generations;
     kept.hosts.items = arena_array (arena, receipt->hosts.n, sizeof (*kept.hosts.items));
     kept.hosts.n = receipt->hosts.n;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
@@ -78,11 +73,7 @@ void drift_baseline (const struct slice_receipt *receipt, struct buf *out)
     json_t *body = record_to_json (&slice_receipt_record, &kept);
     digest_of_json (body, hex);
     json_t *file = json_pack ("{s:s, s:s, s:o}", "schema", schema, "sha256", hex, "receipt", body);
-    char *text = json_dumps (file, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII);
-    buf_puts (out, text ? text : "");
-    buf_byte (out, '\n');
-    free (text);
-    json_decref (file);
+    json_put (file, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII, out);
     arena_release (&arena);
 }
 

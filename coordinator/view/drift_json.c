@@ -1,8 +1,5 @@
 #include "coordinator/view/drift_json.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/record_json.h"
 
@@ -15,9 +12,7 @@ static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uin
     struct buf buf;
     buf_init (&buf, FOLDED_BYTES_MAX);
     drift_sentence_hosts (drift, hosts, n, &whole, &buf);
-    json_t *json = text_json (buf_as_text (&buf));
-    buf_release (&buf);
-    return json;
+    return buf_json (&buf);
 }
 
 static json_t *group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
@@ -90,23 +85,12 @@ static json_t *silences_json (const struct drift *drift)
     return array;
 }
 
-static void dump (json_t *json, struct buf *out)
-{
-    char *text = json_dumps (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (15) | JSON_ENSURE_ASCII);
-    buf_puts (out, text ? text : "{}");
-    buf_byte (out, '\n');
-    free (text);
-    json_decref (json);
-}
-
 static json_t *first_sentence (const struct drift *drift)
 {
     struct buf sentence;
     buf_init (&sentence, FOLDED_BYTES_MAX);
     drift_sentence_first (drift, &whole, &sentence);
-    json_t *json = text_json (buf_as_text (&sentence));
-    buf_release (&sentence);
-    return json;
+    return buf_json (&sentence);
 }
 
 static json_t *counts_json (const struct drift *drift)
@@ -135,7 +119,7 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
     json_object_set_new (json, "pins_missing", json_boolean (subject->pins_missing));
     json_object_set_new (json, "only_here", hosts_json (drift, drift->only_now, drift->only_now_n));
     json_object_set_new (json, "only_before", folded_json (drift->only_before, drift->only_before_n));
-    dump (json, out);
+    json_put (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (15) | JSON_ENSURE_ASCII, out);
 }
 
 json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n)

@@ -1,8 +1,5 @@
 #include "coordinator/view/drift_sentence.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "common/base/duration.h"
 #include "coordinator/view/size.h"
 
@@ -100,7 +97,8 @@ static void add_value (struct text value, struct text beside, const struct drift
     buf_printf (out, "%s%.*s%s", from ? "..." : "", TEXT_ARG (shown), from + shown.len < value.len ? "..." : "");
 }
 
-void drift_sentence_number (const struct drift_item *item, double number, struct buf *out)
+/* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
+static void add_number (const struct drift_item *item, double number, struct buf *out)
 {
     char time[DURATION_TEXT_BYTES], size[SIZE_TEXT_BYTES];
     if (item->rung.len && number >= 0 && number < 9e18)
@@ -148,10 +146,7 @@ static uint32_t add_words_without (struct text text, struct text without, const 
     split (text, &words);
     split (without, &others);
     for (uint32_t i = 0; i < words.n; i++) {
-        bool there = false;
-        for (uint32_t k = 0; k < others.n && !there; k++)
-            there = text_equal (words.items[i], others.items[k]);
-        if (there)
+        if (text_among (words.items[i], others.items, others.n))
             continue;
         buf_puts (out, n++ ? " " : lead);
         add_value (words.items[i], (struct text){ 0 }, wording, out);
@@ -217,17 +212,17 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
 {
     if (item->rung.len) {
         buf_puts (out, text_starts (item->fact, "duration ") ? " took " : " used ");
-        drift_sentence_number (item, group->number, out);
+        add_number (item, group->number, out);
         buf_puts (out, text_starts (item->fact, "duration ")        ? " in "
                        : text_starts (item->fact, "memory device ") ? " of device memory in "
                                                                     : " of memory in ");
         add_place (item, out);
     } else {
         buf_printf (out, ": %.*s is ", TEXT_ARG (item->fact));
-        drift_sentence_number (item, group->number, out);
+        add_number (item, group->number, out);
     }
     buf_puts (out, ", median ");
-    drift_sentence_number (item, item->median, out);
+    add_number (item, item->median, out);
     buf_printf (out, " of %u hosts", item->measured);
 }
 
@@ -239,9 +234,9 @@ static void say_changed (const struct drift_item *item, const struct drift_group
         buf_puts (out, ": ");
         add_place (item, out);
         buf_puts (out, time ? " took " : " used ");
-        drift_sentence_number (item, group->number, out);
+        add_number (item, group->number, out);
         buf_puts (out, ", before ");
-        drift_sentence_number (item, group->before_number, out);
+        add_number (item, group->before_number, out);
         if (group->before_number > 0)
             buf_printf (out, " (%.2f times)", group->number / group->before_number);
         return;
@@ -292,7 +287,7 @@ void drift_sentence_listed (const struct drift *drift, const struct drift_item *
         add_group_hosts (drift, item, group, wording, out);
         buf_byte (out, ' ');
         if (item->verdict == DRIFT_TOO_FEW)
-            drift_sentence_number (item, group->number, out);
+            add_number (item, group->number, out);
         else if (group->absent)
             buf_puts (out, "none");
         else
@@ -314,4 +309,31 @@ void drift_sentence_first (const struct drift *drift, const struct drift_wording
     else
         buf_printf (out, "no drift: %u host%s, %u facts compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
                     drift->compared);
+}
+
+/* ---- a few sentences for the middle of another page ---- */
+
+enum { SENTENCE_BYTES = 64 << 10 };
+
+static struct text sentence_of (const struct drift *drift, const struct drift_item *item, struct arena *arena)
+{
+    static const struct drift_wording wording = { .value_bytes = 60, .hosts_bytes = 60 };
+    struct buf sentence;
+    uint32_t at = 0;
+    buf_init (&sentence, SENTENCE_BYTES);
+    drift_sentence (drift, item, drift_minority_next (item, &at), &wording, &sentence);
+    return buf_finish (&sentence, arena);
+}
+
+void drift_brief_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                       uint32_t most, struct arena *arena, struct drift_brief *out)
+{
+    const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
+    struct drift drift;
+    drift_find (receipt, &query, arena, &drift);
+    *out = (struct drift_brief){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
+                                 .expected = drift.expected };
+    for (; out->n < drift.findings && out->n < most; out->n++)
+        out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
+    out->more = drift.findings - out->n + drift.left_out;
 }

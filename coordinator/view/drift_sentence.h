@@ -26,10 +26,19 @@ void drift_sentence_first (const struct drift *drift, const struct drift_wording
 /* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
                            const struct drift_wording *wording, struct buf *out);
-/* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
-void drift_sentence_number (const struct drift_item *item, double number, struct buf *out);
 const struct drift_group *drift_reference_group (const struct drift_item *item); /* NULL: there is none */
 /* The groups a sentence is made for, fewest hosts first: *at counts on from 0; NULL: no more. */
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);
+
+/* How the hosts of a receipt differ in what they said, for the middle of another page; what was measured is left to
+ * `sliceup drift`. Everything lives in the arena. */
+struct drift_brief {
+    struct text *sentences; /* the worst first */
+    uint32_t n, more;       /* more: findings that have none here */
+    uint32_t expected;      /* facts that differ by their nature */
+};
+/* `rules`: how hosts are compared; at most `most` sentences. */
+void drift_brief_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                       uint32_t most, struct arena *arena, struct drift_brief *out);
 
 #endif

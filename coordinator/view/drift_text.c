@@ -9,17 +9,19 @@ struct page {
     const struct drift *drift;
     struct style style;
     struct buf *out;
-    uint32_t findings, shown;
+    struct buf sentence; /* of the line being made */
     bool all;
 };
 
-static void put_line (struct page *page, enum paint paint, const char *indent, const struct buf *sentence)
+/* The sentence, as a line. */
+static void put_line (struct page *page, enum paint paint, const char *indent)
 {
     struct line line = line_begin (page->out, &page->style);
     line_puts (&line, indent);
     line_paint (&line, paint);
-    line_text (&line, buf_as_text (sentence));
+    line_text (&line, buf_as_text (&page->sentence));
     line_end (&line);
+    buf_clear (&page->sentence);
 }
 
 static enum paint paint_of (const struct drift_item *item)
@@ -31,142 +33,109 @@ static void put_finding (struct page *page, const struct drift_item *item)
 {
     enum { GROUPS_SHOWN = 4 };
     const struct drift_group *group;
-    struct buf sentence;
     uint32_t told = 0;
-    buf_init (&sentence, SENTENCE_BYTES_MAX);
     for (uint32_t at = 0; (group = drift_minority_next (item, &at)) && (told < GROUPS_SHOWN || page->all); told++) {
-        buf_clear (&sentence);
-        drift_sentence (page->drift, item, group, &wording, &sentence);
-        put_line (page, paint_of (item), "", &sentence);
+        drift_sentence (page->drift, item, group, &wording, &page->sentence);
+        put_line (page, paint_of (item), "");
         if (page->all && item->why.len && told == 0) {
-            buf_clear (&sentence);
-            buf_text (&sentence, item->why);
-            put_line (page, PAINT_FAINT, "    ", &sentence);
+            buf_text (&page->sentence, item->why);
+            put_line (page, PAINT_FAINT, "    ");
         }
     }
     if (group && !page->all) {
-        buf_clear (&sentence);
-        buf_printf (&sentence, "%.*s: %u more values; --all lists them", TEXT_ARG (item->fact),
+        buf_printf (&page->sentence, "%.*s: %u more values; --all lists them", TEXT_ARG (item->fact),
                     item->groups_n - told - (drift_reference_group (item) != NULL));
-        put_line (page, PAINT_FAINT, "    ", &sentence);
+        put_line (page, PAINT_FAINT, "    ");
     }
     if (item->next.len) {
-        buf_clear (&sentence);
-        buf_printf (&sentence, "next: %.*s", TEXT_ARG (item->next));
-        put_line (page, PAINT_NONE, "    ", &sentence);
+        buf_printf (&page->sentence, "next: %.*s", TEXT_ARG (item->next));
+        put_line (page, PAINT_NONE, "    ");
     }
-    buf_release (&sentence);
 }
 
 static void put_findings (struct page *page)
 {
     const struct drift *drift = page->drift;
-    struct buf sentence;
     uint32_t most = page->all ? drift->findings : DRIFT_TEXT_FINDINGS;
-    buf_init (&sentence, SENTENCE_BYTES_MAX);
     if (drift->silent_n || !drift->findings) {
-        drift_sentence_first (drift, &wording, &sentence);
-        put_line (page,
-                  drift->silent_n               ? PAINT_BAD
-                  : drift_is_incomplete (drift) ? PAINT_NONE
-                                                : PAINT_GOOD,
-                  "", &sentence);
+        drift_sentence_first (drift, &wording, &page->sentence);
+        put_line (page, drift->silent_n ? PAINT_BAD : drift_is_incomplete (drift) ? PAINT_NONE : PAINT_GOOD, "");
     }
     for (uint32_t i = 0; i < drift->findings && i < most; i++)
         put_finding (page, &drift->items[i]);
     uint32_t more = drift->findings - (drift->findings < most ? drift->findings : most);
     if (more + drift->left_out) {
-        buf_clear (&sentence);
-        buf_printf (&sentence, "... and %u more%s", more + drift->left_out,
+        buf_printf (&page->sentence, "... and %u more%s", more + drift->left_out,
                     more ? "; --all lists them" : ", too many to list");
-        put_line (page, PAINT_FAINT, "", &sentence);
+        put_line (page, PAINT_FAINT, "");
     }
-    buf_release (&sentence);
 }
 
 static void put_silences (struct page *page)
 {
     const struct drift *drift = page->drift;
-    struct buf sentence;
-    buf_init (&sentence, SENTENCE_BYTES_MAX);
     for (uint32_t i = 0; i < drift->silences_n; i++) {
         const struct drift_silence *silence = &drift->silences[i];
-        buf_clear (&sentence);
-        buf_puts (&sentence, "not compared: ");
-        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &wording, &sentence);
+        buf_puts (&page->sentence, "not compared: ");
+        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &wording, &page->sentence);
         if (silence->told)
-            buf_printf (&sentence, " did not report %s, %u hosts did", silence->what, silence->told);
+            buf_printf (&page->sentence, " did not report %s, %u hosts did", silence->what, silence->told);
         else
-            buf_printf (&sentence, ": only one of the two runs has %s", silence->what);
-        put_line (page, PAINT_WARN, "", &sentence);
+            buf_printf (&page->sentence, ": only one of the two runs has %s", silence->what);
+        put_line (page, PAINT_WARN, "");
     }
-    buf_release (&sentence);
 }
 
 static void put_others (struct page *page)
 {
     const struct drift *drift = page->drift;
-    struct buf sentence;
-    buf_init (&sentence, SENTENCE_BYTES_MAX);
     if (drift->only_now_n) {
-        buf_puts (&sentence, "hosts only in this run: ");
-        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &wording, &sentence);
-        put_line (page, PAINT_WARN, "", &sentence);
+        buf_puts (&page->sentence, "hosts only in this run: ");
+        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &wording, &page->sentence);
+        put_line (page, PAINT_WARN, "");
     }
     if (drift->only_before_n) {
-        buf_clear (&sentence);
-        buf_puts (&sentence, "hosts only in the run before: ");
-        hostset_fold (drift->only_before, drift->only_before_n, &sentence);
-        put_line (page, PAINT_WARN, "", &sentence);
+        buf_puts (&page->sentence, "hosts only in the run before: ");
+        hostset_fold (drift->only_before, drift->only_before_n, &page->sentence);
+        put_line (page, PAINT_WARN, "");
     }
-    buf_release (&sentence);
 }
 
 static void put_subject (struct page *page, const struct drift_subject *subject)
 {
     const struct drift *drift = page->drift;
-    struct buf sentence;
-    buf_init (&sentence, SENTENCE_BYTES_MAX);
-    buf_printf (&sentence, "slice %.*s, %.*s: %u hosts, %u facts compared", TEXT_ARG (subject->slice),
+    buf_printf (&page->sentence, "slice %.*s, %.*s: %u hosts, %u facts compared", TEXT_ARG (subject->slice),
                 TEXT_ARG (subject->name), drift->hosts_n, drift->compared);
     if (subject->against)
-        buf_printf (&sentence, ", against %s%s", subject->against,
+        buf_printf (&page->sentence, ", against %s%s", subject->against,
                     drift->by_group ? " (the two have no host in common: the values of most hosts were compared)" : "");
-    put_line (page, PAINT_NONE, "", &sentence);
-    buf_clear (&sentence);
+    put_line (page, PAINT_NONE, "");
     if (!subject->against && drift->findings && drift->reference_n) {
-        buf_puts (&sentence, "reference: ");
-        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &wording, &sentence);
-        buf_printf (&sentence, ", %s%s",
+        buf_puts (&page->sentence, "reference: ");
+        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &wording, &page->sentence);
+        buf_printf (&page->sentence, ", %s%s",
                     drift->reference_n == 1 ? "as no two hosts agree" : "which agree in all that was compared",
                     drift->tie ? "; another group is as large, but this one has the host of the lowest rank" : "");
-        put_line (page, PAINT_FAINT, "", &sentence);
+        put_line (page, PAINT_FAINT, "");
     }
-    buf_release (&sentence);
 }
 
 static void put_rest (struct page *page, const struct drift_subject *subject)
 {
     const struct drift *drift = page->drift;
-    struct buf sentence;
-    buf_init (&sentence, SENTENCE_BYTES_MAX);
-    buf_printf (&sentence, "policy %s: %u expected difference%s, %u ignored, %u on too few hosts to judge%s",
+    buf_printf (&page->sentence, "policy %s: %u expected difference%s, %u ignored, %u on too few hosts to judge%s",
                 subject->policy, drift->expected, drift->expected == 1 ? "" : "s", drift->ignored, drift->too_few,
                 drift->expected + drift->too_few && !page->all ? "; --all lists them" : "");
-    put_line (page, PAINT_FAINT, "", &sentence);
+    put_line (page, PAINT_FAINT, "");
     if (subject->pins_missing) {
-        buf_clear (&sentence);
-        buf_puts (&sentence,
+        buf_puts (&page->sentence,
                   "pins: the run's pin file is missing or changed, so versions were compared between hosts only");
-        put_line (page, PAINT_WARN, "", &sentence);
+        put_line (page, PAINT_WARN, "");
     }
     for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {
-        buf_clear (&sentence);
-        drift_sentence_listed (drift, &drift->items[i], &wording, &sentence);
-        put_line (page, PAINT_NONE,
-                  drift->items[i].verdict == DRIFT_TOO_FEW ? "  too few: " : "  expected: ", &sentence);
+        drift_sentence_listed (drift, &drift->items[i], &wording, &page->sentence);
+        put_line (page, PAINT_NONE, drift->items[i].verdict == DRIFT_TOO_FEW ? "  too few: " : "  expected: ");
     }
-    buf_release (&sentence);
 }
 
 void drift_text (const struct drift *drift, const struct drift_subject *subject, bool all, const struct style *style,
@@ -175,9 +144,11 @@ void drift_text (const struct drift *drift, const struct drift_subject *subject,
     struct page page = { .drift = drift, .style = *style, .out = out, .all = all };
     if (page.style.columns == 0 || page.style.columns > DRIFT_TEXT_COLUMNS)
         page.style.columns = DRIFT_TEXT_COLUMNS;
+    buf_init (&page.sentence, SENTENCE_BYTES_MAX);
     put_findings (&page);
     put_silences (&page);
     put_others (&page);
     put_subject (&page, subject);
     put_rest (&page, subject);
+    buf_release (&page.sentence);
 }

@@ -1,12 +1,9 @@
 #include "coordinator/view/explain.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/base/duration.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/verdict/flag_set.h"
-#include "coordinator/view/drift_brief.h"
 
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
 const struct names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };

@@ -7,7 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
-#include "coordinator/view/drift_brief.h"
+#include "coordinator/view/drift_sentence.h"
 
 enum explain_mark {
     EXPLAIN_NONE = 0,
@@ -63,5 +63,9 @@ struct explanation {
 /* Of the first run in the receipt. `rules`: how hosts are compared. */
 void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                    struct arena *arena, struct explanation *out);
+
+/* explain_print.c: as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
+void explain_text (const struct explanation *explanation, struct buf *out);
+void explain_json (const struct explanation *explanation, struct buf *out);
 
 #endif

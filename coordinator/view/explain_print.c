@@ -1,9 +1,8 @@
-#include "coordinator/view/explain_print.h"
+/* explain_print.c - an explanation as text and as JSON. */
+#include "coordinator/view/explain.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 
-#include "common/model/hostset.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/reduction_text.h"
 
@@ -152,10 +151,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
 
 static json_t *json_hosts (const struct explain_hosts *hosts)
 {
-    json_t *list = json_array ();
-    for (uint32_t i = 0; i < hosts->n; i++)
-        json_array_append_new (list, text_json (hosts->items[i]));
-    return list;
+    return texts_json (hosts->items, hosts->n);
 }
 
 static json_t *json_printed (const struct explain_cause *cause)
@@ -208,17 +204,8 @@ static json_t *json_metrics (const struct explanation *explanation)
         struct buf line;
         buf_init (&line, LINE_BYTES);
         reduction_text (explanation->metrics[i], &line);
-        json_array_append_new (list, text_json (buf_as_text (&line)));
-        buf_release (&line);
+        json_array_append_new (list, buf_json (&line));
     }
-    return list;
-}
-
-static json_t *json_texts (const struct text *items, uint32_t n)
-{
-    json_t *list = json_array ();
-    for (uint32_t i = 0; i < n; i++)
-        json_array_append_new (list, text_json (items[i]));
     return list;
 }
 
@@ -232,11 +219,7 @@ void explain_json (const struct explanation *explanation, struct buf *out)
                              json_causes (explanation), "cascades", json_hosts (&explanation->cascades), "passed",
                              json_hosts (&explanation->passed), "metrics", json_metrics (explanation), "steps",
                              header == &nobody ? json_array () : json_steps (explanation), "differences",
-                             json_texts (explanation->differences.sentences, explanation->differences.n), "history",
-                             json_texts (explanation->history, explanation->history_n));
-    char *text = json_dumps (all, JSON_INDENT (2));
-    buf_puts (out, text);
-    buf_byte (out, '\n');
-    free (text);
-    json_decref (all);
+                             texts_json (explanation->differences.sentences, explanation->differences.n), "history",
+                             texts_json (explanation->history, explanation->history_n));
+    json_put (all, JSON_INDENT (2), out);
 }

@@ -1,9 +1,7 @@
 #include "coordinator/view/grid.h"
 
-#include <string.h>
-
 #include "common/base/duration.h"
-#include "coordinator/view/grid_row.h"
+#include "coordinator/view/plain.h"
 #include "coordinator/view/waiting.h"
 
 enum { WAITING_BYTES = 1 << 20, NOTABLE_LINES = 6, RUNGS_LEAST = 3, BESIDE_RUNGS = 4, WORDS_COLUMNS = 48 };
@@ -130,6 +128,146 @@ static uint32_t hosts_wanted (const struct board *board)
     return any[SHOWN_SILENT] + any[SHOWN_LOST];
 }
 
+/* ---- the row of one rung: mark, id, pass, progress, time ---- */
+
+enum {
+    MARK_COLUMNS = 2,
+    PASS_COLUMNS = 10,
+    TIME_COLUMNS = 11,
+    BAR_LEAST = 6,
+    BAR_MOST = 24,
+    COUNT_COLUMNS = 24,
+    NARROW = 32,
+    MIDDLING = 56,
+    ROW_BYTES = 4096
+};
+
+static const char *grid_mark (enum outcome outcome, bool running, bool unicode)
+{
+    static const char *const fine[] = {
+        [OUTCOME_NONE] = "\xC2\xB7",       [OUTCOME_PASSED] = "\xE2\x9C\x93", [OUTCOME_NOT_REACHED] = "\xC2\xB7",
+        [OUTCOME_CASCADE] = "~",           [OUTCOME_BLOCKED] = "!",           [OUTCOME_LOST] = "?",
+        [OUTCOME_FAILED] = "\xE2\x9C\x97", [OUTCOME_TIMED_OUT] = "T",         [OUTCOME_CANCELLED] = "-",
+    };
+    static const char *const ascii[] = {
+        [OUTCOME_NONE] = ".",    [OUTCOME_PASSED] = "+",    [OUTCOME_NOT_REACHED] = ".",
+        [OUTCOME_CASCADE] = "~", [OUTCOME_BLOCKED] = "!",   [OUTCOME_LOST] = "?",
+        [OUTCOME_FAILED] = "x",  [OUTCOME_TIMED_OUT] = "T", [OUTCOME_CANCELLED] = "-",
+    };
+    if (running)
+        return unicode ? "\xE2\x96\xB8" : ">";
+    if (outcome >= OUTCOME_N)
+        return "?";
+    return unicode ? fine[outcome] : ascii[outcome];
+}
+
+static enum paint grid_paint (enum outcome outcome, bool running)
+{
+    if (running)
+        return PAINT_STRONG;
+    if (outcome == OUTCOME_PASSED)
+        return PAINT_GOOD;
+    return outcome == OUTCOME_NONE || outcome == OUTCOME_NOT_REACHED ? PAINT_FAINT : PAINT_BAD;
+}
+
+/* How wide the column of ids is: the longest, but never more than a third of the line. */
+static uint32_t id_columns (const struct board *board, const struct style *style)
+{
+    uint32_t widest = 0, most = style->columns ? style->columns / 3 : ID_MAX_BYTES;
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
+        struct buf id;
+        buf_init (&id, ROW_BYTES);
+        style_text (style, board->plan.rungs.items[i].id, &id);
+        uint32_t wide = text_columns (buf_as_text (&id));
+        widest = wide > widest ? wide : widest;
+        buf_release (&id);
+    }
+    return widest < most ? widest : most;
+}
+
+static void add_bar (struct line *line, const struct board_pass *pass, uint32_t columns)
+{
+    uint32_t done = pass->hosts_n ? (uint32_t) ((uint64_t) pass->ended_n * columns / pass->hosts_n) : 0;
+    for (uint32_t i = 0; i < columns; i++)
+        if (line->style->unicode)
+            line_puts (line, i < done ? "\xE2\x96\x88" : "\xE2\x96\x91");
+        else
+            line_puts (line, i < done ? "#" : "-");
+    line_puts (line, " ");
+}
+
+static void add_running (struct line *line, const struct board_pass *pass, uint32_t room)
+{
+    uint32_t bar = room > COUNT_COLUMNS ? room - COUNT_COLUMNS : 0;
+    if (bar >= BAR_LEAST)
+        add_bar (line, pass, bar < BAR_MOST ? bar : BAR_MOST);
+    line_printf (line, "%u/%u", pass->ended_n, pass->hosts_n);
+    if (pass->failed_n)
+        line_printf (line, " (%u failed)", pass->failed_n);
+}
+
+static void add_ended (struct line *line, const struct board_pass *pass, uint32_t room)
+{
+    struct buf counts;
+    buf_init (&counts, ROW_BYTES);
+    if (pass->skipped)
+        buf_puts (&counts, "skipped");
+    else
+        plain_counts (pass, &counts);
+    line_cell (line, buf_as_text (&counts), room, room);
+    buf_release (&counts);
+}
+
+static void add_time (struct line *line, uint64_t ms, uint32_t column)
+{
+    char span[DURATION_TEXT_BYTES];
+    duration_print (ms, span);
+    line_pad (line, column);
+    line_printf (line, "%*s", TIME_COLUMNS - 1, span);
+}
+
+static void add_state (struct line *line, const struct board *board, uint32_t rung, uint64_t now_ms)
+{
+    const struct board_rung *state = &board->rungs[rung];
+    const struct board_pass *part = state->part.running && board->running ? &state->part : NULL;
+    const struct board_pass *pass = part ? part : &state->passes[state->last];
+    uint32_t width = line->style->columns ? line->style->columns : 100;
+    uint32_t time = width >= NARROW ? TIME_COLUMNS : 0;
+    if (width >= MIDDLING)
+        line_cell (line, part ? TEXT_LIT ("in parts") : text_of (names_of (&pass_names, state->last)), PASS_COLUMNS,
+                   PASS_COLUMNS);
+    uint32_t room = width > line->columns + time ? width - line->columns - time : 0;
+    if (pass->running && board->running)
+        add_running (line, pass, room);
+    else if (room >= STYLE_COLUMNS_MIN)
+        add_ended (line, pass, room);
+    if (time)
+        add_time (line, board_rung_ms (board, rung, now_ms), width - time);
+}
+
+static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms, const struct style *style,
+                      struct buf *out)
+{
+    const struct board_rung *state = &board->rungs[rung];
+    enum outcome outcome = board_rung_outcome (board, rung);
+    bool begun = state->last != PASS_NONE;
+    bool running = begun && !board->ended && outcome == OUTCOME_NONE;
+    struct line line = line_begin (out, style);
+    line_paint (&line, grid_paint (outcome, running));
+    line_puts (&line, grid_mark (outcome, running, style->unicode));
+    line_pad (&line, MARK_COLUMNS);
+    if (begun) {
+        uint32_t id = id_columns (board, style);
+        line_cell (&line, board_rung_id (board, rung), id, id);
+        line_paint (&line, PAINT_NONE);
+        line_puts (&line, " ");
+        add_state (&line, board, rung, now_ms);
+    } else {
+        line_text (&line, board_rung_id (board, rung));
+    }
+    line_end (&line);
+}
+
 /* ---- rungs ---- */
 
 /* The rung that matters now: the first that has not passed. */
@@ -182,10 +320,7 @@ static void draw_waiting (const struct style *style, const struct buf *lines, ui
     for (size_t from = 0, at = 0; at < lines->len && most > 0; at++) {
         if (lines->ptr[at] != '\n')
             continue;
-        struct line line = line_begin (out, style);
-        line_paint (&line, PAINT_WARN);
-        line_text (&line, (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
-        line_end (&line);
+        line_put (out, style, PAINT_WARN, (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
         from = at + 1;
         most--;
     }
@@ -195,10 +330,7 @@ static void draw_notable (const struct style *style, const struct text *notable,
                           struct buf *out)
 {
     for (uint32_t i = n - least (n, most); i < n; i++) {
-        struct line line = line_begin (out, style);
-        line_paint (&line, PAINT_FAINT);
-        line_text (&line, notable[i]);
-        line_end (&line);
+        line_put (out, style, PAINT_FAINT, notable[i]);
     }
 }
 

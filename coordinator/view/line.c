@@ -1,13 +1,12 @@
 #include "coordinator/view/line.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/base/utf8.h"
 
-enum { PIECE_MAX_BYTES = 1 << 20, PRINTED_MAX_BYTES = 1024 };
+enum { PIECE_MAX_BYTES = 1 << 20, PRINTED_MAX_BYTES = 1024, CELL_MAX_BYTES = 4096 };
 
 static const char *ellipsis (const struct style *style)
 {
@@ -26,7 +25,8 @@ struct line line_begin (struct buf *out, const struct style *style)
     return (struct line){ .out = out, .style = style, .cut_bytes = out->len };
 }
 
-uint32_t line_room (const struct line *line)
+/* Columns left before the cut; UINT32_MAX when lines are never cut. */
+static uint32_t line_room (const struct line *line)
 {
     uint32_t most = limit (line->style);
     return most == UINT32_MAX ? most : most - line->columns;
@@ -115,6 +115,35 @@ void line_end (struct line *line)
     if (line->painted)
         buf_puts (line->out, "\x1b[0m");
     buf_byte (line->out, '\n');
+}
+
+void line_painted (struct line *line, enum paint paint, const char *c_string)
+{
+    line_paint (line, paint);
+    line_puts (line, c_string);
+    line_paint (line, PAINT_NONE);
+}
+
+void line_cell (struct line *line, struct text text, uint32_t most, uint32_t columns)
+{
+    struct style style = { .unicode = line->style->unicode, .columns = most };
+    struct buf cell;
+    uint32_t to = line->columns + columns;
+    buf_init (&cell, CELL_MAX_BYTES);
+    struct line inner = line_begin (&cell, &style);
+    line_text (&inner, text);
+    line_text (line, buf_as_text (&cell));
+    line_pad (line, to);
+    buf_release (&cell);
+}
+
+void line_put (struct buf *out, const struct style *style, enum paint paint, struct text text)
+{
+    struct line line = line_begin (out, style);
+    if (paint != PAINT_NONE)
+        line_paint (&line, paint);
+    line_text (&line, text);
+    line_end (&line);
 }
 
 void style_text (const struct style *style, struct text text, struct buf *out)

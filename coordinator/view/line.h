@@ -33,9 +33,13 @@ void line_printf (struct line *line, const char *format, ...) __attribute__ ((fo
 void line_paint (struct line *line, enum paint paint);
 /* Spaces up to column `column`; nothing when the line is there already. */
 void line_pad (struct line *line, uint32_t column);
-/* Columns left before the cut; UINT32_MAX when lines are never cut. */
-uint32_t line_room (const struct line *line);
 void line_end (struct line *line); /* colours off, and a newline */
+/* A word in its own colour; the rest of the line is plain again. */
+void line_painted (struct line *line, enum paint paint, const char *c_string);
+/* A text in a column of its own: cut to `most` columns (0: not cut), and padded to `columns`. */
+void line_cell (struct line *line, struct text text, uint32_t most, uint32_t columns);
+/* A whole line of one colour. */
+void line_put (struct buf *out, const struct style *style, enum paint paint, struct text text);
 
 /* `text`, escaped already or not, as it may be printed with this style, uncut. */
 void style_text (const struct style *style, struct text text, struct buf *out);

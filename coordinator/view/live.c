@@ -150,9 +150,7 @@ void live_say (struct live *live, const char *remark)
 {
     struct style uncut = { .unicode = live->style.unicode };
     buf_clear (&live->lines);
-    struct line line = line_begin (&live->lines, &uncut);
-    line_puts (&line, remark);
-    line_end (&line);
+    line_put (&live->lines, &uncut, PAINT_NONE, text_of (remark));
     tell_lines (live);
 }
 

@@ -1,6 +1,7 @@
-#include "coordinator/view/plain_private.h"
+#include "coordinator/view/plain.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "common/base/duration.h"
 #include "coordinator/verdict/failure.h"
@@ -8,6 +9,31 @@
 #include "coordinator/view/waiting.h"
 
 enum { SENTENCE_BYTES = 1 << 20, FALLEN_TOLD = 3, SET_COLUMNS = 120 };
+
+struct printer {
+    const struct board *board;
+    const struct style *style;
+    struct buf *out;
+    struct buf words; /* of the line being made */
+};
+
+/* The words, as a line. */
+static void say (struct printer *printer, uint64_t at_ms)
+{
+    struct line line = line_begin (printer->out, printer->style);
+    line_printf (&line, "[%6" PRIu64 ".%" PRIu64 " s] ", at_ms / 1000, at_ms % 1000 / 100);
+    line_text (&line, buf_as_text (&printer->words));
+    line_end (&line);
+    buf_clear (&printer->words);
+}
+
+/* "tiny restored"; a rung with one pass only needs no word for it. */
+static void add_key (struct printer *printer, const struct attempt_key *key)
+{
+    buf_text (&printer->words, board_rung_id (printer->board, key->rung));
+    if (key->pass == PASS_COLD || key->pass == PASS_RESTORED)
+        buf_printf (&printer->words, " %s", names_of (&pass_names, key->pass));
+}
 
 static void add_host (struct printer *printer, uint32_t host)
 {
@@ -17,6 +43,14 @@ static void add_host (struct printer *printer, uint32_t host)
 static const char *plural (uint32_t n)
 {
     return n == 1 ? "" : "s";
+}
+
+/* What stands behind a mark, where there is something. */
+static void add_after (struct printer *printer, const char *mark, struct text text)
+{
+    if (text.len)
+        buf_puts (&printer->words, mark);
+    buf_text (&printer->words, text);
 }
 
 /* ---- hosts ---- */
@@ -43,7 +77,6 @@ static void tell_joined (struct printer *printer, const struct fact *fact)
     } else {
         return;
     }
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_lost (struct printer *printer, const struct fact *fact)
@@ -51,7 +84,6 @@ static void tell_lost (struct printer *printer, const struct fact *fact)
     add_host (printer, fact->of.host_lost.host);
     buf_puts (&printer->words, " lost: ");
     buf_text (&printer->words, fact->of.host_lost.why);
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_suspected (struct printer *printer, const struct fact *fact)
@@ -59,7 +91,6 @@ static void tell_suspected (struct printer *printer, const struct fact *fact)
     char span[DURATION_TEXT_BYTES];
     add_host (printer, fact->of.host_suspected.host);
     buf_printf (&printer->words, " silent for %s", duration_print (fact->of.host_suspected.silent_ms, span));
-    plain_say (printer, fact->at_ms);
 }
 
 /* ---- the cache ---- */
@@ -80,7 +111,6 @@ static void tell_adopted (struct printer *printer, const struct fact *fact)
     } else {
         buf_puts (&printer->words, "no cache generation of an earlier run fits: compiling anew");
     }
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_published (struct printer *printer, const struct fact *fact)
@@ -88,14 +118,12 @@ static void tell_published (struct printer *printer, const struct fact *fact)
     add_generation (printer, &fact->of.generation);
     buf_puts (&printer->words, " published, written by ");
     add_host (printer, fact->of.generation.writer);
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_granted (struct printer *printer, const struct fact *fact)
 {
     add_host (printer, fact->of.writer_granted.host);
     buf_printf (&printer->words, " may write cache generation %" PRIu64, fact->of.writer_granted.token);
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_lease_lost (struct printer *printer, const struct fact *fact)
@@ -103,10 +131,7 @@ static void tell_lease_lost (struct printer *printer, const struct fact *fact)
     const struct fact_lease_lost *lost = &fact->of.lease_lost;
     add_host (printer, lost->host);
     buf_printf (&printer->words, " may not write cache generation %" PRIu64 " any more", lost->token);
-    if (lost->why.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, lost->why);
-    plain_say (printer, fact->at_ms);
+    add_after (printer, ": ", lost->why);
 }
 
 static void tell_violated (struct printer *printer, const struct fact *fact)
@@ -121,23 +146,72 @@ static void tell_violated (struct printer *printer, const struct fact *fact)
         buf_puts (&printer->words, ", seen by ");
         add_host (printer, violated->host);
     }
-    if (finding->path.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, finding->path);
-    if (finding->detail.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, finding->detail);
-    plain_say (printer, fact->at_ms);
+    add_after (printer, ": ", finding->path);
+    add_after (printer, ": ", finding->detail);
 }
 
 static void tell_dropped (struct printer *printer, const struct fact *fact)
 {
     const struct fact_generation_dropped *dropped = &fact->of.generation_dropped;
     buf_printf (&printer->words, "cache generation %" PRIu64 " is no longer used", dropped->token);
-    if (dropped->why.len)
-        buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, dropped->why);
-    plain_say (printer, fact->at_ms);
+    add_after (printer, ": ", dropped->why);
+}
+
+/* ---- what is run again: retries, and parts of the slice by themselves ---- */
+
+static void tell_retry (struct printer *printer, const struct fact *fact)
+{
+    const struct board_retry *retry = &printer->board->retry;
+    char span[DURATION_TEXT_BYTES];
+    add_key (printer, &fact->of.retry_planned.key);
+    buf_printf (&printer->words, " is run again in %s (retry %u of %u): ",
+                duration_print (retry->due_ms > fact->at_ms ? retry->due_ms - fact->at_ms : 0, span), retry->nth,
+                printer->board->plan.limits.retries);
+    buf_text (&printer->words, fact->of.retry_planned.why);
+}
+
+/* Before the first part: what it costs at most, and how to end it. */
+static void announce_parts (struct printer *printer, const struct fact *fact)
+{
+    const struct board *board = printer->board;
+    uint32_t most_n = board_parts_most (board);
+    uint64_t part_ms = board_part_most_ms (board);
+    char each[DURATION_TEXT_BYTES], all[DURATION_TEXT_BYTES];
+    buf_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
+    buf_printf (
+        &printer->words,
+        ": no host reports a cause; to find it, parts of the slice are run by themselves: at most %u, each for at most "
+        "%s (%s in all); Ctrl-C ends this search and keeps the failure, splits: false in the profile turns it off",
+        most_n, duration_print (part_ms, each), duration_print (most_n * part_ms, all));
+    say (printer, fact->at_ms);
+}
+
+static void add_part_began (struct printer *printer, const struct fact *fact)
+{
+    const struct board *board = printer->board;
+    if (board->isolation.passes_n == 1)
+        announce_parts (printer, fact);
+    buf_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
+    buf_printf (&printer->words, " part %u began on ", board->isolation.passes_n);
+}
+
+static void tell_part_ended (struct printer *printer, const struct fact *fact)
+{
+    const struct fact_pass_ended *ended = &fact->of.pass_ended;
+    char span[DURATION_TEXT_BYTES];
+    buf_text (&printer->words, board_rung_id (printer->board, ended->key.rung));
+    buf_printf (&printer->words, " part %u: %s by itself (%s)", printer->board->isolation.passes_n,
+                ended->outcome == OUTCOME_PASSED ? "works" : "fails", duration_print (ended->duration_ms, span));
+}
+
+static void tell_suspects (struct printer *printer, const struct fact *fact)
+{
+    const struct fact_suspects_named *named = &fact->of.suspects_named;
+    add_key (printer, &named->key);
+    buf_puts (&printer->words, named->suspects.n ? " isolated: " : " not isolated: ");
+    board_fold (printer->board, named->suspects.items, named->suspects.n, &printer->words);
+    buf_puts (&printer->words, named->suspects.n ? " " : "");
+    buf_text (&printer->words, named->why);
 }
 
 /* ---- passes ---- */
@@ -146,34 +220,31 @@ static void tell_began (struct printer *printer, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
     if (began->purpose == PURPOSE_ISOLATION) {
-        plain_part_began (printer, fact);
+        add_part_began (printer, fact);
     } else {
-        plain_add_key (printer, &began->key);
+        add_key (printer, &began->key);
         buf_printf (&printer->words, " %sattempt %u began on ", began->purpose == PURPOSE_RETRY ? "again, " : "",
                     began->key.attempt);
     }
     board_fold (printer->board, began->hosts.items, began->hosts.n, &printer->words);
     buf_printf (&printer->words, " (%u host%s)", began->hosts.n, plural (began->hosts.n));
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_skipped (struct printer *printer, const struct fact *fact)
 {
-    plain_add_key (printer, &fact->of.pass_skipped.key);
+    add_key (printer, &fact->of.pass_skipped.key);
     buf_puts (&printer->words, " skipped: ");
     buf_text (&printer->words, fact->of.pass_skipped.why);
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_stopped (struct printer *printer, const struct fact *fact)
 {
     const struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
-    plain_add_key (printer, &stopped->key);
+    add_key (printer, &stopped->key);
     buf_puts (&printer->words, " stopped because of ");
     board_fold (printer->board, stopped->culprits.items, stopped->culprits.n, &printer->words);
     buf_puts (&printer->words, ": ");
     buf_text (&printer->words, stopped->cause);
-    plain_say (printer, fact->at_ms);
 }
 
 static void add_ending (struct printer *printer, const struct result *result)
@@ -183,14 +254,8 @@ static void add_ending (struct printer *printer, const struct result *result)
     case ENDING_SIGNALLED: buf_printf (&printer->words, "signal %u", result->code); break;
     default: buf_puts (&printer->words, names_of (&ending_names, result->ending));
     }
-    if (result->phase.len) {
-        buf_puts (&printer->words, " in phase ");
-        buf_text (&printer->words, result->phase);
-    }
-    if (result->problem.len) {
-        buf_puts (&printer->words, ": ");
-        buf_text (&printer->words, result->problem);
-    }
+    add_after (printer, " in phase ", result->phase);
+    add_after (printer, ": ", result->problem);
 }
 
 /* The first failures are printed at once; the verdict names all. */
@@ -204,12 +269,11 @@ static void tell_fallen (struct printer *printer, const struct fact *fact)
         return;
     if (pass == NULL || pass->failed_n > FALLEN_TOLD || !attempt_key_equal (&ended->result.key, &printer->board->key))
         return;
-    plain_add_key (printer, &ended->result.key);
+    add_key (printer, &ended->result.key);
     buf_puts (&printer->words, " ended on ");
     add_host (printer, ended->host);
     buf_puts (&printer->words, ": ");
     add_ending (printer, &ended->result);
-    plain_say (printer, fact->at_ms);
 }
 
 void plain_counts (const struct board_pass *pass, struct buf *out)
@@ -237,11 +301,8 @@ static void tell_group (struct printer *printer, const struct board_group *group
     buf_printf (&printer->words, " %s: ", names_of (&outcome_names, group->outcome));
     buf_text (&printer->words, group->cause);
     failure_put_owner (&printer->words, group->owner, group->signature);
-    if (group->next.len) {
-        buf_puts (&printer->words, "; next: ");
-        buf_text (&printer->words, group->next);
-    }
-    plain_say (printer, at_ms);
+    add_after (printer, "; next: ", group->next);
+    say (printer, at_ms);
 }
 
 static void tell_ended (struct printer *printer, const struct fact *fact)
@@ -251,22 +312,62 @@ static void tell_ended (struct printer *printer, const struct fact *fact)
     if (key->rung >= printer->board->plan.rungs.n || (uint32_t) key->pass >= BOARD_PASSES)
         return;
     if (printer->board->purpose == PURPOSE_ISOLATION && attempt_key_equal (key, &printer->board->key)) {
-        plain_part_ended (printer, fact);
+        tell_part_ended (printer, fact);
         return;
     }
     const struct board_pass *pass = &printer->board->rungs[key->rung].passes[key->pass];
-    plain_add_key (printer, key);
+    add_key (printer, key);
     buf_puts (&printer->words, ": ");
     plain_counts (pass, &printer->words);
     buf_printf (&printer->words, " in %s", duration_print (pass->duration_ms, span));
-    plain_say (printer, fact->at_ms);
+    say (printer, fact->at_ms);
     for (uint32_t i = 0; i < pass->groups.n; i++)
         tell_group (printer, &pass->groups.items[i], fact->at_ms);
-    if (pass->ungrouped_n) {
+    if (pass->ungrouped_n)
         buf_printf (&printer->words, "  and %u more host%s; see the receipt", pass->ungrouped_n,
                     plural (pass->ungrouped_n));
-        plain_say (printer, fact->at_ms);
+}
+
+/* ---- metrics ---- */
+
+/* The hosts whose contribution is missing, or else those whose own report is wrong. */
+static void add_at_fault (struct printer *printer, const struct fact_metric_judged *judged)
+{
+    const uint32_t *hosts = judged->missing.n ? judged->missing.items : judged->culprits.items;
+    uint32_t n = judged->missing.n ? judged->missing.n : judged->culprits.n;
+    struct text *names = mem_array (n, sizeof (*names));
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = board_host_name (printer->board, hosts[i]);
+    if (n) {
+        buf_puts (&printer->words, judged->missing.n ? ", missing " : ", on ");
+        hostset_fold (names, n, &printer->words);
     }
+    mem_free (names);
+}
+
+static void tell_metric (struct printer *printer, const struct fact *fact)
+{
+    const struct fact_metric_judged *judged = &fact->of.metric_judged;
+    buf_puts (&printer->words, "metric ");
+    buf_text (&printer->words, judged->metric);
+    if (isfinite (judged->value))
+        buf_printf (&printer->words, " = %.6g", judged->value);
+    buf_printf (&printer->words, ": %s", names_of (&proof_names, judged->proof));
+    for (uint32_t i = 0; i < judged->axes.n; i++) {
+        buf_puts (&printer->words, i ? ", " : " over ");
+        buf_text (&printer->words, judged->axes.items[i]);
+    }
+    if (judged->proof != PROOF_PROVED && judged->why.len) {
+        buf_puts (&printer->words, ": ");
+        buf_text (&printer->words, judged->why);
+    }
+    add_at_fault (printer, judged);
+    uint64_t contradicted = 0;
+    for (uint32_t i = 0; i < judged->contradicted.n; i++)
+        contradicted += judged->contradicted.items[i].count;
+    if (contradicted)
+        buf_printf (&printer->words, "; the same proof fails for %" PRIu64 " earlier value%s of the metric",
+                    contradicted, contradicted == 1 ? "" : "s");
 }
 
 /* ---- the run ---- */
@@ -278,7 +379,6 @@ static void tell_opened (struct printer *printer, const struct fact *fact)
     buf_text (&printer->words, opened->plan.slice);
     buf_printf (&printer->words, ": %u host%s, %u rung%s", opened->plan.hosts.n, plural (opened->plan.hosts.n),
                 opened->plan.rungs.n, plural (opened->plan.rungs.n));
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_epoch (struct printer *printer, const struct fact *fact)
@@ -287,23 +387,20 @@ static void tell_epoch (struct printer *printer, const struct fact *fact)
         return;
     buf_printf (&printer->words, "another coordinator took over the run (epoch %" PRIu64 ")",
                 fact->of.epoch_began.epoch);
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_cancel (struct printer *printer, const struct fact *fact)
 {
     buf_puts (&printer->words, fact->of.cancel_asked.level > 1 ? "cancelled: the running rung is killed"
                                                                : "cancelled: the running rung is asked to end");
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_conflict (struct printer *printer, const struct fact *fact)
 {
     add_host (printer, fact->of.conflict_seen.host);
     buf_puts (&printer->words, " sent two different results for ");
-    plain_add_key (printer, &fact->of.conflict_seen.key);
+    add_key (printer, &fact->of.conflict_seen.key);
     buf_puts (&printer->words, "; the first one counts");
-    plain_say (printer, fact->at_ms);
 }
 
 static void tell_run_ended (struct printer *printer, const struct fact *fact)
@@ -311,9 +408,9 @@ static void tell_run_ended (struct printer *printer, const struct fact *fact)
     const struct fact_run_ended *ended = &fact->of.run_ended;
     buf_printf (&printer->words, "ended: %s (exit status %u)", names_of (&outcome_names, ended->outcome),
                 ended->exit_status);
-    plain_say (printer, fact->at_ms);
 }
 
+/* Puts words together; those that are left when it returns become the last line. */
 typedef void tell_fn (struct printer *printer, const struct fact *fact);
 static tell_fn *const printers[] = {
     [FACT_RUN_OPENED] = tell_opened,          [FACT_EPOCH_BEGAN] = tell_epoch,
@@ -321,12 +418,12 @@ static tell_fn *const printers[] = {
     [FACT_GENERATION_ADOPTED] = tell_adopted, [FACT_WRITER_GRANTED] = tell_granted,
     [FACT_PASS_BEGAN] = tell_began,           [FACT_PASS_SKIPPED] = tell_skipped,
     [FACT_ATTEMPT_ENDED] = tell_fallen,       [FACT_GENERATION_PUBLISHED] = tell_published,
-    [FACT_METRIC_JUDGED] = plain_metric,      [FACT_PASS_ENDED] = tell_ended,
+    [FACT_METRIC_JUDGED] = tell_metric,       [FACT_PASS_ENDED] = tell_ended,
     [FACT_CANCEL_ASKED] = tell_cancel,        [FACT_CONFLICT_SEEN] = tell_conflict,
     [FACT_RUN_ENDED] = tell_run_ended,        [FACT_PASS_STOPPED] = tell_stopped,
     [FACT_HOST_SUSPECTED] = tell_suspected,   [FACT_LEASE_LOST] = tell_lease_lost,
     [FACT_CACHE_VIOLATED] = tell_violated,    [FACT_GENERATION_DROPPED] = tell_dropped,
-    [FACT_RETRY_PLANNED] = plain_retry,       [FACT_SUSPECTS_NAMED] = plain_suspects,
+    [FACT_RETRY_PLANNED] = tell_retry,        [FACT_SUSPECTS_NAMED] = tell_suspects,
 };
 
 void plain_fact (const struct board *board, const struct fact *fact, const struct style *style, struct buf *out)
@@ -337,6 +434,8 @@ void plain_fact (const struct board *board, const struct fact *fact, const struc
         return;
     buf_init (&printer.words, SENTENCE_BYTES);
     printers[fact->kind](&printer, fact);
+    if (printer.words.len)
+        say (&printer, fact->at_ms);
     buf_release (&printer.words);
 }
 
@@ -351,7 +450,7 @@ void plain_waiting (const struct board *board, uint64_t now_ms, const struct sty
         if (lines.ptr[at] != '\n')
             continue;
         buf_add (&printer.words, lines.ptr + from, at - from);
-        plain_say (&printer, now_ms);
+        say (&printer, now_ms);
         from = at + 1;
     }
     buf_release (&printer.words);

@@ -1,7 +1,5 @@
 #include "coordinator/view/receipt_cache.h"
 
-#include <string.h>
-
 const struct generation_receipt *receipt_generation (const struct slice_receipt *receipt, struct text run)
 {
     const struct generation_receipt *newest = NULL;
@@ -14,7 +12,8 @@ const struct generation_receipt *receipt_generation (const struct slice_receipt 
     return newest;
 }
 
-const struct cache_view *receipt_view (const struct host_receipt *host)
+/* How a host saw the cache at the latest rung that used it; NULL: none did. */
+static const struct cache_view *receipt_view (const struct host_receipt *host)
 {
     for (uint32_t i = host->rungs.n; i-- > 0;)
         if (host->rungs.items[i].cache_view.level != ENFORCEMENT_NONE)

@@ -8,8 +8,6 @@
 
 /* The newest one that is not dropped; NULL: there is none. */
 const struct generation_receipt *receipt_generation (const struct slice_receipt *receipt, struct text run);
-/* How a host saw the cache at the latest rung that used it; NULL: none did. */
-const struct cache_view *receipt_view (const struct host_receipt *host);
 /* Names of the run's hosts with this level, in the receipt's order, in `names` (room for receipt->hosts.n); how many.
  */
 uint32_t receipt_enforced (const struct slice_receipt *receipt, struct text run, enum enforcement level,

@@ -1,14 +1,13 @@
 #include "coordinator/view/receipt_json.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/model/result.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/receipt_cache.h"
-#include "coordinator/view/receipt_unknown.h"
 #include "coordinator/view/record_json.h"
 
 static json_t *text_or_null (struct text text)
@@ -89,6 +88,76 @@ static json_t *mesh_json (const struct header *header)
         json_object_setn_new (mesh, header->mesh.items[i].axis.ptr, header->mesh.items[i].axis.len,
                               json_integer (header->mesh.items[i].size));
     return mesh;
+}
+
+/* ---- what a receipt does not know is null (docs/spec/receipt.md) ---- */
+
+/* By the names of records and members: numbers whose 0 means that nobody said. */
+static const char *const unknown_at_0[][2] = {
+    { "header", "began_wall_ms" },   { "header", "ended_wall_ms" }, { "memory", "peak_bytes" },
+    { "memory", "predicted_bytes" }, { "sighting", "line" },        { "memory", "device_peak_bytes" },
+    { "generation", "compile_ms" },  { "violation", "since" },      { "violation", "token" },
+    { "finding", "token" },          { "rung", "attempt" },
+};
+/* Members of an attempt that only its host counts. */
+static const char *const counted[] = { "duration_ms", "output_bytes", "dropped_bytes", "strays", "bad_lines" };
+
+static bool number_is_unknown (const struct record *record, const struct field *field, const json_t *value)
+{
+    for (size_t i = 0; i < sizeof unknown_at_0 / sizeof unknown_at_0[0]; i++)
+        if (strcmp (record->name, unknown_at_0[i][0]) == 0 && strcmp (field->name, unknown_at_0[i][1]) == 0)
+            return json_integer_value (value) == 0;
+    return false;
+}
+
+static bool is_unknown (const struct record *record, const struct field *field, const json_t *value)
+{
+    switch (field->kind) {
+    case FIELD_TEXT: return json_string_length (value) == 0;
+    case FIELD_U32:
+    case FIELD_U64: return number_is_unknown (record, field, value);
+    case FIELD_RECORD:
+        return field->of == &backend_record && json_string_length (json_object_get (value, "platform")) == 0;
+    default: return false;
+    }
+}
+
+static void receipt_unknown (const struct record *record, json_t *json);
+
+static void go_into (const struct field *field, json_t *value)
+{
+    size_t i;
+    json_t *item;
+    if (field->kind == FIELD_RECORD)
+        receipt_unknown (field->of, value);
+    if (field->kind == FIELD_LIST && field->item == FIELD_RECORD)
+        json_array_foreach (value, i, item) receipt_unknown (field->of, item); /* lists of variables are no arrays */
+}
+
+/* Its host was lost before it reported, or there was no attempt. An attempt whose result came took some time. */
+static bool nobody_counted (const struct record *record, const json_t *json)
+{
+    const char *outcome = json_string_value (json_object_get (json, "outcome"));
+    return record == &rung_receipt_record && outcome &&
+           json_integer_value (json_object_get (json, "duration_ms")) == 0 &&
+           (strcmp (outcome, "lost") == 0 || json_integer_value (json_object_get (json, "attempt")) == 0);
+}
+
+/* `json` as record_to_json made it of `record`: every empty text becomes null, every number whose 0 means that nobody
+ * said, and a backend that nobody named. */
+static void receipt_unknown (const struct record *record, json_t *json)
+{
+    if (nobody_counted (record, json))
+        for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+            json_object_set_new (json, counted[i], json_null ());
+    for (uint32_t i = 0; i < record->fields_n; i++) {
+        const struct field *field = &record->fields[i];
+        json_t *value = json_object_get (json, field->name);
+        if (is_unknown (record, field, value))
+            json_object_set_new (json, field->name, json_null ());
+        else
+            go_into (field, value);
+    }
 }
 
 /* ---- ladder ---- */
@@ -254,30 +323,18 @@ static void add_times (json_t *json, const struct slice_receipt *receipt)
     }
 }
 
-static void dump (json_t *json, struct buf *out)
-{
-    char *text = json_dumps (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII);
-    buf_puts (out, text ? text : "{}");
-    buf_byte (out, '\n');
-    free (text);
-    json_decref (json);
-}
+enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII };
 
 void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, struct buf *out)
 {
-    dump (host_json (receipt, host), out);
+    json_put (host_json (receipt, host), LAYOUT, out);
 }
 
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
                                       "generations", "recoveries", "violations" };
 
-void receipt_json (const struct slice_receipt *receipt, struct buf *out)
-{
-    receipt_json_by (receipt, NULL, 0, out);
-}
-
-void receipt_json_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                      struct buf *out)
+void receipt_json (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct buf *out)
 {
     static const struct header none;
     const struct header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
@@ -296,7 +353,7 @@ void receipt_json_by (const struct slice_receipt *receipt, const struct drift_ru
     json_object_set_new (json, "cache", cache_json (receipt, header));
     json_object_set_new (json, "drift", drift_json_of_receipt (receipt, rules, rules_n));
     json_object_set_new (json, "conflicts", conflicts_json (receipt));
-    dump (json, out);
+    json_put (json, LAYOUT, out);
 }
 
 /* ---- back ---- */

@@ -7,7 +7,7 @@
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/drift_brief.h"
+#include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/reduction_text.h"
 
@@ -153,10 +153,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     failure_put_owner (out, rung->cause.owner, rung->cause.signature);
     add_sighting (rung, out);
     add_bad_line (rung, out);
-    if (rung->cause.next.len) {
-        buf_puts (out, "\n             next: ");
-        buf_escaped (out, rung->cause.next, CAUSE_COLUMNS);
-    }
+    buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
 static void add_part (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
@@ -338,13 +335,8 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
         }
 }
 
-void receipt_text (const struct slice_receipt *receipt, struct buf *out)
-{
-    receipt_text_by (receipt, NULL, 0, out);
-}
-
-void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                      struct buf *out)
+void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct header *header = &receipt->headers.items[i];

@@ -5,9 +5,8 @@
 
 #include "common/model/receipt.h"
 
-void receipt_text (const struct slice_receipt *receipt, struct buf *out);
-/* The same with the rules by which the run compares its hosts. */
-void receipt_text_by (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                      struct buf *out);
+/* `rules`: how the run compares its hosts. */
+void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct buf *out);
 
 #endif

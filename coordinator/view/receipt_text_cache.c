@@ -115,14 +115,8 @@ static void add_violation (const struct violation_receipt *violation, struct buf
                 names_of (&finding_kind_names, violation->kind));
     if (violation->token)
         buf_printf (out, " in generation %" PRIu64, violation->token);
-    if (violation->path.len) {
-        buf_puts (out, ": ");
-        buf_escaped (out, violation->path, COLUMNS);
-    }
-    if (violation->detail.len) {
-        buf_puts (out, ": ");
-        buf_escaped (out, violation->detail, DETAIL_COLUMNS);
-    }
+    buf_escaped_after (out, ": ", violation->path, COLUMNS);
+    buf_escaped_after (out, ": ", violation->detail, DETAIL_COLUMNS);
     buf_puts (out, "\n         found ");
     if (violation->host.len)
         buf_printf (out, "on %.*s ", TEXT_ARG (violation->host));

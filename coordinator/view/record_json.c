@@ -2,9 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/model/receipt.h"
+
+enum { ESCAPED_MAX_BYTES = 1 << 20 };
 
 static bool is_object_list (const struct field *field)
 {
@@ -17,6 +20,42 @@ json_t *text_json (struct text text)
 {
     json_t *value = json_stringn (text.len ? text.ptr : "", text.len);
     return value ? value : json_string ("");
+}
+
+json_t *buf_json (struct buf *buf)
+{
+    json_t *json = text_json (buf_as_text (buf));
+    buf_release (buf);
+    return json;
+}
+
+json_t *escaped_json (struct text text)
+{
+    if (text_is_utf8 (text))
+        return text_json (text);
+    struct buf safe;
+    buf_init (&safe, ESCAPED_MAX_BYTES);
+    buf_escaped (&safe, text, 0);
+    return buf_json (&safe);
+}
+
+json_t *texts_json (const struct text *items, uint32_t n)
+{
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new (list, escaped_json (items[i]));
+    return list;
+}
+
+void json_put (json_t *json, size_t flags, struct buf *out)
+{
+    char *text = json ? json_dumps (json, flags) : NULL;
+    if (!text)
+        mem_exhausted (0);
+    buf_puts (out, text);
+    buf_byte (out, '\n');
+    free (text);
+    json_decref (json);
 }
 
 json_t *folded_json (const struct text *names, uint32_t n)
@@ -33,9 +72,7 @@ static json_t *hex_json (struct text bytes)
     buf_init (&hex, 2 * (size_t) bytes.len + 1);
     for (uint32_t i = 0; i < bytes.len; i++)
         buf_printf (&hex, "%02x", (unsigned char) bytes.ptr[i]);
-    json_t *json = text_json (buf_as_text (&hex));
-    buf_release (&hex);
-    return json;
+    return buf_json (&hex);
 }
 
 static json_t *double_json (double value)

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "common/model/hostset.h"
-
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400 };
 
 static void add_axes (const struct reduction_receipt *metric, struct buf *out)
@@ -64,10 +62,7 @@ void reduction_text (const struct reduction_receipt *metric, struct buf *out)
         buf_printf (out, " = %.9g", metric->value);
     buf_printf (out, "  %s", names_of (&proof_names, metric->proof));
     add_axes (metric, out);
-    if (metric->why.len) {
-        buf_puts (out, ": ");
-        buf_escaped (out, metric->why, CAUSE_COLUMNS);
-    }
+    buf_escaped_after (out, ": ", metric->why, CAUSE_COLUMNS);
     add_hosts (", missing ", metric->missing.items, metric->missing.n, out);
     if (!lacks_only (metric))
         add_hosts (", on ", metric->culprits.items, metric->culprits.n, out);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "coordinator/view/record_json.h"
 #include "coordinator/view/waiting.h"
 
 enum { LINES_BYTES = 1 << 20 };
@@ -17,22 +18,9 @@ const char *status_word (const struct status *status)
 
 /* ---- values ---- */
 
-/* A text that is no UTF-8 cannot come through the wire; should it come another way, it is escaped rather than lost. */
-static json_t *text_value (struct text text)
-{
-    if (text_is_utf8 (text))
-        return json_stringn (text.len ? text.ptr : "", text.len);
-    struct buf safe;
-    buf_init (&safe, LINES_BYTES);
-    buf_escaped (&safe, text, 0);
-    json_t *value = json_stringn (safe.ptr ? (const char *) safe.ptr : "", safe.len);
-    buf_release (&safe);
-    return value;
-}
-
 static json_t *text_or_null (struct text text)
 {
-    return text.len ? text_value (text) : json_null ();
+    return text.len ? escaped_json (text) : json_null ();
 }
 
 static json_t *word_or_null (const struct names *names, uint32_t value)
@@ -55,9 +43,7 @@ static json_t *fold_value (const struct board *board, const uint32_t *hosts, uin
     struct buf folded;
     buf_init (&folded, LINES_BYTES);
     board_fold (board, hosts, n, &folded);
-    json_t *value = text_value (buf_as_text (&folded));
-    buf_release (&folded);
-    return value;
+    return buf_json (&folded);
 }
 
 static void set (json_t *object, const char *name, json_t *value)
@@ -88,7 +74,7 @@ static json_t *host_value (const struct status *status, uint32_t rank)
 {
     const struct board_host *host = &status->board->hosts[rank];
     json_t *object = json_object ();
-    set (object, "host", text_value (board_host_name (status->board, rank)));
+    set (object, "host", escaped_json (board_host_name (status->board, rank)));
     set (object, "rank", number (rank));
     set (object, "life", json_string (names_of (&board_life_names, host->life + 1)));
     set (object, "why", text_or_null (host->why));
@@ -120,7 +106,7 @@ static json_t *group_value (const struct board *board, const struct board_group 
     set (object, "outcome", word_or_null (&outcome_names, group->outcome));
     set (object, "owner", word_or_null (&owner_names, group->owner));
     set (object, "signature", text_or_null (group->signature));
-    set (object, "cause", text_value (group->cause));
+    set (object, "cause", escaped_json (group->cause));
     set (object, "next", text_or_null (group->next));
     set (object, "phase", text_or_null (group->phase));
     set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));
@@ -163,7 +149,7 @@ static json_t *rungs_value (const struct status *status)
     json_t *list = json_array ();
     for (uint32_t i = 0; i < status->board->plan.rungs.n; i++) {
         json_t *object = json_object (), *passes = json_array ();
-        set (object, "rung", text_value (board_rung_id (status->board, i)));
+        set (object, "rung", escaped_json (board_rung_id (status->board, i)));
         set (object, "outcome", word_or_null (&outcome_names, board_rung_outcome (status->board, i)));
         set (object, "duration_ms", number (board_rung_ms (status->board, i, status->now_ms)));
         for (uint32_t which = PASS_ONCE; which < BOARD_PASSES; which++) {
@@ -188,7 +174,7 @@ static json_t *waiting_value (const struct status *status)
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;
-        push (list, text_value ((struct text){ (const char *) lines.ptr + from, (uint32_t) (at - from) }));
+        push (list, escaped_json ((struct text){ (const char *) lines.ptr + from, (uint32_t) (at - from) }));
         from = at + 1;
     }
     buf_release (&lines);
@@ -202,13 +188,13 @@ static json_t *retry_value (const struct status *status)
     if (retry->key.attempt == 0 || board->ended)
         return json_null ();
     json_t *object = json_object ();
-    set (object, "rung", text_value (board_rung_id (board, retry->key.rung)));
+    set (object, "rung", escaped_json (board_rung_id (board, retry->key.rung)));
     set (object, "pass", word_or_null (&pass_names, retry->key.pass));
     set (object, "fell_attempt", number (retry->key.attempt));
     set (object, "retry", number (retry->nth));
     set (object, "of", number (board->plan.limits.retries));
     set (object, "due_ms", number (retry->due_ms));
-    set (object, "why", text_value (retry->why));
+    set (object, "why", escaped_json (retry->why));
     return object;
 }
 
@@ -218,12 +204,12 @@ static json_t *isolation_value (const struct board *board)
     if (isolation->passes_n == 0)
         return json_null ();
     json_t *object = json_object ();
-    set (object, "rung", text_value (board_rung_id (board, isolation->rung)));
+    set (object, "rung", escaped_json (board_rung_id (board, isolation->rung)));
     set (object, "passes", number (isolation->passes_n));
     set (object, "passes_most", number (board_parts_most (board)));
     set (object, "pass_most_ms", number (board_part_most_ms (board)));
     set (object, "over", json_boolean (isolation->over));
-    set (object, "suspects", isolation->over ? text_value (isolation->suspects) : json_null ());
+    set (object, "suspects", isolation->over ? escaped_json (isolation->suspects) : json_null ());
     set (object, "why", text_or_null (isolation->why));
     return object;
 }
@@ -239,7 +225,7 @@ static json_t *cache_value (const struct board *board)
     set (object, "entries", number (generation->entries));
     set (object, "bytes", number (generation->bytes));
     set (object, "writer",
-         generation->adopted ? json_null () : text_value (board_host_name (board, generation->writer)));
+         generation->adopted ? json_null () : escaped_json (board_host_name (board, generation->writer)));
     set (object, "dropped", json_boolean (generation->dropped));
     return object;
 }
@@ -250,11 +236,11 @@ static json_t *metrics_value (const struct board *board)
     for (uint32_t i = 0; i < board->metrics.n; i++) {
         const struct board_metric *metric = &board->metrics.items[i];
         json_t *object = json_object ();
-        set (object, "rung", text_value (board_rung_id (board, metric->key.rung)));
+        set (object, "rung", escaped_json (board_rung_id (board, metric->key.rung)));
         set (object, "pass", word_or_null (&pass_names, metric->key.pass));
         set (object, "attempt", number (metric->key.attempt));
-        set (object, "metric", text_value (metric->name));
-        set (object, "axes", text_value (metric->axes));
+        set (object, "metric", escaped_json (metric->name));
+        set (object, "axes", escaped_json (metric->axes));
         set (object, "value", real_or_null (metric->value));
         set (object, "proof", word_or_null (&proof_names, metric->proof));
         set (object, "missing", number (metric->missing_n));
@@ -270,14 +256,14 @@ static void set_run (const struct status *status, json_t *object)
 {
     const struct board *board = status->board;
     set (object, "schema", json_string ("sliceup.status/2"));
-    set (object, "run", text_value (board->run));
-    set (object, "slice", text_value (board->plan.slice));
-    set (object, "ladder", text_value (board->plan.ladder));
-    set (object, "version", text_value (board->version));
+    set (object, "run", escaped_json (board->run));
+    set (object, "slice", escaped_json (board->plan.slice));
+    set (object, "ladder", escaped_json (board->plan.ladder));
+    set (object, "version", escaped_json (board->version));
     set (object, "state", json_string (status_word (status)));
     set (object, "outcome", board->ended ? word_or_null (&outcome_names, board->outcome) : json_null ());
     set (object, "exit_status", board->ended ? number (board->exit_status) : json_null ());
-    set (object, "sentence", board->ended ? text_value (board->sentence) : json_null ());
+    set (object, "sentence", board->ended ? escaped_json (board->sentence) : json_null ());
     set (object, "opened_wall_ms", number (board->opened_wall_ms));
     set (object, "now_ms", number (status->now_ms));
     set (object, "epoch", number (board->epoch));

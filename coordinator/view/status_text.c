@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "common/base/duration.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/grid.h"
 #include "coordinator/view/size.h"
@@ -25,10 +24,7 @@ static void add_run (const struct status *status, const struct style *style, str
 
 static void add_sentence (const struct board *board, const struct style *style, struct buf *out)
 {
-    struct line line = line_begin (out, style);
-    line_paint (&line, board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD);
-    line_text (&line, board->sentence);
-    line_end (&line);
+    line_put (out, style, board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, board->sentence);
 }
 
 static void add_group (const struct board *board, const struct board_group *group, const struct style *style,

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/duration.h"
 
@@ -46,10 +45,7 @@ static struct wait_group *group_for (struct wait_table *table, enum wait wait, s
             return &table->items[i];
     if (table->n >= DIFFERENT_MAX && word.len)
         return group_for (table, WAIT_PHASE, (struct text){ 0 });
-    if (table->n == table->capacity) {
-        table->capacity = table->capacity ? 2 * table->capacity : 8;
-        table->items = mem_grow (table->items, table->capacity, sizeof (*table->items));
-    }
+    table->items = mem_room (table->items, table->n, &table->capacity, 16, sizeof (*table->items));
     table->items[table->n] = (struct wait_group){ .wait = wait, .word = word, .since_ms = UINT64_MAX };
     return &table->items[table->n++];
 }
@@ -57,10 +53,7 @@ static struct wait_group *group_for (struct wait_table *table, enum wait wait, s
 static void add (struct wait_table *table, enum wait wait, struct text word, uint32_t host, uint64_t since_ms)
 {
     struct wait_group *group = group_for (table, wait, word);
-    if (group->n == group->capacity) {
-        group->capacity = group->capacity ? 2 * group->capacity : 8;
-        group->hosts = mem_grow (group->hosts, group->capacity, sizeof (*group->hosts));
-    }
+    group->hosts = mem_room (group->hosts, group->n, &group->capacity, 16, sizeof (*group->hosts));
     group->hosts[group->n++] = host;
     group->since_ms = earliest (group->since_ms, since_ms);
 }

@@ -9,6 +9,7 @@
 #include "common/base/rng.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
+#include "coordinator/core/state.h"
 #include "coordinator/verdict/deal.h"
 #include "sample.h"
 #include "worker/core/member.h"
@@ -302,7 +303,7 @@ static void check_replay (struct world *world)
 {
     struct coord *copy = coord_create ();
     replay (world, copy, world->recorded);
-    PROMISE (world, record_equal (coord_state_record, coord_state (world->coord), coord_state (copy)),
+    PROMISE (world, record_equal (&state_record, world->coord->state, copy->state),
              "replaying %" PRIu64 " facts does not give the live state", world->recorded);
     coord_destroy (copy);
 }

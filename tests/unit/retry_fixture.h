@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "coordinator/core/coord.h"
+#include "coordinator/core/state.h"
 #include "coordinator/verdict/deal.h"
 #include "fact_copy.h"
 #include "sample.h"
@@ -56,7 +56,7 @@ static inline void tick_at (struct bench *bench, uint64_t now_ms)
 static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
 {
     struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
-    msg->session = msg->kind == MSG_HELLO ? 0 : coord_session (bench->coord, host);
+    msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
     msg->seq = ++bench->seq;
     step (bench, &in);
 }

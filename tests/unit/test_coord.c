@@ -88,7 +88,7 @@ static void step (struct bench *bench, const struct input *in)
 static void tell (struct bench *bench, uint32_t host, struct msg *msg)
 {
     struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
-    msg->session = msg->kind == MSG_HELLO ? 0 : coord_session (bench->coord, host);
+    msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
     msg->seq = ++bench->seq;
     step (bench, &in);
 }
@@ -458,7 +458,7 @@ static void many_different_results_are_one_conflict (void **state)
     for (uint32_t i = 0; i < 100; i++) {
         struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = running, .ending = ENDING_EXITED, .code = i } };
         struct input in = { .kind = IN_MSG, .host = 0, .msg = &msg, .text = TEXT_LIT ("another") };
-        msg.session = coord_session (bench.coord, 0);
+        msg.session = bench.coord->state->hosts.items[0].session;
         msg.seq = ++bench.seq;
         step (&bench, &in);
     }
@@ -593,12 +593,12 @@ static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
     uint32_t host = 4000;
     bad.of.pass_ended.key.rung = 63;
     coord_apply (bench.coord, &bad);
-    record_copy (&state_record, &before, coord_state (bench.coord), &arena);
+    record_copy (&state_record, &before, bench.coord->state, &arena);
     bad = (struct fact){ .kind = FACT_PASS_BEGAN, .index = bench.facts_n + 1, .of.pass_began = { .key = running } };
     bad.of.pass_began.hosts.items = &host;
     bad.of.pass_began.hosts.n = 1;
     coord_apply (bench.coord, &bad);
-    assert_true (record_equal (&state_record, &before, coord_state (bench.coord)));
+    assert_true (record_equal (&state_record, &before, bench.coord->state));
     arena_release (&arena);
     bench_close (&bench);
 }

@@ -13,9 +13,9 @@ static void a_new_run_is_recorded_and_can_be_reached (void **state)
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
     assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 1);
     assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
-    assert_int_equal (at.control_port, hub_port (driver_hub (stage->driver), LINK_CONTROL));
-    assert_int_equal (at.bulk_port, hub_port (driver_hub (stage->driver), LINK_BULK));
-    assert_int_equal (at.events_port, hub_events_port (driver_hub (stage->driver)));
+    assert_int_equal (at.control_port, hub_port (stage->driver->hub, LINK_CONTROL));
+    assert_int_equal (at.bulk_port, hub_port (stage->driver->hub, LINK_BULK));
+    assert_int_equal (at.events_port, hub_events_port (stage->driver->hub));
     assert_true (stage_has_file (stage, "coordinator.key"));
     assert_true (stage_has_file (stage, "monitor.key"));
     assert_false (driver_has_ended (stage->driver, NULL, NULL));
@@ -42,7 +42,7 @@ static void a_resumed_run_is_the_one_of_before (void **state)
     assert_int_equal (stage->facts[FACT_HOST_JOINED], 2);
     stage_settle (stage);
     assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 2);
-    assert_int_equal (coord_epoch (driver_coord (stage->driver)), 2);
+    assert_int_equal (coord_epoch (stage->driver->coord), 2);
     assert_int_equal (run_hub_load (&stage->dir, &after, &err), 0);
     assert_int_equal (after.control_port, before.control_port);
     assert_int_equal (after.bulk_port, before.bulk_port);
@@ -175,7 +175,7 @@ static void a_run_that_is_over_is_over_at_once (void **state)
     assert_int_equal (stage_resume (stage, &err), 0);
     assert_true (driver_has_ended (stage->driver, &exit_status, NULL));
     assert_int_equal (exit_status, 130);
-    assert_null (driver_hub (stage->driver));
+    assert_null (stage->driver->hub);
     stage_stop (stage);
     assert_int_equal (stage_recorded (stage).of[FACT_EPOCH_BEGAN], 1);
 }

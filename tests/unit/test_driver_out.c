@@ -3,6 +3,7 @@
 
 #include "common/base/digest.h"
 #include "coordinator/core/outbox.h"
+#include "coordinator/core/state.h"
 
 /* ---- effects wait for the facts before them ---- */
 
@@ -157,9 +158,9 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     struct input in = { .kind = IN_CANCEL, .level = 1 };
     struct arena arena = { 0 };
     struct state before;
-    record_copy (&state_record, &before, coord_state (stage->driver->coord), &arena);
+    record_copy (&state_record, &before, stage->driver->coord->state, &arena);
     driver_step (stage->driver, &in); /* it takes nothing in either */
-    assert_true (record_equal (&state_record, &before, coord_state (stage->driver->coord)));
+    assert_true (record_equal (&state_record, &before, stage->driver->coord->state));
     arena_release (&arena);
     stage_linger (stage, 200);
     assert_int_equal (stage_received (stage, 0, MSG_WELCOME), 0);

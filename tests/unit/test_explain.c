@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/view/explain_print.h"
+#include "coordinator/view/explain.h"
 #include "coordinator/view/receipt_text.h"
 
 #include <stdio.h>
@@ -108,7 +108,7 @@ static void print_explanation (struct story *story, struct buf *out)
 
 static void print_receipt (struct story *story, struct buf *out)
 {
-    receipt_text (&story->receipt, out);
+    receipt_text (&story->receipt, NULL, 0, out);
 }
 
 static const struct explain_step *step (struct story *story, const char *id)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coordinator/core/apply.h"
+#include "coordinator/core/state.h"
 #include "retry_fixture.h"
 
 static void a_part_has_ranks_a_mesh_and_a_key_of_its_own_and_no_cache (void **state)
@@ -124,7 +125,7 @@ static void a_part_of_another_size_than_its_mesh_is_not_followed (void **state)
     struct axis axes[] = { { TEXT_LIT ("data"), 9 } };
     uint32_t hosts[] = { 0, 1 };
     bench_open (&bench);
-    record_copy (&state_record, &before, coord_state (bench.coord), &arena);
+    record_copy (&state_record, &before, bench.coord->state, &arena);
     struct fact fact = { .kind = FACT_PASS_BEGAN,
                          .index = bench.facts_n,
                          .of.pass_began = { .key = { 0, PASS_ONCE, 9 },
@@ -133,7 +134,7 @@ static void a_part_of_another_size_than_its_mesh_is_not_followed (void **state)
                                             .mesh = { axes, 1 } } };
     coord_apply (bench.coord, &fact);
     engine_of (bench.coord)->state.next_index = before.next_index; /* it is counted all the same */
-    assert_true (record_equal (&state_record, &before, coord_state (bench.coord)));
+    assert_true (record_equal (&state_record, &before, bench.coord->state));
     arena_release (&arena);
     bench_close (&bench);
 }

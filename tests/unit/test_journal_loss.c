@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "coordinator/core/coord.h"
+#include "coordinator/core/state.h"
 #include "fact_copy.h"
 #include "sample.h"
 
@@ -70,7 +70,7 @@ static void tell (struct bench *bench, uint32_t host, struct msg *msg, uint64_t 
 {
     struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
     msg->epoch = epoch;
-    msg->session = msg->kind == MSG_HELLO ? 0 : coord_session (bench->coord, host);
+    msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
     msg->seq = ++bench->seq;
     coord_step (bench->coord, &in, ++bench->now_ms, &bench->out);
     collect (bench);

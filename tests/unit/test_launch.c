@@ -371,7 +371,7 @@ static void a_start_that_goes_wrong_is_reported_once_and_says_why (void **state)
     struct scene *scene = *state;
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         scene->exited[0] = 0;
-        launch_set_timeout (scene->launch, 400);
+        scene->launch->timeout_ms = 400;
         write_worker (scene, wrongs[i].body);
         start (scene);
         run_until (scene, is_keyed_or_exited);
@@ -405,7 +405,7 @@ static bool both_are_gone (struct scene *scene)
 static void a_worker_given_up_is_ended_with_its_children_and_not_reported_again (void **state)
 {
     struct scene *scene = *state;
-    launch_set_timeout (scene->launch, 300);
+    scene->launch->timeout_ms = 300;
     write_worker (scene, "sleep 600 & echo $! > child; echo $$ > pid; wait");
     start (scene);
     run_until (scene, is_exited);
@@ -487,7 +487,7 @@ static void admitting_or_killing_a_rank_without_a_worker_does_nothing (void **st
 static void admitting_too_early_does_not_stop_the_waiting_for_the_key (void **state)
 {
     struct scene *scene = *state;
-    launch_set_timeout (scene->launch, 200);
+    scene->launch->timeout_ms = 200;
     write_worker (scene, "read -r line; read -r go && echo let through >&2; exec sleep 600");
     start (scene);
     launch_admitted (scene->launch, 0);

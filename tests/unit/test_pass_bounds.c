@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/wire/wire.h"
-#include "coordinator/core/coord.h"
+#include "coordinator/core/state.h"
 #include "sample.h"
 #include "stretched.h"
 
@@ -43,7 +43,7 @@ static void expect_writable (struct slice *slice)
 static void tell (struct slice *slice, uint32_t host, struct msg *msg)
 {
     struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = TEXT_LIT ("sha") };
-    msg->session = msg->kind == MSG_HELLO ? 0 : coord_session (slice->coord, host);
+    msg->session = msg->kind == MSG_HELLO ? 0 : slice->coord->state->hosts.items[host].session;
     msg->seq = ++slice->seq;
     coord_step (slice->coord, &in, ++slice->now_ms, &slice->out);
     expect_writable (slice);

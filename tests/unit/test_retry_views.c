@@ -256,7 +256,7 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     }
     struct buf out;
     buf_init (&out, 1 << 20);
-    receipt_text (&receipt, &out);
+    receipt_text (&receipt, NULL, 0, &out);
     assert_has (&out, "in parts works          host[0-1]  (1 s)\n");
     assert_has (&out, "in parts fails          host[2-3]  (1 s)\n");
     assert_has (&out, "aborted because host3 failed");
