@@ -113,7 +113,9 @@ static int seal_entries (int root, const struct tree *tree, struct arena *arena,
 static int check_still (int root, const struct manifest *manifest, struct arena *arena, struct err *err)
 {
     struct tree again;
-    if (tree_list (root, NULL, arena, &again, err) || manifest_compare (manifest, &again, err))
+    if (tree_list (root, NULL, arena, &again, err))
+        return -1;
+    if (manifest_compare (manifest, &again, err))
         return err_prefix (err, "another process wrote to the generation while it was being sealed");
     return 0;
 }

@@ -211,7 +211,7 @@ void draft_fits (struct draft *draft, const struct key *key, const struct value 
     if (!value->given || launcher == LAUNCHER_NONE || (launchers & (1u << launcher)))
         return;
     bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
-    problem_at (draft->problems, value->node, "the key %s is set with launcher: %s, expected it with %s only%s%s%s",
+    problem_at (draft->problems, value->node, "the key %s is set with launcher: %s, expected it with %s only%s%s",
                 key->name, names_of (&launcher_names, launcher), list_of (draft, launchers),
-                is_name ? "; did you mean launcher: " : "", is_name ? key->name : "", is_name ? "?" : "");
+                is_name ? "; or set launcher: " : "", is_name ? key->name : "");
 }

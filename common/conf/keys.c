@@ -343,7 +343,7 @@ static const struct key bundle_keys[BUNDLE_KEYS] = {
 };
 
 static const struct key drifts_keys[DRIFTS_KEYS] = {
-    [DRIFTS_DRIFT] = { "drift", KEY_NAME, .required = true, .help = "The name of the policy." },
+    [DRIFTS_DRIFT] = { "drift", KEY_NAME, .required = true, .help = "The name of the drift policy." },
     [DRIFTS_RULES] = { "rules", KEY_LIST, .required = true,
                        .help = "Rules, each a map; the first that matches a fact counts. At most 128. Facts that no "
                                "rule matches must agree." },

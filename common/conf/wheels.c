@@ -71,8 +71,10 @@ static int check_wheel (struct wheel_draft *wheels, struct text name, struct tex
                            problem_quote (problems, name));
     if (wheels->n == WHEELS_MAX || wheels->names_bytes + name.len + path.len > NAMES_MAX_BYTES)
         return problem_at (problems, wheels->at,
-                           "too many wheels, expected at most %d with at most %d bytes of names and paths", WHEELS_MAX,
-                           NAMES_MAX_BYTES);
+                           "the wheel folder holds too many wheels of the pins, expected at most %d, with at most %d "
+                           "bytes of names and "
+                           "paths",
+                           WHEELS_MAX, NAMES_MAX_BYTES);
     return 0;
 }
 

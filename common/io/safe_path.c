@@ -228,7 +228,8 @@ static int follow (struct walk *walk, const char *link, struct err *err)
     char target[PATH_MAX], rest[PATH_MAX];
     ssize_t len = readlink (link, target, sizeof target - 1);
     if (len < 0)
-        return err_errno (err, ERR_IO, "%s %.150s: the link %.150s cannot be read", walk->rule->what, walk->path, link);
+        return err_errno (err, ERR_IO, "%s %.150s: cannot read the symbolic link %.150s", walk->rule->what, walk->path,
+                          link);
     target[len] = '\0';
     if (++walk->links > LINKS_MAX)
         return err_set (err, ERR_REFUSED, "%s %.200s passes through more than %d symbolic links", walk->rule->what,

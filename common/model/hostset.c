@@ -51,7 +51,8 @@ static int charge (struct hostset *set, const struct scan *scan, uint32_t at, ui
     set->work += work;
     if (set->work <= (bound > WORK_MIN ? bound : WORK_MIN))
         return 0;
-    return scan_refuse (scan, ERR_LIMIT, at, "the parts of this set name far more hosts than one set may have");
+    return scan_refuse (scan, ERR_LIMIT, at,
+                        "the parts of this set, repeats counted, name far more hosts than one set may have");
 }
 
 /* ---- steps ---- */

@@ -188,7 +188,7 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
 const struct cli_command calibration_command = {
     .name = "calibration",
     .usage = "calibration [RUNG|FINGERPRINT] [--history] [--json] | calibration --forget FINGERPRINT",
-    .summary = "memory and time of every launch, and which launches are known bad",
+    .summary = "memory and time of every canary rung that ran, and which launches are known bad",
     .help = "Every canary that ran is a launch. Its fingerprint covers code, bundle, hardware, arguments, mesh and "
             "variables.\n"
             "sliceup keeps measures of each launch over all runs of this home: the device memory that the compiler "

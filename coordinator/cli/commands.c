@@ -46,7 +46,7 @@ static void print_overview (FILE *to)
            "  sliceup receipt                                show the results\n"
            "\n"
            "Exit status: 0 every check passed, 1 a check failed, 2 usage or configuration, 3 could not run,\n"
-           "4 the cache was modified after it was sealed, 5 journal or catalogue damaged, 130 cancelled.\n",
+           "4 the cache broke the rules of its single writer, 5 journal or catalogue damaged, 130 cancelled.\n",
            to);
 }
 

@@ -82,6 +82,6 @@ const struct cli_command run_command = {
         "\n"
         "Exit status: 0 every rung passed, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
         "join, a precondition is missing, other users could change the cache, the journal could not be written),\n"
-        "4 the cache was modified after it was sealed, 130 cancelled.\n",
+        "4 the cache broke the rules of its single writer, 130 cancelled.\n",
     .run = run_run,
 };

@@ -181,7 +181,8 @@ static int verify_acknowledged (const struct journal_reader *reader, struct err 
     const struct journal_mark *mark = &reader->mark;
     char what[96];
     if (mark->state == MARK_WHOLE && mark->index > reader->index) {
-        snprintf (what, sizeof what, "it is missing, but facts up to %" PRIu64 " were acknowledged", mark->index);
+        snprintf (what, sizeof what, "this fact is missing, but facts up to %" PRIu64 " were acknowledged",
+                  mark->index);
         return damaged (reader, reader->index + 1, what, err);
     }
     if (mark->state == MARK_WHOLE || !reader->marked || is_over (reader))
@@ -363,7 +364,7 @@ static int check_log (const char *path, struct err *err)
         return 0;
     if (why.code != ERR_STATE || lstat (name, &at) != 0 || S_ISLNK (at.st_mode))
         return err_set (err, why.code, "%s", why.text);
-    return err_set (err, ERR_DAMAGE, "a journal is damaged: %s; " JOURNAL_REMEDY, why.text);
+    return err_set (err, ERR_DAMAGE, "journal %s is damaged: %s; " JOURNAL_REMEDY, path, why.text);
 }
 
 /* What SQLite opens with the journal, and would refuse without a reason that names it. */

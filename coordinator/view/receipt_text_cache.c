@@ -91,7 +91,7 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
 
 static void add_trust (const struct header *header, struct buf *out)
 {
-    const char *before = "         users who may own the cache, besides root and the one who runs the worker: uid ";
+    const char *before = "         users who may own the cache, besides root and the user of the worker: uid ";
     for (uint32_t i = 0; i < header->cache_trust.n; i++)
         buf_printf (out, "%s%u", i ? ", " : before, (unsigned) header->cache_trust.items[i]);
     buf_puts (out, header->cache_trust.n ? "\n" : "");

@@ -178,7 +178,7 @@ class Here(Escaping, lab.LabTest):
         python.chmod(0o755)
         ended = self.lab.sliceup("run", self.use_pins(python, [], "/nonexistent"))
         self.assertEqual(3, ended.status, ended)
-        self.assertIn(f"cannot prevent programs from changing what {python} loads: "
+        self.assertIn(f"cannot find out what {python} loads, which programs must not change: "
                       "the interpreter did not print its paths, but exited with status 7", ended.out)
 
     def test_the_home_the_program_and_the_configuration_are_out_of_reach(self):

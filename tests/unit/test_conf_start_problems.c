@@ -13,9 +13,9 @@
 static const struct bad bad_cases[] = {
     /* what goes with another launcher */
     { SLICE ("ssh: {user: tpu}\n"), "slice.yaml:6:6: the key ssh is set with launcher: local, expected it with ssh "
-                                    "only; did you mean launcher: ssh?" },
+                                    "only; or set launcher: ssh" },
     { SLICE ("slurm: {account: ml}\n"), "slice.yaml:6:8: the key slurm is set with launcher: local, expected it with "
-                                        "slurm only; did you mean launcher: slurm?" },
+                                        "slurm only; or set launcher: slurm" },
     { SLICE ("start: {deadline: 5s}\n"),
       "slice.yaml:6:8: the key start is set with launcher: local, expected it with join, ssh, slurm only" },
     { ELSEWHERE ("ssh", "slurm: {}\n"),
@@ -30,7 +30,7 @@ static const struct bad bad_cases[] = {
     { JOIN ("start: {outlive: true}\n"),
       "slice.yaml:8:18: the key outlive is set with launcher: join, expected it with ssh, slurm only" },
     { "slice.yaml", "slice: s\nhosts: [{name: a, ssh: {port: 22}}]\nprofile: p\npins: q\nladder: l\n",
-      "slice.yaml:2:24: the key ssh is set with launcher: local, expected it with ssh only; did you mean launcher" },
+      "slice.yaml:2:24: the key ssh is set with launcher: local, expected it with ssh only; or set launcher" },
     /* start, coordinator */
     { ELSEWHERE ("ssh", "start: {directory: tmp/x}\n"),
       "slice.yaml:7:20: directory is 'tmp/x', expected an absolute path of letters, digits and '/._+@-'" },

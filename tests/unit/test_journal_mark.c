@@ -241,7 +241,8 @@ static void what_is_missing_is_named_with_what_was_acknowledged (void **state)
     take_copy (place, &sound);
     sound.file[WAL].ptr[sound.file[WAL].len - 100] ^= 1; /* of the last commit */
     put_copy (place, &sound);
-    refused (place, "a bit of the last commit", "at fact 12: it is missing, but facts up to 12 were acknowledged");
+    refused (place, "a bit of the last commit",
+             "at fact 12: this fact is missing, but facts up to 12 were acknowledged");
     sound.file[WAL].ptr[sound.file[WAL].len / 2] ^= 1;
     put_copy (place, &sound);
     refused (place, "a bit in the middle", "facts up to 12");

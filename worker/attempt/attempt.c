@@ -90,7 +90,8 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     attempt_enter_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
     if (command.speaks && !channel_send (attempt->channel, command.line)) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
-        evidence_refuse (&attempt->evidence, "the program did not take the line that describes its attempt");
+        evidence_refuse (&attempt->evidence,
+                         "the program closed the channel before it read the line that describes its attempt");
     }
     return 0;
 }

@@ -165,7 +165,7 @@ int task_main (int argc, char **argv)
     struct task_place place = { .directory = argv[2], .host = text_of (argv[3]) };
     int rc = carry_out ((enum task_kind) kind, &place, &arena, &err);
     if (rc < 0)
-        fprintf (stderr, "sliceup-worker: task %s: %s\n", argv[1], err.text);
+        fprintf (stderr, "sliceup-worker: task %s failed: %s\n", argv[1], err.text);
     arena_release (&arena);
     return rc < 0 ? 3 : 0;
 }

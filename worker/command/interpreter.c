@@ -104,7 +104,7 @@ static int ask (const struct msg_run *run, const char *python, struct arena *are
     if (rc == 0)
         rc = status ? refuse_end (&answer, status, err) : read_answer (run, buf_as_text (&answer), arena, out, err);
     buf_release (&answer);
-    return rc < 0 ? err_prefix (err, "cannot prevent programs from changing what %.200s loads", python) : 0;
+    return rc < 0 ? err_prefix (err, "cannot find out what %.200s loads, which programs must not change", python) : 0;
 }
 
 /* ---- those of a run ---- */

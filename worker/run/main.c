@@ -34,7 +34,7 @@ static const char help[] =
     "  cache          check whether a shared compile cache can be used here, and what protects it: --root DIR\n"
     "                 [--least LEVEL]\n"
     "  probe          check step by step, without Python, whether a PJRT plugin works here: --plugin PATH\n"
-    "  task           (for the worker itself) do work that takes long: prepare, seal or audit\n"
+    "  task           (for the worker itself) do work that takes long: prepare, seal, audit and more\n"
     "  confine        (for the worker itself) set up a sandbox without the right to write the cache, and execute a\n"
     "                 program in it\n"
     "\n"

@@ -140,7 +140,7 @@ static void refuse_level (struct stage *stage)
     buf_printf (&why, "this host can protect the cache only at level %s, and cache.enforcement requires %s",
                 names_of (&enforcement_names, report->view.level), names_of (&enforcement_names, stage->plan.least));
     if (report->reached != report->view.level)
-        buf_printf (&why, "; level %s was set up", names_of (&enforcement_names, report->reached));
+        buf_printf (&why, "; level %s was set up, but does not hold", names_of (&enforcement_names, report->reached));
     add_list (&why, "; programs can still write in these ways: ", report->view.open_ways.items,
               report->view.open_ways.n, ", ");
     add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");

@@ -126,7 +126,7 @@ static int enter_namespace (bool privileged, struct err *err)
                         "this user is root without CAP_SYS_ADMIN, and in a user namespace it would lose the rights "
                         "that devices need");
     if (privileged && unshare (CLONE_NEWNS) < 0)
-        return err_errno (err, ERR_IO, "cannot make a mount namespace");
+        return err_errno (err, ERR_IO, "cannot make a mount namespace, in spite of CAP_SYS_ADMIN");
     if (!privileged && enter_user_namespace (err) < 0)
         return -1;
     if (mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
