@@ -19,7 +19,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("start: {deadline: 5s}\n"),
       "slice.yaml:6:8: the key start is set with launcher: local, expected it with join, ssh, slurm only" },
     { ELSEWHERE ("ssh", "slurm: {}\n"),
-      "slice.yaml:7:8: the key slurm is set with launcher: ssh, expected it with slurm only; did you" },
+      "slice.yaml:7:8: the key slurm is set with launcher: ssh, expected it with slurm only; or set" },
     { ELSEWHERE ("slurm", "ssh: {}\n"), "7:6: the key ssh is set with launcher: slurm, expected it with ssh only" },
     { ELSEWHERE ("slurm", "start: {outlive: true}\n"),
       "slice.yaml:7:18: outlive: true with launcher: slurm, expected the key outlive to be left out" },

@@ -324,9 +324,9 @@ static void work_is_bounded_as_well (void **state)
     buf_puts (&chain, "a");
     for (int i = 0; i < 100; i++)
         buf_puts (&chain, "!b[0-4095]");
-    expect_refusal (&rules, buf_c (&chain), ERR_LIMIT, "the parts of this set name far more hosts");
+    expect_refusal (&rules, buf_c (&chain), ERR_LIMIT, "the parts of this set, repeats counted, name far more hosts");
     expect_read (&rules, "@d", "n1");
-    expect_refusal (&rules, "@a", ERR_LIMIT, "the parts of this set name far more hosts");
+    expect_refusal (&rules, "@a", ERR_LIMIT, "the parts of this set, repeats counted, name far more hosts");
     struct hostset *set = hostset_create (&rules);
     for (int i = 0; i < 40; i++) /* that of one step, not of all of them */
         assert_int_equal (hostset_apply (set, HOSTSET_TAKE, text_of ("b[0-4095]"), NULL), 0);
