@@ -63,7 +63,7 @@ void buf_byte (struct buf *buf, uint8_t byte)
     buf_add (buf, &byte, 1);
 }
 
-void buf_text (struct buf *buf, struct text text)
+void buf_add_text (struct buf *buf, struct text text)
 {
     buf_add (buf, text.ptr, text.len);
 }

@@ -25,7 +25,7 @@ void buf_release (struct buf *buf);
 void buf_clear (struct buf *buf); /* len = 0, overflow = false; keeps the memory */
 void buf_add (struct buf *buf, const void *bytes, size_t len);
 void buf_byte (struct buf *buf, uint8_t byte);
-void buf_text (struct buf *buf, struct text text);
+void buf_add_text (struct buf *buf, struct text text);
 void buf_puts (struct buf *buf, const char *c_string);
 void buf_printf (struct buf *buf, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* `text` made safe for a terminal: printable UTF-8 stays; C0, C1, DEL, invalid UTF-8, bidi controls and zero-width

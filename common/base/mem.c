@@ -20,7 +20,7 @@ struct arena_block {
 enum { COULD_NOT_RUN = 3 };
 
 /* Nothing is flushed or freed: other threads are in the middle of something. */
-_Noreturn void mem_exhausted (size_t bytes)
+_Noreturn void mem_exit_exhausted (size_t bytes)
 {
     char asked[48] = "";
     if (bytes)
@@ -35,7 +35,7 @@ _Noreturn void mem_exhausted (size_t bytes)
 static void *allocated (void *p, size_t bytes)
 {
     if (!p)
-        mem_exhausted (bytes);
+        mem_exit_exhausted (bytes);
     return p;
 }
 

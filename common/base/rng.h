@@ -13,6 +13,6 @@ struct rng rng_seed (uint64_t seed);
 uint64_t rng_next (struct rng *rng);
 uint64_t rng_below (struct rng *rng, uint64_t bound); /* 0 <= result < bound; bound > 0; unbiased */
 /* A seed for a named purpose below another seed, so that streams do not run into one another. */
-uint64_t rng_fold (uint64_t seed, uint64_t purpose);
+uint64_t rng_derive_seed (uint64_t seed, uint64_t purpose);
 
 #endif

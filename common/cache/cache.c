@@ -2,7 +2,7 @@
 
 #include "common/cache/copy.h"
 #include "common/cache/generation.h"
-#include "common/cache/inspect.h"
+#include "common/cache/generation_diff.h"
 #include "common/io/atomic_file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static int check_role (const struct cache_access *access, enum cache_role role, 
         return 0;
     return err_set (err, ERR_REFUSED,
                     "the coordinator gave this host the cache role \"%s\", but this step is for role \"%s\"",
-                    names_of (&cache_role_names, access->role), names_of (&cache_role_names, role));
+                    enum_name_of (&cache_role_names, access->role), enum_name_of (&cache_role_names, role));
 }
 
 /* No host knows the generation yet, so it can be removed. */
@@ -34,11 +34,11 @@ static int copy_base (const struct generation *to, const struct generation *base
 {
     struct arena arena = { 0 };
     struct manifest manifest;
-    int rc = inspect (base, sha256, AUDIT_STAT, 0, inspect_refuse, NULL, err);
+    int rc = generation_diff (base, sha256, AUDIT_STAT, 0, generation_diff_refuse, NULL, err);
     if (rc == 0)
-        rc = generation_manifest (base, sha256, &arena, &manifest, err);
+        rc = generation_read_manifest (base, sha256, &arena, &manifest, err);
     if (rc == 0 && (rc = copy_entries (&manifest, base->fd, to->fd, err)) < 0)
-        generation_note_space (to, manifest.bytes, err);
+        generation_explain_space (to, manifest.bytes, err);
     arena_release (&arena);
     return rc;
 }
@@ -101,7 +101,7 @@ static int prepare_published (const struct cache_access *access, enum audit_dept
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     if (generation_path (&generation, dir, dir_bytes, err) == 0 && generation_open (&generation, err) == 0)
-        rc = inspect (&generation, access->sha256, depth, drawn, inspect_refuse, NULL, err);
+        rc = generation_diff (&generation, access->sha256, depth, drawn, generation_diff_refuse, NULL, err);
     if (rc)
         err_prefix (err, "cannot use %s in %.160s", generation.name, generation.root_path);
     generation_close (&generation);
@@ -153,7 +153,7 @@ int cache_prepare_own (const struct cache_access *access, struct text host, char
     return rc;
 }
 
-int cache_link (const char *link_path, const char *dir, struct err *err)
+int cache_set_symlink (const char *link_path, const char *dir, struct err *err)
 {
     char fresh[PATH_MAX_BYTES + 8];
     int len = snprintf (fresh, sizeof fresh, "%s.next", link_path);

@@ -35,6 +35,6 @@ int cache_prepare_own (const struct cache_access *access, struct text host, char
  * every process of the program is dead. `seal->sha256` lives in `arena`. */
 int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err);
 /* `link_path` becomes a symbolic link to `dir`, at once: programs see one constant path whatever the generation. */
-int cache_link (const char *link_path, const char *dir, struct err *err);
+int cache_set_symlink (const char *link_path, const char *dir, struct err *err);
 
 #endif

@@ -66,7 +66,7 @@ static int copy_into (const struct manifest_entry *entry, int source, const char
 {
     char shown[TREE_SHOWN_BYTES];
     int rc = -1;
-    tree_shown (entry->at.path, shown);
+    tree_print_path (entry->at.path, shown);
     int copy = tree_open (to, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (copy < 0)
         return err_errno (err, ERR_IO, "cannot make a copy of \"%s\"", shown);
@@ -83,7 +83,7 @@ static int copy_into (const struct manifest_entry *entry, int source, const char
 static int copy_entry (const struct manifest_entry *entry, int from, int to, struct err *err)
 {
     char path[PATH_MAX_BYTES + 1], shown[TREE_SHOWN_BYTES];
-    tree_shown (entry->at.path, shown);
+    tree_print_path (entry->at.path, shown);
     if (!text_to_c (entry->at.path, path, sizeof path))
         return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", shown);
     if (entry->at.kind == TREE_FOLDER)

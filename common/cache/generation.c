@@ -20,7 +20,7 @@ static int check_root (struct text root, char path[PATH_MAX_BYTES + 1], struct e
     if (!text_to_c (root, path, PATH_MAX_BYTES + 1) || path[0] != '/' || strstr (path, "/../") ||
         (root.len >= 3 && !strcmp (path + root.len - 3, "/..")))
         return err_set (err, ERR_REFUSED, "cache root \"%s\" is not an absolute path without \"..\"",
-                        tree_shown (root, shown));
+                        tree_print_path (root, shown));
     return 0;
 }
 
@@ -107,7 +107,7 @@ int generation_make (struct generation *generation, mode_t mode, bool taken, str
     bool made = mkdirat (generation->root, generation->name, mode) == 0;
     if (!made && !(taken && errno == EEXIST)) {
         cannot_make (generation, err);
-        return generation_note_space (generation, 1, err);
+        return generation_explain_space (generation, 1, err);
     }
     if (generation_open (generation, err) == 0)
         return 0;
@@ -116,7 +116,7 @@ int generation_make (struct generation *generation, mode_t mode, bool taken, str
     return -1;
 }
 
-int generation_note_space (const struct generation *generation, uint64_t needed_bytes, struct err *err)
+int generation_explain_space (const struct generation *generation, uint64_t needed_bytes, struct err *err)
 {
     struct statvfs fs;
     struct err was;
@@ -175,8 +175,8 @@ static int check_digest (struct text bytes, struct text sha256, struct err *err)
                     digest_hex (&digest, got), digest_hex (&wanted, wanted_hex));
 }
 
-int generation_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
-                         struct manifest *out, struct err *err)
+int generation_read_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
+                              struct manifest *out, struct err *err)
 {
     struct tree_entry entry = { .path = TEXT_LIT (MANIFEST_NAME), .kind = TREE_FILE };
     struct text bytes;

@@ -28,10 +28,10 @@ void generation_close (struct generation *generation);
  * could be done. On failure nothing was made. */
 int generation_make (struct generation *generation, mode_t mode, bool taken, struct err *err);
 /* Adds how much was needed and how much is free to an error, when that is less. */
-int generation_note_space (const struct generation *generation, uint64_t needed_bytes, struct err *err);
+int generation_explain_space (const struct generation *generation, uint64_t needed_bytes, struct err *err);
 int generation_path (const struct generation *generation, char *dir, size_t dir_bytes, struct err *err);
 /* Reads MANIFEST and holds it against `sha256` (64 hex digits). */
-int generation_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
-                         struct manifest *out, struct err *err);
+int generation_read_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
+                              struct manifest *out, struct err *err);
 
 #endif

@@ -22,10 +22,10 @@ struct lines {
     struct buf bytes;
     uint32_t *starts;
     uint32_t n, capacity;
-    struct stored *stored;
+    struct generation_inventory *stored;
 };
 
-static void add_line (struct lines *lines, const struct tree_seen *seen)
+static void add_line (struct lines *lines, const struct tree_walk_item *seen)
 {
     static const struct stat unknown;
     const struct stat *st = seen->st ? seen->st : &unknown;
@@ -39,7 +39,7 @@ static void add_line (struct lines *lines, const struct tree_seen *seen)
                 st->st_ctim.tv_nsec);
 }
 
-static int note (void *owner, const struct tree_seen *seen, struct err *err)
+static int note (void *owner, const struct tree_walk_item *seen, struct err *err)
 {
     struct lines *lines = owner;
     (void) err;
@@ -87,7 +87,7 @@ static struct digest digest_lines (const struct lines *lines, bool with_ctime)
 static int list_other (struct lines *lines, int root, const char *name, struct err *err)
 {
     struct stat st;
-    struct tree_seen seen = { .at.path = TEXT_LIT (""), .st = &st };
+    struct tree_walk_item seen = { .at.path = TEXT_LIT (""), .st = &st };
     if (fstatat (root, name, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 1 : err_errno (err, ERR_IO, "cannot examine %s", name);
     add_line (lines, &seen);
@@ -109,7 +109,7 @@ static int list_lines (struct lines *lines, int root, const char *name, struct e
     return rc ? err_prefix (err, "%s", name) : 0;
 }
 
-static int look_at (int root, const char *name, struct stored *out, struct err *err)
+static int look_at (int root, const char *name, struct generation_inventory *out, struct err *err)
 {
     struct lines lines = { .stored = out };
     buf_init (&lines.bytes, LINES_BYTES_MAX);
@@ -136,12 +136,12 @@ static bool token_of (const char *name, uint64_t *token)
 
 static int by_token (const void *a, const void *b)
 {
-    const struct stored *left = a, *right = b;
+    const struct generation_inventory *left = a, *right = b;
     return (left->token > right->token) - (left->token < right->token);
 }
 
 struct found {
-    struct stored *items;
+    struct generation_inventory *items;
     uint32_t n;
 };
 
@@ -149,7 +149,7 @@ static int find_each (DIR *stream, struct found *found, struct err *err)
 {
     struct dirent *entry;
     for (errno = 0; (entry = readdir (stream)) != NULL; errno = 0) {
-        struct stored stored = { 0 };
+        struct generation_inventory stored = { 0 };
         if (!token_of (entry->d_name, &stored.token))
             continue;
         int rc = look_at (dirfd (stream), entry->d_name, &stored, err);
@@ -165,7 +165,8 @@ static int find_each (DIR *stream, struct found *found, struct err *err)
     return errno ? err_errno (err, ERR_IO, "cannot read the folder") : 0;
 }
 
-int audit_inventory (struct text bundle_root, struct arena *arena, struct stored **out, uint32_t *n, struct err *err)
+int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_inventory **out,
+                            uint32_t *n, struct err *err)
 {
     char path[PATH_MAX_BYTES + 1];
     struct found found = { 0 };

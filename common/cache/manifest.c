@@ -140,7 +140,8 @@ int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out
     return 0;
 }
 
-bool manifest_differs (const struct tree_entry *sealed, const struct tree_entry *found, char how[DIFFERENCE_BYTES])
+bool manifest_entry_differs (const struct tree_entry *sealed, const struct tree_entry *found,
+                             char how[DIFFERENCE_BYTES])
 {
     if (sealed->kind != found->kind)
         snprintf (how, DIFFERENCE_BYTES, "is a %s, but was sealed as a %s",
@@ -158,12 +159,12 @@ bool manifest_differs (const struct tree_entry *sealed, const struct tree_entry 
 static int compare_entry (const struct tree_entry *sealed, const struct tree_entry *found, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES], how[DIFFERENCE_BYTES];
-    if (!manifest_differs (sealed, found, how))
+    if (!manifest_entry_differs (sealed, found, how))
         return 0;
-    return err_set (err, ERR_DAMAGE, "\"%s\" %s", tree_shown (sealed->path, shown), how);
+    return err_set (err, ERR_DAMAGE, "\"%s\" %s", tree_print_path (sealed->path, shown), how);
 }
 
-int manifest_compare (const struct manifest *manifest, const struct tree *tree, struct err *err)
+int manifest_check_tree (const struct manifest *manifest, const struct tree *tree, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
     uint32_t i = 0, j = 0;
@@ -173,10 +174,10 @@ int manifest_compare (const struct manifest *manifest, const struct tree *tree, 
                                      : text_compare (manifest->items[i].at.path, tree->items[j].path);
         if (order < 0)
             return err_set (err, ERR_DAMAGE, "\"%s\" was sealed, but is missing",
-                            tree_shown (manifest->items[i].at.path, shown));
+                            tree_print_path (manifest->items[i].at.path, shown));
         if (order > 0)
             return err_set (err, ERR_DAMAGE, "\"%s\" exists, but was never sealed",
-                            tree_shown (tree->items[j].path, shown));
+                            tree_print_path (tree->items[j].path, shown));
         if (compare_entry (&manifest->items[i++].at, &tree->items[j++], err))
             return -1;
     }
@@ -225,7 +226,7 @@ static int digest_large (int fd, uint64_t bytes, struct digest *digest, uint64_t
     return more < 0 ? -1 : 0;
 }
 
-int manifest_digest (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err)
+int manifest_hash_file (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err)
 {
     int rc = bytes < CHUNK_BYTES ? digest_small (fd, bytes, digest, got) : digest_large (fd, bytes, digest, got);
     return rc ? err_errno (err, ERR_IO, "cannot read it") : 0;
@@ -236,8 +237,8 @@ int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[
     char wanted[DIGEST_HEX_BYTES], got[DIGEST_HEX_BYTES], shown[TREE_SHOWN_BYTES];
     struct digest digest;
     uint64_t bytes;
-    if (manifest_digest (fd, entry->at.bytes, &digest, &bytes, err))
-        return err_prefix (err, "\"%s\"", tree_shown (entry->at.path, shown));
+    if (manifest_hash_file (fd, entry->at.bytes, &digest, &bytes, err))
+        return err_prefix (err, "\"%s\"", tree_print_path (entry->at.path, shown));
     if (bytes == entry->at.bytes && digest_equal (&digest, &entry->digest))
         return 0;
     snprintf (how, DIFFERENCE_BYTES, "was modified after it was sealed (sha256 %.12s, expected %.12s)",
@@ -249,5 +250,5 @@ int manifest_check_bytes (const struct manifest_entry *entry, int fd, struct err
 {
     char how[DIFFERENCE_BYTES], shown[TREE_SHOWN_BYTES];
     int rc = manifest_bytes_differ (entry, fd, how, err);
-    return rc > 0 ? err_set (err, ERR_DAMAGE, "\"%s\" %s", tree_shown (entry->at.path, shown), how) : rc;
+    return rc > 0 ? err_set (err, ERR_DAMAGE, "\"%s\" %s", tree_print_path (entry->at.path, shown), how) : rc;
 }

@@ -46,12 +46,13 @@ void manifest_print (const struct manifest *manifest, struct buf *out);
  * `bytes`. */
 int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err);
 /* Is exactly this there: same set, kinds, sizes and modes? The first difference is the error, by name. */
-int manifest_compare (const struct manifest *manifest, const struct tree *tree, struct err *err);
+int manifest_check_tree (const struct manifest *manifest, const struct tree *tree, struct err *err);
 /* Is `found` not what was sealed? `how` says it in words that follow the path. */
-bool manifest_differs (const struct tree_entry *sealed, const struct tree_entry *found, char how[DIFFERENCE_BYTES]);
+bool manifest_entry_differs (const struct tree_entry *sealed, const struct tree_entry *found,
+                             char how[DIFFERENCE_BYTES]);
 /* The digest of the bytes in `fd`, from its beginning; asks for `bytes` and one more, so as to see that there are no
  * more. `*got`: how many there were. */
-int manifest_digest (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err);
+int manifest_hash_file (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err);
 /* Are these not the bytes that were listed? 1: not, and `how` says it. -1: they could not be read. */
 int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[DIFFERENCE_BYTES], struct err *err);
 int manifest_check_bytes (const struct manifest_entry *entry, int fd, struct err *err); /* the same as an error */

@@ -10,19 +10,19 @@
 #include "common/cache/generation.h"
 #include "common/io/safe_path.h"
 
-static struct safe_rule rule_of (const char *what, const uid_list *trust)
+static struct safe_path_rule rule_of (const char *what, const uid_list *trust)
 {
-    return (struct safe_rule){ .what = what,
-                               .instead = "set another cache.root",
-                               .trust = "cache: {trust: [...]}",
-                               .uids = trust->items,
-                               .uids_n = trust->n };
+    return (struct safe_path_rule){ .what = what,
+                                    .instead = "set another cache.root",
+                                    .trust = "cache: {trust: [...]}",
+                                    .uids = trust->items,
+                                    .uids_n = trust->n };
 }
 
 /* Something that is not a file, or cannot be reached, is refused when it is opened. */
 static int check_file (const char *root, const char *name, const uid_list *trust, struct err *err)
 {
-    const struct safe_rule rule = rule_of ("cache file", trust);
+    const struct safe_path_rule rule = rule_of ("cache file", trust);
     char path[PATH_MAX];
     struct stat at;
     int len = snprintf (path, sizeof path, "%s/%s", root, name);
@@ -39,7 +39,7 @@ int owners_check_root (const char *root, const uid_list *trust, struct err *err)
 {
     static const char *const files[] = { "storage", "catalogue.db", "catalogue.db-journal", "catalogue.db-wal",
                                          "catalogue.db-shm" };
-    const struct safe_rule rule = rule_of ("cache root", trust);
+    const struct safe_path_rule rule = rule_of ("cache root", trust);
     int rc = safe_path_check (root, &rule, err);
     for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
         rc = check_file (root, files[i], trust, err);
@@ -49,7 +49,8 @@ int owners_check_root (const char *root, const uid_list *trust, struct err *err)
 /* Checks root, frontend and bundle folder each by itself: a sticky folder is accepted above the root only. */
 static int check_folders (char *path, uint64_t token, const uid_list *trust, struct err *err)
 {
-    const struct safe_rule folder = rule_of ("cache folder", trust), generation = rule_of ("cache generation", trust);
+    const struct safe_path_rule folder = rule_of ("cache folder", trust),
+                                generation = rule_of ("cache generation", trust);
     char *bundle = strrchr (path, '/');
     char *frontend = bundle && bundle != path ? memrchr (path, '/', (size_t) (bundle - path)) : NULL;
     if (!frontend || frontend == path)
@@ -83,7 +84,7 @@ struct owned {
 };
 
 /* Checks the owner only; an audit finds everything else. */
-static int check_entry (void *owner, const struct tree_seen *seen, struct err *err)
+static int check_entry (void *owner, const struct tree_walk_item *seen, struct err *err)
 {
     const struct owned *owned = owner;
     char shown[TREE_SHOWN_BYTES];
@@ -92,7 +93,7 @@ static int check_entry (void *owner, const struct tree_seen *seen, struct err *e
     return err_set (err, ERR_REFUSED,
                     "cache entry \"%s\" of %s belongs to uid %u, but its generation to uid %u: if you trust what that "
                     "user wrote, chown the entry to the owner of the generation; else move the generation away",
-                    tree_shown (seen->at.path, shown), owned->generation, (unsigned) seen->st->st_uid,
+                    tree_print_path (seen->at.path, shown), owned->generation, (unsigned) seen->st->st_uid,
                     (unsigned) owned->uid);
 }
 

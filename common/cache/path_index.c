@@ -61,7 +61,7 @@ bool path_index_add (struct path_index *index, uint32_t number, uint32_t *twin)
             *twin = index->slots[at].at - 1;
             return false;
         }
-    index->slots[at] = (struct path_slot){ hash, number + 1 };
+    index->slots[at] = (struct path_index_slot){ hash, number + 1 };
     return true;
 }
 

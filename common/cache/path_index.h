@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct path_slot {
+struct path_index_slot {
     uint32_t hash, at;
 }; /* at: number + 1; 0: free */
 struct path_index {
-    struct path_slot *slots;
+    struct path_index_slot *slots;
     const void *items;
     size_t item_bytes;
     uint32_t mask;

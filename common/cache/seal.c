@@ -53,7 +53,7 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
         return -1;
     int rc = fchmod (fd, entry->mode & 0555) || fstat (fd, &st) ? -1 : 0;
     if (rc)
-        err_errno (err, ERR_IO, "cannot remove write permission from \"%s\"", tree_shown (entry->path, shown));
+        err_errno (err, ERR_IO, "cannot remove write permission from \"%s\"", tree_print_path (entry->path, shown));
     else
         entry->mode = st.st_mode & 0777; /* as the file system kept it: some mounts have one mode for everything */
     if (rc == 0 && entry->kind == TREE_FILE)
@@ -73,7 +73,7 @@ static int sync_entry (const struct tree_entry *entry, int fd, bool at_once)
 static int make_durable (struct manifest_entry *entry, int fd, bool at_once, struct err *err)
 {
     uint64_t bytes = 0;
-    if (entry->at.kind == TREE_FILE && manifest_digest (fd, entry->at.bytes, &entry->digest, &bytes, err))
+    if (entry->at.kind == TREE_FILE && manifest_hash_file (fd, entry->at.bytes, &entry->digest, &bytes, err))
         return -1;
     if (bytes != entry->at.bytes)
         return err_set (err, ERR_STATE, "its size changed during reading");
@@ -88,7 +88,7 @@ static int seal_entry (int root, struct manifest_entry *entry, bool at_once, str
         return -1;
     int rc = make_durable (entry, fd, at_once, err);
     close (fd);
-    return rc ? err_prefix (err, "\"%s\"", tree_shown (entry->at.path, shown)) : 0;
+    return rc ? err_prefix (err, "\"%s\"", tree_print_path (entry->at.path, shown)) : 0;
 }
 
 static int seal_entries (int root, const struct tree *tree, struct arena *arena, struct manifest *out, struct err *err)
@@ -115,7 +115,7 @@ static int check_still (int root, const struct manifest *manifest, struct arena 
     struct tree again;
     if (tree_list (root, NULL, arena, &again, err))
         return -1;
-    if (manifest_compare (manifest, &again, err))
+    if (manifest_check_tree (manifest, &again, err))
         return err_prefix (err, "another process wrote to the generation while it was being sealed");
     return 0;
 }
@@ -168,7 +168,7 @@ static int publish (const struct generation *generation, const struct buf *bytes
 {
     int root = generation->fd;
     if (write_witness (root, err) || write_new (root, MANIFEST_PART_NAME, MANIFEST_NAME, bytes->ptr, bytes->len, err)) {
-        generation_note_space (generation, bytes->len, err); /* before take_back frees space */
+        generation_explain_space (generation, bytes->len, err); /* before take_back frees space */
         return take_back (root, err);
     }
     if (renameat (root, MANIFEST_PART_NAME, root, MANIFEST_NAME)) {
@@ -195,7 +195,7 @@ static int seal_generation (const struct generation *generation, struct arena *a
                             TEXT_ARG (tree.items[i].path));
     if (seal_entries (generation->fd, &tree, arena, manifest, err) ||
         check_still (generation->fd, manifest, arena, err))
-        return generation_note_space (generation, manifest->bytes, err);
+        return generation_explain_space (generation, manifest->bytes, err);
     manifest_print (manifest, bytes);
     if (bytes->overflow)
         return err_set (err, ERR_LIMIT, MANIFEST_NAME " would be longer than %d bytes", MANIFEST_BYTES_MAX);

@@ -181,7 +181,7 @@ static int find_mount (struct text table, uint64_t id, struct text *line)
     return -1;
 }
 
-int storage_mount (const char *path, char *out, size_t out_bytes, struct err *err)
+int storage_describe_mount (const char *path, char *out, size_t out_bytes, struct err *err)
 {
     struct statx st;
     struct buf table;

@@ -14,6 +14,6 @@ enum { STORAGE_ID_BYTES = 17 }; /* 16 hex digits and a NUL */
 /* `make`: also makes the root and the file when they are not there. ERR_STATE: there is none. */
 int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct err *err);
 /* "<fstype> <options> <source>" of the mount that `path` lies on, as /proc/self/mountinfo has it, cut to fit. */
-int storage_mount (const char *path, char *out, size_t out_bytes, struct err *err);
+int storage_describe_mount (const char *path, char *out, size_t out_bytes, struct err *err);
 
 #endif

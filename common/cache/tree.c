@@ -51,7 +51,7 @@ bool tree_path_valid (struct text path)
     return true;
 }
 
-const char *tree_shown (struct text path, char out[TREE_SHOWN_BYTES])
+const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES])
 {
     struct buf escaped;
     buf_init (&escaped, TREE_SHOWN_BYTES - 1);
@@ -102,7 +102,7 @@ static int check_stat (const struct stat *st, uid_t owner, struct text path, str
     char shown[TREE_SHOWN_BYTES];
     const char *problem = stat_problem (st, owner);
     if (problem)
-        return err_set (err, ERR_DAMAGE, "\"%s\" %s", tree_shown (path, shown), problem);
+        return err_set (err, ERR_DAMAGE, "\"%s\" %s", tree_print_path (path, shown), problem);
     return 0;
 }
 
@@ -124,7 +124,7 @@ static int cannot_open (struct text path, struct err *err)
     char shown[TREE_SHOWN_BYTES];
     int error = errno;
     const char *problem = open_problem (error);
-    tree_shown (path, shown);
+    tree_print_path (path, shown);
     if (problem)
         return err_set (err, ERR_DAMAGE, "\"%s\" %s", shown, problem);
     if (error == ENOSYS)
@@ -139,13 +139,13 @@ int tree_open_entry (int root, const struct tree_entry *entry, struct err *err)
     struct stat st, top;
     int folder = entry->kind == TREE_FOLDER ? O_DIRECTORY : 0;
     if (!text_to_c (entry->path, path, sizeof path))
-        return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", tree_shown (entry->path, shown));
+        return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", tree_print_path (entry->path, shown));
     /* O_NONBLOCK: between the listing and now a pipe may have taken the file's place. */
     int fd = tree_open (root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | folder, 0);
     if (fd < 0)
         return cannot_open (entry->path, err);
     if (fstat (root, &top) || fstat (fd, &st)) {
-        err_errno (err, ERR_IO, "cannot examine \"%s\"", tree_shown (entry->path, shown));
+        err_errno (err, ERR_IO, "cannot examine \"%s\"", tree_print_path (entry->path, shown));
         close (fd);
         return -1;
     }
@@ -168,14 +168,15 @@ struct walk {
 
 static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth, struct err *err);
 
-static int meet (struct walk *walk, struct tree_seen *seen, enum err_code code, const char *problem, struct err *err)
+static int meet (struct walk *walk, struct tree_walk_item *seen, enum err_code code, const char *problem,
+                 struct err *err)
 {
     seen->problem = problem;
     seen->code = problem ? code : ERR_NONE;
     return walk->each (walk->owner, seen, err);
 }
 
-static int walk_into (struct walk *walk, struct tree_seen *seen, int folder, const char *name, uint32_t depth,
+static int walk_into (struct walk *walk, struct tree_walk_item *seen, int folder, const char *name, uint32_t depth,
                       struct err *err)
 {
     if (depth >= TREE_DEPTH_MAX)
@@ -208,7 +209,7 @@ static int look (const struct walk *walk, int folder, const struct dirent *entry
     return *fd >= 0 ? fstat (*fd, st) : errno == EACCES || errno == EXDEV ? 0 : -1;
 }
 
-static int walk_found (struct walk *walk, struct tree_seen *seen, int folder, const char *name, uint32_t depth,
+static int walk_found (struct walk *walk, struct tree_walk_item *seen, int folder, const char *name, uint32_t depth,
                        struct err *err)
 {
     const struct stat *st = seen->st;
@@ -230,7 +231,7 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
     struct stat st;
     struct text name = text_of (entry->d_name);
     uint32_t at = above ? above + 1 : 0;
-    struct tree_seen seen = { .at.path = { walk->path, at + name.len }, .fd = -1 };
+    struct tree_walk_item seen = { .at.path = { walk->path, at + name.len }, .fd = -1 };
     walk->path[above] = '/';
     memcpy (walk->path + at, name.ptr, name.len + 1);
     if (++walk->n > TREE_ENTRIES_MAX) {
@@ -315,12 +316,12 @@ struct listing {
     uint32_t n, capacity;
 };
 
-static int add (void *owner, const struct tree_seen *seen, struct err *err)
+static int add (void *owner, const struct tree_walk_item *seen, struct err *err)
 {
     struct listing *listing = owner;
     char shown[TREE_SHOWN_BYTES];
     if (seen->problem)
-        return err_set (err, seen->code, "\"%s\" %s", tree_shown (seen->at.path, shown), seen->problem);
+        return err_set (err, seen->code, "\"%s\" %s", tree_print_path (seen->at.path, shown), seen->problem);
     listing->items = mem_room (listing->items, listing->n, &listing->capacity, 64, sizeof *listing->items);
     struct tree_entry *entry = &listing->items[listing->n++];
     *entry = seen->at;
@@ -345,7 +346,7 @@ static int check_twins (const struct tree *tree, struct err *err)
     for (uint32_t i = 0; i < tree->n && rc == 0; i++)
         if (!path_index_add (&index, i, &twin))
             rc = err_set (err, ERR_DAMAGE, "\"%s\" and \"%s\" differ only in case",
-                          tree_shown (tree->items[twin].path, one), tree_shown (tree->items[i].path, other));
+                          tree_print_path (tree->items[twin].path, one), tree_print_path (tree->items[i].path, other));
     arena_release (&scratch);
     return rc;
 }

@@ -38,7 +38,7 @@ int tree_open (int root, const char *path, int flags, mode_t mode);
 int tree_open_entry (int root, const struct tree_entry *entry, struct err *err);
 
 /* Something met on a walk. Its texts live until the next is met. */
-struct tree_seen {
+struct tree_walk_item {
     struct tree_entry at;  /* TREE_NONE: neither a file nor a folder */
     const char *problem;   /* what is wrong with it, in words that follow its name; NULL: nothing */
     enum err_code code;    /* of the problem: ERR_DAMAGE or ERR_LIMIT */
@@ -46,7 +46,7 @@ struct tree_seen {
     int fd;                /* of a file that has no problem, when files are opened; -1 otherwise. The walk's own */
 };
 /* Not 0: the walk ends with -1, and `err` says why. */
-typedef int tree_fn (void *owner, const struct tree_seen *seen, struct err *err);
+typedef int tree_fn (void *owner, const struct tree_walk_item *seen, struct err *err);
 
 /* What has a problem: symlinks, devices, sockets, pipes, files with several names, setuid, setgid and sticky bits,
  * another owner than that of `root`, names that are not valid, more than TREE_ENTRIES_MAX entries, folders too deep or
@@ -57,6 +57,6 @@ int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each
  * in the arena. */
 int tree_list (int root, const char *const *skip, struct arena *arena, struct tree *out, struct err *err);
 /* A path made safe for a message, cut to what a reader takes in; returns `out`. */
-const char *tree_shown (struct text path, char out[TREE_SHOWN_BYTES]);
+const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES]);
 
 #endif

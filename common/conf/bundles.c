@@ -52,7 +52,7 @@ static bool is_taken (const struct bundle_draft *list, struct text id)
     return false;
 }
 
-static int check (struct bundle_draft *list, const struct value of[], const struct yaml_node *node)
+static int check (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct problem_list *problems = list->draft->problems;
     if (is_taken (list, of[BUNDLE_ID].text))
@@ -68,7 +68,7 @@ static int check (struct bundle_draft *list, const struct value of[], const stru
     return 0;
 }
 
-static void add (struct bundle_draft *list, const struct value of[], const struct yaml_node *node)
+static void add (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct name_list backends;
     var_list parts = { 0 };
@@ -95,9 +95,9 @@ static void read_file (void *owner, const struct yaml_node *reference)
 {
     struct bundle_draft *list = owner;
     struct source source;
-    struct value file[BUNDLES_KEYS], of[BUNDLE_KEYS];
+    struct conf_value file[BUNDLES_KEYS], of[BUNDLE_KEYS];
     struct problem_list *problems = list->draft->problems;
-    const struct yaml_node *root = draft_open (list->draft, &bundles_kind, reference, &source);
+    const struct yaml_node *root = draft_parse_reference (list->draft, &bundles_kind, reference, &source);
     if (!root || section_read (&bundles_section, root, file, problems) != 0 || !file[BUNDLES_LIST].good)
         return;
     for (const struct yaml_node *node = file[BUNDLES_LIST].node->first; node; node = node->next)
@@ -121,7 +121,7 @@ static void read_default (struct bundle_draft *list)
 
 void draft_bundles (struct draft *draft)
 {
-    const struct value *given = &draft->slice[SLICE_BUNDLES];
+    const struct conf_value *given = &draft->slice[SLICE_BUNDLES];
     struct bundle_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.items);
     if (given->given && given->good)

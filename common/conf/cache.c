@@ -16,34 +16,34 @@ static struct text plain_path (struct draft *draft, struct text path)
 }
 
 /* With hosts elsewhere, a relative path (as the default is) would name a folder of its own on each host. */
-static void read_root (struct draft *draft, const struct value *root)
+static void read_root (struct draft *draft, const struct conf_value *root)
 {
     struct cache_plan *plan = &draft->plan.cache;
-    if (draft_is_elsewhere (draft) && plan->mode != CACHE_PER_HOST && root->good && root->text.ptr[0] != '/') {
+    if (draft_is_remote (draft) && plan->mode != CACHE_PER_HOST && root->good && root->text.ptr[0] != '/') {
         problem_at (draft->problems, root->node,
                     "launcher: %s %s, expected cache.root as an absolute path on storage that all hosts share at this "
                     "path, or mode: per-host or off",
-                    names_of (&launcher_names, draft->plan.launcher),
+                    enum_name_of (&launcher_names, draft->plan.launcher),
                     root->given ? "with a relative cache.root" : "without cache.root");
         return;
     }
-    struct text full = draft_read_path (draft, root);
+    struct text full = draft_host_path (draft, root);
     plan->root = plain_path (draft, full);
     if (full.len > 0 && plan->root.len == 0)
         problem_at (draft->problems, root->node, "the cache root is %s, expected a folder below /",
                     problem_quote (draft->problems, root->text));
 }
 
-static void refuse_writer (struct draft *draft, const struct value *writer)
+static void refuse_writer (struct draft *draft, const struct conf_value *writer)
 {
     bool own = draft->plan.cache.mode == CACHE_PER_HOST;
     if (writer->given)
         problem_at (draft->problems, writer->node, "writer is set with mode: %s, expected no writer: %s",
-                    names_of (&cache_mode_names, draft->plan.cache.mode),
+                    enum_name_of (&cache_mode_names, draft->plan.cache.mode),
                     own ? "every host writes its own cache" : "hosts only read published generations");
 }
 
-static int check_candidate (struct draft *draft, const struct value *writer, struct text name)
+static int check_candidate (struct draft *draft, const struct conf_value *writer, struct text name)
 {
     if (plan_rank (&draft->plan, name) >= 0)
         return 0;
@@ -52,7 +52,7 @@ static int check_candidate (struct draft *draft, const struct value *writer, str
                        problem_quote (draft->problems, name), draft->reduced ? " that are not excluded" : "");
 }
 
-static void read_writers (struct draft *draft, const struct value *writer)
+static void read_writers (struct draft *draft, const struct conf_value *writer)
 {
     struct cache_plan *plan = &draft->plan.cache;
     struct name_list names = { 0 };
@@ -119,7 +119,7 @@ static void read_writable_path (struct draft *draft, const struct yaml_node *pat
         plan->writable.items[plan->writable.n++] = path->text;
 }
 
-static void read_writable (struct draft *draft, const struct value *list)
+static void read_writable (struct draft *draft, const struct conf_value *list)
 {
     struct cache_plan *plan = &draft->plan.cache;
     if (!list->given || !list->good)
@@ -160,7 +160,7 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
                     problem_value (draft->problems, user), (unsigned) TRUST_UID_MAX);
 }
 
-static void read_trust (struct draft *draft, const struct value *list)
+static void read_trust (struct draft *draft, const struct conf_value *list)
 {
     uid_list *trust = &draft->plan.cache.trust;
     if (!list->given || !list->good)
@@ -174,7 +174,7 @@ static void read_trust (struct draft *draft, const struct value *list)
         read_trusted (draft, user);
 }
 
-static void refuse_all (struct draft *draft, const struct value cache[])
+static void refuse_all (struct draft *draft, const struct conf_value cache[])
 {
     for (int i = 0; i < CACHE_KEYS; i++)
         if (i != CACHE_MODE && cache[i].given)
@@ -185,7 +185,7 @@ static void refuse_all (struct draft *draft, const struct value cache[])
 
 void draft_cache (struct draft *draft)
 {
-    struct value cache[CACHE_KEYS];
+    struct conf_value cache[CACHE_KEYS];
     struct cache_plan *plan = &draft->plan.cache;
     if (section_read_optional (&cache_section, &draft->slice[SLICE_CACHE], cache, draft->problems) != 0 ||
         !cache[CACHE_MODE].good)

@@ -22,9 +22,9 @@ static void fill (struct draft *draft)
     if (draft_slice (draft) != 0)
         return;
     draft_start (draft);
-    draft_groups (draft);
+    draft_check_groups (draft);
     draft_hosts (draft);
-    draft_way_back (draft);
+    draft_check_return_address (draft);
     draft_profile (draft);
     draft_mesh (draft);
     draft_cache (draft);
@@ -53,7 +53,7 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
         problem_add (&problems, "SLICEUP_HOME", 1, 1, "the path is %zu bytes long, expected at most %d",
                      strlen (options->home), PATH_MAX_BYTES / 2);
     fill (&draft);
-    int result = problems_finish (&problems, &made, err);
+    int result = problems_to_report (&problems, &made, err);
     *report = made;
     if (result == 0)
         *plan = draft.plan;

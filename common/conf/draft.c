@@ -31,7 +31,7 @@ static char *without_up (struct draft *draft, const char *path)
     return realpath (before, real) ? (char *) text_format (draft->arena, "%s%s", real, rest).ptr : NULL;
 }
 
-void draft_note_named (struct draft *draft, const char *path)
+void draft_note_path (struct draft *draft, const char *path)
 {
     char here[PATH_MAX] = "";
     if (path[0] != '/' && !getcwd (here, sizeof here))
@@ -42,19 +42,20 @@ void draft_note_named (struct draft *draft, const char *path)
         note (draft, text_copy (draft->arena, text_of (named)));
 }
 
-int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source)
+int draft_read_source (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at,
+                       struct source *source)
 {
     if (source_read (source, kind, draft->options->share_dir, at, draft->problems) != 0)
         return -1;
     note (draft, source->ref.path);
-    draft_note_named (draft, source->shown);
+    draft_note_path (draft, source->shown);
     return 0;
 }
 
-const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
-                                    const struct yaml_node *reference, struct source *source)
+const struct yaml_node *draft_parse_reference (struct draft *draft, const struct source_kind *kind,
+                                               const struct yaml_node *reference, struct source *source)
 {
-    if (draft_read (draft, kind, reference, source) != 0)
+    if (draft_read_source (draft, kind, reference, source) != 0)
         return NULL;
     return yaml_parse (source->shown, source->bytes, draft->problems);
 }
@@ -83,7 +84,8 @@ struct yaml_node draft_reference_at (const struct yaml_node *where, struct text 
     };
 }
 
-const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option)
+const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *override,
+                                                const char *option)
 {
     if (!override)
         return draft->slice[key].good ? draft->slice[key].node : NULL;
@@ -102,18 +104,18 @@ bool draft_has_dotdot (struct text path)
     return false;
 }
 
-struct text draft_base (const struct draft *draft)
+struct text draft_base_folder (const struct draft *draft)
 {
     const struct text directory = draft->plan.start.directory;
     return directory.len > 0 ? directory : text_of (draft->options->home);
 }
 
-struct text draft_read_path (struct draft *draft, const struct value *path)
+struct text draft_host_path (struct draft *draft, const struct conf_value *path)
 {
     struct text full = path->text;
     if (!path->good)
         return (struct text){ 0 };
-    struct text base = draft_base (draft);
+    struct text base = draft_base_folder (draft);
     if (full.ptr[0] != '/')
         full = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (base), TEXT_ARG (path->text));
     if (draft_has_dotdot (full)) {
@@ -180,7 +182,7 @@ static int add_name (struct draft *draft, const struct yaml_node *item, struct n
     return 0;
 }
 
-int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct name_list *names)
+int draft_names (struct draft *draft, const struct conf_value *list, uint32_t max, struct name_list *names)
 {
     int result = 0;
     *names = (struct name_list){ 0 };
@@ -205,13 +207,14 @@ static const char *list_of (struct draft *draft, unsigned launchers)
     return buf_finish (&list, draft->arena).ptr;
 }
 
-void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers)
+void draft_check_launcher (struct draft *draft, const struct conf_key *key, const struct conf_value *value,
+                           unsigned launchers)
 {
     enum launcher launcher = draft->plan.launcher;
     if (!value->given || launcher == LAUNCHER_NONE || (launchers & (1u << launcher)))
         return;
-    bool is_name = names_find (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
+    bool is_name = enum_value_of (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
     problem_at (draft->problems, value->node, "the key %s is set with launcher: %s, expected it with %s only%s%s",
-                key->name, names_of (&launcher_names, launcher), list_of (draft, launchers),
+                key->name, enum_name_of (&launcher_names, launcher), list_of (draft, launchers),
                 is_name ? "; or set launcher: " : "", is_name ? key->name : "");
 }

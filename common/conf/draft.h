@@ -15,8 +15,8 @@ struct draft {
     struct problem_list *problems;
     struct plan plan;
     const struct yaml_node *root; /* of the slice file */
-    struct value slice[SLICE_KEYS];
-    struct ssh_way way;              /* the way to hosts without an ssh map of their own */
+    struct conf_value slice[SLICE_KEYS];
+    struct ssh_route route;          /* the way to hosts without an ssh map of their own */
     bool jumps;                      /* some host is reached through another */
     var_list groups;                 /* of the slice file: name and host set */
     bool reduced;                    /* `exclude`, --hosts or --exclude took hosts out */
@@ -35,7 +35,7 @@ struct draft {
 int draft_slice (struct draft *draft); /* -1: the slice file cannot be read (reported) */
 void draft_start (struct draft *draft);
 void draft_hosts (struct draft *draft);
-void draft_way_back (struct draft *draft);
+void draft_check_return_address (struct draft *draft);
 void draft_profile (struct draft *draft);
 void draft_mesh (struct draft *draft);
 void draft_cache (struct draft *draft);
@@ -49,7 +49,8 @@ void draft_protected (struct draft *draft);
 
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* The arguments of a rung that is the builtin probe; after its env and backend. */
-void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct value *args, struct rung *rung);
+void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct conf_value *args,
+                  struct rung *rung);
 /* The files that the rung's canary, read as `program`, needs on its host. */
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
 
@@ -57,26 +58,28 @@ int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct
 void draft_ssh (struct draft *draft);
 void draft_slurm (struct draft *draft);
 /* Part of draft_pins: a wheel of the folder for every pin of the file. */
-void draft_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes);
+void draft_find_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes);
 /* The way to one host: its own map, if any, over the slice's. */
-void draft_way (struct draft *draft, const struct value *given, struct ssh_way *way);
+void draft_ssh_route (struct draft *draft, const struct conf_value *given, struct ssh_route *route);
 /* Workers start on other machines than this one. */
-bool draft_is_elsewhere (const struct draft *draft);
+bool draft_is_remote (const struct draft *draft);
 /* Reports a key that is given although the launcher is none of `launchers` (bit LAUNCHER_... each). */
-void draft_fits (struct draft *draft, const struct key *key, const struct value *value, unsigned launchers);
+void draft_check_launcher (struct draft *draft, const struct conf_key *key, const struct conf_value *value,
+                           unsigned launchers);
 /* The names of a host set, in its order; "@name" stands for a group of the slice file. `once`: naming a host twice is
  * an error. -1: reported at `node`. */
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names);
 /* Every group must be a host set, whether it is used or not. */
-void draft_groups (struct draft *draft);
+void draft_check_groups (struct draft *draft);
 
 /* Notes a path in `read` as the user named it, so that programs cannot change the links on it. */
-void draft_note_named (struct draft *draft, const char *path);
+void draft_note_path (struct draft *draft, const char *path);
 /* source_read, for a file of the configuration: it is noted in `read`. */
-int draft_read (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at, struct source *source);
+int draft_read_source (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at,
+                       struct source *source);
 /* Reads and parses the file that a reference names; NULL: reported. */
-const struct yaml_node *draft_open (struct draft *draft, const struct source_kind *kind,
-                                    const struct yaml_node *reference, struct source *source);
+const struct yaml_node *draft_parse_reference (struct draft *draft, const struct source_kind *kind,
+                                               const struct yaml_node *reference, struct source *source);
 /* Gives `read` each reference of a list of names and paths; what is none, or too many, is reported. */
 typedef void draft_reference_fn (void *owner, const struct yaml_node *reference);
 void draft_references (struct draft *draft, const struct yaml_node *names, const struct source_kind *kind,
@@ -84,19 +87,20 @@ void draft_references (struct draft *draft, const struct yaml_node *names, const
 /* A reference to `name` that nobody wrote: it stands where a key does, or is missing. */
 struct yaml_node draft_reference_at (const struct yaml_node *where, struct text name);
 /* The reference of a slice key, or the command line's instead; NULL: neither is there. */
-const struct yaml_node *draft_reference (struct draft *draft, uint32_t key, const char *override, const char *option);
+const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *override,
+                                                const char *option);
 /* The folder of relative paths on hosts: SLICEUP_HOME with launcher local, else `start.directory`. */
-struct text draft_base (const struct draft *draft);
+struct text draft_base_folder (const struct draft *draft);
 /* Is ".." a part of it? */
 bool draft_has_dotdot (struct text path);
-/* `path` as it is when absolute, else below draft_base; empty: too long or leaves it with "..", reported. */
-struct text draft_read_path (struct draft *draft, const struct value *path);
+/* `path` as it is when absolute, else below draft_base_folder; empty: too long or leaves it with "..", reported. */
+struct text draft_host_path (struct draft *draft, const struct conf_value *path);
 /* A path of this machine with its "~/" put in; empty: reported at `node`. */
-struct text draft_own_path (struct draft *draft, const struct yaml_node *node, struct text path);
+struct text draft_local_path (struct draft *draft, const struct yaml_node *node, struct text path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);
 void draft_sort (var_list *vars); /* by name */
 /* Names in a list, each given once. */
-int draft_names (struct draft *draft, const struct value *list, uint32_t max, struct name_list *names);
+int draft_names (struct draft *draft, const struct conf_value *list, uint32_t max, struct name_list *names);
 
 #endif

@@ -16,7 +16,7 @@ static bool read_least (struct text text, double *least)
 
 static int read_rule (struct problem_list *problems, const struct yaml_node *node, struct drift_rule *rule)
 {
-    struct value of[DRIFT_RULE_KEYS];
+    struct conf_value of[DRIFT_RULE_KEYS];
     if (section_read (&drift_rule_section, node, of, problems) != 0)
         return -1;
     for (int i = 0; i < DRIFT_RULE_KEYS; i++)
@@ -43,7 +43,7 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
 /* -1: reported. */
 static int read_rules (struct problem_list *problems, const struct yaml_node *root, struct drift_rules *rules)
 {
-    struct value file[DRIFTS_KEYS];
+    struct conf_value file[DRIFTS_KEYS];
     if (section_read (&drifts_section, root, file, problems) != 0 || !file[DRIFTS_RULES].good)
         return -1;
     const struct yaml_node *list = file[DRIFTS_RULES].node;
@@ -61,11 +61,11 @@ void draft_drift (struct draft *draft)
 {
     struct source source;
     struct drift_rules rules = { 0 };
-    const struct value *given = &draft->slice[SLICE_DRIFT];
+    const struct conf_value *given = &draft->slice[SLICE_DRIFT];
     if (!given->good)
         return;
     struct yaml_node reference = draft_reference_at (given->node, given->text);
-    const struct yaml_node *root = draft_open (draft, &drift_kind, &reference, &source);
+    const struct yaml_node *root = draft_parse_reference (draft, &drift_kind, &reference, &source);
     if (!root || read_rules (draft->problems, root, &rules) != 0)
         return;
     draft->plan.drift.items = rules.items;
@@ -86,7 +86,7 @@ int conf_load_drift (const char *share_dir, const char *reference, struct arena 
         if (root)
             read_rules (&problems, root, &read);
     }
-    int rc = problems_finish (&problems, report, err);
+    int rc = problems_to_report (&problems, report, err);
     if (rc == 0)
         *rules = read;
     return rc;

@@ -27,7 +27,7 @@ void host_list_add (struct host_list *list, const struct yaml_node *node, struct
         return;
     }
     if (list->draft->plan.launcher == LAUNCHER_SSH && host.ssh.port == 0)
-        host.ssh = list->draft->way;
+        host.ssh = list->draft->route;
     if (host.address.len == 0)
         host.address = list->draft->plan.launcher == LAUNCHER_LOCAL ? TEXT_LIT ("127.0.0.1") : host.name;
     list->where[list->n] = node;
@@ -122,7 +122,7 @@ static const struct yaml_node *option_node (struct draft *draft, const char *opt
 void host_list_reduce (struct host_list *list)
 {
     struct draft *draft = list->draft;
-    const struct value *exclude = &draft->slice[SLICE_EXCLUDE];
+    const struct conf_value *exclude = &draft->slice[SLICE_EXCLUDE];
     if (exclude->given && exclude->good)
         take_out (list, exclude->node);
     if (draft->options->hosts)
@@ -181,7 +181,7 @@ static void check_locations (const struct host_list *list, bool ssh)
 
 void host_list_check (const struct host_list *list)
 {
-    if (draft_is_elsewhere (list->draft))
+    if (draft_is_remote (list->draft))
         check_locations (list, false);
     if (list->draft->plan.launcher == LAUNCHER_SSH)
         check_locations (list, true);

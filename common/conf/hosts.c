@@ -18,9 +18,9 @@ static void add_set (struct host_list *list, const struct yaml_node *node)
         host_list_add (list, node, (struct plan_host){ .name = names.items[i] });
 }
 
-static bool check_address (struct draft *draft, const struct value host[])
+static bool check_address (struct draft *draft, const struct conf_value host[])
 {
-    const struct value *address = &host[HOST_ADDRESS];
+    const struct conf_value *address = &host[HOST_ADDRESS];
     if (!address->given)
         return true;
     if (!address_is_good (address->text)) {
@@ -39,26 +39,26 @@ static bool check_address (struct draft *draft, const struct value host[])
 
 static void add_map (struct host_list *list, const struct yaml_node *node)
 {
-    struct value host[HOST_KEYS];
+    struct conf_value host[HOST_KEYS];
     struct draft *draft = list->draft;
     if (section_read (&host_section, node, host, draft->problems) != 0 || !host[HOST_NAME].good ||
         (host[HOST_ADDRESS].given && !host[HOST_ADDRESS].good) || !check_address (draft, host))
         return;
     struct plan_host made = { .name = host[HOST_NAME].text, .address = host[HOST_ADDRESS].text };
     if (host[HOST_ENV_DIR].given)
-        made.env_dir = draft_read_path (draft, &host[HOST_ENV_DIR]);
-    draft_way (draft, &host[HOST_SSH], &made.ssh);
+        made.env_dir = draft_host_path (draft, &host[HOST_ENV_DIR]);
+    draft_ssh_route (draft, &host[HOST_SSH], &made.ssh);
     host_list_add (list, node, made);
 }
 
-static void add_file (struct host_list *list, const struct value *file)
+static void add_file (struct host_list *list, const struct conf_value *file)
 {
     struct source source;
-    if (draft_read (list->draft, &file_kind, file->node, &source) != 0)
+    if (draft_read_source (list->draft, &file_kind, file->node, &source) != 0)
         return;
     uint32_t at = 0, seen = 0, line = 1, line_from = 0;
     struct text word;
-    while (host_source_word (source.bytes, &at, &word)) {
+    while (host_source_next_word (source.bytes, &at, &word)) {
         uint32_t from = (uint32_t) (word.ptr - source.bytes.ptr);
         for (; seen < from; seen++)
             if (source.bytes.ptr[seen] == '\n') {
@@ -74,7 +74,7 @@ static void add_file (struct host_list *list, const struct value *file)
 }
 
 /* Reads the hosts from a source of this machine. Its answer is checked like a file. */
-static void ask_source (struct host_list *list, const struct value *from)
+static void ask_source (struct host_list *list, const struct conf_value *from)
 {
     const struct draft *draft = list->draft;
     struct buf set;
@@ -95,7 +95,7 @@ static void ask_source (struct host_list *list, const struct value *from)
 
 static void add_source (struct host_list *list, const struct yaml_node *node)
 {
-    struct value of[FROM_KEYS];
+    struct conf_value of[FROM_KEYS];
     struct draft *draft = list->draft;
     if (section_read (&from_section, node, of, draft->problems) != 0 || !of[FROM_FROM].good)
         return;
@@ -162,7 +162,7 @@ static void finish (struct host_list *list, const struct yaml_node *node)
 
 void draft_hosts (struct draft *draft)
 {
-    const struct value *value = &draft->slice[SLICE_HOSTS];
+    const struct conf_value *value = &draft->slice[SLICE_HOSTS];
     uint32_t errors_before = draft->problems->errors;
     if (!value->good)
         return;
@@ -207,9 +207,9 @@ static void add_group (struct draft *draft, const struct yaml_node *key)
                     TEXT_ARG (key->text), set->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (set->kind));
 }
 
-void draft_groups (struct draft *draft)
+void draft_check_groups (struct draft *draft)
 {
-    const struct value *groups = &draft->slice[SLICE_GROUPS];
+    const struct conf_value *groups = &draft->slice[SLICE_GROUPS];
     if (!groups->given || !groups->good)
         return;
     draft->groups.items = arena_array (draft->arena, groups->node->n, sizeof *draft->groups.items);

@@ -85,7 +85,7 @@ static int add_scalar (const struct yaml_node *node, struct text name, struct bu
                            TEXT_ARG (name));
     bool as_written = text_is (node->text, "true") || text_is (node->text, "false") || is_number (node->text);
     if (node->plain && as_written)
-        buf_text (out, node->text);
+        buf_add_text (out, node->text);
     else if (node->plain && is_doubtful (node->text))
         return problem_at (problems, node, "%.*s is %s, expected true, false, a JSON number, or a text in quotes",
                            TEXT_ARG (name), problem_quote (problems, node->text));

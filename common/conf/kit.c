@@ -97,7 +97,7 @@ static int read_file (struct kit_draft *kit, struct text folder, struct text nam
         return -1;
     if (lstat (source.shown, &found) == 0 &&
         S_ISLNK (found.st_mode)) /* else it lies beside its canary, which is noted */
-        draft_note_named (kit->draft, source.shown);
+        draft_note_path (kit->draft, source.shown);
     return add_file (kit, text_copy (kit->draft->arena, name), &source);
 }
 
@@ -137,7 +137,7 @@ static struct text take_word (struct text *line)
 static void warn_of_package (struct kit_draft *kit, struct text name)
 {
     struct text folder = below (kit->draft, kit->folder, name);
-    if (draft_is_elsewhere (kit->draft) && is_file (below (kit->draft, folder, TEXT_LIT ("__init__.py")).ptr))
+    if (draft_is_remote (kit->draft) && is_file (below (kit->draft, folder, TEXT_LIT ("__init__.py")).ptr))
         warning_at (kit->draft->problems, kit->canary,
                     "the package %.*s beside this canary is not copied to hosts, expected modules of one file each",
                     TEXT_ARG (name));

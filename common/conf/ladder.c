@@ -7,7 +7,7 @@ enum { SURVEY_TIMEOUT_MS = 60 * 1000 };
 
 static const struct source_kind ladder_kind = { "ladder", "configs/ladders", ".yaml" };
 
-static void check_frontend (struct draft *draft, const struct value *frontend)
+static void check_frontend (struct draft *draft, const struct conf_value *frontend)
 {
     if (!frontend->given || !frontend->good)
         return;
@@ -56,7 +56,7 @@ static const struct yaml_node *with_text (const struct yaml_node *first, const c
 
 /* Each host checks the cache and its protection before the first cold pass. Adds the rung for that when the ladder has
  * none. */
-static void put_survey (struct draft *draft, const struct value *list, const struct yaml_node *warm)
+static void put_survey (struct draft *draft, const struct conf_value *list, const struct yaml_node *warm)
 {
     const struct yaml_node *taken = with_text (list->node->first, "id", SURVEY);
     const struct yaml_node *late = with_text (list->node->first, "builtin", SURVEY);
@@ -93,7 +93,7 @@ static bool is_needless (struct draft *draft, const struct rung *rung, const str
     return true;
 }
 
-static void read_rung (struct draft *draft, const struct value *list, const struct yaml_node *node, bool *surveyed)
+static void read_rung (struct draft *draft, const struct conf_value *list, const struct yaml_node *node, bool *surveyed)
 {
     struct rung rung;
     check_id_is_new (draft, list->node->first, node);
@@ -106,7 +106,7 @@ static void read_rung (struct draft *draft, const struct value *list, const stru
     draft->plan.rungs.items[draft->plan.rungs.n++] = rung;
 }
 
-static void read_rungs (struct draft *draft, const struct value *list)
+static void read_rungs (struct draft *draft, const struct conf_value *list)
 {
     uint32_t errors_before = draft->problems->errors;
     bool surveyed = false;
@@ -126,10 +126,11 @@ static void read_rungs (struct draft *draft, const struct value *list)
 
 void draft_ladder (struct draft *draft)
 {
-    const struct yaml_node *reference = draft_reference (draft, SLICE_LADDER, draft->options->ladder, "--ladder");
+    const struct yaml_node *reference = draft_choose_reference (draft, SLICE_LADDER, draft->options->ladder,
+                                                                "--ladder");
     struct source source;
-    struct value ladder[LADDER_KEYS];
-    const struct yaml_node *root = reference ? draft_open (draft, &ladder_kind, reference, &source) : NULL;
+    struct conf_value ladder[LADDER_KEYS];
+    const struct yaml_node *root = reference ? draft_parse_reference (draft, &ladder_kind, reference, &source) : NULL;
     if (!root || section_read (&ladder_section, root, ladder, draft->problems) != 0)
         return;
     draft->plan.ladder = ladder[LADDER_LADDER].text;

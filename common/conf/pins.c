@@ -19,9 +19,9 @@ static bool python_is_good (struct text python)
 static void set_env_dir (struct draft *draft)
 {
     struct pins *pins = &draft->plan.pins;
-    struct text base = draft_base (draft);
+    struct text base = draft_base_folder (draft);
     if (draft->slice[SLICE_ENV_DIR].given)
-        pins->env_dir = draft_read_path (draft, &draft->slice[SLICE_ENV_DIR]);
+        pins->env_dir = draft_host_path (draft, &draft->slice[SLICE_ENV_DIR]);
     else
         pins->env_dir = text_format (draft->arena, "%.*s/envs/%.*s", TEXT_ARG (base), ENV_DIR_DIGITS,
                                      pins->file.sha256.ptr);
@@ -30,7 +30,7 @@ static void set_env_dir (struct draft *draft)
 static int read_file (struct draft *draft, const struct yaml_node *reference, struct text *bytes)
 {
     struct source source;
-    if (draft_read (draft, &pins_kind, reference, &source) != 0)
+    if (draft_read_source (draft, &pins_kind, reference, &source) != 0)
         return -1;
     struct text name = source_stem (source.ref.path, pins_kind.extension);
     if (!name_is_good (name))
@@ -51,20 +51,20 @@ static void read_wheels (struct draft *draft, const struct yaml_node *at, struct
     if (asked)
         option.text = folder = text_of (asked);
     else if (folder.len)
-        folder = draft_own_path (draft, at, folder);
+        folder = draft_local_path (draft, at, folder);
     if (asked || folder.len)
-        draft_wheels (draft, asked ? &option : at, folder, pin_bytes);
+        draft_find_wheels (draft, asked ? &option : at, folder, pin_bytes);
 }
 
 static void read_map (struct draft *draft, const struct yaml_node *map)
 {
-    struct value pins[PINS_KEYS];
+    struct conf_value pins[PINS_KEYS];
     struct text bytes;
     struct source setup;
     if (section_read (&pins_section, map, pins, draft->problems) != 0)
         return;
     if (pins[PINS_SETUP].given && pins[PINS_SETUP].good &&
-        draft_read (draft, &setup_kind, pins[PINS_SETUP].node, &setup) == 0)
+        draft_read_source (draft, &setup_kind, pins[PINS_SETUP].node, &setup) == 0)
         draft->plan.pins.setup = setup.ref;
     if (pins[PINS_PYTHON].good && !python_is_good (pins[PINS_PYTHON].text))
         problem_at (draft->problems, pins[PINS_PYTHON].node,
@@ -80,7 +80,7 @@ static void read_map (struct draft *draft, const struct yaml_node *map)
 
 void draft_pins (struct draft *draft)
 {
-    const struct yaml_node *reference = draft_reference (draft, SLICE_PINS, draft->options->pins, "--pins");
+    const struct yaml_node *reference = draft_choose_reference (draft, SLICE_PINS, draft->options->pins, "--pins");
     struct text bytes;
     if (!reference && draft->options->wheels)
         problem_at (draft->problems, draft->root, "--wheels without pins, expected the key 'pins' in the slice file");

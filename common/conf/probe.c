@@ -86,7 +86,8 @@ static int read_arg (struct draft *draft, const struct yaml_node *key, const str
     return rc == 0 ? json_of (key->value, key->text, json, draft->problems) : -1;
 }
 
-void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct value *args, struct rung *rung)
+void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct conf_value *args,
+                  struct rung *rung)
 {
     bool has_plugin = false;
     uint32_t n = args->given && args->good ? args->node->n : 0;

@@ -109,7 +109,7 @@ static int first_error (const struct problem_list *problems, struct err *err)
                     problems->errors, PROBLEMS_MAX);
 }
 
-int problems_finish (struct problem_list *problems, struct conf_report *report, struct err *err)
+int problems_to_report (struct problem_list *problems, struct conf_report *report, struct err *err)
 {
     if (problems->n > 0)
         qsort (problems->items, problems->n, sizeof *problems->items, compare);

@@ -1,7 +1,8 @@
 /* problems.h - every mistake found in the files of one load, collected until all files are read.
  *
  * Knows where a problem is (a yaml node) and how to quote what a file said; does not know what is right. The texts live
- * in the arena, the list itself on the heap until problems_finish. Bounded: past PROBLEMS_MAX the rest is counted. */
+ * in the arena, the list itself on the heap until problems_to_report. Bounded: past PROBLEMS_MAX the rest is counted.
+ */
 #ifndef SLICEUP_COMMON_CONF_PROBLEMS_H
 #define SLICEUP_COMMON_CONF_PROBLEMS_H
 
@@ -29,6 +30,6 @@ const char *problem_quote (struct problem_list *problems, struct text text);
 /* What stands there, to be quoted: a single value, or which kind of value it is. */
 const char *problem_value (struct problem_list *problems, const struct yaml_node *node);
 /* Sorts by file and position into `report` and releases the list. -1 when there are errors; `err` holds the first. */
-int problems_finish (struct problem_list *problems, struct conf_report *report, struct err *err);
+int problems_to_report (struct problem_list *problems, struct conf_report *report, struct err *err);
 
 #endif

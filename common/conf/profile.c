@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
-#include "common/conf/nearest.h"
+#include "common/conf/nearest_word.h"
 
 enum { FRONTENDS_MAX = 16, PREMAPPED_UNIT_BYTES = 4096, VAR_NAME_MAX_BYTES = 127 };
 
@@ -46,7 +46,7 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
     return 0;
 }
 
-static void read_env (struct draft *draft, const struct value *map, const struct value *premapped)
+static void read_env (struct draft *draft, const struct conf_value *map, const struct conf_value *premapped)
 {
     uint32_t n = map->given && map->good ? map->node->n : 0;
     var_list env = { .items = arena_array (draft->arena, n + 1, sizeof *env.items) };
@@ -66,7 +66,7 @@ static void read_env (struct draft *draft, const struct value *map, const struct
     draft->plan.profile.env = env;
 }
 
-static void check_premapped (struct draft *draft, const struct value *premapped, struct text backend)
+static void check_premapped (struct draft *draft, const struct conf_value *premapped, struct text backend)
 {
     if (!premapped->given || !premapped->good)
         return;
@@ -80,7 +80,7 @@ static void check_premapped (struct draft *draft, const struct value *premapped,
                     TEXT_ARG (backend));
 }
 
-static void find_frontend (struct draft *draft, const struct value *name)
+static void find_frontend (struct draft *draft, const struct conf_value *name)
 {
     const char *known[FRONTENDS_MAX];
     if (!name->good)
@@ -93,7 +93,7 @@ static void find_frontend (struct draft *draft, const struct value *name)
     buf_init (&list, ERR_TEXT_BYTES);
     for (uint32_t i = 0; i < n; i++)
         buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
-    const char *near = nearest_of (name->text, known, n);
+    const char *near = nearest_word (name->text, known, n);
     problem_at (draft->problems, name->node, "unknown frontend %s, expected one of %s%s%s%s",
                 problem_quote (draft->problems, name->text), buf_c (&list), near ? "; did you mean '" : "",
                 near ? near : "", near ? "'?" : "");
@@ -102,11 +102,12 @@ static void find_frontend (struct draft *draft, const struct value *name)
 
 void draft_profile (struct draft *draft)
 {
-    const struct yaml_node *reference = draft_reference (draft, SLICE_PROFILE, draft->options->profile, "--profile");
+    const struct yaml_node *reference = draft_choose_reference (draft, SLICE_PROFILE, draft->options->profile,
+                                                                "--profile");
     struct source source;
-    struct value profile[PROFILE_KEYS];
+    struct conf_value profile[PROFILE_KEYS];
     uint32_t errors_before = draft->problems->errors;
-    const struct yaml_node *root = reference ? draft_open (draft, &profile_kind, reference, &source) : NULL;
+    const struct yaml_node *root = reference ? draft_parse_reference (draft, &profile_kind, reference, &source) : NULL;
     if (!root || section_read (&profile_section, root, profile, draft->problems) != 0)
         return;
     find_frontend (draft, &profile[PROFILE_FRONTEND]);

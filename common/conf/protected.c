@@ -114,7 +114,7 @@ void draft_protected (struct draft *draft)
         return;
     plan->protected.items = arena_array (draft->arena, PROTECTED_MAX, sizeof *plan->protected.items);
     if (draft->options->home_named)
-        draft_note_named (draft, draft->options->home_named);
+        draft_note_path (draft, draft->options->home_named);
     add (draft, text_of (draft->options->home));
     add (draft, text_of (draft->options->share_dir));
     add_with_folder (draft, text_of (draft->options->program));

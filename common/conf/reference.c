@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/base/duration.h"
-#include "common/conf/keys.h"
+#include "common/conf/conf_keys.h"
 #include "common/conf/yaml.h"
 
 static const char *size_print (uint64_t bytes, char out[DURATION_TEXT_BYTES])
@@ -18,7 +18,7 @@ static const char *size_print (uint64_t bytes, char out[DURATION_TEXT_BYTES])
     return out;
 }
 
-static void words (const struct names *names, struct buf *out)
+static void words (const struct enum_names *names, struct buf *out)
 {
     const char *before = "one of ";
     for (uint32_t i = 1; i < names->n; i++) {
@@ -27,7 +27,7 @@ static void words (const struct names *names, struct buf *out)
     }
 }
 
-void key_expectation (const struct key *key, struct buf *out)
+void key_describe_value (const struct conf_key *key, struct buf *out)
 {
     char from[DURATION_TEXT_BYTES], to[DURATION_TEXT_BYTES];
     switch (key->kind) {

@@ -7,7 +7,8 @@ enum { METRICS_MAX = 32 };
 
 static const struct source_kind canary_kind = { "canary", "worker/canaries", ".py" };
 
-static int read_kind (struct draft *draft, const struct yaml_node *node, const struct value of[], struct rung *rung)
+static int read_kind (struct draft *draft, const struct yaml_node *node, const struct conf_value of[],
+                      struct rung *rung)
 {
     int given = of[RUNG_BUILTIN].given + of[RUNG_CANARY].given + of[RUNG_COMMAND].given;
     if (given != 1)
@@ -17,14 +18,14 @@ static int read_kind (struct draft *draft, const struct yaml_node *node, const s
     return 0;
 }
 
-static void read_canary (struct draft *draft, const struct value *canary, struct rung *rung)
+static void read_canary (struct draft *draft, const struct conf_value *canary, struct rung *rung)
 {
     struct source source;
     if (canary->good &&
         source_read (&source, &canary_kind, draft->options->share_dir, canary->node, draft->problems) == 0)
         rung->program = source.ref;
     if (rung->program.path.len)
-        draft_note_named (draft, source.shown);
+        draft_note_path (draft, source.shown);
     if (rung->program.path.len)
         (void) draft_kit (draft, canary->node, &source, rung); /* what it refuses is counted among the problems */
 }
@@ -35,7 +36,7 @@ static bool command_is_good (struct text word)
     return word.len > 0 && word.ptr[0] != '-' && (word.ptr[0] == '/' || !memchr (word.ptr, '/', word.len));
 }
 
-static void read_command (struct draft *draft, const struct value *command, struct rung *rung)
+static void read_command (struct draft *draft, const struct conf_value *command, struct rung *rung)
 {
     if (!command->good)
         return;
@@ -58,7 +59,7 @@ static void read_command (struct draft *draft, const struct value *command, stru
                     problem_quote (draft->problems, first->text));
 }
 
-static void read_program (struct draft *draft, const struct value of[], struct rung *rung)
+static void read_program (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
     switch (rung->kind) {
     case PROGRAM_BUILTIN: rung->builtin = of[RUNG_BUILTIN].text; break;
@@ -68,7 +69,7 @@ static void read_program (struct draft *draft, const struct value of[], struct r
     }
 }
 
-static void read_args (struct draft *draft, const struct value *map, struct rung *rung)
+static void read_args (struct draft *draft, const struct conf_value *map, struct rung *rung)
 {
     var_list own = { 0 };
     if (map->given && (!map->good || draft_args (draft, map->node, &own) != 0))
@@ -87,9 +88,9 @@ static void read_args (struct draft *draft, const struct value *map, struct rung
     rung->args = all;
 }
 
-static void read_warm (struct draft *draft, const struct value of[], struct rung *rung)
+static void read_warm (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
-    const struct value *warm = &of[RUNG_WARM];
+    const struct conf_value *warm = &of[RUNG_WARM];
     if (!warm->good || !of[RUNG_SCOPE].good)
         return;
     rung->warm = (enum warm) (warm->number - 1);
@@ -113,7 +114,7 @@ static void read_warm (struct draft *draft, const struct value of[], struct rung
 }
 
 /* The runtime writes the cache on process 0 of a group only, so only the host of rank 0 can be the writer. */
-static void check_gang (struct draft *draft, const struct value *warm)
+static void check_gang (struct draft *draft, const struct conf_value *warm)
 {
     const struct cache_plan *cache = &draft->plan.cache;
     const char *frontend = frontend_name (draft->frontend);
@@ -130,7 +131,7 @@ static void check_gang (struct draft *draft, const struct value *warm)
             TEXT_ARG (draft->plan.hosts.items[0].name), cache->writers.n > 1 ? " alone" : "", frontend);
 }
 
-static void check_cache (struct draft *draft, const struct value *warm, struct rung *rung)
+static void check_cache (struct draft *draft, const struct conf_value *warm, struct rung *rung)
 {
     const struct plan *plan = &draft->plan;
     if (rung->warm == WARM_NONE)
@@ -145,7 +146,7 @@ static void check_cache (struct draft *draft, const struct value *warm, struct r
         check_gang (draft, warm);
 }
 
-static void read_parse (struct draft *draft, const struct value *parse, struct rung *rung)
+static void read_parse (struct draft *draft, const struct conf_value *parse, struct rung *rung)
 {
     if (!parse->given || !parse->good)
         return;
@@ -162,7 +163,7 @@ static bool is_probe (const struct rung *rung)
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "probe");
 }
 
-static void read_env (struct draft *draft, const struct value *env, struct rung *rung)
+static void read_env (struct draft *draft, const struct conf_value *env, struct rung *rung)
 {
     bool has_pins = draft->slice[SLICE_PINS].given || draft->options->pins;
     bool restores = text_is (rung->builtin, "restore");
@@ -178,7 +179,7 @@ static void read_env (struct draft *draft, const struct value *env, struct rung 
                     TEXT_ARG (rung->id));
 }
 
-static void read_backend (struct draft *draft, const struct value *backend, struct rung *rung)
+static void read_backend (struct draft *draft, const struct conf_value *backend, struct rung *rung)
 {
     bool is_canary = rung->kind == PROGRAM_CANARY;
     bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : is_canary;
@@ -190,10 +191,10 @@ static void read_backend (struct draft *draft, const struct value *backend, stru
         rung->backend = draft->plan.profile.backend;
 }
 
-static void read_metrics (struct draft *draft, const struct value of[], struct rung *rung)
+static void read_metrics (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
     struct name_list names;
-    const struct value *metrics = &of[RUNG_METRICS];
+    const struct conf_value *metrics = &of[RUNG_METRICS];
     if (draft_names (draft, metrics, METRICS_MAX, &names) != 0 || names.n == 0)
         return;
     if (rung->kind != PROGRAM_CANARY || rung->scope != SCOPE_SLICE)
@@ -204,7 +205,7 @@ static void read_metrics (struct draft *draft, const struct value of[], struct r
 
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung)
 {
-    struct value of[RUNG_KEYS];
+    struct conf_value of[RUNG_KEYS];
     uint32_t errors_before = draft->problems->errors;
     *rung = (struct rung){ 0 };
     if (section_read (&rung_section, node, of, draft->problems) != 0 || read_kind (draft, node, of, rung) != 0)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "common/conf/nearest.h"
+#include "common/conf/nearest_word.h"
 
 static const struct {
     const char *unit;
@@ -52,7 +52,7 @@ bool identifier_is_good (struct text name, uint32_t max_bytes)
     return good;
 }
 
-bool own_path_is_good (struct text path)
+bool local_path_is_good (struct text path)
 {
     return text_fits (path, 1, PATH_MAX_BYTES) && (path.ptr[0] == '/' || text_starts (path, "~/"));
 }
@@ -69,7 +69,7 @@ static bool folder_is_good (struct text path, uint64_t min, uint64_t max)
 }
 
 /* Parses the kinds whose value is a number. */
-static bool parse_number (const struct key *key, const struct yaml_node *node, uint64_t *number)
+static bool parse_number (const struct conf_key *key, const struct yaml_node *node, uint64_t *number)
 {
     uint32_t word = 0;
     bool parsed = false;
@@ -78,7 +78,7 @@ static bool parse_number (const struct key *key, const struct yaml_node *node, u
         return node->plain && (*number || text_is (node->text, "false"));
     }
     if (key->kind == KEY_WORD) {
-        parsed = names_find (key->words, node->text, &word);
+        parsed = enum_value_of (key->words, node->text, &word);
         *number = word;
         return parsed;
     }
@@ -91,7 +91,7 @@ static bool parse_number (const struct key *key, const struct yaml_node *node, u
     return parsed && *number >= key->min && *number <= key->max;
 }
 
-static bool parse_scalar (const struct key *key, const struct yaml_node *node, struct value *value)
+static bool parse_scalar (const struct conf_key *key, const struct yaml_node *node, struct conf_value *value)
 {
     if (node->kind != YAML_SCALAR || yaml_is_null (node))
         return false;
@@ -101,7 +101,7 @@ static bool parse_scalar (const struct key *key, const struct yaml_node *node, s
     case KEY_TEXT: return text_fits (node->text, key->min, key->max);
     case KEY_REFERENCE:
     case KEY_PATH: return text_fits (node->text, 1, PATH_MAX_BYTES);
-    case KEY_OWN_PATH: return own_path_is_good (node->text);
+    case KEY_OWN_PATH: return local_path_is_good (node->text);
     case KEY_FOLDER: return folder_is_good (node->text, key->min, key->max);
     case KEY_HOSTS: return text_fits (node->text, 1, YAML_SCALAR_MAX_BYTES);
     case KEY_WORD:
@@ -116,7 +116,7 @@ static bool parse_scalar (const struct key *key, const struct yaml_node *node, s
     return false;
 }
 
-static bool parse (const struct key *key, const struct yaml_node *node, struct value *value)
+static bool parse (const struct conf_key *key, const struct yaml_node *node, struct conf_value *value)
 {
     switch (key->kind) {
     case KEY_MAP: return node->kind == YAML_MAP;
@@ -133,19 +133,19 @@ static const char *shown (const struct yaml_node *node, struct problem_list *pro
     return yaml_is_null (node) ? "nothing" : problem_quote (problems, node->text);
 }
 
-static const char *expectation (const struct key *key, struct arena *arena)
+static const char *expectation (const struct conf_key *key, struct arena *arena)
 {
     struct buf buf;
     buf_init (&buf, ERR_TEXT_BYTES);
-    key_expectation (key, &buf);
+    key_describe_value (key, &buf);
     return buf_finish (&buf, arena).ptr;
 }
 
-static void propose (const struct key *key, const struct yaml_node *node, struct problem_list *problems)
+static void propose (const struct conf_key *key, const struct yaml_node *node, struct problem_list *problems)
 {
     const char *near = NULL;
     if (key->kind == KEY_WORD && node->kind == YAML_SCALAR)
-        near = nearest_of (node->text, key->words->of + 1, key->words->n - 1);
+        near = nearest_word (node->text, key->words->of + 1, key->words->n - 1);
     const char *wanted = expectation (key, problems->arena);
     if (near)
         problem_at (problems, node, "%s is %s, expected %s; did you mean '%s'?", key->name, shown (node, problems),
@@ -154,9 +154,9 @@ static void propose (const struct key *key, const struct yaml_node *node, struct
         problem_at (problems, node, "%s is %s, expected %s", key->name, shown (node, problems), wanted);
 }
 
-static void read_default (const struct key *key, const struct yaml_node *map, struct value *value)
+static void read_default (const struct conf_key *key, const struct yaml_node *map, struct conf_value *value)
 {
-    *value = (struct value){ .node = map };
+    *value = (struct conf_value){ .node = map };
     if (!key->fallback)
         return;
     struct yaml_node node = { .kind = YAML_SCALAR, .plain = true, .text = text_of (key->fallback) };
@@ -174,7 +174,7 @@ static void report_unknown (const struct section *section, const struct yaml_nod
         names[i] = section->keys[i].name;
         buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
     }
-    const char *near = nearest_of (key->text, names, section->keys_n);
+    const char *near = nearest_word (key->text, names, section->keys_n);
     const char *quoted = problem_quote (problems, key->text);
     if (near)
         problem_at (problems, key, "unknown key %s in %s, did you mean '%s'? Expected one of %s", quoted, section->name,
@@ -184,14 +184,14 @@ static void report_unknown (const struct section *section, const struct yaml_nod
     buf_release (&list);
 }
 
-static void read_key (const struct section *section, const struct yaml_node *node, struct value values[],
+static void read_key (const struct section *section, const struct yaml_node *node, struct conf_value values[],
                       struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++) {
-        const struct key *key = &section->keys[i];
+        const struct conf_key *key = &section->keys[i];
         if (!text_is (node->text, key->name))
             continue;
-        values[i] = (struct value){ .node = node->value, .given = true };
+        values[i] = (struct conf_value){ .node = node->value, .given = true };
         values[i].good = node->value->kind != YAML_BAD && parse (key, node->value, &values[i]);
         if (!values[i].good && node->value->kind != YAML_BAD)
             propose (key, node->value, problems);
@@ -200,8 +200,8 @@ static void read_key (const struct section *section, const struct yaml_node *nod
     report_unknown (section, node, problems);
 }
 
-static void report_missing (const struct section *section, const struct yaml_node *map, const struct value values[],
-                            struct problem_list *problems)
+static void report_missing (const struct section *section, const struct yaml_node *map,
+                            const struct conf_value values[], struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
         if (section->keys[i].required && !values[i].given)
@@ -209,13 +209,13 @@ static void report_missing (const struct section *section, const struct yaml_nod
                         section->name, expectation (&section->keys[i], problems->arena));
 }
 
-static void forget (const struct section *section, const struct yaml_node *map, struct value values[])
+static void forget (const struct section *section, const struct yaml_node *map, struct conf_value values[])
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
-        values[i] = (struct value){ .node = map };
+        values[i] = (struct conf_value){ .node = map };
 }
 
-int section_read (const struct section *section, const struct yaml_node *map, struct value values[],
+int section_read (const struct section *section, const struct yaml_node *map, struct conf_value values[],
                   struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
@@ -233,7 +233,7 @@ int section_read (const struct section *section, const struct yaml_node *map, st
     return -1;
 }
 
-int section_read_optional (const struct section *section, const struct value *value, struct value values[],
+int section_read_optional (const struct section *section, const struct conf_value *value, struct conf_value values[],
                            struct problem_list *problems)
 {
     struct yaml_node none = { .kind = YAML_MAP };

@@ -5,10 +5,10 @@
 #ifndef SLICEUP_COMMON_CONF_SECTION_H
 #define SLICEUP_COMMON_CONF_SECTION_H
 
-#include "common/conf/keys.h"
+#include "common/conf/conf_keys.h"
 #include "common/conf/yaml.h"
 
-struct value {
+struct conf_value {
     const struct yaml_node *node; /* the value, or the whole map when the key is absent: where problems are shown */
     bool given;
     bool good;        /* given or defaulted, and of the right kind: `text` or `number` may be used */
@@ -17,17 +17,17 @@ struct value {
 };
 
 /* Fills values[section->keys_n]. -1: `map` is no map (reported); then no value is given or good. */
-int section_read (const struct section *section, const struct yaml_node *map, struct value values[],
+int section_read (const struct section *section, const struct yaml_node *map, struct conf_value values[],
                   struct problem_list *problems);
 /* The same for a key whose map may be absent: then all defaults hold, and point at `around`. */
-int section_read_optional (const struct section *section, const struct value *value, struct value values[],
+int section_read_optional (const struct section *section, const struct conf_value *value, struct conf_value values[],
                            struct problem_list *problems);
 /* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */
 bool name_is_good (struct text name);
 /* A letter or '_', then letters, digits and '_'; at most `max_bytes`. */
 bool identifier_is_good (struct text name, uint32_t max_bytes);
 /* A path of this machine: absolute, or "~/" and more. */
-bool own_path_is_good (struct text path);
+bool local_path_is_good (struct text path);
 /* "4MiB": a whole number and B, KiB, MiB or GiB; false: it is no size. */
 bool size_parse (struct text text, uint64_t *bytes);
 

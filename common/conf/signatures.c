@@ -30,7 +30,7 @@ static int read_condition (struct draft *draft, const struct yaml_node *node, st
     return 0;
 }
 
-static int read_conditions (struct draft *draft, const struct value *list, struct name_list *texts)
+static int read_conditions (struct draft *draft, const struct conf_value *list, struct name_list *texts)
 {
     int result = 0;
     *texts = (struct name_list){ 0 };
@@ -61,7 +61,7 @@ static bool has_room (struct signature_draft *list, const struct signature *item
     return list->bytes <= SIGNATURE_SET_TEXT_BYTES;
 }
 
-static void add (struct signature_draft *list, const struct value of[], const struct yaml_node *node)
+static void add (struct signature_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct name_list also, unless;
     bool good = read_conditions (list->draft, &of[SIGNATURE_ALSO], &also) == 0;
@@ -103,9 +103,9 @@ static void read_file (void *owner, const struct yaml_node *reference)
 {
     struct signature_draft *list = owner;
     struct source source;
-    struct value file[SIGNATURES_KEYS], of[SIGNATURE_KEYS];
+    struct conf_value file[SIGNATURES_KEYS], of[SIGNATURE_KEYS];
     struct problem_list *problems = list->draft->problems;
-    const struct yaml_node *root = draft_open (list->draft, &signatures_kind, reference, &source);
+    const struct yaml_node *root = draft_parse_reference (list->draft, &signatures_kind, reference, &source);
     if (!root || section_read (&signatures_section, root, file, problems) != 0 || !file[SIGNATURES_LIST].good)
         return;
     for (const struct yaml_node *node = file[SIGNATURES_LIST].node->first; node; node = node->next)
@@ -122,13 +122,13 @@ static void read_default (struct signature_draft *list, const char *name)
 
 void draft_signatures (struct draft *draft)
 {
-    const struct value *given = &draft->slice[SLICE_SIGNATURES];
+    const struct conf_value *given = &draft->slice[SLICE_SIGNATURES];
     struct signature_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.items);
     if (given->given && given->good)
         draft_references (draft, given->node, &signatures_kind, read_file, &list);
-    for (uint32_t i = 0; !given->given && draft->frontend && frontend_signatures (draft->frontend, i); i++)
-        read_default (&list, frontend_signatures (draft->frontend, i));
+    for (uint32_t i = 0; !given->given && draft->frontend && frontend_signature_file (draft->frontend, i); i++)
+        read_default (&list, frontend_signature_file (draft->frontend, i));
     if (!given->given)
         read_default (&list, "system");
     draft->plan.signatures.items = list.items;

@@ -10,15 +10,15 @@ static const struct source_kind slice_kind = { "slice", "configs/slices", ".yaml
 int draft_slice (struct draft *draft)
 {
     struct source source;
-    const struct yaml_node *path = draft_reference (draft, SLICE_SLICE, draft->options->slice_path, "SLICE");
-    draft->root = draft_open (draft, &slice_kind, path, &source);
+    const struct yaml_node *path = draft_choose_reference (draft, SLICE_SLICE, draft->options->slice_path, "SLICE");
+    draft->root = draft_parse_reference (draft, &slice_kind, path, &source);
     if (!draft->root || section_read (&slice_section, draft->root, draft->slice, draft->problems) != 0)
         return -1;
     draft->plan.slice = draft->slice[SLICE_SLICE].text;
     draft->plan.source = source.ref;
     draft->plan.home = text_copy (draft->arena, text_of (draft->options->home));
     /* LAUNCHER_NONE: a wrong launcher was reported, and checks that depend on it are skipped. */
-    const struct value *launcher = &draft->slice[SLICE_LAUNCHER];
+    const struct conf_value *launcher = &draft->slice[SLICE_LAUNCHER];
     draft->plan.launcher = launcher->good ? (enum launcher) launcher->number : LAUNCHER_NONE;
     return 0;
 }
@@ -77,7 +77,7 @@ static void check_chips (struct draft *draft, uint64_t devices)
     uint32_t chips;
     if (draft->reduced)
         return;
-    if (profile->topology.len && !grid_product (profile->topology, &chips))
+    if (profile->topology.len && !mesh_topology_chips (profile->topology, &chips))
         problem_at (draft->problems, where, "the profile's topology is %.*s, expected sizes such as 4x4",
                     TEXT_ARG (profile->topology));
     else if (profile->topology.len && chips != devices)
@@ -92,7 +92,7 @@ static void check_chips (struct draft *draft, uint64_t devices)
 
 void draft_mesh (struct draft *draft)
 {
-    const struct value *given = &draft->slice[SLICE_MESH];
+    const struct conf_value *given = &draft->slice[SLICE_MESH];
     struct mesh mesh = { 0 };
     if (given->given && (!given->good || read_axes (draft, given->node, &mesh) != 0))
         return;
@@ -128,7 +128,7 @@ static uint64_t usual_join_ms (const struct draft *draft)
     return wanted_ms < JOIN_MOST_MS ? wanted_ms : JOIN_MOST_MS;
 }
 
-static void read_join (struct draft *draft, const struct value *join)
+static void read_join (struct draft *draft, const struct conf_value *join)
 {
     uint64_t deadline_ms = draft->plan.start.deadline_ms;
     draft->plan.limits.join_ms = join->given ? join->number : usual_join_ms (draft);
@@ -141,7 +141,7 @@ static void read_join (struct draft *draft, const struct value *join)
 
 void draft_limits (struct draft *draft)
 {
-    struct value limits[LIMIT_KEYS];
+    struct conf_value limits[LIMIT_KEYS];
     if (section_read_optional (&limits_section, &draft->slice[SLICE_LIMITS], limits, draft->problems) != 0)
         return;
     draft->plan.limits = (struct limits){
@@ -158,12 +158,12 @@ void draft_limits (struct draft *draft)
         .device_wait_ms = limits[LIMIT_DEVICE_WAIT].number,
     };
     read_join (draft, &limits[LIMIT_JOIN]);
-    const struct value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];
+    const struct conf_value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];
     if (suspect->good && lost->good && suspect->number >= lost->number)
         problem_at (draft->problems, suspect->given ? suspect->node : lost->node,
                     "limits.suspect is %llu ms and limits.lost is %llu ms, expected suspect to be shorter than lost",
                     (unsigned long long) suspect->number, (unsigned long long) lost->number);
-    const struct value *orphan = &limits[LIMIT_ORPHAN], *leave = &limits[LIMIT_EXIT];
+    const struct conf_value *orphan = &limits[LIMIT_ORPHAN], *leave = &limits[LIMIT_EXIT];
     if (orphan->good && leave->good && orphan->number > leave->number)
         problem_at (
             draft->problems, orphan->given ? orphan->node : leave->node,

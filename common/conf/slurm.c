@@ -86,7 +86,7 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
         slurm->options.items[slurm->options.n++] = item->text;
 }
 
-static void read_options (struct draft *draft, const struct value *list)
+static void read_options (struct draft *draft, const struct conf_value *list)
 {
     struct slurm_plan *slurm = &draft->plan.start.slurm;
     if (!list->given || !list->good)
@@ -103,7 +103,7 @@ static void read_options (struct draft *draft, const struct value *list)
 
 void draft_slurm (struct draft *draft)
 {
-    struct value slurm[SLURM_KEYS];
+    struct conf_value slurm[SLURM_KEYS];
     if (section_read_optional (&slurm_section, &draft->slice[SLICE_SLURM], slurm, draft->problems) != 0)
         return;
     draft->plan.start.slurm.account = slurm[SLURM_ACCOUNT].text;

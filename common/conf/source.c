@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
-#include "common/conf/nearest.h"
+#include "common/conf/nearest_word.h"
 #include "common/conf/yaml.h"
 
 enum { FOLDER_NAMES_MAX = 256 };
@@ -93,7 +93,7 @@ static int report_missing (const struct source_kind *kind, const struct yaml_nod
     const char *names[FOLDER_NAMES_MAX];
     uint32_t n = folder_names (kind, path, problems->arena, names);
     qsort (names, n, sizeof *names, by_name); /* readdir has no fixed order, and messages must be reproducible */
-    const char *near = nearest_of (source_stem (at->text, kind->extension), names, n);
+    const char *near = nearest_word (source_stem (at->text, kind->extension), names, n);
     const char *quoted = problem_quote (problems, at->text);
     if (near)
         return problem_at (problems, at, "%s %s does not exist, expected the file %s; did you mean '%s'?", kind->what,

@@ -8,7 +8,7 @@
 static const char *const usual_identities[] = { "~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa" };
 enum { USUAL_IDENTITIES = sizeof usual_identities / sizeof usual_identities[0] };
 
-struct text draft_own_path (struct draft *draft, const struct yaml_node *node, struct text path)
+struct text draft_local_path (struct draft *draft, const struct yaml_node *node, struct text path)
 {
     const char *home = draft->options->user_home;
     struct text full = path;
@@ -39,18 +39,18 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
     struct ssh_plan *ssh = &draft->plan.start.ssh;
     if (item->kind == YAML_BAD)
         return;
-    if (item->kind != YAML_SCALAR || !own_path_is_good (item->text)) {
+    if (item->kind != YAML_SCALAR || !local_path_is_good (item->text)) {
         problem_at (draft->problems, item,
                     "an item of identities is %s, expected the path of a private key, absolute or beginning with ~/",
                     problem_value (draft->problems, item));
         return;
     }
-    struct text path = draft_own_path (draft, item, item->text);
+    struct text path = draft_local_path (draft, item, item->text);
     warn_missing (draft, item, path, "the private key");
     ssh->identities.items[ssh->identities.n++] = path;
 }
 
-static void read_identities (struct draft *draft, const struct value *list)
+static void read_identities (struct draft *draft, const struct conf_value *list)
 {
     struct ssh_plan *ssh = &draft->plan.start.ssh;
     if (list->given && (!list->good || list->node->n > IDENTITIES_MAX)) {
@@ -63,52 +63,53 @@ static void read_identities (struct draft *draft, const struct value *list)
     for (const struct yaml_node *item = list->given ? list->node->first : NULL; item; item = item->next)
         add_identity (draft, item);
     for (int i = 0; i < USUAL_IDENTITIES && !list->given && draft->options->user_home; i++)
-        ssh->identities.items[ssh->identities.n++] = draft_own_path (draft, list->node, text_of (usual_identities[i]));
+        ssh->identities.items[ssh->identities.n++] = draft_local_path (draft, list->node,
+                                                                       text_of (usual_identities[i]));
 }
 
-static void read_jump (struct draft *draft, const struct value *jump, struct ssh_way *way)
+static void read_jump (struct draft *draft, const struct conf_value *jump, struct ssh_route *route)
 {
     if (!jump->given || !jump->good)
         return;
     if (jump->text.len > 0 && !jump_is_good (jump->text))
         problem_at (draft->problems, jump->node, "the jump host is %s, expected [user@]host[:port]",
                     problem_quote (draft->problems, jump->text));
-    way->jump = jump->text;
+    route->jump = jump->text;
     draft->jumps |= jump->text.len > 0;
 }
 
 void draft_ssh (struct draft *draft)
 {
-    struct value ssh[SSH_KEYS];
+    struct conf_value ssh[SSH_KEYS];
     struct ssh_plan *plan = &draft->plan.start.ssh;
     if (section_read_optional (&ssh_section, &draft->slice[SLICE_SSH], ssh, draft->problems) != 0)
         return;
-    draft->way = (struct ssh_way){ .port = (uint32_t) ssh[SSH_PORT].number, .user = ssh[SSH_USER].text };
-    read_jump (draft, &ssh[SSH_JUMP], &draft->way);
+    draft->route = (struct ssh_route){ .port = (uint32_t) ssh[SSH_PORT].number, .user = ssh[SSH_USER].text };
+    read_jump (draft, &ssh[SSH_JUMP], &draft->route);
     read_identities (draft, &ssh[SSH_IDENTITIES]);
     plan->agent = ssh[SSH_AGENT].number;
     if (!ssh[SSH_KNOWN_HOSTS].good)
         return;
-    plan->known_hosts = draft_own_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);
+    plan->known_hosts = draft_local_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);
     if (ssh[SSH_KNOWN_HOSTS].given)
         warn_missing (draft, ssh[SSH_KNOWN_HOSTS].node, plan->known_hosts, "the file of host keys");
 }
 
-void draft_way (struct draft *draft, const struct value *given, struct ssh_way *way)
+void draft_ssh_route (struct draft *draft, const struct conf_value *given, struct ssh_route *route)
 {
-    struct value of[WAY_KEYS];
-    *way = draft->way;
-    draft_fits (draft, &host_section.keys[HOST_SSH], given, 1u << LAUNCHER_SSH);
+    struct conf_value of[ROUTE_KEYS];
+    *route = draft->route;
+    draft_check_launcher (draft, &host_section.keys[HOST_SSH], given, 1u << LAUNCHER_SSH);
     if (draft->plan.launcher != LAUNCHER_SSH || !given->given || !given->good ||
-        section_read (&way_section, given->node, of, draft->problems) != 0)
+        section_read (&ssh_route_section, given->node, of, draft->problems) != 0)
         return;
-    if (of[WAY_ADDRESS].good && !address_is_good (of[WAY_ADDRESS].text))
-        problem_at (draft->problems, of[WAY_ADDRESS].node, "the address is %s, expected a host name or an IP address",
-                    problem_quote (draft->problems, of[WAY_ADDRESS].text));
-    way->address = of[WAY_ADDRESS].text;
-    if (of[WAY_PORT].given)
-        way->port = (uint32_t) of[WAY_PORT].number;
-    if (of[WAY_USER].given)
-        way->user = of[WAY_USER].text;
-    read_jump (draft, &of[WAY_JUMP], way);
+    if (of[ROUTE_ADDRESS].good && !address_is_good (of[ROUTE_ADDRESS].text))
+        problem_at (draft->problems, of[ROUTE_ADDRESS].node, "the address is %s, expected a host name or an IP address",
+                    problem_quote (draft->problems, of[ROUTE_ADDRESS].text));
+    route->address = of[ROUTE_ADDRESS].text;
+    if (of[ROUTE_PORT].given)
+        route->port = (uint32_t) of[ROUTE_PORT].number;
+    if (of[ROUTE_USER].given)
+        route->user = of[ROUTE_USER].text;
+    read_jump (draft, &of[ROUTE_JUMP], route);
 }

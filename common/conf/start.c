@@ -8,7 +8,7 @@
 static const unsigned elsewhere = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM) | BIT (LAUNCHER_JOIN),
                       carried = BIT (LAUNCHER_SSH) | BIT (LAUNCHER_SLURM);
 
-bool draft_is_elsewhere (const struct draft *draft)
+bool draft_is_remote (const struct draft *draft)
 {
     return (elsewhere & BIT (draft->plan.launcher)) != 0;
 }
@@ -20,11 +20,11 @@ static void check_sections (struct draft *draft)
         enum launcher of;
     } own[] = { { SLICE_SSH, LAUNCHER_SSH }, { SLICE_SLURM, LAUNCHER_SLURM } };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        draft_fits (draft, &slice_section.keys[own[i].key], &draft->slice[own[i].key], BIT (own[i].of));
-    draft_fits (draft, &slice_section.keys[SLICE_START], &draft->slice[SLICE_START], elsewhere);
+        draft_check_launcher (draft, &slice_section.keys[own[i].key], &draft->slice[own[i].key], BIT (own[i].of));
+    draft_check_launcher (draft, &slice_section.keys[SLICE_START], &draft->slice[SLICE_START], elsewhere);
 }
 
-static void read_outlive (struct draft *draft, const struct value *outlive)
+static void read_outlive (struct draft *draft, const struct conf_value *outlive)
 {
     bool is_slurm = draft->plan.launcher == LAUNCHER_SLURM;
     if (is_slurm && outlive->given && outlive->good && outlive->number)
@@ -36,14 +36,14 @@ static void read_outlive (struct draft *draft, const struct value *outlive)
 
 static void read_start (struct draft *draft)
 {
-    struct value start[START_KEYS];
+    struct conf_value start[START_KEYS];
     struct start_plan *plan = &draft->plan.start;
-    if (!draft_is_elsewhere (draft) ||
+    if (!draft_is_remote (draft) ||
         section_read_optional (&start_section, &draft->slice[SLICE_START], start, draft->problems) != 0)
         return;
-    plan->directory = draft_read_path (draft, &start[START_DIRECTORY]);
+    plan->directory = draft_host_path (draft, &start[START_DIRECTORY]);
     for (int i = START_DEADLINE; i <= START_OUTLIVE; i++)
-        draft_fits (draft, &start_section.keys[i], &start[i], carried);
+        draft_check_launcher (draft, &start_section.keys[i], &start[i], carried);
     if (draft->plan.launcher == LAUNCHER_JOIN)
         return;
     plan->deadline_ms = start[START_DEADLINE].number;
@@ -51,7 +51,7 @@ static void read_start (struct draft *draft)
     read_outlive (draft, &start[START_OUTLIVE]);
 }
 
-static void check_ports (struct draft *draft, const struct value of[])
+static void check_ports (struct draft *draft, const struct conf_value of[])
 {
     for (int i = COORDINATOR_CONTROL; i <= COORDINATOR_EVENTS; i++)
         for (int k = COORDINATOR_CONTROL; k < i; k++)
@@ -61,7 +61,7 @@ static void check_ports (struct draft *draft, const struct value of[])
 }
 
 /* A ticket is written before the run, so the address and the ports must be fixed. */
-static void check_join (struct draft *draft, const struct value of[])
+static void check_join (struct draft *draft, const struct conf_value of[])
 {
     for (int i = COORDINATOR_ADDRESS; i <= COORDINATOR_BULK; i++) {
         bool wanted = i != COORDINATOR_LISTEN,
@@ -76,11 +76,11 @@ static void check_join (struct draft *draft, const struct value of[])
 
 static void read_coordinator (struct draft *draft)
 {
-    struct value of[COORDINATOR_KEYS];
+    struct conf_value of[COORDINATOR_KEYS];
     struct start_plan *plan = &draft->plan.start;
     if (section_read_optional (&coordinator_section, &draft->slice[SLICE_COORDINATOR], of, draft->problems) != 0)
         return;
-    const struct value *address = &of[COORDINATOR_ADDRESS], *listen = &of[COORDINATOR_LISTEN];
+    const struct conf_value *address = &of[COORDINATOR_ADDRESS], *listen = &of[COORDINATOR_LISTEN];
     if (address->good && (!address_is_good (address->text) || address_is_any (address->text)))
         problem_at (draft->problems, address->node,
                     "the coordinator's address is %s, expected a host name or an IP address that hosts can connect to",
@@ -93,7 +93,7 @@ static void read_coordinator (struct draft *draft)
     check_ports (draft, of);
     if (draft->plan.launcher == LAUNCHER_JOIN)
         check_join (draft, of);
-    plan->listen = listen->given || !draft_is_elsewhere (draft) ? listen->text : TEXT_LIT ("0.0.0.0");
+    plan->listen = listen->given || !draft_is_remote (draft) ? listen->text : TEXT_LIT ("0.0.0.0");
     plan->address = address->given || address_is_any (listen->text) ? address->text : listen->text;
     plan->control_port = (uint32_t) of[COORDINATOR_CONTROL].number;
     plan->bulk_port = (uint32_t) of[COORDINATOR_BULK].number;
@@ -111,9 +111,9 @@ void draft_start (struct draft *draft)
         draft_slurm (draft);
 }
 
-void draft_way_back (struct draft *draft)
+void draft_check_return_address (struct draft *draft)
 {
-    const struct value *coordinator = &draft->slice[SLICE_COORDINATOR];
+    const struct conf_value *coordinator = &draft->slice[SLICE_COORDINATOR];
     if (draft->jumps && draft->plan.start.address.len == 0 && (!coordinator->given || coordinator->good))
         problem_at (draft->problems, coordinator->node,
                     "coordinator.address is missing and hosts are behind a jump host, expected the address by which "

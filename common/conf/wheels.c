@@ -165,7 +165,7 @@ static void find_all (struct wheel_draft *wheels, struct text pin_bytes)
     pins->wheels.n = wheels->n;
 }
 
-void draft_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes)
+void draft_find_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes)
 {
     char path[PATH_MAX_BYTES + 1];
     char *real = text_to_c (folder, path, sizeof path) ? realpath (path, NULL) : NULL;

@@ -143,7 +143,7 @@ void frontend_cache_env (const struct frontend *frontend, enum cache_role role, 
 
 void frontend_base_env (const struct frontend *frontend, struct arena *arena, var_list *env)
 {
-    for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
+    for (const struct default_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
         env_add (env, arena, var->name, text_of (var->value));
 }
 
@@ -157,7 +157,7 @@ const char *frontend_hits_counter (const struct frontend *frontend)
     return frontend->hits;
 }
 
-uint32_t frontend_spoiling_counters (const struct frontend *frontend, const char *out[], uint32_t max)
+uint32_t frontend_recompile_counters (const struct frontend *frontend, const char *out[], uint32_t max)
 {
     uint32_t n = 0;
     for (; n < SPOILERS_MAX && frontend->spoilers[n]; n++)
@@ -185,13 +185,13 @@ static bool is_cache_var (const struct frontend *frontend, struct text name)
 
 bool frontend_owns_var (const struct frontend *frontend, struct text name)
 {
-    for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
+    for (const struct default_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
         if (text_is (name, var->name))
             return true;
     return is_cache_var (frontend, name);
 }
 
-bool frontend_policy_var (const struct frontend *frontend, struct text name)
+bool frontend_is_policy_var (const struct frontend *frontend, struct text name)
 {
     /* They differ between the writer and the readers on purpose: compared, they would always look like drift. */
     if (is_cache_var (frontend, name))
@@ -212,7 +212,7 @@ bool frontend_writer_is_rank_0 (const struct frontend *frontend)
     return frontend->writer_is_rank_0;
 }
 
-const char *frontend_signatures (const struct frontend *frontend, uint32_t index)
+const char *frontend_signature_file (const struct frontend *frontend, uint32_t index)
 {
     return index < SIGNATURE_LISTS_MAX ? frontend->signatures[index] : NULL;
 }

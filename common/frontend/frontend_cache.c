@@ -65,10 +65,10 @@ static struct text version_of (const var_list *bundle, const char *package)
     return (struct text){ 0 };
 }
 
-const char *frontend_cache_problem (const struct frontend *frontend, struct text backend, const var_list *bundle,
-                                    struct arena *arena)
+const char *frontend_cache_defect (const struct frontend *frontend, struct text backend, const var_list *bundle,
+                                   struct arena *arena)
 {
-    const struct broken_cache *known = frontend->broken, *end = known + BROKEN_MAX;
+    const struct broken_release *known = frontend->broken, *end = known + BROKEN_MAX;
     for (; known < end && known->what; known++) {
         struct text version = version_of (bundle, known->package);
         if (known->backend && !text_is (backend, known->backend))
@@ -89,10 +89,11 @@ static int weight (enum key_state state)
     return weights[state];
 }
 
-enum key_state frontend_cache_sign (const struct frontend *frontend, struct text log)
+enum key_state frontend_log_cache_state (const struct frontend *frontend, struct text log)
 {
     enum key_state worst = KEY_NONE;
-    for (const struct cache_sign *sign = frontend->signs; sign < frontend->signs + SIGNS_MAX && sign->text; sign++)
+    for (const struct cache_log_pattern *sign = frontend->signs; sign < frontend->signs + SIGNS_MAX && sign->text;
+         sign++)
         if (weight (sign->state) > weight (worst) && text_find (log, text_of (sign->text), NULL))
             worst = sign->state;
     return worst;

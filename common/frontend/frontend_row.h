@@ -20,18 +20,18 @@ struct cache_var {
     const char *name;
     const char *by_role[FRONTEND_ROLES]; /* NULL: not set for this role */
 };
-struct base_var {
+struct default_var {
     const char *name, *value;
 };
 
 /* Words of the frontend's own log that tell what became of an entry. */
-struct cache_sign {
+struct cache_log_pattern {
     const char *text;
     enum key_state state;
 };
 
 /* Releases whose persistent cache does not do what we rest on. */
-struct broken_cache {
+struct broken_release {
     const char *package;      /* as PEP 503 normalises package names */
     const char *from, *until; /* first such release, and the first without; NULL: no bound */
     const char *backend;      /* NULL: on all of them */
@@ -41,14 +41,14 @@ struct broken_cache {
 struct frontend {
     const char *name;
     struct cache_var cache[CACHE_VARS_MAX];
-    struct base_var base[BASE_VARS_MAX];
+    struct default_var base[BASE_VARS_MAX];
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];
     const char *bundle[BUNDLE_MAX]; /* as PEP 503 normalises package names */
     bool writer_is_rank_0;
     const char *signatures[SIGNATURE_LISTS_MAX];
-    struct cache_sign signs[SIGNS_MAX];
-    struct broken_cache broken[BROKEN_MAX];
+    struct cache_log_pattern signs[SIGNS_MAX];
+    struct broken_release broken[BROKEN_MAX];
 };
 
 #endif

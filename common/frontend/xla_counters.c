@@ -2,17 +2,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/frontend/xla_rows.h"
+#include "common/frontend/xla_report_rows.h"
 
 static uint64_t count_of (const struct xla_metrics *metrics, bool is_metric, const char *name)
 {
-    const struct xla_row *row = xla_metrics_find (metrics, is_metric, name);
+    const struct xla_report_row *row = xla_metrics_find (metrics, is_metric, name);
     return row ? row->count : 0; /* rows of 0 are left out of reports */
 }
 
 static uint64_t ms_of (const struct xla_metrics *metrics, const char *name)
 {
-    const struct xla_row *row = xla_metrics_find (metrics, true, name);
+    const struct xla_report_row *row = xla_metrics_find (metrics, true, name);
     bool is_time = row && row->unit == XLA_UNIT_TIME && row->total > 0 && row->total < 0x1p63;
     return is_time ? (uint64_t) llround (row->total / 1e6) : 0;
 }
@@ -28,7 +28,7 @@ static void add (number_list *out, uint32_t max, uint32_t *left_out, struct text
     if (out->n == max)
         ++*left_out;
     else
-        out->items[out->n++] = (struct number){ name, bounded (value) };
+        out->items[out->n++] = (struct named_number){ name, bounded (value) };
 }
 
 /* Requests that reached the disk, or would have: one in memory says nothing of the cache. A program under SPMD has its
@@ -57,7 +57,7 @@ static const char *const proofs[] = { "CachedCompile",
                                       "PersistentCacheMiss",
                                       "UncachedCompile" };
 
-static int rank (const struct xla_row *row)
+static int rank (const struct xla_report_row *row)
 {
     for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++)
         if (text_is (row->name, proofs[i]))
@@ -67,7 +67,7 @@ static int rank (const struct xla_row *row)
 
 static int by_weight (const void *a, const void *b)
 {
-    const struct xla_row *left = a, *right = b;
+    const struct xla_report_row *left = a, *right = b;
     if (rank (left) != rank (right))
         return rank (left) - rank (right);
     int order = text_compare (left->name, right->name);
@@ -82,8 +82,8 @@ static bool is_taken (const number_list *list, struct text name)
     return false;
 }
 
-void xla_metrics_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
-                           uint32_t *left_out)
+void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
+                              uint32_t *left_out)
 {
     *out = (number_list){ 0 };
     *left_out = 0;
@@ -91,7 +91,7 @@ void xla_metrics_counters (const struct xla_metrics *metrics, uint32_t max, stru
         return;
     out->items = arena_array (arena, max, sizeof *out->items);
     add_words (metrics, max, out, left_out);
-    struct xla_row *rows = arena_copy (arena, metrics->rows, metrics->n * sizeof *rows);
+    struct xla_report_row *rows = arena_copy (arena, metrics->rows, metrics->n * sizeof *rows);
     if (rows)
         qsort (rows, metrics->n, sizeof *rows, by_weight);
     for (uint32_t i = 0; i < metrics->n; i++)

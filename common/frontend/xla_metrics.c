@@ -21,12 +21,12 @@ static bool next_line (struct text *text, struct text *line)
 }
 
 /* A logger puts its prefix before the first line of what it was given only: that row's head has it, the rest not. */
-static bool begins_message (const struct xla_line *line, struct text rest)
+static bool begins_message (const struct xla_report_line *line, struct text rest)
 {
     struct text next;
     if (!line->tag.len || !next_line (&rest, &next))
         return false;
-    struct xla_line detail = xla_line_read (next);
+    struct xla_report_line detail = xla_report_line_read (next);
     return detail.tag.len == 0 && detail.kind == (line->kind == XLA_LINE_METRIC ? XLA_LINE_SAMPLES : XLA_LINE_VALUE);
 }
 
@@ -52,13 +52,13 @@ static void take_other (struct reading *reading, struct text line)
     reading->skips = false;
     reading->latest = NULL;
     for (uint32_t i = 0; i < reading->n && line.len <= EMPTY_MAX_BYTES; i++)
-        if (xla_line_is_empty (line, reading->streams[i]->tag))
-            xla_stream_take_empty (reading->streams[i]);
+        if (xla_report_line_is_empty (line, reading->streams[i]->tag))
+            xla_stream_add_empty_line (reading->streams[i]);
 }
 
 static void take_line (struct reading *reading, struct text text, struct text rest)
 {
-    struct xla_line line = xla_line_read (text);
+    struct xla_report_line line = xla_report_line_read (text);
     if (line.kind == XLA_LINE_OTHER) {
         take_other (reading, text);
         return;
@@ -73,17 +73,17 @@ static void take_line (struct reading *reading, struct text text, struct text re
         line.tag.len = 0;
     struct xla_stream *stream = stream_of (reading, line.tag);
     if (stream && is_message)
-        xla_stream_take_empty (stream);
+        xla_stream_add_empty_line (stream);
     if (stream)
-        xla_stream_take (stream, &line);
+        xla_stream_add_line (stream, &line);
     reading->latest = stream;
 }
 
-static void add_rows (struct xla_metrics *to, const struct xla_row *rows, uint32_t n, struct arena *arena)
+static void add_rows (struct xla_metrics *to, const struct xla_report_row *rows, uint32_t n, struct arena *arena)
 {
-    struct xla_rows all = { .items = to->rows, .n = to->n };
+    struct xla_report_rows all = { .items = to->rows, .n = to->n };
     for (uint32_t i = 0; i < n; i++)
-        xla_rows_add (&all, &rows[i], arena);
+        xla_report_rows_add (&all, &rows[i], arena);
     to->rows = all.items;
     to->n = all.n;
     to->dropped += all.dropped;
@@ -96,7 +96,7 @@ static void add_stream (struct xla_metrics *to, const struct xla_stream *stream,
     to->dropped += stream->half.dropped + stream->report.dropped + stream->last.dropped + stream->bad_names;
 }
 
-void xla_metrics_read (const struct xla_text *text, struct arena *arena, struct xla_metrics *out)
+void xla_metrics_read (const struct xla_report_text *text, struct arena *arena, struct xla_metrics *out)
 {
     struct arena scratch = { 0 };
     struct reading reading = { .arena = &scratch, .skips = text->starts_late };
@@ -104,7 +104,7 @@ void xla_metrics_read (const struct xla_text *text, struct arena *arena, struct 
     *out = (struct xla_metrics){ 0 };
     while (next_line (&rest, &line))
         take_line (&reading, line, rest);
-    bool breaks_off = rest.len && xla_line_may_become (rest);
+    bool breaks_off = rest.len && xla_report_line_may_begin (rest);
     for (uint32_t i = 0; i < reading.n; i++) {
         struct xla_stream *stream = reading.streams[i];
         bool is_short = breaks_off || (text->ends_short && stream == reading.latest);
@@ -124,9 +124,9 @@ void xla_metrics_add (struct xla_metrics *to, const struct xla_metrics *from, st
     to->dropped += from->dropped;
 }
 
-const struct xla_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name)
+const struct xla_report_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name)
 {
-    const struct xla_rows rows = { .items = metrics->rows, .n = metrics->n };
-    const struct xla_row like = { .name = text_of (name), .is_metric = is_metric };
-    return xla_rows_find (&rows, &like);
+    const struct xla_report_rows rows = { .items = metrics->rows, .n = metrics->n };
+    const struct xla_report_row like = { .name = text_of (name), .is_metric = is_metric };
+    return xla_report_rows_find (&rows, &like);
 }

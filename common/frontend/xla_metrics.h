@@ -14,7 +14,7 @@
 enum { XLA_ROWS_MAX = 1024, XLA_STREAMS_MAX = 16, XLA_NAME_MAX_BYTES = WORD_MAX_BYTES, XLA_PREFIX_MAX_BYTES = 32 };
 
 /* A metric has samples and their sum, a counter its value. */
-struct xla_row {
+struct xla_report_row {
     struct text name;
     bool is_metric;
     uint64_t count;     /* samples, or the counter's value */
@@ -23,7 +23,7 @@ struct xla_row {
 };
 
 struct xla_metrics {
-    struct xla_row *rows; /* at most XLA_ROWS_MAX, in the order in which they came */
+    struct xla_report_row *rows; /* at most XLA_ROWS_MAX, in the order in which they came */
     uint32_t n;
     uint32_t reports; /* whole ones that were read; 0: there is nothing to be said */
     bool is_cut;      /* the last report of a process was not whole: the one before it stands */
@@ -32,20 +32,20 @@ struct xla_metrics {
 
 /* `text` may be a piece: starts_late: it began before; then lines up to the first that is none of a report are passed
  * over. ends_short: it goes on; then a report at its very end is not whole. */
-struct xla_text {
+struct xla_report_text {
     struct text text;
     bool starts_late, ends_short;
 };
 
-void xla_metrics_read (const struct xla_text *text, struct arena *arena, struct xla_metrics *out);
+void xla_metrics_read (const struct xla_report_text *text, struct arena *arena, struct xla_metrics *out);
 /* Adds what another process counted. */
 void xla_metrics_add (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena);
-const struct xla_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name);
+const struct xla_report_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name);
 
 /* The counters of a result, at most `max`: first those of the canary protocol (compile_requests, cache_hits,
  * cache_misses, executions, compile_ms, retrieval_ms), then what a proof looks at, then CPU fallbacks, then the rest by
  * name; of metrics the number of samples. *left_out: how many did not fit. Nothing when there was no whole report. */
-void xla_metrics_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
-                           uint32_t *left_out);
+void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
+                              uint32_t *left_out);
 
 #endif

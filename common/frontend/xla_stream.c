@@ -1,16 +1,16 @@
 #include "common/frontend/xla_stream.h"
 
-static void forget (struct xla_rows *rows)
+static void forget (struct xla_report_rows *rows)
 {
     rows->n = 0;
 }
 
 /* ---- reports ---- */
 
-static bool takes_back (const struct xla_rows *report, const struct xla_rows *last)
+static bool takes_back (const struct xla_report_rows *report, const struct xla_report_rows *last)
 {
     for (uint32_t i = 0; i < report->n; i++) {
-        const struct xla_row *before = xla_rows_find (last, &report->items[i]);
+        const struct xla_report_row *before = xla_report_rows_find (last, &report->items[i]);
         if (before && before->count > report->items[i].count)
             return true;
     }
@@ -26,7 +26,7 @@ static void keep_report (struct xla_stream *stream)
     if (stream->is_block || takes_back (&stream->report, &stream->last))
         forget (&stream->last);
     for (uint32_t i = 0; i < stream->report.n; i++)
-        xla_rows_put (&stream->last, &stream->report.items[i], stream->arena);
+        xla_report_rows_replace (&stream->last, &stream->report.items[i], stream->arena);
     stream->reports++;
 }
 
@@ -41,10 +41,10 @@ static void begin_report (struct xla_stream *stream, bool is_block)
 
 /* ---- halves ---- */
 
-static bool has_all (const struct xla_rows *rows, const struct xla_rows *names)
+static bool has_all (const struct xla_report_rows *rows, const struct xla_report_rows *names)
 {
     for (uint32_t i = 0; i < names->n; i++)
-        if (!xla_rows_find (rows, &names->items[i]))
+        if (!xla_report_rows_find (rows, &names->items[i]))
             return false;
     return true;
 }
@@ -58,9 +58,9 @@ static void end_half (struct xla_stream *stream)
         begin_report (stream, false);
     }
     for (uint32_t i = 0; i < stream->half.n; i++) {
-        xla_rows_add (&stream->report, &stream->half.items[i], stream->arena);
+        xla_report_rows_add (&stream->report, &stream->half.items[i], stream->arena);
         if (stream->halves == 0)
-            xla_rows_add (&stream->first, &stream->half.items[i], stream->arena);
+            xla_report_rows_add (&stream->first, &stream->half.items[i], stream->arena);
     }
     stream->halves++;
     forget (&stream->half);
@@ -79,15 +79,15 @@ static void end_report (struct xla_stream *stream, bool next_is_block)
 static void close_row (struct xla_stream *stream)
 {
     if (stream->is_open && stream->has_count && (stream->has_total || !stream->row.is_metric)) {
-        xla_rows_add (&stream->half, &stream->row, stream->arena);
+        xla_report_rows_add (&stream->half, &stream->row, stream->arena);
         stream->half_has_counters = !stream->row.is_metric;
     }
     stream->is_open = false;
 }
 
-static void open_row (struct xla_stream *stream, const struct xla_line *line)
+static void open_row (struct xla_stream *stream, const struct xla_report_line *line)
 {
-    struct xla_row row = { .name = line->rest, .is_metric = line->kind == XLA_LINE_METRIC };
+    struct xla_report_row row = { .name = line->rest, .is_metric = line->kind == XLA_LINE_METRIC };
     close_row (stream);
     if (!row.name.len) {
         stream->bad_names++;
@@ -95,7 +95,7 @@ static void open_row (struct xla_stream *stream, const struct xla_line *line)
     }
     if (stream->is_over)
         end_report (stream, false);
-    if ((row.is_metric && stream->half_has_counters) || xla_rows_find (&stream->half, &row))
+    if ((row.is_metric && stream->half_has_counters) || xla_report_rows_find (&stream->half, &row))
         end_half (stream);
     stream->row = row;
     stream->is_open = true;
@@ -116,7 +116,7 @@ static void take_total (struct xla_stream *stream, struct text text)
         stream->has_total = xla_value_read (text, &stream->row.unit, &stream->row.total);
 }
 
-static void take_detail (struct xla_stream *stream, const struct xla_line *line)
+static void take_detail (struct xla_stream *stream, const struct xla_report_line *line)
 {
     if (!stream->is_open)
         return;
@@ -128,7 +128,7 @@ static void take_detail (struct xla_stream *stream, const struct xla_line *line)
         close_row (stream);
 }
 
-void xla_stream_take (struct xla_stream *stream, const struct xla_line *line)
+void xla_stream_add_line (struct xla_stream *stream, const struct xla_report_line *line)
 {
     if (line->kind == XLA_LINE_HEADER) { /* only a program that has written the report before comes to write this one */
         close_row (stream);
@@ -140,7 +140,7 @@ void xla_stream_take (struct xla_stream *stream, const struct xla_line *line)
     }
 }
 
-void xla_stream_take_empty (struct xla_stream *stream)
+void xla_stream_add_empty_line (struct xla_stream *stream)
 {
     if (!stream->is_open && stream->half.n + stream->report.n > 0)
         stream->is_over = true;

@@ -9,24 +9,24 @@
 #ifndef SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
 #define SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
 
-#include "common/frontend/xla_line.h"
-#include "common/frontend/xla_rows.h"
+#include "common/frontend/xla_report_line.h"
+#include "common/frontend/xla_report_rows.h"
 
 struct xla_stream {
     struct text tag;
     struct arena *arena;
-    struct xla_row row; /* the one being read */
+    struct xla_report_row row; /* the one being read */
     bool is_open, has_count, has_total;
-    struct xla_rows half, first, report; /* being read; the report's first; all halves of the report so far */
+    struct xla_report_rows half, first, report; /* being read; the report's first; all halves of the report so far */
     bool half_has_counters;
     uint32_t halves;
-    bool is_block, is_over; /* the report has a header; its empty line has come */
-    struct xla_rows last;   /* what whole reports have said */
+    bool is_block, is_over;      /* the report has a header; its empty line has come */
+    struct xla_report_rows last; /* what whole reports have said */
     uint32_t reports, bad_names;
 };
 
-void xla_stream_take (struct xla_stream *stream, const struct xla_line *line);
-void xla_stream_take_empty (struct xla_stream *stream);
+void xla_stream_add_line (struct xla_stream *stream, const struct xla_report_line *line);
+void xla_stream_add_empty_line (struct xla_stream *stream);
 /* After the last line. `is_short`: the text may break off in this report. False: the last report was not whole. */
 bool xla_stream_end (struct xla_stream *stream, bool is_short);
 

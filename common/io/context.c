@@ -1,5 +1,5 @@
 #include "common/io/context.h"
-#include "common/io/capacity.h"
+#include "common/io/process_capacity.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@ enum { SOCKETS_MAX = 16384 };
 
 /* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. Refused
  * any of it, libzmq ends the process. */
-static const struct capacity needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
+static const struct capacity_needs needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
 
 static struct {
     pthread_mutex_t lock;
@@ -22,7 +22,7 @@ static struct {
 void *context_hold (struct err *err)
 {
     pthread_mutex_lock (&the.lock);
-    if (!the.context && capacity_check ("messaging", &needs, err) != 0) {
+    if (!the.context && process_capacity_check ("messaging", &needs, err) != 0) {
         pthread_mutex_unlock (&the.lock);
         return NULL;
     }

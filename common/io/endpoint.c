@@ -44,7 +44,7 @@ uint16_t endpoint_port (const struct endpoint *bound)
     return (uint16_t) strtoul (colon + 1, NULL, 10);
 }
 
-struct endpoint endpoint_local (const struct endpoint *bound)
+struct endpoint endpoint_for_local_client (const struct endpoint *bound)
 {
     struct endpoint local = *bound;
     unsigned port = endpoint_port (bound);

@@ -5,10 +5,10 @@
 #include "common/base/mem.h"
 #include "common/io/context.h"
 #include "common/io/link.h"
-#include "common/io/self_test.h"
 #include "common/io/socket.h"
 #include "common/io/subscribers.h"
 #include "common/io/zap.h"
+#include "common/io/zap_self_test.h"
 
 enum {
     HOSTS_MAX_HUB = 65536, /* bounds the tables; the model allows far fewer */
@@ -48,19 +48,19 @@ struct hub {
 
 /* ---- open, close ---- */
 
-struct capacity hub_needs (uint32_t hosts)
+struct capacity_needs hub_capacity_needed (uint32_t hosts)
 {
-    return (struct capacity){ .descriptors = hosts * DESCRIPTORS_A_HOST + DESCRIPTORS_BESIDE,
-                              .threads = THREADS,
-                              .bytes = (uint64_t) hosts * BYTES_A_HOST + BYTES_BESIDE };
+    return (struct capacity_needs){ .descriptors = hosts * DESCRIPTORS_A_HOST + DESCRIPTORS_BESIDE,
+                                    .threads = THREADS,
+                                    .bytes = (uint64_t) hosts * BYTES_A_HOST + BYTES_BESIDE };
 }
 
 static int check_capacity (uint32_t hosts, struct err *err)
 {
     char what[48];
-    struct capacity needs = hub_needs (hosts);
+    struct capacity_needs needs = hub_capacity_needed (hosts);
     snprintf (what, sizeof what, "a run of %u host%s", hosts, hosts == 1 ? "" : "s");
-    return capacity_check (what, &needs, err);
+    return process_capacity_check (what, &needs, err);
 }
 
 static int check_options (const struct hub_options *options, struct err *err)
@@ -83,13 +83,13 @@ static int channel_open (struct hub *hub, enum link_channel which, const struct 
                                       .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
                                       .bytes_max = channel->bytes_max };
     channel->socket = socket_server (hub->context, &kind, ZAP_WORKERS, options->keys, err);
-    return channel->socket ? zap_count_failures (hub->zap, channel->socket, err) : -1;
+    return channel->socket ? zap_watch_failures (hub->zap, channel->socket, err) : -1;
 }
 
 static int events_open (struct hub *hub, const struct hub_options *options, struct err *err)
 {
     hub->subscribers = subscribers_open (hub->context, options->keys, err);
-    return hub->subscribers ? zap_count_failures (hub->zap, subscribers_socket (hub->subscribers), err) : -1;
+    return hub->subscribers ? zap_watch_failures (hub->zap, subscribers_socket (hub->subscribers), err) : -1;
 }
 
 static int bind_one (void *socket, const char *address, uint16_t port, struct endpoint *bound, struct err *err)
@@ -116,9 +116,9 @@ static int bind_all (struct hub *hub, const struct hub_options *options, struct 
 static int try_doors (struct hub *hub, const char *public_key, struct err *err)
 {
     for (int i = 0; i < LINK_CHANNELS; i++)
-        if (self_test (hub->context, ZMQ_DEALER, &hub->channels[i].bound, public_key, hub->zap, err) != 0)
+        if (zap_self_test (hub->context, ZMQ_DEALER, &hub->channels[i].bound, public_key, hub->zap, err) != 0)
             return -1;
-    return self_test (hub->context, ZMQ_DEALER, &hub->events_bound, public_key, hub->zap, err);
+    return zap_self_test (hub->context, ZMQ_DEALER, &hub->events_bound, public_key, hub->zap, err);
 }
 
 /* The ZAP handler starts before any socket is bound. */
@@ -232,7 +232,7 @@ static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank,
     if (!user || !zap_parse_user (user, rank, generation))
         return false;
     /* The key may have been exchanged since: libzmq would let its old connection go on. */
-    return *rank < hub->hosts && *generation == zap_worker_generation (hub->zap, *rank);
+    return *rank < hub->hosts && *generation == zap_worker_key_generation (hub->zap, *rank);
 }
 
 /* Accepts only routing ids that the ROUTER made: a peer could choose the id of another one. */
@@ -288,7 +288,7 @@ bool hub_has_frames (const struct hub *hub, enum link_channel which)
 static bool send_frame (struct hub *hub, struct channel *channel, uint32_t rank, const void *bytes, size_t len)
 {
     struct route *route = &channel->routes[rank];
-    if (route->generation == 0 || route->generation != zap_worker_generation (hub->zap, rank))
+    if (route->generation == 0 || route->generation != zap_worker_key_generation (hub->zap, rank))
         return false;
     if (!socket_send (channel->socket, route->id, LINK_ROUTING_ID_BYTES, ZMQ_SNDMORE))
         return false;
@@ -316,9 +316,9 @@ int hub_events_fd (const struct hub *hub)
     return socket_fd (subscribers_socket (hub->subscribers));
 }
 
-bool hub_question (struct hub *hub, struct hub_client *from, struct text *bytes)
+bool hub_question (struct hub *hub, struct hub_monitor *from, struct text *bytes)
 {
-    return subscribers_question (hub->subscribers, from, bytes);
+    return subscribers_receive (hub->subscribers, from, bytes);
 }
 
 bool hub_has_questions (const struct hub *hub)
@@ -326,7 +326,7 @@ bool hub_has_questions (const struct hub *hub)
     return subscribers_have_questions (hub->subscribers);
 }
 
-bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes, size_t len)
+bool hub_answer (struct hub *hub, const struct hub_monitor *to, const void *bytes, size_t len)
 {
     assert (len <= ANSWER_MAX_BYTES);
     return subscribers_answer (hub->subscribers, to, bytes, len);

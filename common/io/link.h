@@ -12,7 +12,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
-#include "common/io/capacity.h"
+#include "common/io/process_capacity.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,7 +46,7 @@ struct hub_options {
     uint32_t control_bytes_max, bulk_bytes_max;
 };
 /* What a hub takes of the process's limits; hub_open looks whether it is there. */
-struct capacity hub_needs (uint32_t hosts);
+struct capacity_needs hub_capacity_needed (uint32_t hosts);
 struct hub *hub_open (const struct hub_options *options, struct err *err);
 void hub_close (struct hub *hub); /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);
@@ -65,15 +65,15 @@ bool hub_has_frames (const struct hub *hub, enum link_channel channel);
 /* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
 /* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
-struct hub_client {
+struct hub_monitor {
     uint8_t id[LINK_ROUTING_ID_BYTES]; /* its connection, for the answer; it goes stale with it */
     uint32_t key;                      /* which of the admitted keys it proved */
 };
 int hub_events_fd (const struct hub *hub);
-bool hub_question (struct hub *hub, struct hub_client *from, struct text *bytes);
+bool hub_question (struct hub *hub, struct hub_monitor *from, struct text *bytes);
 bool hub_has_questions (const struct hub *hub); /* as hub_has_frames */
 /* False: errno EHOSTUNREACH: it is gone; else its queue is full, and it asks again. */
-bool hub_answer (struct hub *hub, const struct hub_client *to, const void *bytes, size_t len);
+bool hub_answer (struct hub *hub, const struct hub_monitor *to, const void *bytes, size_t len);
 /* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
 void hub_publish (struct hub *hub, const void *bytes, size_t len);
 struct hub_counts {

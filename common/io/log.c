@@ -27,7 +27,7 @@ static void say (const struct log *log, const char *format, va_list args)
     buf_release (&line);
 }
 
-void log_say (const struct log *log, const char *format, ...)
+void log_print (const struct log *log, const char *format, ...)
 {
     if (!log || !log->to)
         return;

@@ -7,7 +7,7 @@ struct log {
     const char *program;
     int verbose;
 }; /* to == NULL: silent */
-void log_say (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+void log_print (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void log_detail (const struct log *log, const char *format, ...)
     __attribute__ ((format (printf, 2, 3))); /* verbose only */
 #endif

@@ -32,7 +32,7 @@ struct loop {
     uint64_t deadline_ms, armed_ms;
     loop_signal_fn *signal_fn;
     void *signal_owner;
-    loop_pass_fn *pass_fn;
+    loop_iteration_fn *pass_fn;
     void *pass_owner;
     bool stop;
 };
@@ -119,7 +119,7 @@ static void on_signal (void *owner, int fd, uint32_t events)
 
 /* The signals stay blocked when the loop is gone: one that was pending would end the process in the middle of its
  * cleaning up. */
-int loop_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, void *owner, struct err *err)
+int loop_watch_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, void *owner, struct err *err)
 {
     assert (loop->signal_fd < 0 && fn);
     sigset_t set;
@@ -169,7 +169,7 @@ static void arm (struct loop *loop)
     loop->armed_ms = loop->deadline_ms;
 }
 
-void loop_deadline (struct loop *loop, uint64_t at_ms)
+void loop_set_deadline (struct loop *loop, uint64_t at_ms)
 {
     loop->deadline_ms = at_ms;
 }
@@ -214,7 +214,7 @@ void loop_close (struct loop *loop)
     mem_free (loop);
 }
 
-void loop_each_pass (struct loop *loop, loop_pass_fn *fn, void *owner)
+void loop_set_iteration_fn (struct loop *loop, loop_iteration_fn *fn, void *owner)
 {
     loop->pass_fn = fn;
     loop->pass_owner = owner;

@@ -12,7 +12,7 @@ struct loop;
 typedef void loop_fd_fn (void *owner, int fd, uint32_t events); /* EPOLLIN, EPOLLOUT, ... */
 typedef void loop_signal_fn (void *owner, int signal,
                              int64_t pid); /* pid: sender, or child for SIGCHLD (may be merged) */
-typedef void loop_pass_fn (void *owner);
+typedef void loop_iteration_fn (void *owner);
 
 struct loop *loop_open (struct err *err);
 void loop_close (struct loop *loop);
@@ -20,11 +20,11 @@ int loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void
 int loop_change (struct loop *loop, int fd, uint32_t events, struct err *err);
 void loop_forget (struct loop *loop, int fd); /* before close (fd): always */
 /* Blocks `signals` (0-terminated) in this thread and delivers them here. Call before any other thread starts. */
-int loop_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, void *owner, struct err *err);
-/* Called at the end of every pass; it sets the deadline anew with loop_deadline. */
-void loop_each_pass (struct loop *loop, loop_pass_fn *fn, void *owner);
+int loop_watch_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, void *owner, struct err *err);
+/* Called at the end of every pass; it sets the deadline anew with loop_set_deadline. */
+void loop_set_iteration_fn (struct loop *loop, loop_iteration_fn *fn, void *owner);
 /* BOOTTIME ms at which the next pass happens at the latest; UINT64_MAX: none. A deadline in the past: at once. */
-void loop_deadline (struct loop *loop, uint64_t at_ms);
+void loop_set_deadline (struct loop *loop, uint64_t at_ms);
 void loop_stop (struct loop *loop); /* loop_run returns after this pass */
 int loop_run (struct loop *loop, struct err *err);
 

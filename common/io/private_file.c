@@ -10,7 +10,7 @@
 
 int private_file_check (int fd, const char *path, struct stat *at, struct err *err)
 {
-    const struct safe_rule rule = { .what = "key file", .instead = "make a new one", .own = true };
+    const struct safe_path_rule rule = { .what = "key file", .instead = "make a new one", .own = true };
     if (fstat (fd, at) != 0)
         return err_errno (err, ERR_IO, "key file %s cannot be examined", path);
     if (!S_ISREG (at->st_mode))

@@ -119,7 +119,7 @@ static unsigned bits (const struct stat *at)
 }
 
 /* `subject`: "cache root /a/b", or "cache root /a/b lies below /a, which". */
-static int refuse_owner (const char *subject, const struct stat *at, const struct safe_rule *rule, struct err *err)
+static int refuse_owner (const char *subject, const struct stat *at, const struct safe_path_rule *rule, struct err *err)
 {
     char owner[WHO_BYTES], self[WHO_BYTES], share[120] = "";
     if (rule->trust)
@@ -129,7 +129,7 @@ static int refuse_owner (const char *subject, const struct stat *at, const struc
                     subject, who (at->st_uid, owner), bits (at), who (geteuid (), self), rule->instead, share);
 }
 
-static int refuse_mode (const char *subject, const struct stat *at, const struct safe_rule *rule, struct err *err)
+static int refuse_mode (const char *subject, const struct stat *at, const struct safe_path_rule *rule, struct err *err)
 {
     char owner[WHO_BYTES], squash[160] = "";
     if (rule->trust)
@@ -144,7 +144,7 @@ static int refuse_mode (const char *subject, const struct stat *at, const struct
 
 /* ---- the rules ---- */
 
-static bool is_trusted (uid_t uid, const struct safe_rule *rule)
+static bool is_trusted (uid_t uid, const struct safe_path_rule *rule)
 {
     bool trusted = uid == 0 || uid == geteuid ();
     for (uint32_t i = 0; i < rule->uids_n && !trusted; i++)
@@ -152,7 +152,7 @@ static bool is_trusted (uid_t uid, const struct safe_rule *rule)
     return trusted;
 }
 
-int safe_path_check_end (const char *path, const struct stat *at, const struct safe_rule *rule, struct err *err)
+int safe_path_check_end (const char *path, const struct stat *at, const struct safe_path_rule *rule, struct err *err)
 {
     char subject[SUBJECT_BYTES];
     snprintf (subject, sizeof subject, "%.40s %.*s", rule->what, SHOWN_BYTES, path);
@@ -163,7 +163,7 @@ int safe_path_check_end (const char *path, const struct stat *at, const struct s
 
 struct walk {
     const char *path; /* as it was given */
-    const struct safe_rule *rule;
+    const struct safe_path_rule *rule;
     char at[PATH_MAX];   /* resolved so far, without '/' at its end: "" is the root */
     struct stat found;   /* what lies there */
     char rest[PATH_MAX]; /* what follows */
@@ -316,7 +316,7 @@ static int begin (struct walk *walk, struct err *err)
     return rc;
 }
 
-int safe_path_check (const char *path, const struct safe_rule *rule, struct err *err)
+int safe_path_check (const char *path, const struct safe_path_rule *rule, struct err *err)
 {
     struct walk walk = { .path = path, .rule = rule };
     char name[PATH_MAX];

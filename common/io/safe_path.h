@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-struct safe_rule {
+struct safe_path_rule {
     const char *what;     /* begins the sentence: "cache root" */
     const char *instead;  /* what helps besides chown and chmod: "name another cache.root" */
     const char *trust;    /* where a uid is listed that is trusted: "cache: {trust: [...]}"; NULL: nowhere */
@@ -28,8 +28,8 @@ struct safe_rule {
 
 /* 0: no untrusted user can change it; for a path that does not exist, as far as it exists. ERR_REFUSED: one can, and
  * the text names path, owner, mode and what to do. */
-int safe_path_check (const char *path, const struct safe_rule *rule, struct err *err);
+int safe_path_check (const char *path, const struct safe_path_rule *rule, struct err *err);
 /* The end alone, by what stat said of it; `path` is for the sentence. */
-int safe_path_check_end (const char *path, const struct stat *at, const struct safe_rule *rule, struct err *err);
+int safe_path_check_end (const char *path, const struct stat *at, const struct safe_path_rule *rule, struct err *err);
 
 #endif

@@ -12,7 +12,7 @@
 enum { FRAME_BYTES_MAX = 1024 };
 
 struct place {
-    struct hub_client who;
+    struct hub_monitor who;
     uint64_t until_ms; /* 0: free */
 };
 
@@ -93,7 +93,7 @@ static bool may_sit (const struct subscribers *subscribers, uint32_t key, uint64
 }
 
 /* Its own place, else a free one, else none: the same key, or all together, hold too many. */
-static struct place *place_of (struct subscribers *subscribers, const struct hub_client *who, uint64_t now_ms)
+static struct place *place_of (struct subscribers *subscribers, const struct hub_monitor *who, uint64_t now_ms)
 {
     struct place *free_place = NULL;
     for (uint32_t i = 0; i < SUBSCRIBERS_PLACES; i++) {
@@ -106,7 +106,7 @@ static struct place *place_of (struct subscribers *subscribers, const struct hub
     return free_place && may_sit (subscribers, who->key, now_ms) ? free_place : NULL;
 }
 
-static bool instance_lock (struct subscribers *subscribers, const struct hub_client *who)
+static bool instance_lock (struct subscribers *subscribers, const struct hub_monitor *who)
 {
     uint64_t now_ms = clock_boot_ms ();
     struct place *place = place_of (subscribers, who, now_ms);
@@ -126,7 +126,7 @@ static bool take_message (struct subscribers *subscribers)
 }
 
 /* Only ids that the ROUTER made, and User-Id from the body: see hub.c. */
-static bool accept_question (struct subscribers *subscribers, struct hub_client *from)
+static bool accept_question (struct subscribers *subscribers, struct hub_monitor *from)
 {
     uint32_t generation;
     const uint8_t *id = zmq_msg_data (&subscribers->part);
@@ -141,7 +141,7 @@ static bool accept_question (struct subscribers *subscribers, struct hub_client 
     return instance_lock (subscribers, from);
 }
 
-bool subscribers_question (struct subscribers *subscribers, struct hub_client *from, struct text *bytes)
+bool subscribers_receive (struct subscribers *subscribers, struct hub_monitor *from, struct text *bytes)
 {
     uint32_t useless = 0;
     subscribers->left = false;
@@ -163,7 +163,7 @@ bool subscribers_have_questions (const struct subscribers *subscribers)
     return subscribers->left;
 }
 
-bool subscribers_answer (struct subscribers *subscribers, const struct hub_client *to, const void *bytes, size_t len)
+bool subscribers_answer (struct subscribers *subscribers, const struct hub_monitor *to, const void *bytes, size_t len)
 {
     if (!socket_send (subscribers->socket, to->id, sizeof to->id, ZMQ_SNDMORE))
         return false;

@@ -154,7 +154,7 @@ struct zap *zap_open (void *context, uint32_t workers, struct err *err)
     return NULL;
 }
 
-int zap_count_failures (struct zap *zap, void *socket, struct err *err)
+int zap_watch_failures (struct zap *zap, void *socket, struct err *err)
 {
     const int wanted = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_CLOSED;
@@ -243,7 +243,7 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
 }
 
 /* Without the lock: only this thread changes it. */
-uint32_t zap_worker_generation (const struct zap *zap, uint32_t rank)
+uint32_t zap_worker_key_generation (const struct zap *zap, uint32_t rank)
 {
     return keyring_slot_version (zap->workers, rank);
 }
@@ -269,7 +269,7 @@ bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation)
     return parse_number (&user, '\0', generation);
 }
 
-void zap_expect (struct zap *zap, const struct curve_key *decoy)
+void zap_set_decoy (struct zap *zap, const struct curve_key *decoy)
 {
     pthread_mutex_lock (&zap->lock);
     zap->decoy = *decoy;

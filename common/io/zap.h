@@ -21,17 +21,17 @@ struct zap;
 /* Bound, before any socket that needs it; refused while another hub of this process has one. */
 struct zap *zap_open (void *context, uint32_t workers, struct err *err);
 /* Counts the handshakes that fail on `socket`, which is not bound yet. Before zap_start. */
-int zap_count_failures (struct zap *zap, void *socket, struct err *err);
+int zap_watch_failures (struct zap *zap, void *socket, struct err *err);
 int zap_start (struct zap *zap, struct err *err);
 void zap_close (struct zap *zap);
 
 int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *key, struct err *err);
 int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err *err);
-uint32_t zap_worker_generation (const struct zap *zap, uint32_t rank); /* 0: nobody was ever admitted */
+uint32_t zap_worker_key_generation (const struct zap *zap, uint32_t rank); /* 0: nobody was ever admitted */
 bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation);
 
 /* The key whose refusal the self-test waits for, and how often it was refused. */
-void zap_expect (struct zap *zap, const struct curve_key *decoy);
+void zap_set_decoy (struct zap *zap, const struct curve_key *decoy);
 uint64_t zap_decoy_refusals (struct zap *zap);
 uint64_t zap_failures (struct zap *zap); /* failed handshakes, without the decoy's */
 /* Waits, not for long, until that many listening sockets are closed and their ports free again. */

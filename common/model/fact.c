@@ -6,7 +6,7 @@ enum { RUN_ID_HEX_BYTES = 2 * RUN_ID_BYTES, Z85_KEY_BYTES = 40, EXIT_STATUS_MAX 
 
 static const char *const proof_words[] = { "none",           "proved",        "local",    "partial", "wrong-axis",
                                            "double-counted", "mean-of-means", "disagree", "unproved" };
-const struct names proof_names = NAMES (proof_words);
+const struct enum_names proof_names = NAMES (proof_words);
 
 static const struct field run_opened_fields[] = {
     F_TEXT (1, struct fact_run_opened, run, RUN_ID_HEX_BYTES),
@@ -69,7 +69,7 @@ const struct record writer_granted_record = RECORD ("writer-granted", struct fac
                                                     writer_granted_fields);
 
 static const char *const purpose_words[] = { "none", "climb", "retry", "isolation" };
-const struct names purpose_names = NAMES (purpose_words);
+const struct enum_names purpose_names = NAMES (purpose_words);
 static const struct field pass_began_fields[] = {
     F_RECORD (1, struct fact_pass_began, key, &attempt_key_record),
     F_U32S (2, struct fact_pass_began, hosts, HOSTS_MAX, HOSTS_MAX - 1),
@@ -103,10 +103,11 @@ static const struct record attempt_ended_record = RECORD ("attempt-ended", struc
                                                           attempt_ended_fields);
 
 static const struct field contradicted_fields[] = {
-    F_U32 (1, struct contradicted, host, HOSTS_MAX - 1),
-    F_U64 (2, struct contradicted, count, COUNT_MAX),
+    F_U32 (1, struct contradicted_values, host, HOSTS_MAX - 1),
+    F_U64 (2, struct contradicted_values, count, COUNT_MAX),
 };
-static const struct record contradicted_record = RECORD ("contradicted", struct contradicted, contradicted_fields);
+static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_values,
+                                                         contradicted_fields);
 
 static const struct field metric_judged_fields[] = {
     F_RECORD (1, struct fact_metric_judged, key, &attempt_key_record),
@@ -290,14 +291,14 @@ static const struct {
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 
-const struct record *fact_body (enum fact_kind kind)
+const struct record *fact_record_of_kind (enum fact_kind kind)
 {
     return (uint32_t) kind < KINDS_N ? kinds[kind].body : NULL;
 }
 
 const char *fact_name (enum fact_kind kind)
 {
-    return fact_body (kind) ? kinds[kind].name : "?";
+    return fact_record_of_kind (kind) ? kinds[kind].name : "?";
 }
 
 bool fact_is_soft (enum fact_kind kind)

@@ -94,7 +94,7 @@ struct fact_writer_granted {
 /* Why a pass runs. ISOLATION: a part of the slice by itself, to see whether it works without the others; it counts for
  * nothing else. */
 enum purpose { PURPOSE_NONE = 0, PURPOSE_CLIMB, PURPOSE_RETRY, PURPOSE_ISOLATION };
-extern const struct names purpose_names;
+extern const struct enum_names purpose_names;
 struct fact_pass_began {
     struct attempt_key key;
     LIST_OF (uint32_t) hosts;
@@ -129,9 +129,9 @@ enum proof {
     PROOF_DISAGREE,
     PROOF_UNPROVED
 };
-extern const struct names proof_names;
+extern const struct enum_names proof_names;
 /* Of the values that a host said of a metric before its last one, how many its own sums of secrets contradict. */
-struct contradicted {
+struct contradicted_values {
     uint32_t host;
     uint64_t count;
 };
@@ -146,7 +146,7 @@ struct fact_metric_judged {
     LIST_OF (uint32_t) missing;
     struct text why;
     LIST_OF (uint32_t) culprits;
-    LIST_OF (struct contradicted) contradicted;
+    LIST_OF (struct contradicted_values) contradicted;
 };
 
 /* One host's verdict, with the one sentence a person reads. PASS_ENDED lists the hosts that did not pass. */
@@ -288,7 +288,7 @@ struct fact {
 extern const struct record verdict_record, generation_record, writer_granted_record, pass_ended_record,
     pass_stopped_record;
 
-const struct record *fact_body (enum fact_kind kind); /* NULL: unknown kind */
+const struct record *fact_record_of_kind (enum fact_kind kind); /* NULL: unknown kind */
 const char *fact_name (enum fact_kind kind);
 bool fact_is_soft (enum fact_kind kind);
 

@@ -54,14 +54,15 @@ static bool cut (struct text *rest, char mark, struct text *first)
 
 int host_source_slurm (struct text nodelist, struct buf *expression, struct err *err)
 {
-    struct scan scan = { .all = trimmed (nodelist) };
+    struct hostset_scan scan = { .all = trimmed (nodelist) };
     if (scan.all.len == 0)
         return err_set (err, ERR_PARSE, "Slurm's list of nodes is empty, expected one such as tux[1-3]");
-    while (!scan_ended (&scan))
-        if (scan_name (&scan).len == 0 && !scan_take (&scan, '[') && !scan_take (&scan, ']') && !scan_take (&scan, ','))
-            return refuse (err, "Slurm's list of nodes", 1, scan_part (&scan, scan.at, scan.all.len),
+    while (!hostset_scan_at_end (&scan))
+        if (hostset_scan_name (&scan).len == 0 && !hostset_scan_accept (&scan, '[') &&
+            !hostset_scan_accept (&scan, ']') && !hostset_scan_accept (&scan, ','))
+            return refuse (err, "Slurm's list of nodes", 1, hostset_scan_slice (&scan, scan.at, scan.all.len),
                            "expected only names, brackets and commas, such as tux[1-3],login1");
-    buf_text (expression, scan.all);
+    buf_add_text (expression, scan.all);
     return too_long (expression, err);
 }
 
@@ -72,7 +73,7 @@ static int add_name (const char *what, uint32_t entry, struct text shown, struct
         return refuse (err, what, entry, shown,
                        "expected a host name or IPv4 address: letters, digits, '.', '_', '-', at most 63 bytes");
     buf_puts (expression, entry > 1 ? "," : "");
-    buf_text (expression, name);
+    buf_add_text (expression, name);
     return too_long (expression, err);
 }
 
@@ -115,29 +116,29 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
     return 0;
 }
 
-static void skip_comment (struct scan *scan)
+static void skip_comment (struct hostset_scan *scan)
 {
-    while (!scan_ended (scan) && scan_next (scan) != '\n')
+    while (!hostset_scan_at_end (scan) && hostset_scan_peek (scan) != '\n')
         scan->at++;
 }
 
-bool host_source_word (struct text content, uint32_t *at, struct text *word)
+bool host_source_next_word (struct text content, uint32_t *at, struct text *word)
 {
-    struct scan scan = { .all = content, .at = *at };
-    scan_blanks (&scan);
-    while (scan_next (&scan) == '#') {
+    struct hostset_scan scan = { .all = content, .at = *at };
+    hostset_scan_skip_blanks (&scan);
+    while (hostset_scan_peek (&scan) == '#') {
         skip_comment (&scan);
-        scan_blanks (&scan);
+        hostset_scan_skip_blanks (&scan);
     }
     uint32_t from = scan.at;
     bool within = false;
-    for (; !scan_ended (&scan) && scan_next (&scan) != '#'; scan.at++) {
-        char next = scan_next (&scan);
+    for (; !hostset_scan_at_end (&scan) && hostset_scan_peek (&scan) != '#'; scan.at++) {
+        char next = hostset_scan_peek (&scan);
         within = next == '[' || (within && next != ']' && next != '\n');
         if (is_blank (next) && !within)
             break;
     }
-    *word = scan_part (&scan, from, scan.at);
+    *word = hostset_scan_slice (&scan, from, scan.at);
     *at = scan.at;
     return word->len > 0;
 }
@@ -154,7 +155,7 @@ int host_source_file (struct text content, struct buf *expression, struct err *e
 {
     struct text word;
     bool some = false;
-    for (uint32_t at = 0; host_source_word (content, &at, &word); some = true) {
+    for (uint32_t at = 0; host_source_next_word (content, &at, &word); some = true) {
         for (uint32_t i = 0; i < word.len; i++)
             if (strchr ("!&^", word.ptr[i]) && word.ptr[i])
                 return err_set (err, ERR_PARSE,
@@ -162,7 +163,7 @@ int host_source_file (struct text content, struct buf *expression, struct err *e
                                 ": a file of hosts cannot contain '!', '&' or '^': all its sets are united",
                                 line_of (content, at));
         buf_puts (expression, some ? "," : "");
-        buf_text (expression, word);
+        buf_add_text (expression, word);
         if (too_long (expression, err) < 0)
             return -1;
     }

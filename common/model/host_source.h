@@ -22,6 +22,6 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
 int host_source_file (struct text content, struct buf *expression, struct err *err);
 /* The same word by word, for whoever evaluates each on its own: false at the end. Blanks within brackets part nothing.
  * Start with *at = 0. */
-bool host_source_word (struct text content, uint32_t *at, struct text *word);
+bool host_source_next_word (struct text content, uint32_t *at, struct text *word);
 
 #endif

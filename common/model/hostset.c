@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/model/host_table.h"
 #include "common/model/hostset_item.h"
-#include "common/model/hostset_table.h"
 
 /* A group that names itself is found by its depth; groups that name others many times over, and long chains of large
  * operands, by the work: names made and bytes of groups read, in multiples of the set's own bound. */
@@ -16,7 +16,7 @@ struct hostset {
     struct arena arena; /* of the names */
     struct host_table table;
     struct host_table value; /* of the step in hand; kept, so that small steps cost little */
-    struct item item;
+    struct hostset_item item;
     uint64_t work; /* of the step in hand */
 };
 
@@ -32,27 +32,27 @@ void hostset_destroy (struct hostset *set)
     if (!set)
         return;
     item_release (&set->item);
-    table_release (&set->value);
-    table_release (&set->table);
+    host_table_release (&set->value);
+    host_table_release (&set->table);
     arena_release (&set->arena);
     mem_free (set);
 }
 
-static int refuse_size (const struct hostset *set, const struct scan *scan, uint32_t at)
+static int refuse_size (const struct hostset *set, const struct hostset_scan *scan, uint32_t at)
 {
     char what[80];
     snprintf (what, sizeof what, "more than %" PRIu32 " hosts, the limit", set->rules.max);
-    return scan_refuse (scan, ERR_LIMIT, at, what);
+    return hostset_scan_fail (scan, ERR_LIMIT, at, what);
 }
 
-static int charge (struct hostset *set, const struct scan *scan, uint32_t at, uint64_t work)
+static int charge (struct hostset *set, const struct hostset_scan *scan, uint32_t at, uint64_t work)
 {
     uint64_t bound = (uint64_t) WORK_FACTOR * set->rules.max;
     set->work += work;
     if (set->work <= (bound > WORK_MIN ? bound : WORK_MIN))
         return 0;
-    return scan_refuse (scan, ERR_LIMIT, at,
-                        "the parts of this set, repeats counted, name far more hosts than one set may have");
+    return hostset_scan_fail (scan, ERR_LIMIT, at,
+                              "the parts of this set, repeats counted, name far more hosts than one set may have");
 }
 
 /* ---- steps ---- */
@@ -62,21 +62,21 @@ static uint32_t in_common (const struct host_table *left, const struct host_tabl
 {
     struct text name;
     uint32_t n = 0;
-    for (uint32_t at = 0; table_next (right, &at, &name);)
-        if (table_has (left, name) && n++ == 0 && which)
+    for (uint32_t at = 0; host_table_next (right, &at, &name);)
+        if (host_table_has (left, name) && n++ == 0 && which)
             *which = name;
     return n;
 }
 
-static int refuse_repeated (const struct scan *scan, uint32_t at, struct text name)
+static int refuse_repeated (const struct hostset_scan *scan, uint32_t at, struct text name)
 {
     char what[HOST_NAME_MAX_BYTES + 80];
     snprintf (what, sizeof what, "%.*s is named twice: name each host once", TEXT_ARG (name));
-    return scan_refuse (scan, ERR_PARSE, at, what);
+    return hostset_scan_fail (scan, ERR_PARSE, at, what);
 }
 
 static int check_step (const struct hostset *set, const struct host_table *left, enum hostset_step step,
-                       const struct host_table *right, const struct scan *scan, uint32_t at)
+                       const struct host_table *right, const struct hostset_scan *scan, uint32_t at)
 {
     struct text repeated = { 0 };
     if (step == HOSTSET_TAKE || step == HOSTSET_KEEP)
@@ -91,14 +91,14 @@ static int check_step (const struct hostset *set, const struct host_table *left,
 static void keep_common (struct host_table *left, const struct host_table *right)
 {
     struct text name;
-    for (uint32_t at = 0; table_next (left, &at, &name);)
-        if (!table_has (right, name))
-            table_take (left, name);
+    for (uint32_t at = 0; host_table_next (left, &at, &name);)
+        if (!host_table_has (right, name))
+            host_table_remove (left, name);
 }
 
 /* left = left step right; on failure nothing has changed. `at` is where `right` stands, for errors. */
 static int take_step (const struct hostset *set, struct host_table *left, enum hostset_step step,
-                      const struct host_table *right, const struct scan *scan, uint32_t at)
+                      const struct host_table *right, const struct hostset_scan *scan, uint32_t at)
 {
     struct text name;
     if (check_step (set, left, step, right, scan, at) < 0)
@@ -106,10 +106,10 @@ static int take_step (const struct hostset *set, struct host_table *left, enum h
     if (step == HOSTSET_KEEP)
         keep_common (left, right);
     else
-        for (uint32_t i = 0; table_next (right, &i, &name);) {
-            bool was_there = step != HOSTSET_ADD && table_take (left, name);
+        for (uint32_t i = 0; host_table_next (right, &i, &name);) {
+            bool was_there = step != HOSTSET_ADD && host_table_remove (left, name);
             if (step == HOSTSET_ADD || (step == HOSTSET_EITHER && !was_there))
-                table_add (left, name);
+                host_table_add (left, name);
         }
     return 0;
 }
@@ -119,7 +119,7 @@ static int take_step (const struct hostset *set, struct host_table *left, enum h
 static int evaluate (struct hostset *set, struct text expression, uint32_t depth, struct host_table *value,
                      struct err *err);
 
-static int read_names (struct hostset *set, const struct scan *scan, uint32_t at, struct name_list *names)
+static int read_names (struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct name_list *names)
 {
     uint64_t count = hostset_item_count (&set->item);
     if (count > set->rules.max)
@@ -129,20 +129,21 @@ static int read_names (struct hostset *set, const struct scan *scan, uint32_t at
     return hostset_item_expand (&set->item, scan, &set->arena, names);
 }
 
-static int find_group (const struct hostset *set, const struct scan *scan, uint32_t at, struct text name,
+static int find_group (const struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct text name,
                        struct text *expression)
 {
     char what[HOST_NAME_MAX_BYTES + 80];
     if (!set->rules.groups)
-        return scan_refuse (scan, ERR_PARSE, at, "no groups are defined here; a slice file defines them under groups:");
+        return hostset_scan_fail (scan, ERR_PARSE, at,
+                                  "no groups are defined here; a slice file defines them under groups:");
     if (set->rules.groups->find (set->rules.groups->owner, name, expression))
         return 0;
     snprintf (what, sizeof what, "there is no group %.*s", TEXT_ARG (name));
-    return scan_refuse (scan, ERR_PARSE, at, what);
+    return hostset_scan_fail (scan, ERR_PARSE, at, what);
 }
 
-static int add_group (struct hostset *set, const struct scan *scan, uint32_t at, struct text name, uint32_t depth,
-                      struct host_table *operand)
+static int add_group (struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct text name,
+                      uint32_t depth, struct host_table *operand)
 {
     struct host_table value = { 0 };
     struct text expression;
@@ -151,29 +152,29 @@ static int add_group (struct hostset *set, const struct scan *scan, uint32_t at,
         charge (set, scan, at, 1 + expression.len / GROUP_BYTES_A_NAME) < 0)
         return -1;
     if (depth == GROUP_DEPTH_MAX)
-        return scan_refuse (scan, ERR_PARSE, at, "groups are nested too deeply: does this one contain itself?");
+        return hostset_scan_fail (scan, ERR_PARSE, at, "groups are nested too deeply: does this one contain itself?");
     if (evaluate (set, expression, depth + 1, &value, scan->err) < 0)
         err_prefix (scan->err, "@%.*s", TEXT_ARG (name));
     else
         rc = take_step (set, operand, HOSTSET_ADD, &value, scan, at);
-    table_release (&value);
+    host_table_release (&value);
     return rc;
 }
 
-static int add_names (const struct hostset *set, const struct scan *scan, uint32_t at, const struct name_list *names,
-                      struct host_table *operand)
+static int add_names (const struct hostset *set, const struct hostset_scan *scan, uint32_t at,
+                      const struct name_list *names, struct host_table *operand)
 {
     for (uint32_t i = 0; i < names->n; i++)
-        if (!table_add (operand, names->items[i]) && set->rules.once)
+        if (!host_table_add (operand, names->items[i]) && set->rules.once)
             return refuse_repeated (scan, at, names->items[i]);
     return 0;
 }
 
-static int read_operand (struct hostset *set, struct scan *scan, uint32_t depth, struct host_table *operand)
+static int read_operand (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct host_table *operand)
 {
     uint32_t at = scan->at;
     struct name_list names;
-    table_clear (operand);
+    host_table_clear (operand);
     if (item_read (&set->item, scan) < 0 || read_names (set, scan, at, &names) < 0)
         return -1;
     if (!set->item.group)
@@ -184,18 +185,19 @@ static int read_operand (struct hostset *set, struct scan *scan, uint32_t depth,
     return 0;
 }
 
-static int read_operator (struct scan *scan, enum hostset_step *step)
+static int read_operator (struct hostset_scan *scan, enum hostset_step *step)
 {
-    char next = scan_next (scan);
+    char next = hostset_scan_peek (scan);
     if (next != ',' && next != '!' && next != '&' && next != '^')
-        return scan_refuse (scan, ERR_PARSE, scan->at, "expected an operator between two names: ',' '!' '&' or '^'");
+        return hostset_scan_fail (scan, ERR_PARSE, scan->at,
+                                  "expected an operator between two names: ',' '!' '&' or '^'");
     *step = (enum hostset_step) next;
     scan->at++;
-    scan_blanks (scan);
+    hostset_scan_skip_blanks (scan);
     return 0;
 }
 
-static int read_all (struct hostset *set, struct scan *scan, uint32_t depth, struct host_table *value,
+static int read_all (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct host_table *value,
                      struct host_table *operand)
 {
     enum hostset_step step = HOSTSET_ADD;
@@ -203,8 +205,8 @@ static int read_all (struct hostset *set, struct scan *scan, uint32_t depth, str
         uint32_t at = scan->at;
         if (read_operand (set, scan, depth, operand) < 0 || take_step (set, value, step, operand, scan, at) < 0)
             return -1;
-        scan_blanks (scan);
-        if (scan_ended (scan))
+        hostset_scan_skip_blanks (scan);
+        if (hostset_scan_at_end (scan))
             return 0;
         if (read_operator (scan, &step) < 0)
             return -1;
@@ -214,35 +216,35 @@ static int read_all (struct hostset *set, struct scan *scan, uint32_t depth, str
 static int evaluate (struct hostset *set, struct text expression, uint32_t depth, struct host_table *value,
                      struct err *err)
 {
-    struct scan scan = { .all = expression, .err = err };
+    struct hostset_scan scan = { .all = expression, .err = err };
     struct host_table operand = { 0 };
-    table_clear (value);
-    scan_blanks (&scan);
-    if (scan_ended (&scan))
-        return scan_refuse (&scan, ERR_PARSE, scan.at, "the set is empty, expected at least one host name");
+    host_table_clear (value);
+    hostset_scan_skip_blanks (&scan);
+    if (hostset_scan_at_end (&scan))
+        return hostset_scan_fail (&scan, ERR_PARSE, scan.at, "the set is empty, expected at least one host name");
     int rc = read_all (set, &scan, depth, value, &operand);
-    table_release (&operand);
+    host_table_release (&operand);
     return rc;
 }
 
 /* ---- sets ---- */
 
-int hostset_apply (struct hostset *set, enum hostset_step step, struct text expression, struct err *err)
+int hostset_apply_expression (struct hostset *set, enum hostset_step step, struct text expression, struct err *err)
 {
-    struct scan scan = { .all = expression, .err = err };
+    struct hostset_scan scan = { .all = expression, .err = err };
     set->work = 0;
     if (evaluate (set, expression, 0, &set->value, err) < 0)
         return -1;
     return take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
-int hostset_join (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err)
+int hostset_apply_set (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err)
 {
-    struct scan scan = { .err = err };
+    struct hostset_scan scan = { .err = err };
     struct text name;
-    table_clear (&set->value);
-    for (uint32_t at = 0; table_next (&other->table, &at, &name);)
-        table_add (&set->value, text_copy (&set->arena, name));
+    host_table_clear (&set->value);
+    for (uint32_t at = 0; host_table_next (&other->table, &at, &name);)
+        host_table_add (&set->value, text_copy (&set->arena, name));
     return take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
@@ -250,7 +252,7 @@ struct name_list hostset_names (const struct hostset *set, struct arena *arena)
 {
     struct name_list names = { arena_array (arena, set->table.living, sizeof *names.items), 0 };
     struct text name;
-    for (uint32_t at = 0; table_next (&set->table, &at, &name);)
+    for (uint32_t at = 0; host_table_next (&set->table, &at, &name);)
         names.items[names.n++] = text_copy (arena, name);
     return names;
 }
@@ -260,8 +262,8 @@ int hostset_read (struct text expression, const struct hostset_rules *rules, str
 {
     struct hostset *set = hostset_create (rules);
     for (uint32_t i = 0; i < names->n; i++)
-        table_add (&set->table, names->items[i]);
-    int rc = hostset_apply (set, HOSTSET_ADD, expression, err);
+        host_table_add (&set->table, names->items[i]);
+    int rc = hostset_apply_expression (set, HOSTSET_ADD, expression, err);
     if (rc == 0)
         *names = hostset_names (set, arena);
     hostset_destroy (set);

@@ -49,9 +49,9 @@ struct hostset;
 struct hostset *hostset_create (const struct hostset_rules *rules);
 void hostset_destroy (struct hostset *set); /* NULL is fine */
 /* On failure the set is as it was. */
-int hostset_apply (struct hostset *set, enum hostset_step step, struct text expression, struct err *err);
+int hostset_apply_expression (struct hostset *set, enum hostset_step step, struct text expression, struct err *err);
 /* The same with a set that is made already. Here errors have no place. */
-int hostset_join (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err);
+int hostset_apply_set (struct hostset *set, enum hostset_step step, const struct hostset *other, struct err *err);
 struct name_list hostset_names (const struct hostset *set, struct arena *arena);
 
 /* Appends the folded form, as nodeset folds: rack[1-4]n[01-16]. Any order of `names` gives the same text, repeated

@@ -3,18 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/model/hostset_sets.h"
+#include "common/model/hostset_set_pool.h"
 
 /* The boxes of one moment, in order; a pass reads one and writes the next. */
 struct gathering {
-    const struct points *points;
+    const struct hostset_points *points;
     uint32_t dims, n;
     uint32_t *rows; /* n x dims indices of sets */
     uint32_t *next; /* what the pass writes */
     uint32_t next_n;
     uint32_t *keys; /* for sorting: n rows of KEY_FIXED + KEY_A_DIM * dims, each rising */
     uint32_t *order;
-    struct sets sets;
+    struct set_pool sets;
     struct set_builder *grown; /* the box that takes others in, per coordinate; n == 0: as in its row */
     struct lookup *lookup;     /* per coordinate */
     bool *gone;                /* per box: taken in during this pass */
@@ -44,7 +44,7 @@ static void make_key (struct gathering *gathering, uint32_t box)
     uint32_t dims = gathering->dims, *key = gathering->keys + (size_t) box * (KEY_FIXED + KEY_A_DIM * dims);
     uint32_t points = 1, *at = key + KEY_FIXED;
     for (uint32_t dim = 0; dim < dims; dim++, at += KEY_A_DIM) {
-        const struct value_set *set = &gathering->sets.items[set_at (gathering, box, dim)].is;
+        const struct id_set *set = &gathering->sets.items[set_at (gathering, box, dim)].is;
         points *= set->n; /* at most the points there are */
         at[0] = UINT32_MAX - set->n;
         at[1] = gathering->points->rank[dim][set->ids[0]];
@@ -114,7 +114,7 @@ static void end_box (struct gathering *gathering, uint32_t box)
     uint32_t *row = gathering->next + (size_t) gathering->next_n++ * gathering->dims;
     for (uint32_t dim = 0; dim < gathering->dims; dim++) {
         struct set_builder *set_builder = &gathering->grown[dim];
-        row[dim] = set_builder->n ? set_builder_keep (set_builder, &gathering->sets) : set_at (gathering, box, dim);
+        row[dim] = set_builder->n ? set_builder_intern (set_builder, &gathering->sets) : set_at (gathering, box, dim);
     }
 }
 
@@ -337,14 +337,15 @@ static void init_lookup (struct lookup *lookup, uint32_t n, struct arena *arena)
     lookup->jump = arena_array (arena, (size_t) n + 1, sizeof *lookup->jump);
 }
 
-static void init (struct gathering *gathering, const struct points *points, struct arena *scratch, struct arena *arena)
+static void init (struct gathering *gathering, const struct hostset_points *points, struct arena *scratch,
+                  struct arena *arena)
 {
     uint32_t values = 0;
     size_t cells = (size_t) points->n * points->dims;
     for (uint32_t dim = 0; dim < points->dims; dim++)
         values = points->values_n[dim] > values ? points->values_n[dim] : values;
     *gathering = (struct gathering){ .points = points, .dims = points->dims, .n = points->n };
-    sets_init (&gathering->sets, values, arena);
+    set_pool_init (&gathering->sets, values, arena);
     gathering->rows = arena_copy (scratch, points->ids, cells * sizeof *gathering->rows);
     gathering->next = arena_array (scratch, cells, sizeof *gathering->next);
     gathering->keys = arena_array (scratch, points->n + KEY_A_DIM * cells, sizeof *gathering->keys);
@@ -367,18 +368,18 @@ static void gather (struct gathering *gathering, struct arena *scratch)
         sort (gathering);
 }
 
-void boxes_gather (const struct points *points, struct arena *arena, struct boxes *boxes)
+void boxes_gather (const struct hostset_points *points, struct arena *arena, struct hostset_boxes *boxes)
 {
     struct arena scratch = { 0 };
     struct gathering gathering;
     init (&gathering, points, &scratch, arena);
     gather (&gathering, &scratch);
     size_t cells = (size_t) gathering.n * gathering.dims;
-    *boxes = (struct boxes){ gathering.n, arena_array (arena, cells, sizeof *boxes->sets) };
+    *boxes = (struct hostset_boxes){ gathering.n, arena_array (arena, cells, sizeof *boxes->sets) };
     for (size_t i = 0; i < cells; i++)
         boxes->sets[i] = gathering.sets.items[gathering.rows[i]].is;
     for (uint32_t dim = 0; dim < gathering.dims; dim++)
         set_builder_release (&gathering.grown[dim]);
-    sets_release (&gathering.sets);
+    set_pool_release (&gathering.sets);
     arena_release (&scratch);
 }

@@ -10,21 +10,21 @@
 #include "common/base/mem.h"
 #include <stdint.h>
 
-struct points {
+struct hostset_points {
     uint32_t n, dims;            /* dims > 0 */
     const uint32_t *ids;         /* n rows of `dims` values; no two rows are equal */
     const uint32_t *values_n;    /* per coordinate: its values are 0 ... values_n - 1 */
     const uint32_t *const *rank; /* per coordinate: place of each value in bytewise order */
 };
-struct value_set {
+struct id_set {
     const uint32_t *ids;
     uint32_t n;
 }; /* rising */
-struct boxes {
+struct hostset_boxes {
     uint32_t n;
-    struct value_set *sets;
+    struct id_set *sets;
 }; /* n rows of `dims` sets; the boxes are disjoint */
 
-void boxes_gather (const struct points *points, struct arena *arena, struct boxes *boxes);
+void boxes_gather (const struct hostset_points *points, struct arena *arena, struct hostset_boxes *boxes);
 
 #endif

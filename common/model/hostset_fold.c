@@ -1,14 +1,14 @@
 /* The writing half of hostset.h: families of names, their boxes, and each box as text. */
 #include "common/model/hostset.h"
 
-#include "common/model/hostset_family.h"
+#include "common/model/hostset_pattern.h"
 #include "common/model/hostset_scan.h"
 
 enum { RANGE_DIGITS_MAX = 18 /* as hostset_item.c reads */, FOLDED_MAX_BYTES = 1 << 20 };
 
 struct folding {
     struct arena arena;
-    struct member *members;
+    struct hostset_member *members;
     uint32_t n, at; /* families before `at` were given */
 };
 
@@ -16,17 +16,17 @@ static void folding_begin (struct folding *folding, const struct text *names, ui
 {
     *folding = (struct folding){ 0 };
     folding->members = arena_array (&folding->arena, n, sizeof *folding->members);
-    folding->n = members_make (names, n, folding->members, &folding->arena);
+    folding->n = hostset_members_make (names, n, folding->members, &folding->arena);
 }
 
-static bool folding_next (struct folding *folding, struct family *family)
+static bool folding_next (struct folding *folding, struct hostset_pattern *pattern)
 {
     uint32_t from = folding->at, to = from;
-    while (to < folding->n && members_alike (&folding->members[from], &folding->members[to]))
+    while (to < folding->n && hostset_members_alike (&folding->members[from], &folding->members[to]))
         to++;
     folding->at = to;
     if (from < to)
-        family_make (family, folding->members + from, to - from, &folding->arena);
+        hostset_pattern_make (pattern, folding->members + from, to - from, &folding->arena);
     return from < to;
 }
 
@@ -75,14 +75,14 @@ static bool run_is_range (const struct run *run)
 
 static void run_write (const struct run *run, struct buf *out)
 {
-    buf_text (out, run->low);
+    buf_add_text (out, run->low);
     if (!run_is_range (run))
         return;
     buf_byte (out, '-');
-    buf_text (out, run->high);
+    buf_add_text (out, run->high);
 }
 
-static void write_ranges (const struct text *values, const struct value_set *set, struct buf *out)
+static void write_ranges (const struct text *values, const struct id_set *set, struct buf *out)
 {
     struct run run = { 0 };
     run_begin (&run, values[set->ids[0]], true);
@@ -97,10 +97,10 @@ static void write_ranges (const struct text *values, const struct value_set *set
     run_write (&run, out);
 }
 
-static void write_set (const struct text *values, const struct value_set *set, struct buf *out)
+static void write_set (const struct text *values, const struct id_set *set, struct buf *out)
 {
     if (set->n == 1) {
-        buf_text (out, values[set->ids[0]]);
+        buf_add_text (out, values[set->ids[0]]);
         return;
     }
     buf_byte (out, '[');
@@ -108,20 +108,20 @@ static void write_set (const struct text *values, const struct value_set *set, s
     buf_byte (out, ']');
 }
 
-static void write_box (const struct family *family, uint32_t box, struct buf *out)
+static void write_box (const struct hostset_pattern *pattern, uint32_t box, struct buf *out)
 {
-    const struct member *like = &family->members[0];
-    const struct value_set *sets = family->dims ? family->boxes.sets + (size_t) box * family->dims : NULL;
+    const struct hostset_member *like = &pattern->members[0];
+    const struct id_set *sets = pattern->dims ? pattern->boxes.sets + (size_t) box * pattern->dims : NULL;
     uint32_t number = 0, dim = 0;
     for (uint32_t i = 0; i < like->pattern.len; i++) {
         if (like->pattern.ptr[i] != '%' || like->pattern.ptr[++i] == '%') {
             buf_byte (out, (uint8_t) like->pattern.ptr[i]);
-        } else if (dim < family->dims && family->number_of[dim] == number) {
-            write_set (family->values[dim], &sets[dim], out);
+        } else if (dim < pattern->dims && pattern->number_of[dim] == number) {
+            write_set (pattern->values[dim], &sets[dim], out);
             dim++;
             number++;
         } else {
-            buf_text (out, like->numbers[number++]);
+            buf_add_text (out, like->numbers[number++]);
         }
     }
 }
@@ -129,13 +129,13 @@ static void write_box (const struct family *family, uint32_t box, struct buf *ou
 void hostset_fold (const struct text *names, uint32_t n, struct buf *out)
 {
     struct folding folding;
-    struct family family;
+    struct hostset_pattern pattern;
     const char *comma = "";
     folding_begin (&folding, names, n);
-    while (folding_next (&folding, &family))
-        for (uint32_t box = 0; box < family.boxes.n || (family.dims == 0 && box == 0); box++) {
+    while (folding_next (&folding, &pattern))
+        for (uint32_t box = 0; box < pattern.boxes.n || (pattern.dims == 0 && box == 0); box++) {
             buf_puts (out, comma);
-            write_box (&family, box, out);
+            write_box (&pattern, box, out);
             comma = ",";
         }
     arena_release (&folding.arena);
@@ -161,14 +161,14 @@ void hostset_fold_escaped (const struct text *names, uint32_t n, uint32_t column
 uint32_t hostset_sort (struct text *names, uint32_t n)
 {
     struct folding folding;
-    struct family family;
+    struct hostset_pattern pattern;
     uint32_t sorted = 0;
     folding_begin (&folding, names, n);
-    while (folding_next (&folding, &family)) {
-        if (family.dims == 0)
-            names[sorted++] = family.members[0].name;
-        for (uint32_t box = 0; box < family.boxes.n; box++)
-            sorted += family_members_of (&family, box, names + sorted);
+    while (folding_next (&folding, &pattern)) {
+        if (pattern.dims == 0)
+            names[sorted++] = pattern.members[0].name;
+        for (uint32_t box = 0; box < pattern.boxes.n; box++)
+            sorted += hostset_pattern_box_members (&pattern, box, names + sorted);
     }
     arena_release (&folding.arena);
     return sorted;

@@ -6,10 +6,10 @@
 /* Ends of ranges are counted in uint64_t; longer numbers stand alone. */
 enum { RANGE_DIGITS_MAX = 18 };
 
-void item_release (struct item *item)
+void item_release (struct hostset_item *item)
 {
     mem_free (item->spans);
-    *item = (struct item){ 0 };
+    *item = (struct hostset_item){ 0 };
 }
 
 /* ---- reading ---- */
@@ -19,7 +19,7 @@ static bool is_padded (struct text number)
     return number.len > 1 && number.ptr[0] == '0';
 }
 
-static void add_span (struct item *item, struct span span)
+static void add_span (struct hostset_item *item, struct hostset_range span)
 {
     item->spans = mem_room (item->spans, item->spans_n, &item->spans_capacity, 8, sizeof *item->spans);
     item->spans[item->spans_n++] = span;
@@ -27,63 +27,63 @@ static void add_span (struct item *item, struct span span)
 }
 
 /* nodeset takes an extra '-' for a sign: it reads n[1-4-6] as -4 to 6, and n[-1] as n-1. */
-static int refuse_sign (const struct scan *scan)
+static int refuse_sign (const struct hostset_scan *scan)
 {
-    return scan_refuse (scan, ERR_PARSE, scan->at,
-                        "expected a number: a range has one '-', and its numbers have no sign");
+    return hostset_scan_fail (scan, ERR_PARSE, scan->at,
+                              "expected a number: a range has one '-', and its numbers have no sign");
 }
 
-static int read_number (struct scan *scan, struct text *number)
+static int read_number (struct hostset_scan *scan, struct text *number)
 {
-    scan_blanks (scan);
-    *number = scan_digits (scan);
+    hostset_scan_skip_blanks (scan);
+    *number = hostset_scan_digits (scan);
     if (number->len > 0) {
-        scan_blanks (scan);
+        hostset_scan_skip_blanks (scan);
         return 0;
     }
-    if (scan_next (scan) == '-')
+    if (hostset_scan_peek (scan) == '-')
         return refuse_sign (scan);
-    return scan_refuse (scan, ERR_PARSE, scan->at, "expected a number or a range in the brackets, like 7 or 0-3");
+    return hostset_scan_fail (scan, ERR_PARSE, scan->at, "expected a number or a range in the brackets, like 7 or 0-3");
 }
 
-static int read_step (struct scan *scan, uint64_t *step)
+static int read_step (struct hostset_scan *scan, uint64_t *step)
 {
     struct text number;
     uint32_t at = scan->at + 1;
     *step = 1;
-    if (!scan_take (scan, '/'))
+    if (!hostset_scan_accept (scan, '/'))
         return 0;
     if (read_number (scan, &number) < 0)
         return -1;
     if (number.len <= RANGE_DIGITS_MAX && text_to_u64 (number, step) && *step > 0)
         return 0;
-    return scan_refuse (scan, ERR_PARSE, at, "expected a step of at least 1 and at most 18 digits, like 0-30/2");
+    return hostset_scan_fail (scan, ERR_PARSE, at, "expected a step of at least 1 and at most 18 digits, like 0-30/2");
 }
 
-static int read_range (struct item *item, struct scan *scan, struct text low, uint32_t at)
+static int read_range (struct hostset_item *item, struct hostset_scan *scan, struct text low, uint32_t at)
 {
-    struct span span = { .width = is_padded (low) ? low.len : 0 };
+    struct hostset_range span = { .width = is_padded (low) ? low.len : 0 };
     struct text high;
     if (read_number (scan, &high) < 0 || read_step (scan, &span.step) < 0)
         return -1;
-    if (scan_next (scan) == '-')
+    if (hostset_scan_peek (scan) == '-')
         return refuse_sign (scan);
     if (low.len > RANGE_DIGITS_MAX || high.len > RANGE_DIGITS_MAX || !text_to_u64 (low, &span.first) ||
         !text_to_u64 (high, &span.last))
-        return scan_refuse (scan, ERR_PARSE, at, "expected a range of numbers of at most 18 digits, like 0-15");
+        return hostset_scan_fail (scan, ERR_PARSE, at, "expected a range of numbers of at most 18 digits, like 0-15");
     if ((is_padded (low) || is_padded (high)) && low.len != high.len)
-        return scan_refuse (scan, ERR_PARSE, at, "zero-padded ends of a range need equal widths, like 01-16");
+        return hostset_scan_fail (scan, ERR_PARSE, at, "zero-padded ends of a range need equal widths, like 01-16");
     if (span.first > span.last)
-        return scan_refuse (scan, ERR_PARSE, at, "this range is reversed: the smaller number comes first");
+        return hostset_scan_fail (scan, ERR_PARSE, at, "this range is reversed: the smaller number comes first");
     add_span (item, span);
     return 0;
 }
 
-static int read_single (struct item *item, struct scan *scan, struct text number)
+static int read_single (struct hostset_item *item, struct hostset_scan *scan, struct text number)
 {
-    struct span span = { .step = 1, .width = is_padded (number) ? number.len : 0 };
-    if (scan_next (scan) == '/')
-        return scan_refuse (scan, ERR_PARSE, scan->at, "a step needs a range before it, like 0-30/2");
+    struct hostset_range span = { .step = 1, .width = is_padded (number) ? number.len : 0 };
+    if (hostset_scan_peek (scan) == '/')
+        return hostset_scan_fail (scan, ERR_PARSE, scan->at, "a step needs a range before it, like 0-30/2");
     if (number.len > RANGE_DIGITS_MAX || !text_to_u64 (number, &span.first))
         span.verbatim = number;
     span.last = span.first;
@@ -91,14 +91,14 @@ static int read_single (struct item *item, struct scan *scan, struct text number
     return 0;
 }
 
-static int read_entry (struct item *item, struct scan *scan)
+static int read_entry (struct hostset_item *item, struct hostset_scan *scan)
 {
     struct text number;
-    scan_blanks (scan);
+    hostset_scan_skip_blanks (scan);
     uint32_t at = scan->at;
     if (read_number (scan, &number) < 0)
         return -1;
-    return scan_take (scan, '-') ? read_range (item, scan, number, at) : read_single (item, scan, number);
+    return hostset_scan_accept (scan, '-') ? read_range (item, scan, number, at) : read_single (item, scan, number);
 }
 
 static uint32_t digits_of (uint64_t number)
@@ -111,7 +111,7 @@ static uint32_t digits_of (uint64_t number)
     return n;
 }
 
-static uint32_t width_of (const struct span *span, uint64_t number)
+static uint32_t width_of (const struct hostset_range *span, uint64_t number)
 {
     uint32_t digits = span->verbatim.len ? span->verbatim.len : digits_of (number);
     return digits > span->width ? digits : span->width;
@@ -119,9 +119,9 @@ static uint32_t width_of (const struct span *span, uint64_t number)
 
 /* Behind a digit the numbers must be of one width: nodeset joins the digit to both ends of a range, so that n1[8-11] is
  * n[18-111] there, 94 hosts in place of 4. */
-static int check_widths (const struct item *item, const struct scan *scan, uint32_t open)
+static int check_widths (const struct hostset_item *item, const struct hostset_scan *scan, uint32_t open)
 {
-    const struct bracket *bracket = &item->brackets[item->brackets_n];
+    const struct hostset_bracket *bracket = &item->brackets[item->brackets_n];
     const struct text *before = &item->literal[item->brackets_n];
     if (before->len == 0 || !is_digit (before->ptr[before->len - 1]))
         return 0;
@@ -129,28 +129,30 @@ static int check_widths (const struct item *item, const struct scan *scan, uint3
     for (uint32_t i = bracket->spans_from; i < bracket->spans_to; i++)
         if (width_of (&item->spans[i], item->spans[i].first) != width ||
             width_of (&item->spans[i], item->spans[i].last) != width)
-            return scan_refuse (scan, ERR_PARSE, open,
-                                "after a digit, all numbers in the brackets need the same width (n1[8-11] could also "
-                                "mean n[18-111]): move the digit into them, like n[18-19,110-111]");
+            return hostset_scan_fail (
+                scan, ERR_PARSE, open,
+                "after a digit, all numbers in the brackets need the same width (n1[8-11] could also "
+                "mean n[18-111]): move the digit into them, like n[18-19,110-111]");
     return 0;
 }
 
-static int read_bracket (struct item *item, struct scan *scan)
+static int read_bracket (struct hostset_item *item, struct hostset_scan *scan)
 {
     uint32_t open = scan->at++;
     if (item->brackets_n == ITEM_BRACKETS_MAX)
-        return scan_refuse (scan, ERR_PARSE, open, "the name would be longer than 63 characters");
-    if (!text_find (scan_part (scan, open, scan->all.len), TEXT_LIT ("]"), NULL))
-        return scan_refuse (scan, ERR_PARSE, open, "this bracket is never closed");
-    item->brackets[item->brackets_n] = (struct bracket){ item->spans_n, item->spans_n };
+        return hostset_scan_fail (scan, ERR_PARSE, open, "the name would be longer than 63 characters");
+    if (!text_find (hostset_scan_slice (scan, open, scan->all.len), TEXT_LIT ("]"), NULL))
+        return hostset_scan_fail (scan, ERR_PARSE, open, "this bracket is never closed");
+    item->brackets[item->brackets_n] = (struct hostset_bracket){ item->spans_n, item->spans_n };
     do {
         if (read_entry (item, scan) < 0)
             return -1;
-    } while (scan_take (scan, ','));
-    if (!scan_take (scan, ']'))
-        return scan_refuse (scan, ERR_PARSE, scan->at,
-                            scan_next (scan) == '[' ? "a bracket within brackets: close the first one before it"
-                                                    : "expected a number, a comma or ']' in the brackets");
+    } while (hostset_scan_accept (scan, ','));
+    if (!hostset_scan_accept (scan, ']'))
+        return hostset_scan_fail (scan, ERR_PARSE, scan->at,
+                                  hostset_scan_peek (scan) == '['
+                                      ? "a bracket within brackets: close the first one before it"
+                                      : "expected a number, a comma or ']' in the brackets");
     if (check_widths (item, scan, open) < 0)
         return -1;
     item->brackets_n++;
@@ -158,7 +160,7 @@ static int read_bracket (struct item *item, struct scan *scan)
 }
 
 /* As in nodeset: with only digits, or nothing, between two brackets the numbers cannot be told apart. */
-static int check_gap (const struct item *item, const struct scan *scan)
+static int check_gap (const struct hostset_item *item, const struct hostset_scan *scan)
 {
     struct text gap = item->literal[item->brackets_n];
     bool other = false;
@@ -167,22 +169,22 @@ static int check_gap (const struct item *item, const struct scan *scan)
     for (uint32_t i = 0; i < gap.len; i++)
         other = other || !is_digit (gap.ptr[i]);
     return other ? 0
-                 : scan_refuse (scan, ERR_PARSE, scan->at,
-                                "expected something other than digits between two brackets, like r[1-2]n[1-8]");
+                 : hostset_scan_fail (scan, ERR_PARSE, scan->at,
+                                      "expected something other than digits between two brackets, like r[1-2]n[1-8]");
 }
 
-static int read_parts (struct item *item, struct scan *scan)
+static int read_parts (struct hostset_item *item, struct hostset_scan *scan)
 {
     for (;;) {
-        item->literal[item->brackets_n] = scan_name (scan);
-        if (scan_next (scan) != '[')
+        item->literal[item->brackets_n] = hostset_scan_name (scan);
+        if (hostset_scan_peek (scan) != '[')
             return 0;
         if (check_gap (item, scan) < 0 || read_bracket (item, scan) < 0)
             return -1;
     }
 }
 
-static const char *expected (const struct item *item, char next)
+static const char *expected (const struct hostset_item *item, char next)
 {
     if (item->brackets_n == 0 && item->literal[0].len == 0)
         return next == '@' ? "expected one '@' before the name of a group" : "a host name was expected";
@@ -192,32 +194,32 @@ static const char *expected (const struct item *item, char next)
                                       : "expected an operator (',', '!', '&' or '^') or a character of a host name";
 }
 
-int item_read (struct item *item, struct scan *scan)
+int item_read (struct hostset_item *item, struct hostset_scan *scan)
 {
     item->at = scan->at;
     item->spans_n = item->brackets_n = 0;
-    item->group = scan_take (scan, '@');
-    if (item->group && scan_take (scan, '*')) {
+    item->group = hostset_scan_accept (scan, '@');
+    if (item->group && hostset_scan_accept (scan, '*')) {
         item->literal[0] = TEXT_LIT ("*");
         return 0;
     }
     if (read_parts (item, scan) < 0)
         return -1;
-    char next = scan_next (scan);
+    char next = hostset_scan_peek (scan);
     bool empty = item->brackets_n == 0 && item->literal[0].len == 0;
-    if (!empty && (scan_ended (scan) || (next && strchr (" \t\r\n,!&^", next))))
+    if (!empty && (hostset_scan_at_end (scan) || (next && strchr (" \t\r\n,!&^", next))))
         return 0;
-    return scan_refuse (scan, ERR_PARSE, scan->at, expected (item, next));
+    return hostset_scan_fail (scan, ERR_PARSE, scan->at, expected (item, next));
 }
 
 /* ---- counting ---- */
 
-static uint64_t span_count (const struct span *span)
+static uint64_t span_count (const struct hostset_range *span)
 {
     return (span->last - span->first) / span->step + 1;
 }
 
-static uint64_t bracket_count (const struct item *item, const struct bracket *bracket)
+static uint64_t bracket_count (const struct hostset_item *item, const struct hostset_bracket *bracket)
 {
     uint64_t count = 0;
     for (uint32_t i = bracket->spans_from; i < bracket->spans_to; i++)
@@ -226,7 +228,7 @@ static uint64_t bracket_count (const struct item *item, const struct bracket *br
     return count;
 }
 
-uint64_t hostset_item_count (const struct item *item)
+uint64_t hostset_item_count (const struct hostset_item *item)
 {
     uint64_t count = 1;
     for (uint32_t i = 0; i < item->brackets_n; i++)
@@ -257,7 +259,7 @@ static void add_text (struct draft_name *name, struct text text)
     name->len += text.len;
 }
 
-static void add_number (struct draft_name *name, const struct span *span, uint64_t number)
+static void add_number (struct draft_name *name, const struct hostset_range *span, uint64_t number)
 {
     char digits[RANGE_DIGITS_MAX + 1]; /* a width is that of a number that was written, and at most so */
     uint32_t width = width_of (span, number);
@@ -271,8 +273,8 @@ static void add_number (struct draft_name *name, const struct span *span, uint64
     add_text (name, (struct text){ digits, width });
 }
 
-static int make_name (const struct item *item, const struct scan *scan, const struct turn *turns, struct arena *arena,
-                      struct text *made)
+static int make_name (const struct hostset_item *item, const struct hostset_scan *scan, const struct turn *turns,
+                      struct arena *arena, struct text *made)
 {
     struct draft_name name = { .fits = true };
     for (uint32_t i = 0; i < item->brackets_n; i++) {
@@ -281,24 +283,24 @@ static int make_name (const struct item *item, const struct scan *scan, const st
     }
     add_text (&name, item->literal[item->brackets_n]);
     if (!name.fits || name.len > HOST_NAME_MAX_BYTES)
-        return scan_refuse (scan, ERR_PARSE, item->at, "the name would be longer than 63 characters");
+        return hostset_scan_fail (scan, ERR_PARSE, item->at, "the name would be longer than 63 characters");
     struct text text = { name.bytes, name.len };
     if (!host_name_valid (text) && !(item->group && text_is (text, "*")))
-        return scan_refuse (scan, ERR_PARSE, item->at,
-                            "expected a host name: letters, digits, '.', '_', '-', not '-' or '.' first");
+        return hostset_scan_fail (scan, ERR_PARSE, item->at,
+                                  "expected a host name: letters, digits, '.', '_', '-', not '-' or '.' first");
     *made = text_copy (arena, text);
     return 0;
 }
 
-static void begin_turn (const struct item *item, struct turn *turn, uint32_t span)
+static void begin_turn (const struct hostset_item *item, struct turn *turn, uint32_t span)
 {
     *turn = (struct turn){ span, item->spans[span].first };
 }
 
 /* The next number of this bracket; false: it began again. */
-static bool move_turn (const struct item *item, uint32_t bracket, struct turn *turn)
+static bool move_turn (const struct hostset_item *item, uint32_t bracket, struct turn *turn)
 {
-    const struct span *span = &item->spans[turn->span];
+    const struct hostset_range *span = &item->spans[turn->span];
     if (span->last - turn->number >= span->step) {
         turn->number += span->step;
         return true;
@@ -308,14 +310,15 @@ static bool move_turn (const struct item *item, uint32_t bracket, struct turn *t
     return more;
 }
 
-static void move_turns (const struct item *item, struct turn *turns)
+static void move_turns (const struct hostset_item *item, struct turn *turns)
 {
     for (uint32_t i = item->brackets_n; i-- > 0;)
         if (move_turn (item, i, &turns[i]))
             return;
 }
 
-int hostset_item_expand (const struct item *item, const struct scan *scan, struct arena *arena, struct name_list *names)
+int hostset_item_expand (const struct hostset_item *item, const struct hostset_scan *scan, struct arena *arena,
+                         struct name_list *names)
 {
     struct turn turns[ITEM_BRACKETS_MAX];
     uint64_t count = hostset_item_count (item);

@@ -24,56 +24,57 @@ bool host_name_valid (struct text name)
     return true;
 }
 
-bool scan_ended (const struct scan *scan)
+bool hostset_scan_at_end (const struct hostset_scan *scan)
 {
     return scan->at == scan->all.len;
 }
 
-char scan_next (const struct scan *scan)
+char hostset_scan_peek (const struct hostset_scan *scan)
 {
-    return scan_ended (scan) ? '\0' : scan->all.ptr[scan->at];
+    return hostset_scan_at_end (scan) ? '\0' : scan->all.ptr[scan->at];
 }
 
-bool scan_take (struct scan *scan, char c)
+bool hostset_scan_accept (struct hostset_scan *scan, char c)
 {
-    bool there = !scan_ended (scan) && scan_next (scan) == c;
+    bool there = !hostset_scan_at_end (scan) && hostset_scan_peek (scan) == c;
     scan->at += there;
     return there;
 }
 
-void scan_blanks (struct scan *scan)
+void hostset_scan_skip_blanks (struct hostset_scan *scan)
 {
-    while (scan_take (scan, ' ') || scan_take (scan, '\t') || scan_take (scan, '\n') || scan_take (scan, '\r'))
+    while (hostset_scan_accept (scan, ' ') || hostset_scan_accept (scan, '\t') || hostset_scan_accept (scan, '\n') ||
+           hostset_scan_accept (scan, '\r'))
         continue;
 }
 
-struct text scan_part (const struct scan *scan, uint32_t from, uint32_t to)
+struct text hostset_scan_slice (const struct hostset_scan *scan, uint32_t from, uint32_t to)
 {
     return (struct text){ .ptr = scan->all.len ? scan->all.ptr + from : "", .len = to - from };
 }
 
-struct text scan_name (struct scan *scan)
+struct text hostset_scan_name (struct hostset_scan *scan)
 {
     uint32_t from = scan->at;
-    while (!scan_ended (scan) && is_name_character (scan_next (scan)))
+    while (!hostset_scan_at_end (scan) && is_name_character (hostset_scan_peek (scan)))
         scan->at++;
-    return scan_part (scan, from, scan->at);
+    return hostset_scan_slice (scan, from, scan->at);
 }
 
-struct text scan_digits (struct scan *scan)
+struct text hostset_scan_digits (struct hostset_scan *scan)
 {
     uint32_t from = scan->at;
-    while (!scan_ended (scan) && is_digit (scan_next (scan)))
+    while (!hostset_scan_at_end (scan) && is_digit (hostset_scan_peek (scan)))
         scan->at++;
-    return scan_part (scan, from, scan->at);
+    return hostset_scan_slice (scan, from, scan->at);
 }
 
-int scan_refuse (const struct scan *scan, enum err_code code, uint32_t at, const char *what)
+int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint32_t at, const char *what)
 {
     struct buf shown;
     buf_init (&shown, 1024);
     if (at < scan->all.len)
-        buf_escaped (&shown, scan_part (scan, at, scan->all.len), SHOWN_COLUMNS);
+        buf_escaped (&shown, hostset_scan_slice (scan, at, scan->all.len), SHOWN_COLUMNS);
     err_set (scan->err, code, "host set, character %" PRIu32 " (%s%s): %s", at + 1,
              at < scan->all.len ? "at " : "the end", buf_c (&shown), what);
     buf_release (&shown);

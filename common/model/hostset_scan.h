@@ -4,21 +4,21 @@
 
 #include "common/model/hostset.h"
 
-struct scan {
+struct hostset_scan {
     struct text all;
     uint32_t at;
     struct err *err;
 };
 
-bool scan_ended (const struct scan *scan);
-char scan_next (const struct scan *scan);   /* '\0' at the end, and for a NUL within */
-bool scan_take (struct scan *scan, char c); /* moves on when the next one is `c` */
-void scan_blanks (struct scan *scan);
-struct text scan_name (struct scan *scan);   /* characters of names; may be empty */
-struct text scan_digits (struct scan *scan); /* may be empty */
-struct text scan_part (const struct scan *scan, uint32_t from, uint32_t to);
+bool hostset_scan_at_end (const struct hostset_scan *scan);
+char hostset_scan_peek (const struct hostset_scan *scan);     /* '\0' at the end, and for a NUL within */
+bool hostset_scan_accept (struct hostset_scan *scan, char c); /* moves on when the next one is `c` */
+void hostset_scan_skip_blanks (struct hostset_scan *scan);
+struct text hostset_scan_name (struct hostset_scan *scan);   /* characters of names; may be empty */
+struct text hostset_scan_digits (struct hostset_scan *scan); /* may be empty */
+struct text hostset_scan_slice (const struct hostset_scan *scan, uint32_t from, uint32_t to);
 /* Fails at a place: people count characters from 1, and see what stands there. */
-int scan_refuse (const struct scan *scan, enum err_code code, uint32_t at, const char *what);
+int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint32_t at, const char *what);
 
 bool is_digit (char c);
 

@@ -51,7 +51,7 @@ bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uin
 
 enum { CHIPS_MAX = 1 << 20 };
 
-bool grid_product (struct text grid, uint32_t *product)
+bool mesh_topology_chips (struct text grid, uint32_t *product)
 {
     uint64_t all = 1, one = 0;
     bool digit = false;
@@ -80,7 +80,8 @@ bool accelerator_chips (struct text accelerator, uint32_t *chips)
     for (size_t i = 0; i < sizeof counted_in_chips / sizeof counted_in_chips[0]; i++) {
         struct text prefix = text_of (counted_in_chips[i]);
         if (text_starts (accelerator, counted_in_chips[i]))
-            return grid_product ((struct text){ accelerator.ptr + prefix.len, accelerator.len - prefix.len }, chips);
+            return mesh_topology_chips ((struct text){ accelerator.ptr + prefix.len, accelerator.len - prefix.len },
+                                        chips);
     }
     return false;
 }

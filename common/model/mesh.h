@@ -30,7 +30,7 @@ void mesh_coordinates (const struct mesh *mesh, uint32_t device, uint32_t at[]);
 bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uint32_t axes_bits);
 
 /* "4x4" or "2,2,1", as clouds write the topology of chips: the product; false: it is no such grid. */
-bool grid_product (struct text grid, uint32_t *product);
+bool mesh_topology_chips (struct text grid, uint32_t *product);
 /* Chips that the name of an accelerator promises ("v6e-16": 16); false: of this generation the number says something
  * else. */
 bool accelerator_chips (struct text accelerator, uint32_t *chips);

@@ -9,11 +9,11 @@ enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64, LEASE_MAX_MS = 6
 #define SECRET_MAX (1ull << 53)
 
 static const char *const attempt_state_words[] = { "none", "running", "at-gate", "stopping", "ended" };
-const struct names attempt_state_names = NAMES (attempt_state_words);
+const struct enum_names attempt_state_names = NAMES (attempt_state_words);
 static const char *const gate_mode_words[] = { "none", "share", "agree" };
-const struct names gate_mode_names = NAMES (gate_mode_words);
+const struct enum_names gate_mode_names = NAMES (gate_mode_words);
 static const char *const cache_role_words[] = { "none", "reader", "writer", "own" };
-const struct names cache_role_names = NAMES (cache_role_words);
+const struct enum_names cache_role_names = NAMES (cache_role_words);
 
 static const struct field holding_fields[] = {
     F_RECORD (1, struct holding, key, &attempt_key_record),
@@ -177,7 +177,7 @@ static const struct {
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 
-const struct record *msg_body (enum msg_kind kind)
+const struct record *msg_record_of_kind (enum msg_kind kind)
 {
     return (uint32_t) kind < KINDS_N ? kinds[kind].body : NULL;
 }
@@ -192,7 +192,7 @@ bool msg_is_known (enum msg_kind kind)
     return (uint32_t) kind < KINDS_N && kinds[kind].name;
 }
 
-bool msg_from_worker (enum msg_kind kind)
+bool msg_is_from_worker (enum msg_kind kind)
 {
     return msg_is_known (kind) && kind < MSG_WELCOME;
 }
@@ -209,13 +209,13 @@ static uint64_t *place_of_index (struct msg *msg)
     }
 }
 
-uint64_t msg_index (const struct msg *msg)
+uint64_t msg_fact_index (const struct msg *msg)
 {
     const uint64_t *place = place_of_index ((struct msg *) msg);
     return place ? *place : 0;
 }
 
-void msg_set_index (struct msg *msg, uint64_t index)
+void msg_set_fact_index (struct msg *msg, uint64_t index)
 {
     uint64_t *place = place_of_index (msg);
     if (place)

@@ -41,10 +41,10 @@ enum msg_kind {
 };
 
 enum attempt_state { ATTEMPT_NONE = 0, ATTEMPT_RUNNING, ATTEMPT_AT_GATE, ATTEMPT_STOPPING, ATTEMPT_ENDED };
-extern const struct names attempt_state_names;
+extern const struct enum_names attempt_state_names;
 
 enum gate_mode { GATE_NONE = 0, GATE_SHARE, GATE_AGREE }; /* rank 0's value goes to all; all values must be equal */
-extern const struct names gate_mode_names;
+extern const struct enum_names gate_mode_names;
 
 /* What a worker holds of one attempt; in HELLO and HEARTBEAT. */
 struct holding {
@@ -103,7 +103,7 @@ struct msg_refuse {
 
 /* OWN: the private cache of this host (mode per-host); needs no lease. */
 enum cache_role { CACHE_ROLE_NONE = 0, CACHE_ROLE_READER, CACHE_ROLE_WRITER, CACHE_ROLE_OWN };
-extern const struct names cache_role_names;
+extern const struct enum_names cache_role_names;
 struct cache_access {
     enum cache_role role;
     /* <root>/<frontend>/<bundle fingerprint>. NONE: the root alone, which the program must not write; empty: it may do
@@ -193,12 +193,12 @@ struct msg {
 };
 
 /* The record that describes `of` for a kind; NULL for REHELLO and unknown kinds. */
-const struct record *msg_body (enum msg_kind kind);
+const struct record *msg_record_of_kind (enum msg_kind kind);
 const char *msg_name (enum msg_kind kind); /* "?": unknown kind */
 bool msg_is_known (enum msg_kind kind);
-bool msg_from_worker (enum msg_kind kind);
+bool msg_is_from_worker (enum msg_kind kind);
 /* Its `index`; 0: a kind that has none, or an earlier version said it. */
-uint64_t msg_index (const struct msg *msg);
-void msg_set_index (struct msg *msg, uint64_t index); /* nothing where there is none */
+uint64_t msg_fact_index (const struct msg *msg);
+void msg_set_fact_index (struct msg *msg, uint64_t index); /* nothing where there is none */
 
 #endif

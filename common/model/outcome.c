@@ -6,7 +6,7 @@ static const char *const outcome_words[] = {
     [OUTCOME_FAILED] = "failed",   [OUTCOME_TIMED_OUT] = "timed-out", [OUTCOME_CANCELLED] = "cancelled",
 };
 _Static_assert(sizeof outcome_words / sizeof outcome_words[0] == OUTCOME_N, "a word for each outcome");
-const struct names outcome_names = { outcome_words, OUTCOME_N };
+const struct enum_names outcome_names = { outcome_words, OUTCOME_N };
 
 static const char *const owner_words[] = {
     [OWNER_NONE] = "none",       [OWNER_FORMER_FRONTEND] = "", [OWNER_DEVICE] = "device", [OWNER_LAUNCH] = "launch",
@@ -15,7 +15,7 @@ static const char *const owner_words[] = {
     [OWNER_SLICEUP] = "sliceup", [OWNER_UNKNOWN] = "unknown",
 };
 _Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each owner");
-const struct names owner_names = { owner_words, OWNER_N };
+const struct enum_names owner_names = { owner_words, OWNER_N };
 
 const enum outcome outcome_order[OUTCOME_N - 1] = {
     OUTCOME_FAILED,    OUTCOME_LOST,    OUTCOME_TIMED_OUT,   OUTCOME_BLOCKED,
@@ -34,7 +34,7 @@ enum outcome outcome_worst (enum outcome a, enum outcome b)
 
 /* Words that canaries, signature lists and receipts said before. */
 static const struct {
-    const struct names *names;
+    const struct enum_names *names;
     const char *word;
     uint32_t value;
 } former[] = {
@@ -46,14 +46,14 @@ static const struct {
     { &owner_names, "collective", OWNER_PEER },
 };
 
-const char *names_of (const struct names *names, uint32_t value)
+const char *enum_name_of (const struct enum_names *names, uint32_t value)
 {
     if (value == 0)
         return "none";
     return value < names->n && names->of[value][0] ? names->of[value] : "?";
 }
 
-static bool former_find (const struct names *names, struct text name, uint32_t *value)
+static bool former_find (const struct enum_names *names, struct text name, uint32_t *value)
 {
     for (size_t i = 0; i < sizeof former / sizeof former[0]; i++) {
         if (former[i].names == names && text_is (name, former[i].word)) {
@@ -64,7 +64,7 @@ static bool former_find (const struct names *names, struct text name, uint32_t *
     return false;
 }
 
-bool names_find (const struct names *names, struct text name, uint32_t *value)
+bool enum_value_of (const struct enum_names *names, struct text name, uint32_t *value)
 {
     for (uint32_t i = 1; i < names->n && name.len; i++) {
         if (text_is (name, names->of[i])) {

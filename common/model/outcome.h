@@ -17,7 +17,8 @@ enum outcome {
     OUTCOME_CANCELLED,   /* told to stop */
     OUTCOME_N
 };
-extern const struct names outcome_names; /* none passed not-reached cascade blocked lost failed timed-out cancelled */
+extern const struct enum_names
+    outcome_names; /* none passed not-reached cascade blocked lost failed timed-out cancelled */
 
 /* All outcomes but none, the worst first: failed > lost > timed-out > blocked > cancelled > cascade > not-reached >
  * passed. */
@@ -44,6 +45,6 @@ enum owner {
     OWNER_UNKNOWN,
     OWNER_N
 };
-extern const struct names owner_names; /* none device launch bundle cache compiler peer program host platform sliceup
-                                          unknown */
+extern const struct enum_names owner_names; /* none device launch bundle cache compiler peer program host platform
+                                          sliceup unknown */
 #endif

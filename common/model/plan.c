@@ -7,20 +7,20 @@
 #define BYTES_MAX ((uint64_t) INT64_MAX)
 
 static const char *const launcher_words[] = { "none", "local", "join", "ssh", "slurm" };
-const struct names launcher_names = NAMES (launcher_words);
+const struct enum_names launcher_names = NAMES (launcher_words);
 static const char *const program_kind_words[] = { "none", "builtin", "canary", "command" };
-const struct names program_kind_names = NAMES (program_kind_words);
+const struct enum_names program_kind_names = NAMES (program_kind_words);
 static const char *const scope_words[] = { "none", "host", "slice" };
-const struct names scope_names = NAMES (scope_words);
+const struct enum_names scope_names = NAMES (scope_words);
 static const char *const warm_words[] = { "none", "solo", "gang", "aot" };
-const struct names warm_names = NAMES (warm_words);
+const struct enum_names warm_names = NAMES (warm_words);
 static const char *const pass_words[] = { "none", "once", "cold", "restored" };
-const struct names pass_names = NAMES (pass_words);
+const struct enum_names pass_names = NAMES (pass_words);
 static const char *const cache_mode_words[] = { "none", "off", "single-writer", "per-host", "read-only", "warm-only" };
-const struct names cache_mode_names = NAMES (cache_mode_words);
+const struct enum_names cache_mode_names = NAMES (cache_mode_words);
 static const char *const enforcement_words[] = { "none",      "cooperative",        "other-uid", "landlock",
                                                  "namespace", "namespace+landlock", "storage" };
-const struct names enforcement_names = NAMES (enforcement_words);
+const struct enum_names enforcement_names = NAMES (enforcement_words);
 
 static const struct field var_fields[] = {
     F_TEXT (1, struct var, name, NAME_MAX_BYTES),
@@ -29,10 +29,10 @@ static const struct field var_fields[] = {
 const struct record var_record = RECORD ("var", struct var, var_fields);
 
 static const struct field number_fields[] = {
-    F_TEXT (1, struct number, name, NAME_MAX_BYTES),
-    F_U64 (2, struct number, value, BYTES_MAX),
+    F_TEXT (1, struct named_number, name, NAME_MAX_BYTES),
+    F_U64 (2, struct named_number, value, BYTES_MAX),
 };
-const struct record number_record = RECORD ("number", struct number, number_fields);
+const struct record number_record = RECORD ("number", struct named_number, number_fields);
 
 static const struct field file_ref_fields[] = {
     F_TEXT (1, struct file_ref, path, PATH_MAX_BYTES),
@@ -47,12 +47,12 @@ static const struct field kit_file_fields[] = {
 static const struct record kit_file_record = RECORD ("file of a kit", struct kit_file, kit_file_fields);
 
 static const struct field ssh_way_fields[] = {
-    F_TEXT (1, struct ssh_way, address, NAME_MAX_BYTES),
-    F_U32 (2, struct ssh_way, port, UINT16_MAX),
-    F_TEXT (3, struct ssh_way, user, ID_MAX_BYTES),
-    F_TEXT (4, struct ssh_way, jump, NAME_MAX_BYTES),
+    F_TEXT (1, struct ssh_route, address, NAME_MAX_BYTES),
+    F_U32 (2, struct ssh_route, port, UINT16_MAX),
+    F_TEXT (3, struct ssh_route, user, ID_MAX_BYTES),
+    F_TEXT (4, struct ssh_route, jump, NAME_MAX_BYTES),
 };
-static const struct record ssh_way_record = RECORD ("way", struct ssh_way, ssh_way_fields);
+static const struct record ssh_way_record = RECORD ("way", struct ssh_route, ssh_way_fields);
 
 static const struct field plan_host_fields[] = {
     F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),
@@ -135,7 +135,7 @@ static const struct field signature_fields[] = {
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 
 static const char *const bundle_words[] = { "none", "good", "bad" };
-const struct names bundle_word_names = NAMES (bundle_words);
+const struct enum_names bundle_word_names = NAMES (bundle_words);
 static const struct field bundle_rule_fields[] = {
     F_TEXT (1, struct bundle_rule, id, ID_MAX_BYTES),
     F_ENUM (2, struct bundle_rule, word, &bundle_word_names),
@@ -147,7 +147,7 @@ static const struct field bundle_rule_fields[] = {
 const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_rule, bundle_rule_fields);
 
 static const char *const drift_words[] = { "none", "agree", "pinned", "tokens", "tolerance", "expected", "ignored" };
-const struct names drift_kind_names = NAMES (drift_words);
+const struct enum_names drift_kind_names = NAMES (drift_words);
 static const struct field drift_rule_fields[] = {
     F_TEXT (1, struct drift_rule, fact, NAME_MAX_BYTES),
     F_ENUM (2, struct drift_rule, kind, &drift_kind_names),
@@ -220,7 +220,7 @@ bool cache_mode_writes (enum cache_mode mode)
     return mode == CACHE_SINGLE_WRITER || mode == CACHE_WARM_ONLY;
 }
 
-struct number *number_find (const number_list *numbers, struct text name)
+struct named_number *number_find (const number_list *numbers, struct text name)
 {
     for (uint32_t i = 0; i < numbers->n; i++)
         if (text_equal (numbers->items[i].name, name))
@@ -256,7 +256,7 @@ int plan_rung (const struct plan *plan, struct text id)
     return -1;
 }
 
-const struct signature *plan_signature (const struct plan *plan, struct text id)
+const struct signature *plan_find_signature (const struct plan *plan, struct text id)
 {
     for (uint32_t i = 0; i < plan->signatures.n && id.len; i++) {
         if (text_equal (plan->signatures.items[i].id, id))

@@ -45,7 +45,7 @@ struct var {
     struct text name;
     struct text value;
 }; /* an environment variable, or any named text */
-struct number {
+struct named_number {
     struct text name;
     uint64_t value;
 }; /* a counter */
@@ -54,7 +54,7 @@ struct file_ref {
     struct text sha256;
 }; /* absolute path; 64 hex digits of what it held at check */
 typedef LIST_OF (struct var) var_list;
-typedef LIST_OF (struct number) number_list;
+typedef LIST_OF (struct named_number) number_list;
 typedef LIST_OF (struct text) text_list;
 text_list text_list_copy (const text_list *from, struct arena *arena);
 typedef LIST_OF (uint32_t) uid_list;
@@ -70,10 +70,10 @@ struct kit_file {
 /* join: workers come by themselves, each with a ticket; ssh, slurm: a courier process per host takes the worker there.
  */
 enum launcher { LAUNCHER_NONE = 0, LAUNCHER_LOCAL, LAUNCHER_JOIN, LAUNCHER_SSH, LAUNCHER_SLURM };
-extern const struct names launcher_names;
+extern const struct enum_names launcher_names;
 extern const struct record file_ref_record;
 
-struct ssh_way {         /* to one host's sshd */
+struct ssh_route {       /* to one host's sshd */
     struct text address; /* name or IP address; empty: that of the host */
     uint32_t port;
     struct text user; /* empty: whoever runs sliceup */
@@ -82,9 +82,9 @@ struct ssh_way {         /* to one host's sshd */
 
 struct plan_host { /* in rank order: rank = index */
     struct text name;
-    struct text address; /* how the other hosts reach it */
-    struct text env_dir; /* this host's own environment directory; empty: the shared one of the plan */
-    struct ssh_way ssh;  /* launcher ssh */
+    struct text address;  /* how the other hosts reach it */
+    struct text env_dir;  /* this host's own environment directory; empty: the shared one of the plan */
+    struct ssh_route ssh; /* launcher ssh */
 };
 
 struct ssh_plan {
@@ -118,18 +118,18 @@ enum program_kind {
     PROGRAM_CANARY,  /* a Python program that speaks the canary protocol, run in the restored environment */
     PROGRAM_COMMAND, /* any command: exit status and log only */
 };
-extern const struct names program_kind_names;
+extern const struct enum_names program_kind_names;
 
 enum scope { SCOPE_NONE = 0, SCOPE_HOST, SCOPE_SLICE }; /* each host alone, or all together with rendezvous */
-extern const struct names scope_names;
+extern const struct enum_names scope_names;
 
 /* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, compiling for devices that need not be there.
  */
 enum warm { WARM_NONE = 0, WARM_SOLO, WARM_GANG, WARM_AOT };
-extern const struct names warm_names;
+extern const struct enum_names warm_names;
 
 enum pass { PASS_NONE = 0, PASS_ONCE, PASS_COLD, PASS_RESTORED };
-extern const struct names pass_names;
+extern const struct enum_names pass_names;
 
 struct rung {
     struct text id;
@@ -167,7 +167,7 @@ extern const struct record profile_record;
 /* PER_HOST: every host warms a root of its own, which no other sees. READ_ONLY: what is sealed is used, nothing is
  * warmed. WARM_ONLY: generations are written and published, and nothing is restored here. */
 enum cache_mode { CACHE_NONE = 0, CACHE_OFF, CACHE_SINGLE_WRITER, CACHE_PER_HOST, CACHE_READ_ONLY, CACHE_WARM_ONLY };
-extern const struct names cache_mode_names;
+extern const struct enum_names cache_mode_names;
 /* Does a host write generations for all, under a lease? */
 bool cache_mode_writes (enum cache_mode mode);
 
@@ -182,7 +182,7 @@ enum enforcement {
     ENFORCEMENT_STORAGE, /* the storage itself refuses this host */
     ENFORCEMENT_N
 };
-extern const struct names enforcement_names;
+extern const struct enum_names enforcement_names;
 
 struct cache_plan {
     enum cache_mode mode;
@@ -242,7 +242,7 @@ extern const struct record signature_record;
 
 /* A tuple of versions that is known to work together, or not to: data, with where that is known from. */
 enum bundle_word { BUNDLE_NONE = 0, BUNDLE_GOOD, BUNDLE_BAD };
-extern const struct names bundle_word_names;
+extern const struct enum_names bundle_word_names;
 struct bundle_rule {
     struct text id;
     enum bundle_word word;
@@ -262,7 +262,7 @@ enum drift_kind {
     DRIFT_EXPECTED,  /* differs by its nature; listed */
     DRIFT_IGNORED,   /* not looked at */
 };
-extern const struct names drift_kind_names;
+extern const struct enum_names drift_kind_names;
 struct drift_rule {
     struct text fact; /* name or pattern with '*' */
     enum drift_kind kind;
@@ -294,11 +294,11 @@ struct plan {
 extern const struct record plan_record;
 
 /* *value: that of the first variable called `name`. False: there is none, and *value stays. */
-struct number *number_find (const number_list *numbers, struct text name); /* NULL: not there */
+struct named_number *number_find (const number_list *numbers, struct text name); /* NULL: not there */
 bool var_find (const var_list *vars, struct text name, struct text *value);
 int plan_rank (const struct plan *plan, struct text host); /* or -1 */
 int plan_rung (const struct plan *plan, struct text id);   /* or -1 */
 /* Of known failures; NULL: none has this id. */
-const struct signature *plan_signature (const struct plan *plan, struct text id);
+const struct signature *plan_find_signature (const struct plan *plan, struct text id);
 
 #endif

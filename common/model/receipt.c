@@ -11,11 +11,11 @@ static const struct field cause_fields[] = {
 const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
 
 static const struct field memory_fields[] = {
-    F_U64 (1, struct memory, peak_bytes, COUNT_MAX),
-    F_U64 (2, struct memory, predicted_bytes, COUNT_MAX),
-    F_U64 (3, struct memory, device_peak_bytes, COUNT_MAX),
+    F_U64 (1, struct memory_receipt, peak_bytes, COUNT_MAX),
+    F_U64 (2, struct memory_receipt, predicted_bytes, COUNT_MAX),
+    F_U64 (3, struct memory_receipt, device_peak_bytes, COUNT_MAX),
 };
-static const struct record memory_record = RECORD ("memory", struct memory, memory_fields);
+static const struct record memory_record = RECORD ("memory", struct memory_receipt, memory_fields);
 
 static const struct field rung_receipt_fields[] = {
     F_TEXT (1, struct rung_receipt, rung, ID_MAX_BYTES),
@@ -49,27 +49,27 @@ static const struct field rung_receipt_fields[] = {
 const struct record rung_receipt_record = RECORD ("rung", struct rung_receipt, rung_receipt_fields);
 
 static const struct field setup_fields[] = {
-    F_TEXT (1, struct setup, pins, ID_MAX_BYTES),
-    F_TEXT (2, struct setup, pins_sha256, ID_MAX_BYTES + 1),
-    F_TEXT (3, struct setup, script_sha256, ID_MAX_BYTES + 1),
-    F_TEXT (4, struct setup, restore_method, TEXT_BYTES),
-    F_TEXT (5, struct setup, python, PATH_MAX_BYTES),
-    F_TEXT (6, struct setup, environment, ID_MAX_BYTES + 1),
+    F_TEXT (1, struct environment_receipt, pins, ID_MAX_BYTES),
+    F_TEXT (2, struct environment_receipt, pins_sha256, ID_MAX_BYTES + 1),
+    F_TEXT (3, struct environment_receipt, script_sha256, ID_MAX_BYTES + 1),
+    F_TEXT (4, struct environment_receipt, restore_method, TEXT_BYTES),
+    F_TEXT (5, struct environment_receipt, python, PATH_MAX_BYTES),
+    F_TEXT (6, struct environment_receipt, environment, ID_MAX_BYTES + 1),
 };
-static const struct record setup_record = RECORD ("setup", struct setup, setup_fields);
+static const struct record setup_record = RECORD ("setup", struct environment_receipt, setup_fields);
 
 static const struct field policy_fields[] = {
-    F_TEXT (1, struct policy, profile, ID_MAX_BYTES),
-    F_LIST (2, struct policy, launched, VARS_MAX, &var_record),
-    F_LIST (3, struct policy, observed, 1024, &var_record),
+    F_TEXT (1, struct policy_receipt, profile, ID_MAX_BYTES),
+    F_LIST (2, struct policy_receipt, launched, VARS_MAX, &var_record),
+    F_LIST (3, struct policy_receipt, observed, 1024, &var_record),
 };
-static const struct record policy_record = RECORD ("policy", struct policy, policy_fields);
+static const struct record policy_record = RECORD ("policy", struct policy_receipt, policy_fields);
 
 static const struct field backends_fields[] = {
-    F_TEXT (1, struct backends, requested, ID_MAX_BYTES),
-    F_RECORD (2, struct backends, observed, &backend_record),
+    F_TEXT (1, struct backend_receipt, requested, ID_MAX_BYTES),
+    F_RECORD (2, struct backend_receipt, observed, &backend_record),
 };
-static const struct record backends_record = RECORD ("backend", struct backends, backends_fields);
+static const struct record backends_record = RECORD ("backend", struct backend_receipt, backends_fields);
 
 static const struct field host_receipt_fields[] = {
     F_TEXT (1, struct host_receipt, run, RUN_BYTES),
@@ -86,22 +86,22 @@ static const struct field host_receipt_fields[] = {
 const struct record host_receipt_record = RECORD ("host", struct host_receipt, host_receipt_fields);
 
 static const struct field header_fields[] = {
-    F_TEXT (1, struct header, run, RUN_BYTES),
-    F_TEXT (2, struct header, slice, ID_MAX_BYTES),
-    F_TEXT (3, struct header, ladder, ID_MAX_BYTES),
-    F_TEXT (4, struct header, sentence, TEXT_BYTES),
-    F_TEXT (5, struct header, version, ID_MAX_BYTES),
-    F_LIST (6, struct header, mesh, MESH_AXES_MAX, &axis_record),
-    F_TEXTS (7, struct header, rungs, RUNGS_MAX, ID_MAX_BYTES),
-    F_TEXTS (8, struct header, hosts, HOSTS_MAX, HOST_NAME_MAX_BYTES),
-    F_TEXT (9, struct header, cache_mode, ID_MAX_BYTES),
-    F_TEXT (10, struct header, cache_writer, HOST_NAME_MAX_BYTES),
-    F_U64 (11, struct header, began_wall_ms, COUNT_MAX),
-    F_U64 (12, struct header, ended_wall_ms, COUNT_MAX),
-    F_U32 (13, struct header, exit_status, 255),
-    F_U32S (14, struct header, cache_trust, TRUST_MAX, TRUST_UID_MAX),
+    F_TEXT (1, struct run_header, run, RUN_BYTES),
+    F_TEXT (2, struct run_header, slice, ID_MAX_BYTES),
+    F_TEXT (3, struct run_header, ladder, ID_MAX_BYTES),
+    F_TEXT (4, struct run_header, sentence, TEXT_BYTES),
+    F_TEXT (5, struct run_header, version, ID_MAX_BYTES),
+    F_LIST (6, struct run_header, mesh, MESH_AXES_MAX, &axis_record),
+    F_TEXTS (7, struct run_header, rungs, RUNGS_MAX, ID_MAX_BYTES),
+    F_TEXTS (8, struct run_header, hosts, HOSTS_MAX, HOST_NAME_MAX_BYTES),
+    F_TEXT (9, struct run_header, cache_mode, ID_MAX_BYTES),
+    F_TEXT (10, struct run_header, cache_writer, HOST_NAME_MAX_BYTES),
+    F_U64 (11, struct run_header, began_wall_ms, COUNT_MAX),
+    F_U64 (12, struct run_header, ended_wall_ms, COUNT_MAX),
+    F_U32 (13, struct run_header, exit_status, 255),
+    F_U32S (14, struct run_header, cache_trust, TRUST_MAX, TRUST_UID_MAX),
 };
-static const struct record header_record = RECORD ("header", struct header, header_fields);
+static const struct record header_record = RECORD ("header", struct run_header, header_fields);
 
 static const struct field rung_time_fields[] = {
     F_TEXT (1, struct rung_time, run, RUN_BYTES),        F_TEXT (2, struct rung_time, rung, ID_MAX_BYTES),
@@ -111,10 +111,10 @@ static const struct field rung_time_fields[] = {
 static const struct record rung_time_record = RECORD ("time", struct rung_time, rung_time_fields);
 
 static const struct field contradicted_fields[] = {
-    F_TEXT (1, struct contradicted_receipt, host, HOST_NAME_MAX_BYTES),
-    F_U64 (2, struct contradicted_receipt, count, COUNT_MAX),
+    F_TEXT (1, struct contradicted_values_receipt, host, HOST_NAME_MAX_BYTES),
+    F_U64 (2, struct contradicted_values_receipt, count, COUNT_MAX),
 };
-static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_receipt,
+static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_values_receipt,
                                                          contradicted_fields);
 
 static const struct field reduction_fields[] = {

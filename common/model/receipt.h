@@ -16,7 +16,7 @@ struct cause {
     enum owner owner;
     struct text signature, text, evidence, next;
 };
-struct memory {
+struct memory_receipt {
     uint64_t peak_bytes;                         /* of the host */
     uint64_t predicted_bytes, device_peak_bytes; /* of its devices */
 };
@@ -31,10 +31,10 @@ struct rung_receipt {
     LIST_OF (struct text) recovered; /* what went before this attempt */
     struct text cache;               /* cold, restored, recompiled, torn, or empty */
     number_list counters;
-    LIST_OF (struct program) programs;
-    LIST_OF (struct check) checks;
+    LIST_OF (struct program_fingerprint) programs;
+    LIST_OF (struct program_check) checks;
     LIST_OF (struct metric) metrics;
-    struct memory memory;
+    struct memory_receipt memory;
     uint64_t output_bytes, dropped_bytes;
     uint32_t strays, bad_lines;
     struct cache_view cache_view; /* how it looked from where the program ran; level none: it had none */
@@ -48,30 +48,30 @@ struct rung_receipt {
     number_list left_out; /* name of a list -> how much of what was said has no place in it */
 };
 
-struct setup {
+struct environment_receipt {
     struct text pins, pins_sha256, script_sha256, restore_method, python, environment;
 };
-struct policy {
+struct policy_receipt {
     struct text profile;
     var_list launched, observed;
 };
-struct backends {
+struct backend_receipt {
     struct text requested;
     struct backend observed;
 };
 struct host_receipt {
     struct text run, host;
     uint32_t rank;
-    struct setup setup;
+    struct environment_receipt setup;
     var_list bundle;
-    struct policy policy;
-    struct backends backend;
+    struct policy_receipt policy;
+    struct backend_receipt backend;
     var_list facts;
     LIST_OF (struct rung_receipt) rungs; /* in ladder order, then pass, then attempt */
-    LIST_OF (struct note) notes;
+    LIST_OF (struct result_note) notes;
 };
 
-struct header {
+struct run_header {
     struct text run, slice, ladder, sentence, version;
     struct mesh mesh;
     LIST_OF (struct text) rungs, hosts; /* ids in ladder order, names in rank order */
@@ -86,7 +86,7 @@ struct rung_time {
     uint32_t attempt;
     uint64_t duration_ms;
 };
-struct contradicted_receipt {
+struct contradicted_values_receipt {
     struct text host;
     uint64_t count;
 };
@@ -98,7 +98,7 @@ struct reduction_receipt {
     LIST_OF (struct text) missing;
     struct text why;
     LIST_OF (struct text) culprits;
-    LIST_OF (struct contradicted_receipt) contradicted;
+    LIST_OF (struct contradicted_values_receipt) contradicted;
 }; /* as in struct fact_metric_judged */
 struct generation_receipt {
     struct text run;
@@ -124,7 +124,7 @@ struct violation_receipt {
 };
 
 struct slice_receipt {
-    LIST_OF (struct header) headers;
+    LIST_OF (struct run_header) headers;
     LIST_OF (struct host_receipt) hosts;
     LIST_OF (struct rung_time) times;
     LIST_OF (struct reduction_receipt) reductions;

@@ -27,7 +27,7 @@ struct any_list {
 };
 
 /* An enum's names, index = value; value 0 is "none" and is written as absent. */
-struct names {
+struct enum_names {
     const char *const *of;
     uint32_t n;
 };
@@ -57,11 +57,11 @@ struct field {
     const char *name; /* in JSON and in errors */
     enum field_kind kind;
     size_t offset;
-    uint64_t max;              /* see the kinds; always finite */
-    const struct record *of;   /* RECORD, or a LIST of records */
-    const struct names *names; /* ENUM, or a LIST of enums */
-    enum field_kind item;      /* LIST: kind of an item */
-    uint64_t item_max;         /* LIST of texts or numbers: bound of an item */
+    uint64_t max;                   /* see the kinds; always finite */
+    const struct record *of;        /* RECORD, or a LIST of records */
+    const struct enum_names *names; /* ENUM, or a LIST of enums */
+    enum field_kind item;           /* LIST: kind of an item */
+    uint64_t item_max;              /* LIST of texts or numbers: bound of an item */
 };
 
 struct record {
@@ -114,8 +114,8 @@ bool record_check (const struct record *record, const void *value, struct buf *w
 uint64_t record_fit (const struct record *record, void *value);
 
 /* "none" for 0; "?" past the end, and for a number whose word is empty: one that is no longer in use. */
-const char *names_of (const struct names *names, uint32_t value);
+const char *enum_name_of (const struct enum_names *names, uint32_t value);
 /* Does not find value 0. Words of before are found, too. */
-bool names_find (const struct names *names, struct text name, uint32_t *value);
+bool enum_value_of (const struct enum_names *names, struct text name, uint32_t *value);
 
 #endif

@@ -174,7 +174,7 @@ static void take_logical (struct lines *lines, struct buf *joined, uint32_t *fir
         struct text line = without_comment (take_physical (lines));
         more = line.len && line.ptr[line.len - 1] == '\\';
         line.len -= more;
-        buf_text (joined, line);
+        buf_add_text (joined, line);
         buf_byte (joined, ' ');
     }
 }

@@ -6,11 +6,11 @@ enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
 
 static const char *const ending_words[] = { "none",     "exited",      "signalled", "timeout",   "cancelled",
                                             "orphaned", "not-started", "lost",      "lease-lost" };
-const struct names ending_names = NAMES (ending_words);
+const struct enum_names ending_names = NAMES (ending_words);
 static const char *const reduction_words[] = { "none", "sum", "mean" };
-const struct names reduction_names = NAMES (reduction_words);
+const struct enum_names reduction_names = NAMES (reduction_words);
 static const char *const durability_words[] = { "none", "stable", "rerun", "recheck" };
-const struct names durability_names = NAMES (durability_words);
+const struct enum_names durability_names = NAMES (durability_words);
 
 static const struct field attempt_key_fields[] = {
     F_U32 (1, struct attempt_key, rung, RUNGS_MAX - 1),
@@ -25,12 +25,12 @@ bool attempt_key_equal (const struct attempt_key *a, const struct attempt_key *b
 }
 
 static const struct field check_fields[] = {
-    F_TEXT (1, struct check, name, WORD_MAX_BYTES),
-    F_F64 (2, struct check, expected),
-    F_F64 (3, struct check, observed),
-    F_F64 (4, struct check, tolerance),
+    F_TEXT (1, struct program_check, name, WORD_MAX_BYTES),
+    F_F64 (2, struct program_check, expected),
+    F_F64 (3, struct program_check, observed),
+    F_F64 (4, struct program_check, tolerance),
 };
-const struct record check_record = RECORD ("check", struct check, check_fields);
+const struct record check_record = RECORD ("check", struct program_check, check_fields);
 
 static const struct field shard_fields[] = {
     F_F64 (1, struct shard, value),
@@ -41,12 +41,12 @@ static const struct field shard_fields[] = {
 static const struct record shard_record = RECORD ("shard", struct shard, shard_fields);
 
 static const struct field earlier_fields[] = {
-    F_U64 (1, struct earlier, count, COUNT_MAX),
-    F_F64 (2, struct earlier, first),
-    F_F64 (3, struct earlier, last),
-    F_U64 (4, struct earlier, alike, COUNT_MAX),
+    F_U64 (1, struct earlier_values, count, COUNT_MAX),
+    F_F64 (2, struct earlier_values, first),
+    F_F64 (3, struct earlier_values, last),
+    F_U64 (4, struct earlier_values, alike, COUNT_MAX),
 };
-static const struct record earlier_record = RECORD ("earlier", struct earlier, earlier_fields);
+static const struct record earlier_record = RECORD ("earlier", struct earlier_values, earlier_fields);
 
 static const struct field metric_fields[] = {
     F_TEXT (1, struct metric, name, WORD_MAX_BYTES),
@@ -68,17 +68,17 @@ static const struct field backend_fields[] = {
 const struct record backend_record = RECORD ("backend", struct backend, backend_fields);
 
 static const struct field program_fields[] = {
-    F_TEXT (1, struct program, name, WORD_MAX_BYTES),
-    F_TEXT (2, struct program, fingerprint, NAME_MAX_BYTES),
+    F_TEXT (1, struct program_fingerprint, name, WORD_MAX_BYTES),
+    F_TEXT (2, struct program_fingerprint, fingerprint, NAME_MAX_BYTES),
 };
-const struct record program_record = RECORD ("program", struct program, program_fields);
+const struct record program_record = RECORD ("program", struct program_fingerprint, program_fields);
 
 static const struct field note_fields[] = {
-    F_TEXT (1, struct note, text, SENTENCE_MAX_BYTES),
-    F_TEXT (2, struct note, source, NAME_MAX_BYTES),
-    F_ENUM (3, struct note, durability, &durability_names),
+    F_TEXT (1, struct result_note, text, SENTENCE_MAX_BYTES),
+    F_TEXT (2, struct result_note, source, NAME_MAX_BYTES),
+    F_ENUM (3, struct result_note, durability, &durability_names),
 };
-const struct record note_record = RECORD ("note", struct note, note_fields);
+const struct record note_record = RECORD ("note", struct result_note, note_fields);
 
 static const struct field seal_fields[] = {
     F_U64 (1, struct seal, token, COUNT_MAX),
@@ -90,7 +90,7 @@ const struct record seal_record = RECORD ("seal", struct seal, seal_fields);
 
 static const char *const key_state_words[] = { "none",     "hit", "written", "missed", "unreadable", "below-threshold",
                                                "unwritten" };
-const struct names key_state_names = NAMES (key_state_words);
+const struct enum_names key_state_names = NAMES (key_state_words);
 static const struct field cache_key_fields[] = {
     F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),           F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
     F_ENUM (3, struct cache_key, state, &key_state_names),           F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
@@ -101,9 +101,9 @@ const struct record cache_key_record = RECORD ("key of a program", struct cache_
 static const char *const finding_kind_words[] = { "none",          "extra",      "missing",          "changed",
                                                   "foreign-token", "late-write", "not-same-storage", "write-attempt",
                                                   "level-low",     "unseen" };
-const struct names finding_kind_names = NAMES (finding_kind_words);
+const struct enum_names finding_kind_names = NAMES (finding_kind_words);
 
-bool finding_counts (enum finding_kind kind)
+bool finding_is_violation (enum finding_kind kind)
 {
     return kind >= FINDING_EXTRA && kind <= FINDING_LATE_WRITE;
 }
@@ -180,7 +180,7 @@ bool result_ended_badly (const struct result *result)
 
 bool result_counter (const struct result *result, const char *name, uint64_t *value)
 {
-    const struct number *counter = number_find (&result->counters, text_of (name));
+    const struct named_number *counter = number_find (&result->counters, text_of (name));
     if (counter)
         *value = counter->value;
     return counter != NULL;

@@ -49,9 +49,9 @@ enum ending { /* how the process ended, as the worker saw it */
               ENDING_LEASE_LOST, /* its lease on the cache ran out; killed by the worker before another could be granted
                                   */
 };
-extern const struct names ending_names;
+extern const struct enum_names ending_names;
 
-struct check {
+struct program_check {
     struct text name;
     double expected, observed, tolerance;
 };
@@ -59,15 +59,15 @@ struct shard {
     double value, proof, local, weight;
 }; /* see docs/spec/canary.md, metric */
 enum reduction { REDUCTION_NONE = 0, REDUCTION_SUM, REDUCTION_MEAN };
-extern const struct names reduction_names;
+extern const struct enum_names reduction_names;
 /* A metric may be said often; the last value is judged. This is what went before it. */
-struct earlier {
+struct earlier_values {
     uint64_t count;     /* 0: nothing */
     double first, last; /* values: of the first time, and of the one before the last */
     uint64_t alike;     /* of `count`, how many had the sums of secrets that the last value has */
 };
-/* METRIC_SAID_FIELDS: the first fields of its table are what a canary says. */
-enum { METRIC_SAID_FIELDS = 6 };
+/* METRIC_REPORTED_FIELDS: the first fields of its table are what a canary says. */
+enum { METRIC_REPORTED_FIELDS = 6 };
 struct metric {
     struct text name;
     enum reduction reduction;
@@ -75,19 +75,19 @@ struct metric {
     LIST_OF (struct text) axes;
     double value;
     LIST_OF (struct shard) shards; /* one per local device, in mesh order */
-    struct earlier earlier;
+    struct earlier_values earlier;
 };
 struct backend {
     struct text platform, platform_version, device_kind, kernel_path;
     uint32_t devices, local_devices, process_count, process_index;
 };
-struct program {
+struct program_fingerprint {
     struct text name;
     struct text fingerprint;
 };
 enum durability { DURABILITY_NONE = 0, DURABILITY_STABLE, DURABILITY_RERUN, DURABILITY_RECHECK };
-extern const struct names durability_names;
-struct note {
+extern const struct enum_names durability_names;
+struct result_note {
     struct text text, source;
     enum durability durability;
 };
@@ -108,7 +108,7 @@ enum key_state {
     KEY_BELOW_THRESHOLD, /* compiled, and not put there: too quick or too small */
     KEY_UNWRITTEN,       /* compiled, and not put there for another reason */
 };
-extern const struct names key_state_names;
+extern const struct enum_names key_state_names;
 struct cache_key {
     struct text program; /* module name, as in the entry's file name */
     struct text key;     /* the entry's file name without what the frontend appends */
@@ -131,9 +131,9 @@ enum finding_kind {
     FINDING_LEVEL_LOW,     /* a way to write is open that the level promises to close */
     FINDING_UNSEEN,        /* the root could not be looked over: that nothing was found there says nothing */
 };
-extern const struct names finding_kind_names;
+extern const struct enum_names finding_kind_names;
 /* Is it a violation of the rules, as opposed to a note beside it? Such a one ends the run with exit status 4. */
-bool finding_counts (enum finding_kind kind);
+bool finding_is_violation (enum finding_kind kind);
 struct finding {
     enum finding_kind kind;
     uint64_t token;
@@ -141,7 +141,7 @@ struct finding {
 }; /* path: below the generation */
 extern const struct record finding_record;
 /* What the coordinator found when it looked over the root; `run` was granted the token, empty: nobody was. */
-struct root_finding {
+struct cache_root_finding {
     struct finding finding;
     struct text run;
 };
@@ -184,10 +184,10 @@ struct result {
     var_list bundle; /* what is really installed or loaded */
     var_list facts;
     number_list counters;
-    LIST_OF (struct check) checks;
-    LIST_OF (struct program) programs;
+    LIST_OF (struct program_check) checks;
+    LIST_OF (struct program_fingerprint) programs;
     LIST_OF (struct metric) metrics;
-    LIST_OF (struct note) notes;
+    LIST_OF (struct result_note) notes;
     uint64_t peak_bytes;
     uint64_t output_bytes, dropped_bytes;
     uint32_t strays;    /* processes that outlived the program and were killed */

@@ -59,7 +59,7 @@ static uint32_t authority_end (struct text value, uint32_t from)
     return from;
 }
 
-struct text secret_cut (struct arena *arena, struct text value)
+struct text secret_redact_url (struct arena *arena, struct text value)
 {
     struct buf shown;
     if (!text_find (value, TEXT_LIT ("://"), NULL))
@@ -78,7 +78,7 @@ struct text secret_cut (struct arena *arena, struct text value)
             sign = value.ptr + at + 3;
         value = (struct text){ sign, (uint32_t) (value.ptr + value.len - sign) };
     }
-    buf_text (&shown, value);
+    buf_add_text (&shown, value);
     return buf_finish (&shown, arena);
 }
 
@@ -96,18 +96,18 @@ static struct text proxy_cut (struct arena *arena, struct text value)
 
 /* ---- variables ---- */
 
-struct text secret_hidden (struct arena *arena, const struct var *var)
+struct text secret_redact (struct arena *arena, const struct var *var)
 {
     if (name_is_of_secret (var->name) && !is_choice (var->value))
         return TEXT_LIT ("present");
-    return is_proxy (var->name) ? proxy_cut (arena, var->value) : secret_cut (arena, var->value);
+    return is_proxy (var->name) ? proxy_cut (arena, var->value) : secret_redact_url (arena, var->value);
 }
 
-var_list secret_hidden_all (struct arena *arena, const var_list *vars)
+var_list secret_redact_all (struct arena *arena, const var_list *vars)
 {
     var_list out = { arena_array (arena, vars->n, sizeof *out.items), vars->n };
     for (uint32_t i = 0; i < vars->n; i++) {
-        struct text shown = secret_hidden (arena, &vars->items[i]);
+        struct text shown = secret_redact (arena, &vars->items[i]);
         out.items[i] = (struct var){ vars->items[i].name, text_clip (shown, TEXT_MAX_BYTES) };
     }
     return out;

@@ -10,11 +10,11 @@
 
 bool name_is_of_secret (struct text name);
 /* `value` without the user and password of addresses in it ("http://user:password@host"). */
-struct text secret_cut (struct arena *arena, struct text value);
+struct text secret_redact_url (struct arena *arena, struct text value);
 /* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value
  * without users and passwords. */
-struct text secret_hidden (struct arena *arena, const struct var *var);
+struct text secret_redact (struct arena *arena, const struct var *var);
 /* The same of all; each still fits a record. */
-var_list secret_hidden_all (struct arena *arena, const var_list *vars);
+var_list secret_redact_all (struct arena *arena, const var_list *vars);
 
 #endif

@@ -1,6 +1,6 @@
 #include "common/signature/decide.h"
 
-#include "common/signature/line.h"
+#include "common/signature/log_line.h"
 
 static const struct signature *named (const struct signature *items, uint32_t n, struct text id)
 {
@@ -27,10 +27,10 @@ static bool comes_first (const struct signature *signature, const struct sightin
 /* Of a kind that neither passes by itself nor is known to be harmless. */
 static bool looks_final (struct text line)
 {
-    return line_grade (line) != LINE_ERROR;
+    return log_line_grade (line) != LINE_ERROR;
 }
 
-static bool speaks_against (const struct signature *items, uint32_t n, const struct signature_seen *seen)
+static bool speaks_against (const struct signature *items, uint32_t n, const struct signature_scan_result *seen)
 {
     for (uint32_t i = 0; i < seen->sightings_n; i++) {
         const struct signature *signature = named (items, n, seen->sightings[i].signature);
@@ -46,15 +46,15 @@ static bool speaks_against (const struct signature *items, uint32_t n, const str
 /* Nobody ends of what working programs print, too, nor of what the program itself calls a warning. */
 static bool may_pass (const struct signature *signature, struct text line)
 {
-    return signature->transient && weight_of (signature) != SIGNATURE_NOISE && line_grade (line) != LINE_HARMLESS;
+    return signature->transient && weight_of (signature) != SIGNATURE_NOISE && log_line_grade (line) != LINE_HARMLESS;
 }
 
 /* To a failure of its own that nobody recognises: "unknown" is better than a wrong owner. */
-static bool gives_way (const struct signature *signature, const struct signature_seen *seen)
+static bool gives_way (const struct signature *signature, const struct signature_scan_result *seen)
 {
     bool fatal = false, final = false;
     for (uint32_t i = 0; i < seen->shown_n; i++) {
-        fatal |= line_grade (seen->shown[i]) == LINE_FATAL;
+        fatal |= log_line_grade (seen->shown[i]) == LINE_FATAL;
         final |= looks_final (seen->shown[i]);
     }
     switch (weight_of (signature)) {
@@ -64,7 +64,7 @@ static bool gives_way (const struct signature *signature, const struct signature
     }
 }
 
-void signature_decide (const struct signature *items, uint32_t n, const struct signature_seen *seen,
+void signature_decide (const struct signature *items, uint32_t n, const struct signature_scan_result *seen,
                        struct signature_decision *out)
 {
     const struct sighting *of_best = NULL;

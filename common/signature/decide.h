@@ -23,7 +23,7 @@ struct signature_decision {
 };
 
 /* `items`: the plan's. Sightings of signatures that are not among them are passed over: they come from a host. */
-void signature_decide (const struct signature *items, uint32_t n, const struct signature_seen *seen,
+void signature_decide (const struct signature *items, uint32_t n, const struct signature_scan_result *seen,
                        struct signature_decision *out);
 
 #endif

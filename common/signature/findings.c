@@ -10,7 +10,8 @@ enum { LAST_LINES = 3, LONG_LINES = 64, PEERS_KEPT = 4 };
 
 static int by_offset (const void *a, const void *b)
 {
-    const struct watch *left = *(const struct watch *const *) a, *right = *(const struct watch *const *) b;
+    const struct signature_progress *left = *(const struct signature_progress *const *) a,
+                                    *right = *(const struct signature_progress *const *) b;
     if (left->place.offset != right->place.offset)
         return left->place.offset < right->place.offset ? -1 : 1;
     return left < right ? -1 : left > right;
@@ -39,9 +40,9 @@ static void share_out (const uint32_t had[RANKS], uint32_t kept[RANKS])
     kept[RANK_NOISE] = least_of (had[RANK_NOISE], left);
 }
 
-static void take_sightings (struct signature_scan *scan, struct arena *arena, struct signature_seen *out)
+static void take_sightings (struct signature_scan *scan, struct arena *arena, struct signature_scan_result *out)
 {
-    const struct watch **sighted = mem_array (scan->set->n, sizeof *sighted);
+    const struct signature_progress **sighted = mem_array (scan->set->n, sizeof *sighted);
     uint32_t n = 0, had[RANKS] = { 0 }, kept[RANKS];
     for (uint32_t i = 0; i < scan->set->n; i++)
         if (scan->watches[i].sighted) {
@@ -54,7 +55,7 @@ static void take_sightings (struct signature_scan *scan, struct arena *arena, st
     out->sightings = arena_array (arena, least_of (n, SIGHTINGS_MAX), sizeof *out->sightings);
     for (uint32_t i = 0; i < n; i++) {
         const struct signature *signature = &scan->set->items[sighted[i] - scan->watches];
-        const struct place *place = &sighted[i]->place;
+        const struct scanned_line *place = &sighted[i]->place;
         if (kept[rank_of (signature)]-- == 0) {
             kept[rank_of (signature)] = 0;
             continue;
@@ -95,8 +96,8 @@ static uint32_t last_lines (const struct signature_scan *scan, struct arena *are
     struct text window = { .ptr = scan->window, .len = scan->len };
     uint32_t n = 0;
     for (uint32_t at = scan->len; at > 0 && n < LAST_LINES;) {
-        struct text line = line_around (window, at - 1);
-        struct text text = { .ptr = cleaned, .len = line_clean (line, cleaned, sizeof cleaned) };
+        struct text line = log_line_around (window, at - 1);
+        struct text text = { .ptr = cleaned, .len = log_line_clean (line, cleaned, sizeof cleaned) };
         if (text.len) {
             memmove (lines + 1, lines, n++ * sizeof *lines);
             lines[0] = text_copy (arena, text);
@@ -107,7 +108,7 @@ static uint32_t last_lines (const struct signature_scan *scan, struct arena *are
     return n;
 }
 
-static bool is_told (const struct signature_seen *seen, struct text line)
+static bool is_told (const struct signature_scan_result *seen, struct text line)
 {
     for (uint32_t i = 0; i < seen->shown_n; i++)
         if (text_equal (seen->shown[i], line))
@@ -119,7 +120,7 @@ static bool is_told (const struct signature_seen *seen, struct text line)
 }
 
 /* How it ended, beside what looks like an error; fatal lines are there already, or follow from what is known. */
-static void take_end (struct signature_scan *scan, struct arena *arena, struct signature_seen *out)
+static void take_end (struct signature_scan *scan, struct arena *arena, struct signature_scan_result *out)
 {
     struct text lines[LAST_LINES], *shown = arena_array (arena, SHOWN_MAX, sizeof *shown);
     uint32_t n = last_lines (scan, arena, lines);
@@ -128,7 +129,7 @@ static void take_end (struct signature_scan *scan, struct arena *arena, struct s
         shown[i] = out->shown[i];
     out->shown = shown;
     for (uint32_t i = 0; i < n; i++)
-        if (!is_told (out, lines[i]) && line_grade (lines[i]) != LINE_FATAL)
+        if (!is_told (out, lines[i]) && log_line_grade (lines[i]) != LINE_FATAL)
             shown[out->shown_n++] = lines[i];
 }
 
@@ -137,9 +138,9 @@ static void drop_known (struct signature_scan *scan)
 {
     for (uint32_t i = 0; i < scan->set->n; i++)
         for (uint32_t k = scan->watches[i].sighted ? scan->shown.n : 0; k > 0; k--) {
-            const struct shown_line *line = &scan->shown.lines[k - 1];
+            const struct error_line *line = &scan->shown.lines[k - 1];
             if (text_find ((struct text){ .ptr = line->text, .len = line->len }, scan->set->items[i].text, NULL))
-                shown_drop (&scan->shown, line->offset);
+                error_lines_drop (&scan->shown, line->offset);
         }
 }
 
@@ -155,7 +156,7 @@ static void drop_aftermath (struct signature_scan *scan)
             first = scan->watches[i].place.offset;
     }
     while (scan->shown.n && scan->shown.lines[scan->shown.n - 1].offset >= first)
-        shown_drop (&scan->shown, scan->shown.lines[scan->shown.n - 1].offset);
+        error_lines_drop (&scan->shown, scan->shown.lines[scan->shown.n - 1].offset);
 }
 
 static bool owner_is_plain (const struct signature_scan *scan)
@@ -168,15 +169,16 @@ static bool owner_is_plain (const struct signature_scan *scan)
     return false;
 }
 
-void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena, struct signature_seen *out)
+void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena,
+                    struct signature_scan_result *out)
 {
-    *out = (struct signature_seen){ 0 };
+    *out = (struct signature_scan_result){ 0 };
     take_sightings (scan, arena, out);
     drop_known (scan);
     drop_aftermath (scan);
     if (owner_is_plain (scan))
         return;
-    out->shown_n = shown_take (&scan->shown, arena, &out->shown);
+    out->shown_n = error_lines_copy (&scan->shown, arena, &out->shown);
     if (out->sightings_n + out->shown_n == 0 || went_on (scan, last_line))
         take_end (scan, arena, out);
 }

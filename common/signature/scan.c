@@ -67,7 +67,7 @@ static struct text line_of (struct signature_scan *scan, uint32_t at, uint64_t *
 {
     uint64_t place = scan->base + at;
     if (place < scan->line_from || place >= scan->line_to || scan->line_from < scan->base) {
-        struct text line = line_around (window_of (scan), at);
+        struct text line = log_line_around (window_of (scan), at);
         scan->line_from = scan->base + (uint64_t) (line.ptr - scan->window);
         scan->line_to = scan->line_from + line.len;
     }
@@ -91,32 +91,32 @@ static bool names_task (struct text line)
 {
     uint64_t number;
     char cleaned[SHOWN_LINE_BYTES];
-    struct text text = { .ptr = cleaned, .len = line_clean (line, cleaned, sizeof cleaned) };
+    struct text text = { .ptr = cleaned, .len = log_line_clean (line, cleaned, sizeof cleaned) };
     return text_find (text, TEXT_LIT ("/task:"), NULL) || text_to_u64 (text, &number);
 }
 
 /* "Some timed out task names:" says nothing without the lines behind it: the next one, and those that name tasks as
  * well. */
-static void add_announced (const struct signature_scan *scan, struct text line, struct place *place)
+static void add_announced (const struct signature_scan *scan, struct text line, struct scanned_line *place)
 {
     uint32_t next = (uint32_t) (line.ptr - scan->window) + line.len + 1;
     if (place->len == 0 || place->text[place->len - 1] != ':')
         return;
     for (uint32_t i = 0; i < ANNOUNCED_LINES && next < scan->len && place->len + 1 < SHOWN_LINE_BYTES; i++) {
-        struct text more = line_around (window_of (scan), next);
+        struct text more = log_line_around (window_of (scan), next);
         if (i && !names_task (more))
             return;
         place->text[place->len++] = ' ';
-        place->len += line_clean (more, place->text + place->len, SHOWN_LINE_BYTES - place->len);
+        place->len += log_line_clean (more, place->text + place->len, SHOWN_LINE_BYTES - place->len);
         next = (uint32_t) (more.ptr - scan->window) + more.len + 1;
     }
 }
 
-static void take_place (struct signature_scan *scan, uint32_t at, struct place *place)
+static void take_place (struct signature_scan *scan, uint32_t at, struct scanned_line *place)
 {
     struct text line = line_of (scan, at, &place->offset);
     place->line = line_number (scan, place->offset);
-    place->len = line_clean (part_shown (scan, line, at), place->text, SHOWN_LINE_BYTES);
+    place->len = log_line_clean (part_shown (scan, line, at), place->text, SHOWN_LINE_BYTES);
     add_announced (scan, line, place);
 }
 
@@ -130,13 +130,13 @@ static bool is_near (uint64_t seen, uint64_t end)
 static void mark_known (struct signature_scan *scan, uint64_t offset)
 {
     scan->known_line = offset + 1;
-    shown_drop (&scan->shown, offset);
+    error_lines_drop (&scan->shown, offset);
 }
 
 /* A message is over: is it what the signature describes? */
 static void settle (struct signature_scan *scan, uint32_t item)
 {
-    struct watch *watch = &scan->watches[item];
+    struct signature_progress *watch = &scan->watches[item];
     uint32_t wanted = (UINT32_C (1) << scan->set->items[item].also.n) - 1;
     if (watch->open && !watch->excluded && watch->also == wanted) {
         watch->sighted = true;
@@ -147,7 +147,7 @@ static void settle (struct signature_scan *scan, uint32_t item)
 
 static void look_around (struct signature_scan *scan, uint32_t item, uint64_t end)
 {
-    struct watch *watch = &scan->watches[item];
+    struct signature_progress *watch = &scan->watches[item];
     const struct signature *signature = &scan->set->items[item];
     const uint64_t *seen = scan->seen + scan->set->first_of[item] + 1;
     for (uint32_t i = 0; i < signature->also.n; i++)
@@ -158,7 +158,7 @@ static void look_around (struct signature_scan *scan, uint32_t item, uint64_t en
 
 static void found_text (struct signature_scan *scan, uint32_t item, uint32_t at, uint64_t end)
 {
-    struct watch *watch = &scan->watches[item];
+    struct signature_progress *watch = &scan->watches[item];
     uint64_t offset;
     if (scan->set->items[item].transient || scan->set->items[item].noise)
         watch->last_line = line_number (scan, end);
@@ -183,7 +183,7 @@ static void found_text (struct signature_scan *scan, uint32_t item, uint32_t at,
 
 static void found_condition (struct signature_scan *scan, const struct needle *needle, uint64_t end)
 {
-    struct watch *watch = &scan->watches[needle->item];
+    struct signature_progress *watch = &scan->watches[needle->item];
     if (!watch->open || end - watch->last > NEAR_BYTES)
         return;
     if (needle->kind == NEEDLE_ALSO)
@@ -195,7 +195,7 @@ static void found_condition (struct signature_scan *scan, const struct needle *n
 /* Most lines with a sign are of level info: that is seen without cleaning them, unless there are colours in between. */
 static bool is_wanted (const struct signature_scan *scan, struct text part)
 {
-    return memchr (part.ptr, ESCAPE_BYTE, part.len) || shown_wants (&scan->shown, line_grade (part));
+    return memchr (part.ptr, ESCAPE_BYTE, part.len) || error_lines_would_take (&scan->shown, log_line_grade (part));
 }
 
 static void offer (struct signature_scan *scan, struct text line, uint32_t at, uint64_t offset, bool fatal)
@@ -204,20 +204,20 @@ static void offer (struct signature_scan *scan, struct text line, uint32_t at, u
     struct text part = text_clip (part_shown (scan, line, at), SHOWN_LINE_BYTES);
     if (offset + 1 == scan->known_line || (!fatal && !is_wanted (scan, part)))
         return;
-    struct text text = { .ptr = cleaned, .len = line_clean (part_shown (scan, line, at), cleaned, sizeof cleaned) };
-    shown_offer (&scan->shown, offset, fatal ? LINE_FATAL : line_grade (text), text);
+    struct text text = { .ptr = cleaned, .len = log_line_clean (part_shown (scan, line, at), cleaned, sizeof cleaned) };
+    error_lines_offer (&scan->shown, offset, fatal ? LINE_FATAL : log_line_grade (text), text);
 }
 
 static void found_sign (struct signature_scan *scan, bool traceback, uint32_t at)
 {
     struct text line, window = window_of (scan);
     uint64_t offset;
-    if (!shown_wants (&scan->shown, LINE_FATAL))
+    if (!error_lines_would_take (&scan->shown, LINE_FATAL))
         return;
     if (traceback && scan->base + at < scan->traced_to)
         return;
     if (traceback) {
-        bool ended = line_of_exception (window, at, &line);
+        bool ended = log_line_of_exception (window, at, &line);
         scan->traced_to = scan->base + (uint64_t) (line.ptr - window.ptr);
         if (ended) {
             offer (scan, line, (uint32_t) (line.ptr - window.ptr), scan->traced_to, true);
@@ -270,7 +270,7 @@ static void read_to (struct signature_scan *scan, uint32_t to)
         scan->state = state;
         scan->done = at;
         if (bytes[at - 1] == ESCAPE_BYTE)
-            at += line_escape (window_of (scan), at - 1) - 1;
+            at += log_line_escape_bytes (window_of (scan), at - 1) - 1;
         else
             found_all (scan);
         state &= ~AUTOMATON_EVENT;
@@ -304,13 +304,13 @@ void signature_scan_bytes (struct signature_scan *scan, struct text bytes)
     }
 }
 
-void signature_scan_end (struct signature_scan *scan, struct arena *arena, struct signature_seen *out)
+void signature_scan_end (struct signature_scan *scan, struct arena *arena, struct signature_scan_result *out)
 {
     if (!out) {
         scan_free (scan);
         return;
     }
-    *out = (struct signature_seen){ 0 };
+    *out = (struct signature_scan_result){ 0 };
     read_to (scan, scan->len);
     for (uint32_t i = 0; i < scan->set->n; i++)
         settle (scan, i);
@@ -319,7 +319,7 @@ void signature_scan_end (struct signature_scan *scan, struct arena *arena, struc
 }
 
 void signature_scan_text (const struct signature_set *set, struct text text, struct arena *arena,
-                          struct signature_seen *out)
+                          struct signature_scan_result *out)
 {
     struct signature_scan *scan = signature_scan_begin (set);
     signature_scan_bytes (scan, text);

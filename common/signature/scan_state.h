@@ -2,22 +2,22 @@
 #ifndef SLICEUP_COMMON_SIGNATURE_SCAN_STATE_H
 #define SLICEUP_COMMON_SIGNATURE_SCAN_STATE_H
 
+#include "common/signature/error_lines.h"
 #include "common/signature/set.h"
-#include "common/signature/shown.h"
 
-struct place {
+struct scanned_line {
     uint64_t offset;
     uint32_t line, len;
     char text[SHOWN_LINE_BYTES];
 };
 
 /* One signature on its way to being sighted. Occurrences of its text that are near one another are one message. */
-struct watch {
+struct signature_progress {
     bool sighted, open, excluded;
-    uint32_t also;      /* bit per condition that was met */
-    uint64_t last;      /* end of the text's latest occurrence */
-    uint32_t last_line; /* that of the latest occurrence; kept of transient ones and of noise */
-    struct place place; /* of the first one of the message */
+    uint32_t also;             /* bit per condition that was met */
+    uint64_t last;             /* end of the text's latest occurrence */
+    uint32_t last_line;        /* that of the latest occurrence; kept of transient ones and of noise */
+    struct scanned_line place; /* of the first one of the message */
 };
 
 struct signature_scan {
@@ -33,11 +33,12 @@ struct signature_scan {
     uint64_t traced_to;          /* tracebacks that begin before this offset have been followed */
     uint64_t signed_line;        /* offset of the latest line that was looked at for a sign, plus 1 */
     uint64_t *seen;              /* per needle: end of its latest occurrence; 0: none */
-    struct watch *watches;
-    struct shown shown;
+    struct signature_progress *watches;
+    struct error_lines shown;
 };
 
 /* After the last byte was read and each message is settled. `last_line`: number of the log's last line, from 1. */
-void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena, struct signature_seen *out);
+void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena,
+                    struct signature_scan_result *out);
 
 #endif

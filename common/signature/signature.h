@@ -28,7 +28,7 @@ struct signature_set *signature_set_build (const struct signature *items, uint32
 void signature_set_free (struct signature_set *set); /* NULL is fine */
 
 /* What a scan found; all of it in the arena given to signature_scan_end, and within the bounds of struct result. */
-struct signature_seen {
+struct signature_scan_result {
     struct sighting *sightings; /* the first of each signature, in the order of the log; at most SIGHTINGS_MAX */
     uint32_t sightings_n;
     struct text *shown; /* the lines that look most like an error and are not known, in the order of the log: */
@@ -41,10 +41,10 @@ struct signature_scan;
 struct signature_scan *signature_scan_begin (const struct signature_set *set);
 void signature_scan_bytes (struct signature_scan *scan, struct text bytes); /* any piece of the log, in order */
 /* Also frees the scan. `out` may be NULL: the scan is given up. */
-void signature_scan_end (struct signature_scan *scan, struct arena *arena, struct signature_seen *out);
+void signature_scan_end (struct signature_scan *scan, struct arena *arena, struct signature_scan_result *out);
 
 /* All of the above for a text in memory. */
 void signature_scan_text (const struct signature_set *set, struct text text, struct arena *arena,
-                          struct signature_seen *out);
+                          struct signature_scan_result *out);
 
 #endif

@@ -10,7 +10,7 @@ struct getter {
     struct err *err;
 };
 
-static int refuse_kind (const struct getter *get, const char *wanted, const struct value *value)
+static int refuse_kind (const struct getter *get, const char *wanted, const struct wire_value *value)
 {
     return err_set (get->err, ERR_PARSE, "byte %" PRIu32 ": found %s, expected %s", reader_offset (get->reader),
                     value_kind_name (value->kind), wanted);
@@ -22,7 +22,7 @@ static int refuse_size (const struct getter *get, const char *what, uint64_t fou
                     reader_offset (get->reader), what, found, max);
 }
 
-static int get_uint (const struct getter *get, const struct value *value, uint64_t max, uint64_t *out)
+static int get_uint (const struct getter *get, const struct wire_value *value, uint64_t max, uint64_t *out)
 {
     if (value->kind != VALUE_UINT)
         return refuse_kind (get, "integer from 0", value);
@@ -32,7 +32,7 @@ static int get_uint (const struct getter *get, const struct value *value, uint64
     return 0;
 }
 
-static int get_u32 (const struct getter *get, const struct value *value, uint64_t max, void *out)
+static int get_u32 (const struct getter *get, const struct wire_value *value, uint64_t max, void *out)
 {
     uint64_t number;
     if (get_uint (get, value, max < UINT32_MAX ? max : UINT32_MAX, &number) < 0)
@@ -42,7 +42,7 @@ static int get_u32 (const struct getter *get, const struct value *value, uint64_
     return 0;
 }
 
-static int get_i64 (const struct getter *get, const struct value *value, uint64_t max, void *out)
+static int get_i64 (const struct getter *get, const struct wire_value *value, uint64_t max, void *out)
 {
     if (value->kind != VALUE_UINT && value->kind != VALUE_NEGATIVE)
         return refuse_kind (get, "integer", value);
@@ -54,7 +54,7 @@ static int get_i64 (const struct getter *get, const struct value *value, uint64_
     return 0;
 }
 
-static int get_bool (const struct getter *get, const struct value *value, void *out)
+static int get_bool (const struct getter *get, const struct wire_value *value, void *out)
 {
     if (value->kind != VALUE_BOOL)
         return refuse_kind (get, "truth value", value);
@@ -63,7 +63,7 @@ static int get_bool (const struct getter *get, const struct value *value, void *
     return 0;
 }
 
-static int get_f64 (const struct getter *get, const struct value *value, void *out)
+static int get_f64 (const struct getter *get, const struct wire_value *value, void *out)
 {
     if (value->kind != VALUE_FLOAT)
         return refuse_kind (get, "float", value);
@@ -71,7 +71,7 @@ static int get_f64 (const struct getter *get, const struct value *value, void *o
     return 0;
 }
 
-static int get_text (const struct getter *get, const struct value *value, const struct field *field, void *out)
+static int get_text (const struct getter *get, const struct wire_value *value, const struct field *field, void *out)
 {
     enum value_kind wanted = field->kind == FIELD_TEXT ? VALUE_TEXT : VALUE_BYTES;
     if (value->kind != wanted)
@@ -84,12 +84,12 @@ static int get_text (const struct getter *get, const struct value *value, const 
 }
 
 static int get_pairs (const struct getter *get, const struct record *record, void *out, uint64_t pairs, uint32_t depth);
-static int get_list (const struct getter *get, const struct field *field, void *out, const struct value *head,
+static int get_list (const struct getter *get, const struct field *field, void *out, const struct wire_value *head,
                      uint32_t depth);
 
 static int get_value (const struct getter *get, const struct field *field, void *out, uint32_t depth)
 {
-    struct value value;
+    struct wire_value value;
     uint64_t number;
 
     if (reader_next (get->reader, &value, get->err) < 0)
@@ -121,7 +121,7 @@ static int refuse_depth (const struct getter *get)
                     reader_offset (get->reader));
 }
 
-static int get_list (const struct getter *get, const struct field *field, void *out, const struct value *head,
+static int get_list (const struct getter *get, const struct field *field, void *out, const struct wire_value *head,
                      uint32_t depth)
 {
     if (head->kind != VALUE_LIST)
@@ -146,7 +146,7 @@ static int get_list (const struct getter *get, const struct field *field, void *
 
 static int get_key (const struct getter *get, int64_t *last)
 {
-    struct value key;
+    struct wire_value key;
     if (reader_next (get->reader, &key, get->err) < 0)
         return -1;
     if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= *last)
@@ -215,15 +215,15 @@ int get_record (struct reader *reader, const struct record *record, void *out, u
 int get_u64 (struct reader *reader, const char *name, uint64_t max, uint64_t *out, struct err *err)
 {
     struct getter get = { .reader = reader, .err = err };
-    struct value value;
+    struct wire_value value;
     if (reader_next (reader, &value, err) < 0 || get_uint (&get, &value, max, out) < 0)
         return err_prefix (err, "%s", name);
     return 0;
 }
 
-int get_list_of (struct reader *reader, const char *name, uint32_t items, struct err *err)
+int get_list_head (struct reader *reader, const char *name, uint32_t items, struct err *err)
 {
-    struct value value;
+    struct wire_value value;
     if (reader_next (reader, &value, err) < 0)
         return err_prefix (err, "%s", name);
     if (value.kind != VALUE_LIST || value.number != items)

@@ -23,7 +23,7 @@ static int write_out (void *owner, const char *bytes, size_t len)
     return 0;
 }
 
-msgpack_packer put_into (struct buf *out)
+msgpack_packer put_begin (struct buf *out)
 {
     msgpack_packer packer;
     msgpack_packer_init (&packer, out, write_out);

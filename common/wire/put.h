@@ -9,7 +9,7 @@
 #include "common/model/record.h"
 
 /* A packer fails only where what it writes to has no room. */
-msgpack_packer put_into (struct buf *out);
+msgpack_packer put_begin (struct buf *out);
 /* Ends packing that began when `out` had `began` bytes. rc other than 0: it is removed again. */
 void put_end (struct buf *out, size_t began, int rc);
 int put_record (msgpack_packer *to, const struct record *record, const void *value);

@@ -16,7 +16,7 @@ const char *value_kind_name (enum value_kind kind)
     return kind_words[kind];
 }
 
-struct reader reader_over (struct text bytes, uint32_t items_max)
+struct reader reader_begin (struct text bytes, uint32_t items_max)
 {
     const uint8_t *start = (const uint8_t *) bytes.ptr;
     return (struct reader){
@@ -75,7 +75,7 @@ static int take_number (struct reader *reader, uint32_t bytes, uint64_t *number,
     return 0;
 }
 
-static int take_uint (struct reader *reader, uint32_t bytes, struct value *value, struct err *err)
+static int take_uint (struct reader *reader, uint32_t bytes, struct wire_value *value, struct err *err)
 {
     value->kind = VALUE_UINT;
     if (take_number (reader, bytes, &value->number, err) < 0)
@@ -84,7 +84,7 @@ static int take_uint (struct reader *reader, uint32_t bytes, struct value *value
     return value->number < least ? longer_than_needed (reader, err) : 0;
 }
 
-static int take_negative (struct reader *reader, uint32_t bytes, struct value *value, struct err *err)
+static int take_negative (struct reader *reader, uint32_t bytes, struct wire_value *value, struct err *err)
 {
     uint64_t raw;
     if (take_number (reader, bytes, &raw, err) < 0)
@@ -94,11 +94,11 @@ static int take_negative (struct reader *reader, uint32_t bytes, struct value *v
     int64_t shorter_reaches = bytes == 1 ? -32 : -(1ll << (bytes * 4 - 1));
     if (number >= shorter_reaches)
         return longer_than_needed (reader, err);
-    *value = (struct value){ .kind = VALUE_NEGATIVE, .number = (uint64_t) number };
+    *value = (struct wire_value){ .kind = VALUE_NEGATIVE, .number = (uint64_t) number };
     return 0;
 }
 
-static int take_float (struct reader *reader, struct value *value, struct err *err)
+static int take_float (struct reader *reader, struct wire_value *value, struct err *err)
 {
     uint64_t bits = 0;
     if (take_number (reader, sizeof bits, &bits, err) < 0)
@@ -111,7 +111,8 @@ static int take_float (struct reader *reader, struct value *value, struct err *e
     return 0;
 }
 
-static int take_text (struct reader *reader, enum value_kind kind, uint64_t len, struct value *value, struct err *err)
+static int take_text (struct reader *reader, enum value_kind kind, uint64_t len, struct wire_value *value,
+                      struct err *err)
 {
     if (len > (uint64_t) (reader->end - reader->at))
         return short_of (reader, len, err);
@@ -126,7 +127,7 @@ static int take_text (struct reader *reader, enum value_kind kind, uint64_t len,
 
 /* `least`: what the next shorter form of the length could not hold. */
 static int take_long_text (struct reader *reader, enum value_kind kind, uint32_t len_bytes, uint64_t least,
-                           struct value *value, struct err *err)
+                           struct wire_value *value, struct err *err)
 {
     uint64_t len;
     if (take_number (reader, len_bytes, &len, err) < 0)
@@ -134,7 +135,7 @@ static int take_long_text (struct reader *reader, enum value_kind kind, uint32_t
     return len < least ? longer_than_needed (reader, err) : take_text (reader, kind, len, value, err);
 }
 
-static int take_count (struct reader *reader, enum value_kind kind, uint64_t count, struct value *value,
+static int take_count (struct reader *reader, enum value_kind kind, uint64_t count, struct wire_value *value,
                        struct err *err)
 {
     uint64_t items = kind == VALUE_MAP ? 2 * count : count;
@@ -150,7 +151,7 @@ static int take_count (struct reader *reader, enum value_kind kind, uint64_t cou
 }
 
 static int take_long_count (struct reader *reader, enum value_kind kind, uint32_t count_bytes, uint64_t least,
-                            struct value *value, struct err *err)
+                            struct wire_value *value, struct err *err)
 {
     uint64_t count;
     if (take_number (reader, count_bytes, &count, err) < 0)
@@ -164,11 +165,11 @@ static int refuse_format (const struct reader *reader, uint8_t format, struct er
                     reader_offset (reader) - 1, format);
 }
 
-static int take_long_form (struct reader *reader, uint8_t format, struct value *value, struct err *err)
+static int take_long_form (struct reader *reader, uint8_t format, struct wire_value *value, struct err *err)
 {
     switch (format) {
     case 0xc2:
-    case 0xc3: *value = (struct value){ .kind = VALUE_BOOL, .number = format & 1 }; return 0;
+    case 0xc3: *value = (struct wire_value){ .kind = VALUE_BOOL, .number = format & 1 }; return 0;
     case 0xc4: return take_long_text (reader, VALUE_BYTES, 1, 0, value, err);
     case 0xc5: return take_long_text (reader, VALUE_BYTES, 2, 0x100, value, err);
     case 0xc6: return take_long_text (reader, VALUE_BYTES, 4, 0x10000, value, err);
@@ -192,7 +193,7 @@ static int take_long_form (struct reader *reader, uint8_t format, struct value *
     }
 }
 
-int reader_next (struct reader *reader, struct value *value, struct err *err)
+int reader_next (struct reader *reader, struct wire_value *value, struct err *err)
 {
     if (reader->at == reader->end)
         return short_of (reader, 1, err);
@@ -214,7 +215,7 @@ int reader_next (struct reader *reader, struct value *value, struct err *err)
         return take_text (reader, VALUE_TEXT, format & 0x1f, value, err);
     if (format < 0xe0)
         return take_long_form (reader, format, value, err);
-    *value = (struct value){ .kind = VALUE_NEGATIVE, .number = (uint64_t) (int64_t) (int8_t) format };
+    *value = (struct wire_value){ .kind = VALUE_NEGATIVE, .number = (uint64_t) (int64_t) (int8_t) format };
     return 0;
 }
 
@@ -222,7 +223,7 @@ static int skip_pairs (struct reader *reader, uint64_t pairs, uint32_t depth, st
 {
     int64_t last = -1;
     for (uint64_t i = 0; i < pairs; i++) {
-        struct value key;
+        struct wire_value key;
         if (reader_next (reader, &key, err) < 0)
             return -1;
         if (key.kind != VALUE_UINT || key.number > UINT32_MAX || (int64_t) key.number <= last)
@@ -237,7 +238,7 @@ static int skip_pairs (struct reader *reader, uint64_t pairs, uint32_t depth, st
 
 int reader_skip (struct reader *reader, uint32_t depth, struct err *err)
 {
-    struct value value;
+    struct wire_value value;
     if (reader_next (reader, &value, err) < 0)
         return -1;
     if (value.kind != VALUE_LIST && value.kind != VALUE_MAP)

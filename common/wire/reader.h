@@ -30,17 +30,17 @@ enum value_kind {
     VALUE_LIST,
     VALUE_MAP
 };
-struct value {
+struct wire_value {
     enum value_kind kind;
     uint64_t number; /* UINT; NEGATIVE: two's complement; BOOL; LIST, MAP: how many items or pairs follow */
     double real;
     struct text text; /* TEXT, BYTES: aliases the input */
 };
 
-struct reader reader_over (struct text bytes, uint32_t items_max);
+struct reader reader_begin (struct text bytes, uint32_t items_max);
 uint32_t reader_offset (const struct reader *reader);
 /* The head of a list or map, or a whole scalar, text or byte string. */
-int reader_next (struct reader *reader, struct value *value, struct err *err);
+int reader_next (struct reader *reader, struct wire_value *value, struct err *err);
 /* Passes over one value and everything in it, to `depth` more levels, under the same rules as if it were known. */
 int reader_skip (struct reader *reader, uint32_t depth, struct err *err);
 const char *value_kind_name (enum value_kind kind);

@@ -13,13 +13,13 @@
 void wire_put_record (struct buf *out, const struct record *record, const void *value)
 {
     size_t began = out->len;
-    msgpack_packer packer = put_into (out);
+    msgpack_packer packer = put_begin (out);
     put_end (out, began, put_record (&packer, record, value));
 }
 
 int wire_get_record (struct text bytes, const struct record *record, void *out, struct arena *arena, struct err *err)
 {
-    struct reader reader = reader_over (bytes, WIRE_RECORD_ITEMS_MAX);
+    struct reader reader = reader_begin (bytes, WIRE_RECORD_ITEMS_MAX);
     if (get_record (&reader, record, out, WIRE_DEPTH_MAX, arena, err) < 0)
         return -1;
     return get_end (&reader, err);
@@ -48,14 +48,14 @@ static int put_fact (msgpack_packer *to, const struct fact *fact)
         msgpack_pack_uint64 (to, fact->index) || msgpack_pack_uint64 (to, fact->at_ms) ||
         msgpack_pack_uint64 (to, fact->wall_ms))
         return -1;
-    return put_record (to, fact_body (fact->kind), &fact->of);
+    return put_record (to, fact_record_of_kind (fact->kind), &fact->of);
 }
 
 void wire_put_fact (struct buf *out, const struct fact *fact)
 {
     size_t began = out->len;
-    msgpack_packer packer = put_into (out);
-    assert (fact_body (fact->kind));
+    msgpack_packer packer = put_begin (out);
+    assert (fact_record_of_kind (fact->kind));
     put_end (out, began, put_fact (&packer, fact));
 }
 
@@ -64,7 +64,7 @@ static int get_kind (struct reader *reader, enum fact_kind *out, struct err *err
     uint64_t kind;
     if (get_u64 (reader, "kind", UINT16_MAX, &kind, err) < 0)
         return -1;
-    if (!fact_body ((enum fact_kind) kind))
+    if (!fact_record_of_kind ((enum fact_kind) kind))
         return err_set (err, ERR_REFUSED,
                         "the fact has the unknown kind %" PRIu64 ": a later version of sliceup may have written it",
                         kind);
@@ -74,18 +74,18 @@ static int get_kind (struct reader *reader, enum fact_kind *out, struct err *err
 
 static int get_fact (struct reader *reader, struct fact *fact, struct arena *arena, struct err *err)
 {
-    if (get_list_of (reader, "head", FACT_ITEMS, err) < 0 || get_kind (reader, &fact->kind, err) < 0 ||
+    if (get_list_head (reader, "head", FACT_ITEMS, err) < 0 || get_kind (reader, &fact->kind, err) < 0 ||
         get_u64 (reader, "index", UINT64_MAX, &fact->index, err) < 0 ||
         get_u64 (reader, "at_ms", UINT64_MAX, &fact->at_ms, err) < 0 ||
         get_u64 (reader, "wall_ms", UINT64_MAX, &fact->wall_ms, err) < 0 ||
-        get_record (reader, fact_body (fact->kind), &fact->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
+        get_record (reader, fact_record_of_kind (fact->kind), &fact->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
         return -1;
     return get_end (reader, err);
 }
 
 int wire_get_fact (struct text bytes, struct fact *out, struct arena *arena, struct err *err)
 {
-    struct reader reader = reader_over (bytes, WIRE_RECORD_ITEMS_MAX);
+    struct reader reader = reader_begin (bytes, WIRE_RECORD_ITEMS_MAX);
     memset (out, 0, sizeof *out);
     return get_fact (&reader, out, arena, err) < 0 ? err_prefix (err, "fact") : 0;
 }
@@ -99,7 +99,7 @@ static const struct record empty_record = { .name = "body", .bytes = 0 };
 
 static const struct record *body_of (enum msg_kind kind)
 {
-    const struct record *body = msg_body (kind);
+    const struct record *body = msg_record_of_kind (kind);
     return body ? body : &empty_record;
 }
 
@@ -117,14 +117,14 @@ static int put_msg (msgpack_packer *to, const struct msg *msg)
 void wire_put_msg (struct buf *out, const struct msg *msg)
 {
     size_t began = out->len;
-    msgpack_packer packer = put_into (out);
+    msgpack_packer packer = put_begin (out);
     assert (msg_is_known (msg->kind) && msg->run_id.len == RUN_ID_BYTES);
     put_end (out, began, put_msg (&packer, msg));
 }
 
 static int get_run_id (struct reader *reader, struct text *run_id, struct err *err)
 {
-    struct value value;
+    struct wire_value value;
     if (reader_next (reader, &value, err) < 0)
         return err_prefix (err, "run_id");
     if (value.kind != VALUE_BYTES || value.text.len != RUN_ID_BYTES)
@@ -164,7 +164,7 @@ static int get_versions (struct reader *reader, struct msg *msg, struct err *err
 
 static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena, struct err *err)
 {
-    if (get_list_of (reader, "envelope", ENVELOPE_ITEMS, err) < 0 || get_versions (reader, msg, err) < 0 ||
+    if (get_list_head (reader, "envelope", ENVELOPE_ITEMS, err) < 0 || get_versions (reader, msg, err) < 0 ||
         get_run_id (reader, &msg->run_id, err) < 0 || get_numbers (reader, msg, err) < 0 ||
         get_record (reader, body_of (msg->kind), &msg->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
         return -1;
@@ -176,7 +176,7 @@ int wire_get_msg (struct text bytes, struct msg *out, struct arena *arena, struc
     if (bytes.len > MSG_MAX_BYTES)
         return err_set (err, ERR_LIMIT, "the message has %" PRIu32 " bytes, expected at most %d", bytes.len,
                         MSG_MAX_BYTES);
-    struct reader reader = reader_over (bytes, WIRE_ITEMS_MAX);
+    struct reader reader = reader_begin (bytes, WIRE_ITEMS_MAX);
     memset (out, 0, sizeof *out);
     return get_msg (&reader, out, arena, err) < 0 ? err_prefix (err, "message") : 0;
 }

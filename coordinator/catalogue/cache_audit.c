@@ -12,7 +12,7 @@ enum { FOUND_MAX = 4096, PROBLEMS_MAX = 1024 };
 struct round {
     const struct cache_audit *audit;
     struct arena *arena;
-    struct cache_looked *out;
+    struct cache_audit_result *out;
     struct catalogue_list known;
     uint32_t done, all;
 };
@@ -47,17 +47,17 @@ static int check_tokens (const struct round *round, struct err *err)
 
 /* ---- what was found ---- */
 
-static void add_found (struct round *round, struct text bundle, const struct root_finding *found)
+static void add_found (struct round *round, struct text bundle, const struct cache_root_finding *found)
 {
     if (round->out->found.n < FOUND_MAX)
-        round->out->found.items[round->out->found.n++] = (struct cache_found){ bundle, *found };
+        round->out->found.items[round->out->found.n++] = (struct cache_audit_finding){ bundle, *found };
 }
 
 static void add_problem (struct round *round, struct text bundle, uint64_t token, const struct err *why)
 {
     if (round->out->problems.n < PROBLEMS_MAX)
         round->out->problems.items[round->out->problems.n++] =
-            (struct cache_problem){ bundle, token, text_copy (round->arena, text_of (why->text)) };
+            (struct cache_audit_problem){ bundle, token, text_copy (round->arena, text_of (why->text)) };
 }
 
 /* ---- one generation ---- */
@@ -81,13 +81,13 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
                           round->audit->every_byte ? AUDIT_FULL : AUDIT_STAT, 0, round->arena, &list, &err) != 0)
         add_problem (round, entry->bundle, entry->token, &err);
     for (uint32_t i = 0; i < list.n; i++)
-        add_found (round, entry->bundle, &(struct root_finding){ .finding = list.items[i], .run = entry->run });
+        add_found (round, entry->bundle, &(struct cache_root_finding){ .finding = list.items[i], .run = entry->run });
     if (list.more) {
         struct finding rest = { .kind = FINDING_CHANGED,
                                 .token = entry->token,
                                 .path = TEXT_LIT ("..."),
                                 .detail = text_format (round->arena, "and %u more differences", list.more) };
-        add_found (round, entry->bundle, &(struct root_finding){ .finding = rest, .run = entry->run });
+        add_found (round, entry->bundle, &(struct cache_root_finding){ .finding = rest, .run = entry->run });
     }
 }
 
@@ -97,7 +97,7 @@ static void look_at (struct round *round, const struct catalogue_entry *entry)
     const struct cache_audit *audit = round->audit;
     uint32_t found = round->out->found.n, problems = round->out->problems.n;
     enum generation_state state = GENERATION_PUBLISHED;
-    struct cache_progress progress = {
+    struct cache_audit_progress progress = {
         .bundle = entry->bundle, .token = entry->token, .done = round->done++, .all = round->all
     };
     if (audit->progress)
@@ -106,7 +106,7 @@ static void look_at (struct round *round, const struct catalogue_entry *entry)
         return;
     look_inside (round, entry);
     bool clean = found == round->out->found.n && problems == round->out->problems.n;
-    if (!clean && catalogue_state (audit->catalogue, entry->token, &state, NULL) == 0 &&
+    if (!clean && catalogue_generation_state (audit->catalogue, entry->token, &state, NULL) == 0 &&
         state != GENERATION_PUBLISHED) {
         round->out->found.n = found;
         round->out->problems.n = problems;
@@ -120,10 +120,10 @@ static void look_at (struct round *round, const struct catalogue_entry *entry)
 
 static void look_over (struct round *round, struct text bundle)
 {
-    struct root_finding *found = NULL;
+    struct cache_root_finding *found = NULL;
     struct err err = { 0 };
     uint32_t n = 0;
-    if (catalogue_survey (round->audit->catalogue, bundle, round->arena, &found, &n, &err) != 0) {
+    if (catalogue_audit_unpublished (round->audit->catalogue, bundle, round->arena, &found, &n, &err) != 0) {
         add_problem (round, bundle, 0, &err);
         return;
     }
@@ -144,7 +144,7 @@ static int look_at_folders (struct round *round, struct err *err)
 {
     struct text *bundles = NULL;
     uint32_t n = 0;
-    if (cache_bundles (round->audit->root, round->arena, &bundles, &n, err) != 0)
+    if (cache_list_families (round->audit->root, round->arena, &bundles, &n, err) != 0)
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (!know_bundle (round, bundles[i]))
@@ -152,11 +152,12 @@ static int look_at_folders (struct round *round, struct err *err)
     return 0;
 }
 
-int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_looked *out, struct err *err)
+int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_audit_result *out, struct err *err)
 {
     struct round round = { .audit = audit, .arena = arena, .out = out };
-    *out = (struct cache_looked){ .found.items = arena_array (arena, FOUND_MAX, sizeof *out->found.items),
-                                  .problems.items = arena_array (arena, PROBLEMS_MAX, sizeof *out->problems.items) };
+    *out =
+        (struct cache_audit_result){ .found.items = arena_array (arena, FOUND_MAX, sizeof *out->found.items),
+                                     .problems.items = arena_array (arena, PROBLEMS_MAX, sizeof *out->problems.items) };
     if (catalogue_list (audit->catalogue, TEXT_LIT (""), arena, &round.known, err) != 0 ||
         check_tokens (&round, err) != 0)
         return -1;

@@ -7,7 +7,7 @@
 
 #include "coordinator/catalogue/catalogue.h"
 
-struct cache_progress {
+struct cache_audit_progress {
     struct text bundle;
     uint64_t token;
     uint32_t done, all;
@@ -19,39 +19,40 @@ struct cache_audit {
     bool every_byte;        /* else: names, kinds, sizes, modes */
     const uint64_t *tokens; /* only these; none: all */
     uint32_t tokens_n;
-    void (*progress) (void *owner, const struct cache_progress *progress); /* before each generation; NULL is fine */
+    void (*progress) (void *owner,
+                      const struct cache_audit_progress *progress); /* before each generation; NULL is fine */
     void *owner;
 };
-struct cache_found {
+struct cache_audit_finding {
     struct text bundle;
-    struct root_finding found;
+    struct cache_root_finding found;
 };
-struct cache_problem {
+struct cache_audit_problem {
     struct text bundle;
     uint64_t token;
     struct text why;
 }; /* token 0: of the whole bundle */
-struct cache_looked {
+struct cache_audit_result {
     uint32_t generations; /* published ones that were held against their manifest */
     uint64_t bytes;       /* that they have */
-    LIST_OF (struct cache_found) found;
-    LIST_OF (struct cache_problem) problems;
+    LIST_OF (struct cache_audit_finding) found;
+    LIST_OF (struct cache_audit_problem) problems;
 };
 
 /* ERR_USAGE: one of `tokens` is not in the catalogue. */
-int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_looked *out, struct err *err);
+int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_audit_result *out, struct err *err);
 /* <frontend>/<bundle> of every folder that may hold generations, sorted, whether the catalogue knows it or not. */
-int cache_bundles (const char *root, struct arena *arena, struct text **out, uint32_t *n, struct err *err);
+int cache_list_families (const char *root, struct arena *arena, struct text **out, uint32_t *n, struct err *err);
 
 /* host-<host> of a bundle, the cache that one host has for itself (mode per-host). */
-struct cache_own {
+struct host_cache {
     struct text host;
     uint64_t bytes;
     uint32_t entries;
     bool closed;
 }; /* closed: it could not be looked into */
 /* By name. They are in no catalogue. No folder at all, or one that cannot be opened: none. */
-int cache_owned (const char *root, struct text bundle, struct arena *arena, struct cache_own **out, uint32_t *n,
-                 struct err *err);
+int cache_list_per_host (const char *root, struct text bundle, struct arena *arena, struct host_cache **out,
+                         uint32_t *n, struct err *err);
 
 #endif

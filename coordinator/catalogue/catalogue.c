@@ -30,7 +30,7 @@ enum {
 };
 
 static const char *const state_words[] = { "none", "granted", "published", "abandoned", "dropped", "removing" };
-const struct names generation_state_names = NAMES (state_words);
+const struct enum_names generation_state_names = NAMES (state_words);
 
 /* AUTOINCREMENT: a number is not used again, not even when its row is gone (sqlite autoinc.html). */
 static const char token_tables[] = "CREATE TABLE token (token INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL,"
@@ -89,8 +89,8 @@ static sqlite3_stmt *ask (const struct catalogue *catalogue, struct err *err, co
     return NULL;
 }
 
-sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
-                             ...)
+sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
+                                 ...)
 {
     va_list values;
     va_start (values, kinds);
@@ -146,7 +146,7 @@ static int wait_for_others (void *owner, int tries)
     return 1;
 }
 
-int catalogue_begin (struct catalogue *catalogue, struct err *err)
+int catalogue_begin_transaction (struct catalogue *catalogue, struct err *err)
 {
     uint64_t now_ms = clock_boot_ms ();
     if (catalogue->looking)
@@ -156,7 +156,7 @@ int catalogue_begin (struct catalogue *catalogue, struct err *err)
     return database_run (catalogue->db, "BEGIN IMMEDIATE", "lock the catalogue of caches", err);
 }
 
-int catalogue_finish (struct catalogue *catalogue, int rc, struct err *err)
+int catalogue_end_transaction (struct catalogue *catalogue, int rc, struct err *err)
 {
     if (rc == 0)
         rc = database_run (catalogue->db, "COMMIT", "write the catalogue of caches to disk", err);
@@ -226,9 +226,9 @@ static int settle (struct catalogue *catalogue, struct err *err)
                         catalogue->root);
     if (format < 0 || format > FORMAT)
         return format_unknown (catalogue, format, err);
-    if (catalogue_begin (catalogue, err) != 0)
+    if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    return catalogue_finish (catalogue, advance (catalogue, err), err);
+    return catalogue_end_transaction (catalogue, advance (catalogue, err), err);
 }
 
 static int file_prepare (const char *path, struct err *err)
@@ -313,7 +313,7 @@ struct catalogue *catalogue_open (const char *cache_root, struct err *err)
     return open_file (cache_root, path, DATABASE_WRITE, &why, err);
 }
 
-struct catalogue *catalogue_look (const char *cache_root, struct err *err)
+struct catalogue *catalogue_open_read_only (const char *cache_root, struct err *err)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -339,7 +339,7 @@ void catalogue_close (struct catalogue *catalogue)
 
 /* ---- names ---- */
 
-int catalogue_bundle_valid (struct text bundle, struct err *err)
+int catalogue_family_valid (struct text bundle, struct err *err)
 {
     bool bad = bundle.len == 0 || bundle.len > BUNDLE_MAX_BYTES || bundle.ptr[0] == '/';
     for (uint32_t i = 0, begin = 0; !bad && i <= bundle.len; i++) {

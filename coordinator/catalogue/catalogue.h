@@ -17,10 +17,10 @@ struct catalogue;
 struct catalogue *catalogue_open (const char *cache_root, struct err *err);
 /* To look only: makes nothing, changes nothing but what somebody who was killed had half changed, which is rolled back
  * first. ERR_STATE: there is none. */
-struct catalogue *catalogue_look (const char *cache_root, struct err *err);
+struct catalogue *catalogue_open_read_only (const char *cache_root, struct err *err);
 void catalogue_close (struct catalogue *catalogue);
 /* A bundle names a folder below the root: nothing in it may lead out of there. ERR_REFUSED. */
-int catalogue_bundle_valid (struct text bundle, struct err *err);
+int catalogue_family_valid (struct text bundle, struct err *err);
 
 /* ---- the lease of a bundle, among runs ---- */
 
@@ -33,7 +33,8 @@ int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct t
 /* The writer of `token` lives. `*taken`: somebody else has the lease meanwhile. */
 int catalogue_beat (struct catalogue *catalogue, uint64_t token, struct text run, bool *taken, struct err *err);
 /* Gives the lease up, if this run still has it with this token. `abandoned`: nothing was sealed. Idempotent. */
-int catalogue_end (struct catalogue *catalogue, uint64_t token, struct text run, bool abandoned, struct err *err);
+int catalogue_release_lease (struct catalogue *catalogue, uint64_t token, struct text run, bool abandoned,
+                             struct err *err);
 
 /* ---- generations ---- */
 
@@ -45,17 +46,18 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
 int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                        struct err *err);
 /* Quarantine: catalogue_find passes over it from now on. Idempotent. */
-int catalogue_drop (struct catalogue *catalogue, uint64_t token, struct text run, struct text why, struct err *err);
+int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct text run, struct text why,
+                          struct err *err);
 
 /* ---- who uses what: nothing in use is collected ---- */
 
-struct catalogue_user {
+struct generation_user {
     struct text run, home, machine;
 }; /* home: SLICEUP_HOME of the run, on that machine */
 /* `covers`: what the user's ladder needs; as far as the generation has it, it was used now. ERR_STATE: the generation
  * was quarantined or collected since it was found; find again. */
 int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
-                   const struct catalogue_user *user, struct err *err);
+                   const struct generation_user *user, struct err *err);
 int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err); /* all of a run's */
 
 /* ---- everything, for people ---- */
@@ -68,7 +70,7 @@ enum generation_state {
     GENERATION_DROPPED,
     GENERATION_REMOVING
 }; /* being collected: a gc that was killed is finished by the next */
-extern const struct names generation_state_names;
+extern const struct enum_names generation_state_names;
 struct catalogue_entry {
     uint64_t token;
     struct text bundle, run; /* run: whom the token was handed to */
@@ -77,7 +79,7 @@ struct catalogue_entry {
     bool leased;                      /* its run has the bundle's lease with it */
     struct text why;                  /* dropped: the reason */
     struct fact_generation published; /* token 0: it is not */
-    LIST_OF (struct catalogue_user) users;
+    LIST_OF (struct generation_user) users;
 };
 struct catalogue_list {
     struct catalogue_entry *items;
@@ -88,21 +90,22 @@ int catalogue_list (struct catalogue *catalogue, struct text bundle, struct aren
                     struct err *err);
 /* Before a generation is removed: nobody is sent there from here on. ERR_STATE, with the reason, when it must stay: it
  * is leased, granted, the newest published of its bundle, or used by a run that is not one of `over`. */
-int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n,
-                      struct err *err);
+int catalogue_begin_removal (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n,
+                             struct err *err);
 /* NONE: it was never handed out, or was collected. */
-int catalogue_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state, struct err *err);
+int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state,
+                                struct err *err);
 /* The row of a token that was collected: state and bytes are forgotten, the number stays used. */
-int catalogue_forget (struct catalogue *catalogue, uint64_t token, struct err *err);
+int catalogue_finish_removal (struct catalogue *catalogue, uint64_t token, struct err *err);
 
 /* ---- looking over the root ---- */
 
 /* Every gen-<token> of the bundle against the catalogue: foreign tokens, abandoned generations that changed since they
  * were first seen abandoned (what they looked like then is remembered here), published ones (depth STAT). */
-int catalogue_audit (struct catalogue *catalogue, struct text bundle, struct arena *arena, struct root_finding **out,
-                     uint32_t *n, struct err *err);
+int catalogue_audit (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                     struct cache_root_finding **out, uint32_t *n, struct err *err);
 /* The same without looking into published ones. */
-int catalogue_survey (struct catalogue *catalogue, struct text bundle, struct arena *arena, struct root_finding **out,
-                      uint32_t *n, struct err *err);
+int catalogue_audit_unpublished (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                                 struct cache_root_finding **out, uint32_t *n, struct err *err);
 
 #endif

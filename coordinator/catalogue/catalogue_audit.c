@@ -15,9 +15,9 @@ struct look {
     struct catalogue *catalogue;
     struct text bundle, bundle_root;
     struct arena *arena;
-    struct root_finding *items;
+    struct cache_root_finding *items;
     uint32_t n;
-    const struct stored *stored;
+    const struct generation_inventory *stored;
     uint32_t stored_n;
     struct catalogue_list known;
     bool inside; /* look into published ones too */
@@ -28,15 +28,16 @@ static void add (struct look *look, enum finding_kind kind, uint64_t token, stru
 {
     if (look->n == ROOT_FINDINGS_MAX)
         return;
-    look->items[look->n++] =
-        (struct root_finding){ .finding = { .kind = kind,
-                                            .token = token,
-                                            .path = text_copy (look->arena, path),
-                                            .detail = text_copy (look->arena, text_clip (detail, SENTENCE_MAX_BYTES)) },
-                               .run = text_copy (look->arena, run) };
+    look->items[look->n++] = (struct cache_root_finding){
+        .finding = { .kind = kind,
+                     .token = token,
+                     .path = text_copy (look->arena, path),
+                     .detail = text_copy (look->arena, text_clip (detail, SENTENCE_MAX_BYTES)) },
+        .run = text_copy (look->arena, run)
+    };
 }
 
-static const struct stored *stored_of (const struct look *look, uint64_t token)
+static const struct generation_inventory *stored_of (const struct look *look, uint64_t token)
 {
     for (uint32_t i = 0; i < look->stored_n; i++)
         if (look->stored[i].token == token)
@@ -74,7 +75,7 @@ static bool still_there (const struct look *look, uint64_t token)
 static void look_for_foreign (struct look *look)
 {
     for (uint32_t i = 0; i < look->stored_n; i++) {
-        const struct stored *there = &look->stored[i];
+        const struct generation_inventory *there = &look->stored[i];
         if (known (look, there->token) || !still_there (look, there->token))
             continue;
         add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
@@ -95,7 +96,8 @@ struct memory {
 
 static int recall (const struct look *look, uint64_t token, struct memory *out, struct err *err)
 {
-    sqlite3_stmt *row = catalogue_ask (look->catalogue, err, "SELECT listing FROM seen WHERE token = ?1", "i", token);
+    sqlite3_stmt *row = catalogue_prepare (look->catalogue, err, "SELECT listing FROM seen WHERE token = ?1", "i",
+                                           token);
     if (!row)
         return -1;
     int rc = catalogue_step (look->catalogue, row, "look up an abandoned generation", err);
@@ -110,25 +112,25 @@ static int recall (const struct look *look, uint64_t token, struct memory *out, 
 
 /* Two that look for the first time at once: the first one's memory stays. What is gone is forgotten: a person may
  * remove what was abandoned, and if it comes back somebody wrote. */
-static int remember (const struct look *look, uint64_t token, const struct stored *there, const struct memory *before,
-                     struct err *err)
+static int remember (const struct look *look, uint64_t token, const struct generation_inventory *there,
+                     const struct memory *before, struct err *err)
 {
     struct text listing = { 0 };
     if (look->catalogue->looking || (before->known && (there || !before->lay_there)))
         return 0;
     if (there)
         listing = (struct text){ (const char *) &there->listing, sizeof there->listing };
-    if (catalogue_begin (look->catalogue, err) != 0)
+    if (catalogue_begin_transaction (look->catalogue, err) != 0)
         return -1;
     const char *sql = before->known ? "UPDATE seen SET listing = ?2 WHERE token = ?1"
                                     : "INSERT OR IGNORE INTO seen (token, listing) VALUES (?1, ?2)";
-    return catalogue_finish (
+    return catalogue_end_transaction (
         look->catalogue,
         catalogue_change (look->catalogue, "record an abandoned generation", NULL, err, sql, "ib", token, listing),
         err);
 }
 
-static bool is_as_remembered (const struct memory *before, const struct stored *there)
+static bool is_as_remembered (const struct memory *before, const struct generation_inventory *there)
 {
     return before->lay_there &&
            (digest_equal (&before->listing, &there->listing) || digest_equal (&before->listing, &there->old_listing));
@@ -137,7 +139,7 @@ static bool is_as_remembered (const struct memory *before, const struct stored *
 static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)
 {
     struct memory before;
-    const struct stored *there = stored_of (look, entry->token);
+    const struct generation_inventory *there = stored_of (look, entry->token);
     if (recall (look, entry->token, &before, err) != 0 || remember (look, entry->token, there, &before, err) != 0)
         return -1;
     if (!before.known || !there || is_as_remembered (&before, there))
@@ -174,7 +176,7 @@ static int look_at_published (struct look *look, const struct catalogue_entry *e
     int rc = lies && look->inside ? look_inside (look, entry, err) : 0;
     if (rc == 0 && look->n == before)
         return 0;
-    if (catalogue_state (look->catalogue, entry->token, &state, rc ? NULL : err) != 0)
+    if (catalogue_generation_state (look->catalogue, entry->token, &state, rc ? NULL : err) != 0)
         return -1;
     if (state == GENERATION_PUBLISHED)
         return rc;
@@ -196,14 +198,14 @@ static int look_over (struct look *look, struct err *err)
     return 0;
 }
 
-static int audit (struct look *look, struct root_finding **out, uint32_t *n, struct err *err)
+static int audit (struct look *look, struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
-    struct stored *stored = NULL;
-    if (catalogue_bundle_valid (look->bundle, err) != 0)
+    struct generation_inventory *stored = NULL;
+    if (catalogue_family_valid (look->bundle, err) != 0)
         return -1;
     look->bundle_root = text_format (look->arena, "%s/%.*s", look->catalogue->root, TEXT_ARG (look->bundle));
     /* The folder first: what lies there then had its row before. */
-    if (audit_inventory (look->bundle_root, look->arena, &stored, &look->stored_n, err) != 0 ||
+    if (audit_list_generations (look->bundle_root, look->arena, &stored, &look->stored_n, err) != 0 ||
         catalogue_list (look->catalogue, look->bundle, look->arena, &look->known, err) != 0)
         return -1;
     look->stored = stored;
@@ -216,15 +218,15 @@ static int audit (struct look *look, struct root_finding **out, uint32_t *n, str
     return 0;
 }
 
-int catalogue_audit (struct catalogue *catalogue, struct text bundle, struct arena *arena, struct root_finding **out,
-                     uint32_t *n, struct err *err)
+int catalogue_audit (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                     struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
     struct look look = { .catalogue = catalogue, .bundle = bundle, .arena = arena, .inside = true };
     return audit (&look, out, n, err);
 }
 
-int catalogue_survey (struct catalogue *catalogue, struct text bundle, struct arena *arena, struct root_finding **out,
-                      uint32_t *n, struct err *err)
+int catalogue_audit_unpublished (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                                 struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
     struct look look = { .catalogue = catalogue, .bundle = bundle, .arena = arena };
     return audit (&look, out, n, err);

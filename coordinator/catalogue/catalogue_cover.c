@@ -3,8 +3,8 @@
 #include "coordinator/catalogue/catalogue_private.h"
 #include "coordinator/verdict/covers.h"
 
-int catalogue_cover_use (const struct catalogue *catalogue, const struct fact_generation *generation,
-                         const text_list *used, struct err *err)
+int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
+                               const text_list *used, struct err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < used->n && rc == 0; i++)
@@ -23,8 +23,8 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
     uint32_t capacity = 0;
     int row;
     *out = (text_list){ 0 };
-    sqlite3_stmt *rows = catalogue_ask (catalogue, err,
-                                        "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
+    sqlite3_stmt *rows = catalogue_prepare (
+        catalogue, err, "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
     if (!rows)
         return -1;
     while ((row = catalogue_step (catalogue, rows, "list which rungs use a generation", err)) == SQLITE_ROW) {
@@ -44,8 +44,8 @@ static void add_where (text_list *to, const text_list *of, const text_list *from
             to->items[to->n++] = of->items[i];
 }
 
-int catalogue_cover_order (const struct catalogue *catalogue, struct fact_generation *generation, struct arena *arena,
-                           struct err *err)
+int catalogue_cover_sort (const struct catalogue *catalogue, struct fact_generation *generation, struct arena *arena,
+                          struct err *err)
 {
     text_list used;
     int rc = list_used (catalogue, generation->bundle, arena, &used, err);

@@ -18,11 +18,12 @@ static int damaged (const struct catalogue *catalogue, uint64_t token, const cha
                     how);
 }
 
-int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int record, int run, uint64_t token,
-                      struct text bundle, struct fact_generation *out, struct arena *arena, struct err *err)
+int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt *row, int record, int run,
+                                 uint64_t token, struct text bundle, struct fact_generation *out, struct arena *arena,
+                                 struct err *err)
 {
     struct err own = { 0 };
-    const struct record *body = fact_body (FACT_GENERATION_PUBLISHED);
+    const struct record *body = fact_record_of_kind (FACT_GENERATION_PUBLISHED);
     struct fact_generation found = { 0 };
     if (wire_get_record (catalogue_column (row, record, arena), body, &found, arena, &own) != 0)
         return damaged (catalogue, token, own.text, err);
@@ -42,7 +43,7 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
                     struct err *err)
 {
     /* A record without a token's row is damage, and is to be seen as such. */
-    sqlite3_stmt *newest = catalogue_ask (
+    sqlite3_stmt *newest = catalogue_prepare (
         catalogue, err,
         "SELECT g.token, g.record, g.run FROM generation g LEFT JOIN token t ON t.token = g.token"
         " WHERE g.bundle = ?1 AND (t.state IS NULL OR t.state NOT IN (?2, ?3)) ORDER BY g.token DESC LIMIT 1",
@@ -53,9 +54,9 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
     int row = catalogue_step (catalogue, newest, "find a generation", err);
     if (row == SQLITE_ROW) {
         uint64_t token = (uint64_t) sqlite3_column_int64 (newest, 0);
-        rc = catalogue_record (catalogue, newest, 1, 2, token, bundle, out, arena, err);
+        rc = catalogue_decode_generation (catalogue, newest, 1, 2, token, bundle, out, arena, err);
         if (rc == 0 && !catalogue->looking)
-            rc = catalogue_cover_order (catalogue, out, arena, err);
+            rc = catalogue_cover_sort (catalogue, out, arena, err);
     } else if (row == SQLITE_DONE) {
         *out = (struct fact_generation){ 0 };
         rc = 0;
@@ -70,7 +71,7 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
 static int token_check (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                         struct err *err)
 {
-    sqlite3_stmt *granted = catalogue_ask (
+    sqlite3_stmt *granted = catalogue_prepare (
         catalogue, err, "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4", "itti",
         generation->token, generation->bundle, run, (uint64_t) GENERATION_REMOVING);
     if (!granted)
@@ -89,8 +90,8 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
 static int published_before (const struct catalogue *catalogue, const struct fact_generation *generation,
                              struct text record, struct err *err)
 {
-    sqlite3_stmt *before = catalogue_ask (catalogue, err, "SELECT record FROM generation WHERE token = ?1", "i",
-                                          generation->token);
+    sqlite3_stmt *before = catalogue_prepare (catalogue, err, "SELECT record FROM generation WHERE token = ?1", "i",
+                                              generation->token);
     if (!before)
         return -1;
     int row = catalogue_step (catalogue, before, "look up a generation", err);
@@ -129,25 +130,27 @@ int catalogue_publish (struct catalogue *catalogue, struct text run, const struc
     int rc = -1;
     assert (generation->token > 0 && generation->token <= INT64_MAX);
     buf_init (&record, CATALOGUE_RECORD_MAX_BYTES);
-    wire_put_record (&record, fact_body (FACT_GENERATION_PUBLISHED), generation);
+    wire_put_record (&record, fact_record_of_kind (FACT_GENERATION_PUBLISHED), generation);
     if (record.overflow)
         err_set (err, ERR_LIMIT, "generation %" PRIu64 " has a record of more than %d bytes", generation->token,
                  CATALOGUE_RECORD_MAX_BYTES);
-    else if (catalogue_begin (catalogue, err) == 0)
-        rc = catalogue_finish (catalogue, publish (catalogue, run, generation, buf_as_text (&record), err), err);
+    else if (catalogue_begin_transaction (catalogue, err) == 0)
+        rc = catalogue_end_transaction (catalogue, publish (catalogue, run, generation, buf_as_text (&record), err),
+                                        err);
     buf_release (&record);
     return rc;
 }
 
 /* A token that was collected, or never handed out here, is found by nobody: nothing is left to do. */
-int catalogue_drop (struct catalogue *catalogue, uint64_t token, struct text run, struct text why, struct err *err)
+int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct text run, struct text why,
+                          struct err *err)
 {
     struct arena arena = { 0 };
     struct text said = text_format (&arena, "%.*s (run %.8s)", TEXT_ARG (text_clip (why, SENTENCE_MAX_BYTES - 64)),
                                     run.len >= 8 ? run.ptr : "?");
-    int rc = catalogue_begin (catalogue, err);
+    int rc = catalogue_begin_transaction (catalogue, err);
     if (rc == 0)
-        rc = catalogue_finish (
+        rc = catalogue_end_transaction (
             catalogue,
             catalogue_change (catalogue, "quarantine a generation", NULL, err,
                               "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)",
@@ -162,7 +165,7 @@ int catalogue_drop (struct catalogue *catalogue, uint64_t token, struct text run
 /* SQLITE_DONE when there is no such token. */
 static int state_of (const struct catalogue *catalogue, uint64_t token, uint32_t *state, struct err *err)
 {
-    sqlite3_stmt *row = catalogue_ask (catalogue, err, "SELECT state FROM token WHERE token = ?1", "i", token);
+    sqlite3_stmt *row = catalogue_prepare (catalogue, err, "SELECT state FROM token WHERE token = ?1", "i", token);
     if (!row)
         return -1;
     int rc = catalogue_step (catalogue, row, "look up a token", err);
@@ -172,7 +175,7 @@ static int state_of (const struct catalogue *catalogue, uint64_t token, uint32_t
 }
 
 static int use (const struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
-                const struct catalogue_user *user, struct err *err)
+                const struct generation_user *user, struct err *err)
 {
     uint64_t token = generation->token;
     uint32_t state;
@@ -186,25 +189,25 @@ static int use (const struct catalogue *catalogue, const struct fact_generation 
                           "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt",
                           token, user->run, user->home, user->machine) != 0)
         return -1;
-    return catalogue_cover_use (catalogue, generation, covers, err);
+    return catalogue_cover_mark_used (catalogue, generation, covers, err);
 }
 
 int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
-                   const struct catalogue_user *user, struct err *err)
+                   const struct generation_user *user, struct err *err)
 {
-    if (catalogue_begin (catalogue, err) != 0)
+    if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    return catalogue_finish (catalogue, use (catalogue, generation, covers, user, err), err);
+    return catalogue_end_transaction (catalogue, use (catalogue, generation, covers, user, err), err);
 }
 
 int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err)
 {
-    if (catalogue_begin (catalogue, err) != 0)
+    if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    return catalogue_finish (catalogue,
-                             catalogue_change (catalogue, "remove the record that a run uses a generation", NULL, err,
-                                               "DELETE FROM user WHERE run = ?1", "t", run),
-                             err);
+    return catalogue_end_transaction (catalogue,
+                                      catalogue_change (catalogue, "remove the record that a run uses a generation",
+                                                        NULL, err, "DELETE FROM user WHERE run = ?1", "t", run),
+                                      err);
 }
 
 /* ---- collecting ---- */
@@ -224,8 +227,8 @@ static const char why_it_stays[] =
 static int may_go (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     struct arena arena = { 0 };
-    sqlite3_stmt *row = catalogue_ask (catalogue, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
-                                       (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
+    sqlite3_stmt *row = catalogue_prepare (catalogue, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
+                                           (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
     if (!row)
         return -1;
     int rc = catalogue_step (catalogue, row, "look up which runs use a generation", err);
@@ -254,11 +257,12 @@ static int retire (const struct catalogue *catalogue, uint64_t token, const stru
                              token);
 }
 
-int catalogue_retire (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n, struct err *err)
+int catalogue_begin_removal (struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n,
+                             struct err *err)
 {
-    if (catalogue_begin (catalogue, err) != 0)
+    if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    return catalogue_finish (catalogue, retire (catalogue, token, over, n, err), err);
+    return catalogue_end_transaction (catalogue, retire (catalogue, token, over, n, err), err);
 }
 
 static int forget (const struct catalogue *catalogue, uint64_t token, struct err *err)
@@ -276,9 +280,9 @@ static int forget (const struct catalogue *catalogue, uint64_t token, struct err
     return 0;
 }
 
-int catalogue_forget (struct catalogue *catalogue, uint64_t token, struct err *err)
+int catalogue_finish_removal (struct catalogue *catalogue, uint64_t token, struct err *err)
 {
-    if (catalogue_begin (catalogue, err) != 0)
+    if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
-    return catalogue_finish (catalogue, forget (catalogue, token, err), err);
+    return catalogue_end_transaction (catalogue, forget (catalogue, token, err), err);
 }

@@ -30,7 +30,7 @@ static bool lies_there (const struct catalogue *catalogue, struct text bundle, u
 
 static int last_token (const struct catalogue *catalogue, uint64_t *token, struct err *err)
 {
-    sqlite3_stmt *last = catalogue_ask (catalogue, err, "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "");
+    sqlite3_stmt *last = catalogue_prepare (catalogue, err, "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "");
     if (!last)
         return -1;
     int row = catalogue_step (catalogue, last, "read the number of the newest generation", err);
@@ -64,8 +64,8 @@ static int next_token (const struct catalogue *catalogue, struct text bundle, ui
 static int holder (const struct catalogue *catalogue, struct text bundle, struct lease_owner *out, struct arena *arena,
                    struct err *err)
 {
-    sqlite3_stmt *lease = catalogue_ask (catalogue, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1", "t",
-                                         bundle);
+    sqlite3_stmt *lease = catalogue_prepare (catalogue, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1",
+                                             "t", bundle);
     if (!lease)
         return -1;
     int row = catalogue_step (catalogue, lease, "look up a lease", err);
@@ -134,10 +134,10 @@ int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct t
     uint64_t reserved = 0;
     struct lease_owner now;
     assert (run.len);
-    if (catalogue_bundle_valid (bundle, err) != 0 || catalogue_begin (catalogue, err) != 0)
+    if (catalogue_family_valid (bundle, err) != 0 || catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     int rc = acquire (catalogue, bundle, run, above, over, &reserved, &now, arena, err);
-    if (catalogue_finish (catalogue, rc, err) != 0)
+    if (catalogue_end_transaction (catalogue, rc, err) != 0)
         return -1;
     *token = reserved;
     *lease_owner = reserved ? (struct lease_owner){ 0 } : now;
@@ -149,7 +149,7 @@ int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct t
 /* No row of ours: gone because it was published or given up, or because somebody took it? */
 static int lost (const struct catalogue *catalogue, uint64_t token, bool *taken, struct err *err)
 {
-    sqlite3_stmt *row = catalogue_ask (
+    sqlite3_stmt *row = catalogue_prepare (
         catalogue, err,
         "SELECT t.state, EXISTS (SELECT 1 FROM generation g WHERE g.token = t.token),"
         " EXISTS (SELECT 1 FROM lease l WHERE l.bundle = t.bundle) FROM token t WHERE t.token = ?1",
@@ -169,25 +169,26 @@ int catalogue_beat (struct catalogue *catalogue, uint64_t token, struct text run
 {
     int changed = 0;
     bool gone = false;
-    if (catalogue_begin (catalogue, err) != 0)
+    if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     int rc = catalogue_change (catalogue, "raise a beat", &changed, err,
                                "UPDATE lease SET beat = beat + 1 WHERE token = ?1 AND run = ?2", "it", token, run);
     if (rc == 0 && changed == 0)
         rc = lost (catalogue, token, &gone, err);
-    if (catalogue_finish (catalogue, rc, err) != 0)
+    if (catalogue_end_transaction (catalogue, rc, err) != 0)
         return -1;
     *taken = gone;
     return 0;
 }
 
-int catalogue_end (struct catalogue *catalogue, uint64_t token, struct text run, bool abandoned, struct err *err)
+int catalogue_release_lease (struct catalogue *catalogue, uint64_t token, struct text run, bool abandoned,
+                             struct err *err)
 {
-    if (catalogue_begin (catalogue, err) != 0)
+    if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     int rc = catalogue_change (catalogue, "give up a lease", NULL, err,
                                "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it", token, run);
     if (rc == 0 && abandoned)
         rc = abandon (catalogue, token, run, TEXT_LIT ("its run gave up the lease before sealing the generation"), err);
-    return catalogue_finish (catalogue, rc, err);
+    return catalogue_end_transaction (catalogue, rc, err);
 }

@@ -20,8 +20,8 @@ static bool plain (struct text text, uint32_t max)
 static int count (const struct catalogue *catalogue, const char *sql, const char *kinds, struct text bundle,
                   uint64_t token, uint32_t max, uint32_t *n, struct err *err)
 {
-    sqlite3_stmt *rows = kinds[0] == 't' ? catalogue_ask (catalogue, err, sql, kinds, bundle)
-                                         : catalogue_ask (catalogue, err, sql, kinds, token);
+    sqlite3_stmt *rows = kinds[0] == 't' ? catalogue_prepare (catalogue, err, sql, kinds, bundle)
+                                         : catalogue_prepare (catalogue, err, sql, kinds, token);
     if (!rows)
         return -1;
     int rc = catalogue_step (catalogue, rows, "count the rows of the catalogue", err);
@@ -38,11 +38,11 @@ static int count (const struct catalogue *catalogue, const char *sql, const char
 }
 
 static int read_user (const struct catalogue *catalogue, sqlite3_stmt *row, uint64_t token, struct arena *arena,
-                      struct catalogue_user *out, struct err *err)
+                      struct generation_user *out, struct err *err)
 {
-    *out = (struct catalogue_user){ .run = catalogue_column (row, 0, arena),
-                                    .home = catalogue_column (row, 1, arena),
-                                    .machine = catalogue_column (row, 2, arena) };
+    *out = (struct generation_user){ .run = catalogue_column (row, 0, arena),
+                                     .home = catalogue_column (row, 1, arena),
+                                     .machine = catalogue_column (row, 2, arena) };
     if (plain (out->run, NAME_MAX_BYTES) && plain (out->home, PATH_MAX_BYTES) && plain (out->machine, NAME_MAX_BYTES))
         return 0;
     return bad (catalogue, token, "the run that uses it is not recorded as valid text", err);
@@ -58,7 +58,7 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
         return -1;
     if (n == 0)
         return 0;
-    sqlite3_stmt *rows = catalogue_ask (
+    sqlite3_stmt *rows = catalogue_prepare (
         catalogue, err, "SELECT run, home, machine FROM user WHERE token = ?1 ORDER BY run", "i", entry->token);
     if (!rows)
         return -1;
@@ -82,7 +82,7 @@ static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, str
                                      .leased = sqlite3_column_int (row, 8) };
     if (state <= GENERATION_NONE || state > GENERATION_REMOVING || state == GENERATION_PUBLISHED)
         return bad (catalogue, out->token, "this sliceup does not know its state", err);
-    if (catalogue_bundle_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) ||
+    if (catalogue_family_valid (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) ||
         !plain (out->run, 2 * RUN_ID_BYTES) || !plain (out->why, SENTENCE_MAX_BYTES))
         return bad (catalogue, out->token, "its cache family, run or reason is not valid text", err);
     out->state = (enum generation_state) state;
@@ -90,7 +90,7 @@ static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, str
         return 0;
     if (state == GENERATION_GRANTED || state == GENERATION_ABANDONED)
         out->state = GENERATION_PUBLISHED;
-    return catalogue_record (catalogue, row, 6, 7, out->token, out->bundle, &out->published, arena, err);
+    return catalogue_decode_generation (catalogue, row, 6, 7, out->token, out->bundle, &out->published, arena, err);
 }
 
 static const char everything[] =
@@ -107,7 +107,7 @@ static int list (const struct catalogue *catalogue, struct text bundle, struct a
     if (count (catalogue, "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle, 0, TOKENS_MAX, &n,
                err))
         return -1;
-    sqlite3_stmt *rows = catalogue_ask (catalogue, err, everything, "t", bundle);
+    sqlite3_stmt *rows = catalogue_prepare (catalogue, err, everything, "t", bundle);
     if (!rows)
         return -1;
     *out = (struct catalogue_list){ .items = arena_array (arena, n, sizeof *out->items) };
@@ -126,18 +126,19 @@ int catalogue_list (struct catalogue *catalogue, struct text bundle, struct aren
     /* One transaction, so that what is listed was so at one moment. */
     if (database_run (catalogue->db, "BEGIN", "read the catalogue of caches", err) != 0)
         return -1;
-    if (catalogue_finish (catalogue, list (catalogue, bundle, arena, &found, err), err) != 0)
+    if (catalogue_end_transaction (catalogue, list (catalogue, bundle, arena, &found, err), err) != 0)
         return -1;
     *out = found;
     return 0;
 }
 
-int catalogue_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state, struct err *err)
+int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state,
+                                struct err *err)
 {
-    sqlite3_stmt *row = catalogue_ask (catalogue, err,
-                                       "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON "
-                                       "g.token = t.token WHERE t.token = ?1",
-                                       "i", token);
+    sqlite3_stmt *row = catalogue_prepare (catalogue, err,
+                                           "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON "
+                                           "g.token = t.token WHERE t.token = ?1",
+                                           "i", token);
     if (!row)
         return -1;
     int rc = catalogue_step (catalogue, row, "look up a token", err);

@@ -21,8 +21,8 @@ struct catalogue {
 
 /* `kinds` says what follows, in the order of ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of
  * bytes. */
-sqlite3_stmt *catalogue_ask (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
-                             ...);
+sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
+                                 ...);
 /* One row or none is expected: SQLITE_ROW, SQLITE_DONE, or -1 and explained. */
 int catalogue_step (const struct catalogue *catalogue, sqlite3_stmt *statement, const char *doing, struct err *err);
 /* A statement without rows, at once; how many it changed goes to `changed`, which may be NULL. */
@@ -31,21 +31,22 @@ int catalogue_change (const struct catalogue *catalogue, const char *doing, int 
 struct text catalogue_column (sqlite3_stmt *row, int column,
                               struct arena *arena); /* copied; its bytes are not looked at */
 
-int catalogue_begin (struct catalogue *catalogue, struct err *err);
+int catalogue_begin_transaction (struct catalogue *catalogue, struct err *err);
 /* `rc` is what the work inside came to; returns what the whole came to. */
-int catalogue_finish (struct catalogue *catalogue, int rc, struct err *err);
+int catalogue_end_transaction (struct catalogue *catalogue, int rc, struct err *err);
 
 /* The record in column `record` as generation `token` of `bundle`, which the run in column `run` published. */
-int catalogue_record (const struct catalogue *catalogue, sqlite3_stmt *row, int record, int run, uint64_t token,
-                      struct text bundle, struct fact_generation *out, struct arena *arena, struct err *err);
+int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt *row, int record, int run,
+                                 uint64_t token, struct text bundle, struct fact_generation *out, struct arena *arena,
+                                 struct err *err);
 
 /* catalogue_cover.c; each inside the caller's transaction. `used`: of a ladder; counts as far as the generation has it.
  */
-int catalogue_cover_use (const struct catalogue *catalogue, const struct fact_generation *generation,
-                         const text_list *used, struct err *err);
+int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
+                               const text_list *used, struct err *err);
 /* Its covers, the longest unused first: those never told of as they stand, before all others. */
-int catalogue_cover_order (const struct catalogue *catalogue, struct fact_generation *generation, struct arena *arena,
-                           struct err *err);
+int catalogue_cover_sort (const struct catalogue *catalogue, struct fact_generation *generation, struct arena *arena,
+                          struct err *err);
 /* The newest generation is this one: what it has not is nothing to keep account of. */
 int catalogue_cover_prune (const struct catalogue *catalogue, const struct fact_generation *generation,
                            struct err *err);

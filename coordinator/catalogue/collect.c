@@ -38,30 +38,31 @@ static int hide (const char *from, const char *to, struct err *err)
     return lstat (parent, &st) != 0 && errno == ENOENT ? 0 : folder_sync (parent, err);
 }
 
-int collect_measure (const char *root, struct text bundle, uint64_t token, struct collected *out, struct err *err)
+int collect_measure (const char *root, struct text bundle, uint64_t token, struct collect_result *out, struct err *err)
 {
     struct arena arena = { 0 };
-    struct stored *stored = NULL;
+    struct generation_inventory *stored = NULL;
     uint32_t n = 0;
-    *out = (struct collected){ 0 };
-    int rc = audit_inventory (text_format (&arena, "%s/%.*s", root, TEXT_ARG (bundle)), &arena, &stored, &n, err);
+    *out = (struct collect_result){ 0 };
+    int rc = audit_list_generations (text_format (&arena, "%s/%.*s", root, TEXT_ARG (bundle)), &arena, &stored, &n,
+                                     err);
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         if (stored[i].token == token)
-            *out = (struct collected){ .bytes = stored[i].bytes, .entries = stored[i].entries };
+            *out = (struct collect_result){ .bytes = stored[i].bytes, .entries = stored[i].entries };
     arena_release (&arena);
     return rc;
 }
 
 int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token,
-                        const struct text *over, uint32_t over_n, struct collected *freed, struct err *err)
+                        const struct text *over, uint32_t over_n, struct collect_result *freed, struct err *err)
 {
     char there[PATH_MAX], hidden[PATH_MAX];
     if (path_of (root, bundle, "gen-", token, there, err) != 0 ||
         path_of (root, bundle, REMOVING, token, hidden, err) != 0 ||
-        catalogue_retire (catalogue, token, over, over_n, err) != 0)
+        catalogue_begin_removal (catalogue, token, over, over_n, err) != 0)
         return -1;
     (void) collect_measure (root, bundle, token, freed, NULL); /* what cannot be measured goes all the same */
-    if (hide (there, hidden, err) != 0 || catalogue_forget (catalogue, token, err) != 0)
+    if (hide (there, hidden, err) != 0 || catalogue_finish_removal (catalogue, token, err) != 0)
         return -1;
     return folder_remove (hidden, err);
 }
@@ -118,7 +119,7 @@ static bool is_run_id (const char *id)
     return strlen (id) == RUN_ID_HEX_BYTES - 1 && strspn (id, "0123456789abcdef") == RUN_ID_HEX_BYTES - 1;
 }
 
-bool collect_user_over (const struct catalogue_user *user, char why[STANDS_BYTES])
+bool collect_user_has_ended (const struct generation_user *user, char why[STANDS_BYTES])
 {
     struct run_dir dir;
     struct err err = { 0 };
@@ -133,7 +134,7 @@ bool collect_user_over (const struct catalogue_user *user, char why[STANDS_BYTES
         snprintf (why, STANDS_BYTES, "has no valid run id or home in the catalogue");
     else if ((held = journal_is_locked (run_dir_path (&dir, "journal.db", path), NULL, &err)) > 0)
         snprintf (why, STANDS_BYTES, "still runs");
-    else if (held < 0 || run_facts (&dir, on_fact, &ended, &err) != 0)
+    else if (held < 0 || run_facts_each (&dir, on_fact, &ended, &err) != 0)
         snprintf (why, STANDS_BYTES, "cannot be read: %.180s", err.text);
     else if (!ended)
         snprintf (why, STANDS_BYTES, "was interrupted and may be resumed");

@@ -7,21 +7,21 @@
 
 #include "coordinator/catalogue/catalogue.h"
 
-struct collected {
+struct collect_result {
     uint64_t bytes;
     uint32_t entries;
 };
 
 /* `over`: runs whose use of it does not count any more. ERR_STATE: it must stay, with the reason. */
 int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token,
-                        const struct text *over, uint32_t over_n, struct collected *freed, struct err *err);
+                        const struct text *over, uint32_t over_n, struct collect_result *freed, struct err *err);
 /* What lies there of a generation, sealed or not. */
-int collect_measure (const char *root, struct text bundle, uint64_t token, struct collected *out, struct err *err);
+int collect_measure (const char *root, struct text bundle, uint64_t token, struct collect_result *out, struct err *err);
 /* Folders that an interrupted collection left in this bundle. */
 int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, struct err *err);
 /* Is this user's run over, so that it reads nothing any more? Only who can be looked at from here is: `why` says what
  * stands against it otherwise, in words that follow "run <id>". */
 enum { STANDS_BYTES = 256 };
-bool collect_user_over (const struct catalogue_user *user, char why[STANDS_BYTES]);
+bool collect_user_has_ended (const struct generation_user *user, char why[STANDS_BYTES]);
 
 #endif

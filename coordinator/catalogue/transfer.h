@@ -20,7 +20,7 @@ enum { TRANSFER_JSON_MAX_BYTES = 8 << 20 };
 int transfer_export (const char *root, const struct fact_generation *generation, const char *to, struct text json,
                      struct err *err);
 
-struct transfer_import {
+struct import_request {
     const char *root;                    /* the cache root it goes to */
     const char *from;                    /* the carried folder */
     const struct fact_generation *claim; /* what its generation.json says; all that can be is held against MANIFEST */
@@ -28,7 +28,7 @@ struct transfer_import {
 };
 /* `*token`: what it became here; `*before`: a generation with this digest was published here already, nothing was done.
  * ERR_DAMAGE: what lies there is not what it says. ERR_STATE: another run, which lives, writes this bundle's cache. */
-int transfer_import (struct catalogue *catalogue, const struct transfer_import *order, uint64_t *token, bool *before,
+int transfer_import (struct catalogue *catalogue, const struct import_request *request, uint64_t *token, bool *before,
                      struct err *err);
 
 #endif

@@ -30,7 +30,7 @@ static int check_source (struct text bundle_root, const struct fact_generation *
     return err_set (err, ERR_DAMAGE,
                     "generation %" PRIu64 " was modified after it was sealed (%s: %.*s%s%.*s): nothing was exported; "
                     "sliceup cache verify lists all differences",
-                    generation->token, names_of (&finding_kind_names, first->kind), TEXT_ARG (first->path),
+                    generation->token, enum_name_of (&finding_kind_names, first->kind), TEXT_ARG (first->path),
                     first->detail.len ? ": " : "", TEXT_ARG (text_clip (first->detail, 200)));
 }
 
@@ -46,7 +46,8 @@ static int settle_entry (int to, const struct manifest_entry *entry, struct err 
     /* Folders stay writable for their owner: an exported folder must be easy to remove. */
     bool file = entry->at.kind == TREE_FILE;
     if ((file && fchmod (fd, entry->at.mode)) || (fsync (fd) && (file || errno != EINVAL)))
-        rc = err_errno (err, ERR_IO, "cannot write the copy of \"%s\" to disk", tree_shown (entry->at.path, shown));
+        rc = err_errno (err, ERR_IO, "cannot write the copy of \"%s\" to disk",
+                        tree_print_path (entry->at.path, shown));
     close (fd);
     return rc;
 }
@@ -160,13 +161,13 @@ int transfer_export (const char *root, const struct fact_generation *generation,
     struct manifest manifest;
     struct arena arena = { 0 };
     int rc = -1;
-    if (catalogue_bundle_valid (generation->bundle, err) != 0)
+    if (catalogue_family_valid (generation->bundle, err) != 0)
         return -1;
     struct text bundle_root = text_format (&arena, "%s/%.*s", root, TEXT_ARG (generation->bundle));
     if (check_source (bundle_root, generation, &arena, err) == 0 &&
         generation_open_root (&from, bundle_root, generation->token, false, err) == 0) {
         if (generation_open (&from, err) == 0 &&
-            generation_manifest (&from, generation->sha256, &arena, &manifest, err) == 0)
+            generation_read_manifest (&from, generation->sha256, &arena, &manifest, err) == 0)
             rc = export(&from, &manifest, to, json, err);
         generation_close (&from);
     }

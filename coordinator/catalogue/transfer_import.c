@@ -42,7 +42,7 @@ static int check_set (struct carried *carried, struct err *err)
     if (tree_list (carried->sealed, manifest_unlisted, &carried->arena, &tree, err) != 0)
         return -1;
     take_modes (&carried->manifest, &tree);
-    return manifest_compare (&carried->manifest, &tree, err);
+    return manifest_check_tree (&carried->manifest, &tree, err);
 }
 
 static int check_claim (const struct manifest *manifest, const struct fact_generation *claim, struct err *err)
@@ -65,7 +65,7 @@ static int check_claim (const struct manifest *manifest, const struct fact_gener
 static int read_manifest (struct carried *carried, const struct fact_generation *claim, struct err *err)
 {
     struct generation there = { .root = -1, .fd = carried->sealed, .name = TRANSFER_SEALED };
-    return generation_manifest (&there, claim->sha256, &carried->arena, &carried->manifest, err);
+    return generation_read_manifest (&there, claim->sha256, &carried->arena, &carried->manifest, err);
 }
 
 static int open_carried (const char *from, const struct fact_generation *claim, struct carried *out, struct err *err)
@@ -136,7 +136,7 @@ static int give_mode (const struct tree_entry *at, int to, struct err *err)
     if (fd < 0)
         return -1;
     if (fchmod (fd, at->mode | S_IWUSR) != 0)
-        rc = err_errno (err, ERR_IO, "cannot set the mode of \"%s\"", tree_shown (at->path, shown));
+        rc = err_errno (err, ERR_IO, "cannot set the mode of \"%s\"", tree_print_path (at->path, shown));
     close (fd);
     return rc;
 }
@@ -154,7 +154,7 @@ static int copy_in (const struct carried *carried, const char *dir, struct err *
 }
 
 /* The copy is sealed as a writer's would be, so what is published is what lies here now, and it must be the same. */
-static int make_generation (const struct transfer_import *order, const struct carried *carried, uint64_t token,
+static int make_generation (const struct import_request *request, const struct carried *carried, uint64_t token,
                             struct err *err)
 {
     char dir[PATH_MAX_BYTES + 64];
@@ -163,49 +163,49 @@ static int make_generation (const struct transfer_import *order, const struct ca
     int rc = -1;
     struct cache_access write = { .role = CACHE_ROLE_WRITER,
                                   .token = token,
-                                  .frontend_root = text_format (&arena, "%s/%.*s", order->root,
-                                                                TEXT_ARG (order->claim->bundle)) };
+                                  .frontend_root = text_format (&arena, "%s/%.*s", request->root,
+                                                                TEXT_ARG (request->claim->bundle)) };
     if (cache_prepare_writer (&write, dir, sizeof dir, err) == 0 && copy_in (carried, dir, err) == 0 &&
         cache_seal (&write, &seal, &arena, err) == 0) {
         rc = 0;
-        if (!text_equal (seal.sha256, order->claim->sha256))
+        if (!text_equal (seal.sha256, request->claim->sha256))
             rc = err_set (err, ERR_IO,
                           "the storage of %s does not keep file modes, so the generation cannot be stored there "
                           "(sha256 %.12s, expected %.12s)",
-                          order->root, seal.sha256.ptr, order->claim->sha256.ptr);
+                          request->root, seal.sha256.ptr, request->claim->sha256.ptr);
     }
     arena_release (&arena);
     return rc;
 }
 
-static int publish (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token,
+static int publish (struct catalogue *catalogue, const struct import_request *request, struct text run, uint64_t token,
                     struct err *err)
 {
-    struct fact_generation generation = *order->claim;
+    struct fact_generation generation = *request->claim;
     generation.token = token;
     return catalogue_publish (catalogue, run, &generation, err);
 }
 
-static int undo (struct catalogue *catalogue, const struct transfer_import *order, struct text run, uint64_t token,
+static int undo (struct catalogue *catalogue, const struct import_request *request, struct text run, uint64_t token,
                  struct err *err)
 {
     struct err why = { 0 };
-    struct collected freed;
-    if (catalogue_end (catalogue, token, run, true, &why) != 0 ||
-        collect_generation (catalogue, order->root, order->claim->bundle, token, NULL, 0, &freed, &why) != 0)
+    struct collect_result freed;
+    if (catalogue_release_lease (catalogue, token, run, true, &why) != 0 ||
+        collect_generation (catalogue, request->root, request->claim->bundle, token, NULL, 0, &freed, &why) != 0)
         err_prefix (err, "(generation %" PRIu64 " was abandoned, but cannot be removed: %.120s)", token, why.text);
     return -1;
 }
 
-static int bring_in (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried,
+static int bring_in (struct catalogue *catalogue, const struct import_request *request, const struct carried *carried,
                      struct text run, uint64_t token, struct err *err)
 {
-    struct transfer_beat *beat = transfer_beat_begin (order->root, token, run, err);
-    int rc = beat ? make_generation (order, carried, token, err) : -1;
+    struct transfer_beat *beat = transfer_beat_begin (request->root, token, run, err);
+    int rc = beat ? make_generation (request, carried, token, err) : -1;
     transfer_beat_end (beat);
     if (rc == 0)
-        rc = publish (catalogue, order, run, token, err);
-    return rc == 0 ? 0 : undo (catalogue, order, run, token, err);
+        rc = publish (catalogue, request, run, token, err);
+    return rc == 0 ? 0 : undo (catalogue, request, run, token, err);
 }
 
 static int make_run (char run[33], struct err *err)
@@ -218,33 +218,33 @@ static int make_run (char run[33], struct err *err)
     return 0;
 }
 
-static int import (struct catalogue *catalogue, const struct transfer_import *order, const struct carried *carried,
+static int import (struct catalogue *catalogue, const struct import_request *request, const struct carried *carried,
                    uint64_t *token, bool *before, struct err *err)
 {
     char run[33];
-    if (find_before (catalogue, order->claim, token, before, err) != 0 || *before)
+    if (find_before (catalogue, request->claim, token, before, err) != 0 || *before)
         return *before ? 0 : -1;
-    if (check_room (order->root, carried->manifest.bytes, err) != 0 || make_run (run, err) != 0 ||
-        transfer_lease (catalogue, order->claim->bundle, text_of (run), order->log, token, err) != 0)
+    if (check_room (request->root, carried->manifest.bytes, err) != 0 || make_run (run, err) != 0 ||
+        transfer_take_lease (catalogue, request->claim->bundle, text_of (run), request->log, token, err) != 0)
         return -1;
     uint64_t own = *token;
     /* Who had the lease before may have brought in the same. */
-    if (find_before (catalogue, order->claim, token, before, err) != 0)
-        return undo (catalogue, order, text_of (run), own, err);
+    if (find_before (catalogue, request->claim, token, before, err) != 0)
+        return undo (catalogue, request, text_of (run), own, err);
     if (*before)
-        return undo (catalogue, order, text_of (run), own, err), 0;
-    return bring_in (catalogue, order, carried, text_of (run), own, err);
+        return undo (catalogue, request, text_of (run), own, err), 0;
+    return bring_in (catalogue, request, carried, text_of (run), own, err);
 }
 
-int transfer_import (struct catalogue *catalogue, const struct transfer_import *order, uint64_t *token, bool *before,
+int transfer_import (struct catalogue *catalogue, const struct import_request *request, uint64_t *token, bool *before,
                      struct err *err)
 {
     struct carried carried;
     int rc = -1;
-    if (catalogue_bundle_valid (order->claim->bundle, err) != 0)
+    if (catalogue_family_valid (request->claim->bundle, err) != 0)
         return -1;
-    if (open_carried (order->from, order->claim, &carried, err) == 0)
-        rc = import (catalogue, order, &carried, token, before, err);
+    if (open_carried (request->from, request->claim, &carried, err) == 0)
+        rc = import (catalogue, request, &carried, token, before, err);
     close_carried (&carried);
     return rc;
 }

@@ -38,10 +38,10 @@ static int look (struct watch *watch, const struct lease_owner *now, const struc
     if (other) {
         *watch = (struct watch){ .lease_owner = *now, .since_ms = clock_boot_ms (), .rivals = watch->rivals + 1 };
         watch->lease_owner.run = text_copy (arena, now->run);
-        log_say (log,
-                 "run (or import) %.*s holds the lease to write this cache; waiting %" PRIu64
-                 " s to see whether it is still alive",
-                 TEXT_ARG (text_clip (now->run, 40)), (wait_ms + 999) / 1000);
+        log_print (log,
+                   "run (or import) %.*s holds the lease to write this cache; waiting %" PRIu64
+                   " s to see whether it is still alive",
+                   TEXT_ARG (text_clip (now->run, 40)), (wait_ms + 999) / 1000);
     }
     watch->told = clock_boot_ms () - watch->since_ms >= wait_ms;
     if (!watch->told)
@@ -49,8 +49,8 @@ static int look (struct watch *watch, const struct lease_owner *now, const struc
     return 0;
 }
 
-int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
-                    uint64_t *token, struct err *err)
+int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
+                         uint64_t *token, struct err *err)
 {
     struct arena arena = { 0 };
     struct watch watch = { 0 };

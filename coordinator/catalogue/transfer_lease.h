@@ -8,8 +8,8 @@
 
 /* Takes it. A run that has it and beats no more loses it after it was watched for as long as a run would watch.
  * ERR_STATE: a run that lives has it. */
-int transfer_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
-                    uint64_t *token, struct err *err);
+int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
+                         uint64_t *token, struct err *err);
 
 /* Beats from a thread of its own, over a connection of its own, until it is ended. */
 struct transfer_beat;

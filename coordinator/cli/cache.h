@@ -24,7 +24,7 @@ struct cache_request {
 };
 
 /* A cache root, found. */
-struct cache_place {
+struct cache_target {
     char root[PATH_MAX_BYTES + 1];
     struct run_dir dir; /* of --run or the last run; its id is empty when the root was named otherwise */
     struct arena arena; /* of what was read on the way */
@@ -33,14 +33,14 @@ struct cache_place {
 };
 /* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: a root named with --root need not
  * be there. */
-int cache_place_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_place *place);
-void cache_place_release (struct cache_place *place);
+int cache_target_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_target *target);
+void cache_target_release (struct cache_target *target);
 /* The same of a bundle's folders there, and of its generation `token`; 0: none. */
-int cache_place_check (const struct cache_place *place, struct text bundle, uint64_t token, struct err *err);
+int cache_target_check (const struct cache_target *target, struct text bundle, uint64_t token, struct err *err);
 /* The plan of a run, from its journal; copied into `arena`. */
 int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
 /* For people: a host's name where the journal of the run that wrote is at hand, else its rank. */
-struct text cache_writer (const char *home, const struct catalogue_entry *entry, struct arena *arena);
+struct text cache_writer_name (const char *home, const struct catalogue_entry *entry, struct arena *arena);
 /* The rungs that a generation covers, each once, in its order: "tiny, dense". */
 struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena);
 

@@ -2,7 +2,7 @@
 
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
-#include "coordinator/receipt/key_causes.h"
+#include "coordinator/receipt/cache_key_causes.h"
 #include "coordinator/verdict/recompiled.h"
 #include <string.h>
 
@@ -21,8 +21,8 @@ struct explained {
     struct text rung;
     bool both;                /* ran on both */
     uint32_t here_n, there_n; /* keys that were told */
-    struct key_difference_list keys;
-    struct key_cause_list causes;
+    struct cache_key_difference_list keys;
+    struct cache_key_cause_list causes;
 };
 
 struct explanation {
@@ -108,15 +108,15 @@ static int read_side (struct explanation *all, struct side *side, const char *op
     const char *at = strrchr (operand, '@');
     struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
     side->arena = &all->arena;
-    if (run_begun_find (&side->dir, all->cli->home,
-                        at    ? at + 1
-                        : run ? run
-                              : "last",
-                        err) != 0 ||
+    if (run_begun_find_run (&side->dir, all->cli->home,
+                            at    ? at + 1
+                            : run ? run
+                                  : "last",
+                            err) != 0 ||
         cache_plan_of_run (&side->dir, side->arena, &side->plan, err) != 0 || take_host (side, host, err) != 0)
         return -1;
     side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);
-    return run_facts (&side->dir, on_fact, side, err) == 0 ? run_facts (&side->dir, on_told, side, err) : -1;
+    return run_facts_each (&side->dir, on_fact, side, err) == 0 ? run_facts_each (&side->dir, on_told, side, err) : -1;
 }
 
 /* ---- comparing ---- */
@@ -156,25 +156,26 @@ static struct text mesh_of (const struct plan *plan, struct arena *arena)
     return buf_finish (&out, arena);
 }
 
-static void add_cause (struct explanation *all, struct key_cause_list *causes, const char *what, struct text here,
+static void add_cause (struct explanation *all, struct cache_key_cause_list *causes, const char *what, struct text here,
                        struct text there)
 {
     if (text_equal (here, there))
         return;
-    causes->items[causes->n++] = (struct key_cause){ .what = text_of (what),
-                                                     .here = here,
-                                                     .there = there,
-                                                     .text = text_format (&all->arena, "%s: %.*s here, %.*s there",
-                                                                          what, TEXT_ARG (text_clip (here, 200)),
-                                                                          TEXT_ARG (text_clip (there, 200))) };
+    causes->items[causes->n++] = (struct cache_key_cause){
+        .what = text_of (what),
+        .here = here,
+        .there = there,
+        .text = text_format (&all->arena, "%s: %.*s here, %.*s there", what, TEXT_ARG (text_clip (here, 200)),
+                             TEXT_ARG (text_clip (there, 200)))
+    };
 }
 
 /* What two runs were asked for, besides what their hosts told. */
-static void add_plans (struct explanation *all, uint32_t here, uint32_t there, struct key_cause_list *causes)
+static void add_plans (struct explanation *all, uint32_t here, uint32_t there, struct cache_key_cause_list *causes)
 {
     enum { OF_PLANS = 4 };
     const struct plan *a = &all->here.plan, *b = &all->there.plan;
-    struct key_cause *items = arena_array (&all->arena, causes->n + OF_PLANS, sizeof *items);
+    struct cache_key_cause *items = arena_array (&all->arena, causes->n + OF_PLANS, sizeof *items);
     if (causes->n)
         memcpy (items, causes->items, causes->n * sizeof *items);
     causes->items = items;
@@ -235,13 +236,13 @@ static json_t *rung_json (const struct explained *rung)
 {
     json_t *keys = json_array (), *causes = json_array ();
     for (uint32_t i = 0; i < rung->keys.n; i++) {
-        const struct key_difference *key = &rung->keys.items[i];
+        const struct cache_key_difference *key = &rung->keys.items[i];
         json_array_append_new (keys, json_pack ("{s:o, s:o, s:o, s:o}", "program", escaped_json (key->program), "part",
                                                 escaped_json (key->part), "here", escaped_json (key->here), "there",
                                                 escaped_json (key->there)));
     }
     for (uint32_t i = 0; i < rung->causes.n; i++) {
-        const struct key_cause *cause = &rung->causes.items[i];
+        const struct cache_key_cause *cause = &rung->causes.items[i];
         json_array_append_new (causes, json_pack ("{s:o, s:o, s:o, s:o}", "what", escaped_json (cause->what), "here",
                                                   escaped_json (cause->here), "there", escaped_json (cause->there),
                                                   "text", escaped_json (cause->text)));
@@ -268,7 +269,7 @@ static int show_json (const struct explanation *all)
 static void add_keys (const struct explained *rung, const struct style *style, struct buf *out)
 {
     for (uint32_t i = 0; i < rung->keys.n; i++) {
-        const struct key_difference *key = &rung->keys.items[i];
+        const struct cache_key_difference *key = &rung->keys.items[i];
         struct line line = line_begin (out, style);
         line_printf (&line, "    %.*s: ", TEXT_ARG (key->program));
         if (text_is (key->part, "program"))

@@ -12,7 +12,7 @@ struct verdict_line {
     bool removed;
     const char *because;
     struct text stays;
-    struct collected freed;
+    struct collect_result freed;
 };
 
 struct collection {
@@ -64,9 +64,9 @@ static int users_over (struct collection *gc, const struct catalogue_entry *entr
 {
     char why[STANDS_BYTES];
     for (uint32_t i = 0; i < entry->users.n; i++) {
-        const struct catalogue_user *user = &entry->users.items[i];
+        const struct generation_user *user = &entry->users.items[i];
         over[i] = user->run;
-        if (forgotten (gc->request, user->run) || collect_user_over (user, why))
+        if (forgotten (gc->request, user->run) || collect_user_has_ended (user, why))
             continue;
         *stays = text_format (&gc->arena, "run %.*s uses it, and that run %s (if it has ended: --forget %.8s)",
                               TEXT_ARG (text_clip (user->run, 8)), why, user->run.len >= 8 ? user->run.ptr : "RUN");
@@ -80,7 +80,7 @@ static int users_over (struct collection *gc, const struct catalogue_entry *entr
 static int measure (struct collection *gc, struct verdict_line *line, struct err *err)
 {
     const struct catalogue_entry *entry = line->entry;
-    line->freed = (struct collected){ .bytes = entry->published.bytes, .entries = entry->published.entries };
+    line->freed = (struct collect_result){ .bytes = entry->published.bytes, .entries = entry->published.entries };
     if (entry->published.token)
         return 0;
     return collect_measure (gc->root, entry->bundle, entry->token, &line->freed, err);
@@ -118,7 +118,7 @@ static int collect_left (struct collection *gc, struct err *err)
     uint32_t n = 0, removed = 0;
     if (gc->request->dry_run)
         return 0;
-    if (cache_bundles (gc->root, &gc->arena, &bundles, &n, err) != 0)
+    if (cache_list_families (gc->root, &gc->arena, &bundles, &n, err) != 0)
         return -1;
     for (uint32_t i = 0; i < n; i++, gc->leftovers += removed)
         if (collect_leftovers (gc->root, bundles[i], &removed, err) != 0)
@@ -147,10 +147,11 @@ static int show_json (const struct collection *gc)
     json_t *removed = json_array (), *kept = json_array ();
     for (uint32_t i = 0; i < gc->n; i++) {
         const struct verdict_line *line = &gc->lines[i];
-        json_t *object = json_pack (
-            "{s:o, s:I, s:s, s:s, s:I, s:I}", "bundle", escaped_json (line->entry->bundle), "generation",
-            (json_int_t) line->entry->token, "state", names_of (&generation_state_names, line->entry->state), "because",
-            line->because, "bytes", (json_int_t) line->freed.bytes, "entries", (json_int_t) line->freed.entries);
+        json_t *object = json_pack ("{s:o, s:I, s:s, s:s, s:I, s:I}", "bundle", escaped_json (line->entry->bundle),
+                                    "generation", (json_int_t) line->entry->token, "state",
+                                    enum_name_of (&generation_state_names, line->entry->state), "because",
+                                    line->because, "bytes", (json_int_t) line->freed.bytes, "entries",
+                                    (json_int_t) line->freed.entries);
         if (!line->removed)
             json_object_set_new (object, "stays", escaped_json (line->stays));
         json_array_append_new (line->removed ? removed : kept, object);
@@ -209,7 +210,7 @@ static int gc_root (struct cli *cli, const struct cache_request *request, const 
     struct collection gc = { .cli = cli, .request = request, .root = root };
     int status;
     /* Looked first: collecting must not make a catalogue where none is. */
-    struct catalogue *there = catalogue_look (root, err);
+    struct catalogue *there = catalogue_open_read_only (root, err);
     if (!there)
         return cli_fail (cli, err);
     catalogue_close (there);
@@ -227,13 +228,13 @@ static int gc_root (struct cli *cli, const struct cache_request *request, const 
 
 int cache_gc (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_place place;
+    struct cache_target target;
     struct err err = { 0 };
     if (check_forget (request, &err) != 0)
         return cli_fail (cli, &err);
-    int status = cache_place_find (cli, request, false, &place);
+    int status = cache_target_find (cli, request, false, &target);
     if (status == EXIT_HOLDS)
-        status = gc_root (cli, request, place.root, &err);
-    cache_place_release (&place);
+        status = gc_root (cli, request, target.root, &err);
+    cache_target_release (&target);
     return status;
 }

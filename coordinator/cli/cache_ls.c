@@ -31,10 +31,10 @@ struct row {
 };
 
 /* What lies in one bundle: generations, as `all` has them from `first` on, and folders of single hosts. */
-struct pending_results {
+struct ls_family {
     struct text bundle;
     uint32_t first, n;
-    struct cache_own *own;
+    struct host_cache *own;
     uint32_t own_n;
 };
 
@@ -43,9 +43,9 @@ struct listing {
     const char *root;
     char storage[STORAGE_ID_BYTES];
     struct catalogue_list all;
-    struct row *rows;                /* as `all` */
-    struct pending_results *folders; /* by bundle */
-    uint32_t folders_n;
+    struct row *rows;           /* as `all` */
+    struct ls_family *families; /* by bundle */
+    uint32_t families_n;
     uint32_t nameless; /* generations that lie there, and no catalogue knows of their bundle */
     struct arena arena;
     uint64_t now_ms;
@@ -53,7 +53,7 @@ struct listing {
 
 /* ---- looking ---- */
 
-static void take_stored (struct listing *list, uint32_t first, const struct stored *stored, uint32_t n)
+static void take_stored (struct listing *list, uint32_t first, const struct generation_inventory *stored, uint32_t n)
 {
     for (uint32_t i = first, k = 0;
          i < list->all.n && text_equal (list->all.items[i].bundle, list->all.items[first].bundle); i++) {
@@ -71,52 +71,50 @@ static void take_stored (struct listing *list, uint32_t first, const struct stor
     }
 }
 
-static struct pending_results *add_pending_results (struct listing *list, struct text bundle, uint32_t first)
+static struct ls_family *add_ls_family (struct listing *list, struct text bundle, uint32_t first)
 {
-    struct pending_results *pending_results = &list->folders[list->folders_n++];
-    *pending_results = (struct pending_results){ .bundle = bundle, .first = first };
-    return pending_results;
+    struct ls_family *family = &list->families[list->families_n++];
+    *family = (struct ls_family){ .bundle = bundle, .first = first };
+    return family;
 }
 
 static int by_bundle (const void *a, const void *b)
 {
-    return text_compare (((const struct pending_results *) a)->bundle, ((const struct pending_results *) b)->bundle);
+    return text_compare (((const struct ls_family *) a)->bundle, ((const struct ls_family *) b)->bundle);
 }
 
 /* The catalogue's first, then those of which only folders are there. */
 static void take_folders (struct listing *list, const struct text *bundles, uint32_t n)
 {
-    list->folders_n = 0;
-    list->folders = arena_array (&list->arena, list->all.n + n, sizeof *list->folders);
+    list->families_n = 0;
+    list->families = arena_array (&list->arena, list->all.n + n, sizeof *list->families);
     for (uint32_t i = 0; i < list->all.n; i++) {
         struct text bundle = list->all.items[i].bundle;
         bool same = i > 0 && text_equal (bundle, list->all.items[i - 1].bundle);
-        struct pending_results *pending_results = same ? &list->folders[list->folders_n - 1]
-                                                       : add_pending_results (list, bundle, i);
-        pending_results->n++;
+        struct ls_family *family = same ? &list->families[list->families_n - 1] : add_ls_family (list, bundle, i);
+        family->n++;
     }
-    uint32_t known = list->folders_n;
+    uint32_t known = list->families_n;
     for (uint32_t i = 0; i < n; i++) {
-        struct pending_results asked = { .bundle = bundles[i] };
-        if (!known || !bsearch (&asked, list->folders, known, sizeof asked, by_bundle))
-            add_pending_results (list, bundles[i], 0);
+        struct ls_family asked = { .bundle = bundles[i] };
+        if (!known || !bsearch (&asked, list->families, known, sizeof asked, by_bundle))
+            add_ls_family (list, bundles[i], 0);
     }
-    if (list->folders_n)
-        qsort (list->folders, list->folders_n, sizeof *list->folders, by_bundle);
+    if (list->families_n)
+        qsort (list->families, list->families_n, sizeof *list->families, by_bundle);
 }
 
-static int look_at (struct listing *list, struct pending_results *pending_results, struct err *err)
+static int look_at (struct listing *list, struct ls_family *family, struct err *err)
 {
-    struct stored *stored = NULL;
+    struct generation_inventory *stored = NULL;
     uint32_t n = 0;
-    struct text path = text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (pending_results->bundle));
-    if ((pending_results->n || !list->all.n) && audit_inventory (path, &list->arena, &stored, &n, err) != 0)
+    struct text path = text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (family->bundle));
+    if ((family->n || !list->all.n) && audit_list_generations (path, &list->arena, &stored, &n, err) != 0)
         return -1;
-    if (pending_results->n)
-        take_stored (list, pending_results->first, stored, n);
-    list->nameless += pending_results->n ? 0 : n;
-    return cache_owned (list->root, pending_results->bundle, &list->arena, &pending_results->own,
-                        &pending_results->own_n, err);
+    if (family->n)
+        take_stored (list, family->first, stored, n);
+    list->nameless += family->n ? 0 : n;
+    return cache_list_per_host (list->root, family->bundle, &list->arena, &family->own, &family->own_n, err);
 }
 
 static int look (struct listing *list, struct err *err)
@@ -124,16 +122,16 @@ static int look (struct listing *list, struct err *err)
     struct text *bundles = NULL;
     uint32_t n = 0, kept = 0;
     list->rows = arena_array (&list->arena, list->all.n, sizeof *list->rows);
-    if (cache_bundles (list->root, &list->arena, &bundles, &n, err) != 0)
+    if (cache_list_families (list->root, &list->arena, &bundles, &n, err) != 0)
         return -1;
     take_folders (list, bundles, n);
-    for (uint32_t i = 0; i < list->folders_n; i++) {
-        if (look_at (list, &list->folders[i], err) != 0)
+    for (uint32_t i = 0; i < list->families_n; i++) {
+        if (look_at (list, &list->families[i], err) != 0)
             return -1;
-        if (list->folders[i].n || list->folders[i].own_n)
-            list->folders[kept++] = list->folders[i];
+        if (list->families[i].n || list->families[i].own_n)
+            list->families[kept++] = list->families[i];
     }
-    list->folders_n = kept;
+    list->families_n = kept;
     return 0;
 }
 
@@ -143,7 +141,7 @@ static json_t *users_json (const struct catalogue_entry *entry)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < entry->users.n; i++) {
-        const struct catalogue_user *user = &entry->users.items[i];
+        const struct generation_user *user = &entry->users.items[i];
         json_array_append_new (array, json_pack ("{s:o, s:o, s:o}", "run", escaped_json (user->run), "home",
                                                  escaped_json (user->home), "machine", escaped_json (user->machine)));
     }
@@ -156,37 +154,37 @@ static json_t *row_json (struct listing *list, const struct row *row)
     const struct fact_generation *published = &entry->published;
     bool sealed = published->token != 0;
     return json_pack ("{s:I, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "generation",
-                      (json_int_t) entry->token, "state", names_of (&generation_state_names, entry->state), "leased",
-                      entry->leased, "why", entry->why.len ? escaped_json (entry->why) : json_null (), "run",
+                      (json_int_t) entry->token, "state", enum_name_of (&generation_state_names, entry->state),
+                      "leased", entry->leased, "why", entry->why.len ? escaped_json (entry->why) : json_null (), "run",
                       escaped_json (entry->run), "handed_out_wall_ms", (json_int_t) entry->wall_ms, "bytes",
                       (json_int_t) row->bytes, "lies_there", row->lies, "entries", (json_int_t) row->entries, "sha256",
                       sealed ? escaped_json (published->sha256) : json_null (), "from_run",
                       sealed ? escaped_json (published->from_run) : json_null (), "writer",
-                      sealed ? escaped_json (cache_writer (list->cli->home, entry, &list->arena)) : json_null (),
+                      sealed ? escaped_json (cache_writer_name (list->cli->home, entry, &list->arena)) : json_null (),
                       "covers", texts_json (published->covers.items, published->covers.n), "users", users_json (entry),
                       "compile_ms", (json_int_t) published->compile_ms);
 }
 
-static json_t *pending_results_json (struct listing *list, const struct pending_results *pending_results)
+static json_t *ls_family_json (struct listing *list, const struct ls_family *family)
 {
     json_t *generations = json_array (), *own = json_array ();
-    for (uint32_t i = 0; i < pending_results->n; i++)
-        json_array_append_new (generations, row_json (list, &list->rows[pending_results->first + i]));
-    for (uint32_t i = 0; i < pending_results->own_n; i++) {
-        const struct cache_own *one = &pending_results->own[i];
+    for (uint32_t i = 0; i < family->n; i++)
+        json_array_append_new (generations, row_json (list, &list->rows[family->first + i]));
+    for (uint32_t i = 0; i < family->own_n; i++) {
+        const struct host_cache *one = &family->own[i];
         json_array_append_new (own, json_pack ("{s:o, s:I, s:I, s:b}", "host", escaped_json (one->host), "bytes",
                                                (json_int_t) one->bytes, "entries", (json_int_t) one->entries,
                                                "looked_into", !one->closed));
     }
-    return json_pack ("{s:o, s:o, s:o}", "bundle", escaped_json (pending_results->bundle), "generations", generations,
-                      "hosts", own);
+    return json_pack ("{s:o, s:o, s:o}", "bundle", escaped_json (family->bundle), "generations", generations, "hosts",
+                      own);
 }
 
 static int show_json (struct listing *list)
 {
     json_t *bundles = json_array ();
-    for (uint32_t i = 0; i < list->folders_n; i++)
-        json_array_append_new (bundles, pending_results_json (list, &list->folders[i]));
+    for (uint32_t i = 0; i < list->families_n; i++)
+        json_array_append_new (bundles, ls_family_json (list, &list->families[i]));
     return cache_print_json (
         list->cli, json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
 }
@@ -245,7 +243,7 @@ static void add_numbers (struct listing *list, struct line *line, const struct r
     bool sealed = entry->published.token != 0;
     uint64_t age_ms = list->now_ms > entry->wall_ms ? list->now_ms - entry->wall_ms : 0;
     struct text rungs = sealed ? cache_covered_rungs (&entry->published, &list->arena) : TEXT_LIT ("-");
-    struct text writer = sealed ? cache_writer (list->cli->home, entry, &list->arena) : TEXT_LIT ("-");
+    struct text writer = sealed ? cache_writer_name (list->cli->home, entry, &list->arena) : TEXT_LIT ("-");
     add_cell (line, text_of (size_print (row->bytes, size)), SIZE_COLUMNS);
     add_cell (line, text_format (&list->arena, "%u", row->entries), ENTRIES_COLUMNS);
     add_cell (line, rungs, RUNGS_COLUMNS);
@@ -275,7 +273,7 @@ static void add_row (struct listing *list, uint32_t at, uint32_t n, const struct
     line_puts (&line, "  ");
     add_cell (&line, text_format (&list->arena, "%" PRIu64 "%.*s", row->entry->token, TEXT_ARG (last)), TOKEN_COLUMNS);
     line_paint (&line, paint_of (row->entry));
-    add_cell (&line, text_of (names_of (&generation_state_names, row->entry->state)), STATE_COLUMNS);
+    add_cell (&line, text_of (enum_name_of (&generation_state_names, row->entry->state)), STATE_COLUMNS);
     line_paint (&line, PAINT_NONE);
     if (!row->lies && row->entry->state == GENERATION_ABANDONED)
         line_puts (&line, n > 1 ? "no files of these generations exist" : "no files of this generation exist");
@@ -318,7 +316,7 @@ static void add_bundle (struct text bundle, const struct style *style, struct bu
     line_end (&line);
 }
 
-static void add_own (const struct cache_own *own, struct arena *arena, const struct style *style, struct buf *out)
+static void add_own (const struct host_cache *own, struct arena *arena, const struct style *style, struct buf *out)
 {
     char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
@@ -342,9 +340,9 @@ static void add_title (const struct listing *list, const struct style *style, st
         bytes += list->rows[i].lies ? list->rows[i].bytes : 0;
         published += list->all.items[i].state == GENERATION_PUBLISHED;
     }
-    for (uint32_t i = 0; i < list->folders_n; i++)
-        for (uint32_t k = 0; k < list->folders[i].own_n; k++, own++)
-            bytes += list->folders[i].own[k].bytes;
+    for (uint32_t i = 0; i < list->families_n; i++)
+        for (uint32_t k = 0; k < list->families[i].own_n; k++, own++)
+            bytes += list->families[i].own[k].bytes;
     line_printf (&line, "%s (storage %s): generations published: %u, ", list->root, list->storage, published);
     if (own)
         line_printf (&line, "caches of single hosts: %u, ", own);
@@ -352,17 +350,17 @@ static void add_title (const struct listing *list, const struct style *style, st
     line_end (&line);
 }
 
-static void add_pending_results_text (struct listing *list, const struct pending_results *pending_results,
-                                      const struct style *style, struct buf *out)
+static void add_ls_family_text (struct listing *list, const struct ls_family *family, const struct style *style,
+                                struct buf *out)
 {
-    add_bundle (pending_results->bundle, style, out);
+    add_bundle (family->bundle, style, out);
     add_head (style, out);
-    for (uint32_t i = 0, n; i < pending_results->n; i += n) {
-        n = alike (list, pending_results->first + i);
-        add_row (list, pending_results->first + i, n, style, out);
+    for (uint32_t i = 0, n; i < family->n; i += n) {
+        n = alike (list, family->first + i);
+        add_row (list, family->first + i, n, style, out);
     }
-    for (uint32_t i = 0; i < pending_results->own_n; i++)
-        add_own (&pending_results->own[i], &list->arena, style, out);
+    for (uint32_t i = 0; i < family->own_n; i++)
+        add_own (&family->own[i], &list->arena, style, out);
 }
 
 static int show_text (struct listing *list)
@@ -371,10 +369,10 @@ static int show_text (struct listing *list)
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     add_title (list, &style, &out);
-    if (list->folders_n == 0)
+    if (list->families_n == 0)
         buf_puts (&out, "this cache is empty\n");
-    for (uint32_t i = 0; i < list->folders_n; i++)
-        add_pending_results_text (list, &list->folders[i], &style, &out);
+    for (uint32_t i = 0; i < list->families_n; i++)
+        add_ls_family_text (list, &list->families[i], &style, &out);
     return terminal_write (list->cli, &out);
 }
 
@@ -386,14 +384,14 @@ static bool needs_no_catalogue (struct listing *list)
     struct stat st;
     const char *path = text_format (&list->arena, "%s/catalogue.db", list->root).ptr;
     return lstat (path, &st) != 0 && errno == ENOENT && storage_id (list->root, false, list->storage, NULL) == 0 &&
-           look (list, NULL) == 0 && list->folders_n && !list->nameless;
+           look (list, NULL) == 0 && list->families_n && !list->nameless;
 }
 
 static int list_root (struct listing *list, struct err *err)
 {
     if (needs_no_catalogue (list))
         return 0;
-    struct catalogue *catalogue = catalogue_look (list->root, err);
+    struct catalogue *catalogue = catalogue_open_read_only (list->root, err);
     if (!catalogue)
         return -1;
     int rc = catalogue_list (catalogue, TEXT_LIT (""), &list->arena, &list->all, err);
@@ -405,16 +403,16 @@ static int list_root (struct listing *list, struct err *err)
 
 int cache_ls (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_place place;
+    struct cache_target target;
     struct err err = { 0 };
-    int status = cache_place_find (cli, request, false, &place);
+    int status = cache_target_find (cli, request, false, &target);
     if (status == EXIT_HOLDS) {
-        struct listing list = { .cli = cli, .root = place.root, .now_ms = clock_wall_ms () };
+        struct listing list = { .cli = cli, .root = target.root, .now_ms = clock_wall_ms () };
         status = list_root (&list, &err) != 0 ? cli_fail (cli, &err)
                  : request->json              ? show_json (&list)
                                               : show_text (&list);
         arena_release (&list.arena);
     }
-    cache_place_release (&place);
+    cache_target_release (&target);
     return status;
 }

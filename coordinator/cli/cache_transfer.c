@@ -33,7 +33,7 @@ static const struct catalogue_entry *choose (const struct catalogue_list *all, c
                  which);
     else if (chosen->state != GENERATION_PUBLISHED) {
         err_set (err, ERR_REFUSED, "generation %" PRIu64 " is %s: only published generations are exported",
-                 chosen->token, names_of (&generation_state_names, chosen->state));
+                 chosen->token, enum_name_of (&generation_state_names, chosen->state));
         return NULL;
     }
     return chosen;
@@ -43,12 +43,12 @@ static int describe (const struct cli *cli, const struct catalogue_entry *entry,
                      struct err *err)
 {
     json_t *json = json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
-                              escaped_json (cache_writer (cli->home, entry, arena)), "exported_wall_ms",
+                              escaped_json (cache_writer_name (cli->home, entry, arena)), "exported_wall_ms",
                               (json_int_t) clock_wall_ms (), "generation",
-                              record_to_json (fact_body (FACT_GENERATION_PUBLISHED), &entry->published));
+                              record_to_json (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &entry->published));
     char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
     if (!text)
-        mem_exhausted (0);
+        mem_exit_exhausted (0);
     *out = text_format (arena, "%s\n", text);
     free (text);
     json_decref (json);
@@ -85,13 +85,13 @@ static int transfer_failed (const struct cli *cli, const struct err *err)
 static int export_failed (const struct cli *cli, struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     enum generation_state state = GENERATION_PUBLISHED;
-    if (catalogue_state (catalogue, token, &state, NULL) == 0 && state != GENERATION_PUBLISHED)
+    if (catalogue_generation_state (catalogue, token, &state, NULL) == 0 && state != GENERATION_PUBLISHED)
         err_set (err, ERR_STATE, "generation %" PRIu64 " became %s during the export: nothing was exported", token,
                  state == GENERATION_DROPPED ? "quarantined" : "collected");
     return transfer_failed (cli, err);
 }
 
-static int export_from (struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+static int export_from (struct cli *cli, const struct cache_request *request, const struct cache_target *target,
                         struct catalogue *catalogue, struct arena *arena)
 {
     struct catalogue_list all;
@@ -100,35 +100,35 @@ static int export_from (struct cli *cli, const struct cache_request *request, co
     if (catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) != 0)
         return cli_fail (cli, &err);
     const struct catalogue_entry *entry = choose (&all, request->operands[0], &err);
-    if (!entry || cache_place_check (place, entry->bundle, entry->token, &err) != 0 ||
+    if (!entry || cache_target_check (target, entry->bundle, entry->token, &err) != 0 ||
         describe (cli, entry, arena, &json, &err) != 0)
         return cli_fail (cli, &err);
-    if (transfer_export (place->root, &entry->published, request->operands[1], json, &err) != 0)
+    if (transfer_export (target->root, &entry->published, request->operands[1], json, &err) != 0)
         return export_failed (cli, catalogue, entry->token, &err);
     return say_exported (cli, request, &entry->published);
 }
 
-static int export(struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+static int export(struct cli *cli, const struct cache_request *request, const struct cache_target *target,
                   struct arena *arena)
 {
     struct err err = { 0 };
-    struct catalogue *catalogue = catalogue_look (place->root, &err);
+    struct catalogue *catalogue = catalogue_open_read_only (target->root, &err);
     if (!catalogue)
         return cli_fail (cli, &err);
-    int status = export_from (cli, request, place, catalogue, arena);
+    int status = export_from (cli, request, target, catalogue, arena);
     catalogue_close (catalogue);
     return status;
 }
 
 int cache_export (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_place place;
+    struct cache_target target;
     struct arena arena = { 0 };
-    int status = cache_place_find (cli, request, false, &place);
+    int status = cache_target_find (cli, request, false, &target);
     if (status == EXIT_HOLDS)
-        status = export(cli, request, &place, &arena);
+        status = export(cli, request, &target, &arena);
     arena_release (&arena);
-    cache_place_release (&place);
+    cache_target_release (&target);
     return status;
 }
 
@@ -151,13 +151,13 @@ static void say_newest (const struct cli *cli, const struct fact_generation *new
                         const struct fact_generation *claim, uint64_t token, bool before, struct arena *arena)
 {
     if (before && newest->token > token)
-        log_say (&cli->log, "generation %" PRIu64 " is newer: runs use that one, not %" PRIu64, newest->token, token);
+        log_print (&cli->log, "generation %" PRIu64 " is newer: runs use that one, not %" PRIu64, newest->token, token);
     struct text rest = before ? TEXT_LIT ("") : uncovered (newest, claim, arena);
     if (rest.len)
-        log_say (&cli->log,
-                 "generation %" PRIu64 ", the newest until now, also covers %.*s; runs now use generation %" PRIu64
-                 ", and compile those rungs again",
-                 newest->token, TEXT_ARG (text_clip (rest, 200)), token);
+        log_print (&cli->log,
+                   "generation %" PRIu64 ", the newest until now, also covers %.*s; runs now use generation %" PRIu64
+                   ", and compile those rungs again",
+                   newest->token, TEXT_ARG (text_clip (rest, 200)), token);
 }
 
 static int bad_claim (struct err *err, const char *what)
@@ -200,7 +200,7 @@ static int read_claim (const json_t *json, struct fact_generation *claim, struct
     if (format != TRANSFER_FORMAT)
         return err_set (err, ERR_STATE, TRANSFER_JSON " has format %lld, but this sliceup reads format %d",
                         (long long) format, TRANSFER_FORMAT);
-    if (record_from_json (fact_body (FACT_GENERATION_PUBLISHED), generation, claim, arena, &own) != 0)
+    if (record_from_json (fact_record_of_kind (FACT_GENERATION_PUBLISHED), generation, claim, arena, &own) != 0)
         return bad_claim (err, own.text);
     return check_claim (claim, err);
 }
@@ -226,7 +226,7 @@ static int load_claim (const char *folder, struct fact_generation *claim, struct
     return rc;
 }
 
-static int say_imported (const struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+static int say_imported (const struct cli *cli, const struct cache_request *request, const struct cache_target *target,
                          const struct fact_generation *claim, uint64_t token, bool before)
 {
     char size[SIZE_TEXT_BYTES];
@@ -234,17 +234,17 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
         return cache_print_json (
             cli, json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token, "was_here_before",
                             before, "bundle", escaped_json (claim->bundle), "sha256", escaped_json (claim->sha256),
-                            "entries", (int) claim->entries, "bytes", (json_int_t) claim->bytes, "root", place->root));
+                            "entries", (int) claim->entries, "bytes", (json_int_t) claim->bytes, "root", target->root));
     if (before)
         printf ("%s already has this generation, as generation %" PRIu64 " of %.*s: nothing was imported\n",
-                place->root, token, TEXT_ARG (claim->bundle));
+                target->root, token, TEXT_ARG (claim->bundle));
     else
         printf ("imported into %s as generation %" PRIu64 " of %.*s: %u entries, %s, every byte verified\n",
-                place->root, token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
+                target->root, token, TEXT_ARG (claim->bundle), claim->entries, size_print (claim->bytes, size));
     return EXIT_HOLDS;
 }
 
-static int import (struct cli *cli, const struct cache_request *request, const struct cache_place *place,
+static int import (struct cli *cli, const struct cache_request *request, const struct cache_target *target,
                    struct arena *arena)
 {
     struct fact_generation claim = { 0 }, newest = { 0 };
@@ -253,31 +253,31 @@ static int import (struct cli *cli, const struct cache_request *request, const s
     bool before = false;
     if (load_claim (request->operands[0], &claim, arena, &err) != 0)
         return transfer_failed (cli, &err);
-    struct catalogue *catalogue = catalogue_open (place->root, &err);
+    struct catalogue *catalogue = catalogue_open (target->root, &err);
     if (!catalogue)
         return cli_fail (cli, &err);
-    struct transfer_import order = {
-        .root = place->root, .from = request->operands[0], .claim = &claim, .log = &cli->log
+    struct import_request wanted = {
+        .root = target->root, .from = request->operands[0], .claim = &claim, .log = &cli->log
     };
-    bool known = cache_place_check (place, claim.bundle, 0, &err) == 0 &&
+    bool known = cache_target_check (target, claim.bundle, 0, &err) == 0 &&
                  catalogue_find (catalogue, claim.bundle, &newest, arena, &err) == 0;
-    int rc = known ? transfer_import (catalogue, &order, &token, &before, &err) : -1;
+    int rc = known ? transfer_import (catalogue, &wanted, &token, &before, &err) : -1;
     catalogue_close (catalogue);
     if (rc != 0)
         return known ? transfer_failed (cli, &err) : cli_fail (cli, &err);
     say_newest (cli, &newest, &claim, token, before, arena);
-    return say_imported (cli, request, place, &claim, token, before);
+    return say_imported (cli, request, target, &claim, token, before);
 }
 
 int cache_import (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_place place;
+    struct cache_target target;
     struct arena arena = { 0 };
     umask (022); /* what is made below the root is for workers of other users, too, as when a worker makes it */
-    int status = cache_place_find (cli, request, true, &place);
+    int status = cache_target_find (cli, request, true, &target);
     if (status == EXIT_HOLDS)
-        status = import (cli, request, &place, &arena);
+        status = import (cli, request, &target, &arena);
     arena_release (&arena);
-    cache_place_release (&place);
+    cache_target_release (&target);
     return status;
 }

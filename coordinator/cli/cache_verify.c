@@ -13,22 +13,22 @@ enum { SAY_AFTER_MS = 2000 };
 struct verification {
     struct cli *cli;
     const struct cache_request *request;
-    const struct cache_place *place;
+    const struct cache_target *target;
     char storage[STORAGE_ID_BYTES];
-    struct cache_looked looked;
+    struct cache_audit_result looked;
     struct arena arena;
     uint64_t sent_ms;
 };
 
-static void on_progress (void *owner, const struct cache_progress *progress)
+static void on_progress (void *owner, const struct cache_audit_progress *progress)
 {
     struct verification *run = owner;
     uint64_t now_ms = clock_boot_ms ();
     if (now_ms - run->sent_ms < SAY_AFTER_MS)
         return;
     run->sent_ms = now_ms;
-    log_say (&run->cli->log, "verifying generation %" PRIu64 " of %.*s, %u of %u", progress->token,
-             TEXT_ARG (progress->bundle), progress->done + 1, progress->all);
+    log_print (&run->cli->log, "verifying generation %" PRIu64 " of %.*s, %u of %u", progress->token,
+               TEXT_ARG (progress->bundle), progress->done + 1, progress->all);
 }
 
 /* ---- the storage, as the hosts of a run saw it ---- */
@@ -49,11 +49,11 @@ static void on_fact (void *owner, const struct fact *fact)
 
 static void add_other (struct verification *run, struct text host, struct text storage)
 {
-    struct cache_looked *looked = &run->looked;
-    struct cache_found *items = arena_array (&run->arena, looked->found.n + 1, sizeof *items);
+    struct cache_audit_result *looked = &run->looked;
+    struct cache_audit_finding *items = arena_array (&run->arena, looked->found.n + 1, sizeof *items);
     if (looked->found.n)
         memcpy (items, looked->found.items, looked->found.n * sizeof *items);
-    items[looked->found.n++] = (struct cache_found){
+    items[looked->found.n++] = (struct cache_audit_finding){
         .bundle = TEXT_LIT (""),
         .found.finding = { .kind = FINDING_NOT_SAME_STORAGE,
                            .path = TEXT_LIT ("storage"),
@@ -67,12 +67,12 @@ static void add_other (struct verification *run, struct text host, struct text s
 
 static int compare_hosts (struct verification *run, struct err *err)
 {
-    const struct plan *plan = &run->place->plan;
+    const struct plan *plan = &run->target->plan;
     struct views views = { .n = plan->hosts.n, .arena = &run->arena };
-    if (run->place->dir.id[0] == '\0')
+    if (run->target->dir.id[0] == '\0')
         return 0;
     views.storage = arena_array (&run->arena, views.n, sizeof *views.storage);
-    if (run_facts (&run->place->dir, on_fact, &views, err) != 0)
+    if (run_facts_each (&run->target->dir, on_fact, &views, err) != 0)
         return -1;
     for (uint32_t i = 0; i < views.n; i++)
         if (views.storage[i].len && !text_is (views.storage[i], run->storage))
@@ -94,7 +94,7 @@ static int take_tokens (struct verification *run, uint64_t *tokens, struct err *
 /* Where nothing can be written all is looked at the same, only what is seen cannot be remembered. */
 static struct catalogue *open_catalogue (const char *root, struct err *err)
 {
-    struct catalogue *catalogue = catalogue_look (root, err);
+    struct catalogue *catalogue = catalogue_open_read_only (root, err);
     if (!catalogue)
         return NULL;
     struct catalogue *writable = catalogue_open (root, NULL);
@@ -107,14 +107,14 @@ static struct catalogue *open_catalogue (const char *root, struct err *err)
 static int look (struct verification *run, struct err *err)
 {
     uint64_t *tokens = arena_array (&run->arena, run->request->operands_n, sizeof *tokens);
-    if (take_tokens (run, tokens, err) != 0 || storage_id (run->place->root, false, run->storage, err) != 0)
+    if (take_tokens (run, tokens, err) != 0 || storage_id (run->target->root, false, run->storage, err) != 0)
         return -1;
-    struct catalogue *catalogue = open_catalogue (run->place->root, err);
+    struct catalogue *catalogue = open_catalogue (run->target->root, err);
     if (!catalogue)
         return -1;
     struct cache_audit audit = { .catalogue = catalogue,
-                                 .root = run->place->root,
-                                 .trust = &run->place->trust,
+                                 .root = run->target->root,
+                                 .trust = &run->target->trust,
                                  .every_byte = !run->request->quick,
                                  .tokens = tokens,
                                  .tokens_n = run->request->operands_n,
@@ -139,24 +139,24 @@ static json_t *text_or_null (struct text text)
 
 static int show_json (const struct verification *run)
 {
-    const struct cache_looked *looked = &run->looked;
+    const struct cache_audit_result *looked = &run->looked;
     json_t *found = json_array (), *problems = json_array ();
     for (uint32_t i = 0; i < looked->found.n; i++) {
         const struct finding *finding = &looked->found.items[i].found.finding;
         json_array_append_new (found, json_pack ("{s:s, s:o, s:I, s:o, s:o, s:o}", "finding",
-                                                 names_of (&finding_kind_names, finding->kind), "bundle",
+                                                 enum_name_of (&finding_kind_names, finding->kind), "bundle",
                                                  text_or_null (looked->found.items[i].bundle), "generation",
                                                  (json_int_t) finding->token, "path", text_or_null (finding->path),
                                                  "detail", text_or_null (finding->detail), "run",
                                                  text_or_null (looked->found.items[i].found.run)));
     }
     for (uint32_t i = 0; i < looked->problems.n; i++) {
-        const struct cache_problem *problem = &looked->problems.items[i];
+        const struct cache_audit_problem *problem = &looked->problems.items[i];
         json_array_append_new (problems,
                                json_pack ("{s:o, s:I, s:o}", "bundle", escaped_json (problem->bundle), "generation",
                                           (json_int_t) problem->token, "why", escaped_json (problem->why)));
     }
-    return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->place->root,
+    return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->target->root,
                                                   "storage", run->storage, "every_byte", !run->request->quick,
                                                   "generations", (int) looked->generations, "bytes",
                                                   (json_int_t) looked->bytes, "findings", found, "problems", problems));
@@ -164,11 +164,11 @@ static int show_json (const struct verification *run)
 
 /* ---- text ---- */
 
-static void add_found (struct buf *out, const struct style *style, const struct cache_found *found)
+static void add_found (struct buf *out, const struct style *style, const struct cache_audit_finding *found)
 {
     struct line line = line_begin (out, style);
     const struct finding *finding = &found->found.finding;
-    line_painted (&line, PAINT_BAD, names_of (&finding_kind_names, finding->kind));
+    line_painted (&line, PAINT_BAD, enum_name_of (&finding_kind_names, finding->kind));
     if (found->bundle.len)
         line_printf (&line, "  %.*s generation %" PRIu64, TEXT_ARG (found->bundle), finding->token);
     line_puts (&line, "  ");
@@ -182,7 +182,7 @@ static void add_found (struct buf *out, const struct style *style, const struct 
     line_end (&line);
 }
 
-static void add_problem (struct buf *out, const struct style *style, const struct cache_problem *problem)
+static void add_problem (struct buf *out, const struct style *style, const struct cache_audit_problem *problem)
 {
     struct line line = line_begin (out, style);
     line_painted (&line, PAINT_WARN, "not verified");
@@ -195,7 +195,7 @@ static int show_text (const struct verification *run)
 {
     char size[SIZE_TEXT_BYTES];
     struct style style = terminal_style (run->cli);
-    const struct cache_looked *looked = &run->looked;
+    const struct cache_audit_result *looked = &run->looked;
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     style.columns = 0; /* findings are for tickets: never cut */
@@ -203,11 +203,11 @@ static int show_text (const struct verification *run)
         add_found (&out, &style, &looked->found.items[i]);
     for (uint32_t i = 0; i < looked->problems.n; i++)
         add_problem (&out, &style, &looked->problems.items[i]);
-    buf_printf (&out, "%s (storage %s): %u sealed generation%s, %s, compared with %s manifest%s %s: ", run->place->root,
-                run->storage, looked->generations, looked->generations == 1 ? "" : "s",
-                size_print (looked->bytes, size), looked->generations == 1 ? "its" : "their",
-                looked->generations == 1 ? "" : "s",
-                run->request->quick ? "by names, sizes and modes" : "byte by byte");
+    buf_printf (
+        &out, "%s (storage %s): %u sealed generation%s, %s, compared with %s manifest%s %s: ", run->target->root,
+        run->storage, looked->generations, looked->generations == 1 ? "" : "s", size_print (looked->bytes, size),
+        looked->generations == 1 ? "its" : "their", looked->generations == 1 ? "" : "s",
+        run->request->quick ? "by names, sizes and modes" : "byte by byte");
     if (looked->found.n)
         buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");
     else
@@ -217,16 +217,16 @@ static int show_text (const struct verification *run)
 
 int cache_verify (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_place place;
+    struct cache_target target;
     struct err err = { 0 };
-    int status = cache_place_find (cli, request, false, &place);
+    int status = cache_target_find (cli, request, false, &target);
     if (status == EXIT_HOLDS) {
-        struct verification run = { .cli = cli, .request = request, .place = &place, .sent_ms = clock_boot_ms () };
+        struct verification run = { .cli = cli, .request = request, .target = &target, .sent_ms = clock_boot_ms () };
         status = look (&run, &err) != 0 ? cli_fail (cli, &err) : request->json ? show_json (&run) : show_text (&run);
         if (err.code == ERR_NONE && status == EXIT_HOLDS)
             status = status_of (&run);
         arena_release (&run.arena);
     }
-    cache_place_release (&place);
+    cache_target_release (&target);
     return status;
 }

@@ -59,7 +59,7 @@ static const char *word_of (const struct measure_list *all, uint32_t at)
     const struct measure *measure = &all->items[at];
     if (is_outdated (all, at))
         return "outdated";
-    return measure->bad ? "known-bad" : names_of (&outcome_names, measure->outcome);
+    return measure->bad ? "known-bad" : enum_name_of (&outcome_names, measure->outcome);
 }
 
 static void print_size (struct buf *line, uint64_t bytes)
@@ -86,7 +86,7 @@ static void print_launch (const struct measure_list *all, uint32_t at)
     buf_init (&line, LINE_BYTES);
     print_word (&line, measure->signature, SIGNATURE_COLUMNS);
     print_word (&line, measure->rung, RUNG_COLUMNS);
-    buf_printf (&line, " %-8s %-13s", names_of (&pass_names, measure->pass), word_of (all, at));
+    buf_printf (&line, " %-8s %-13s", enum_name_of (&pass_names, measure->pass), word_of (all, at));
     print_size (&line, measure->predicted_bytes);
     print_size (&line, measure->device_peak_bytes);
     print_size (&line, measure->host_peak_bytes);
@@ -105,8 +105,9 @@ static json_t *json_launch (const struct measure_list *all, uint32_t at)
     json_t *launch = json_pack (
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", text_json (measure->signature), "shape",
         text_json (measure->shape), "rung", text_json (measure->rung), "slice", text_json (measure->slice), "run",
-        text_json (measure->run), "pins", text_json (measure->pins), "pass", names_of (&pass_names, measure->pass),
-        "outcome", names_of (&outcome_names, measure->outcome), "owner", names_of (&owner_names, measure->owner));
+        text_json (measure->run), "pins", text_json (measure->pins), "pass", enum_name_of (&pass_names, measure->pass),
+        "outcome", enum_name_of (&outcome_names, measure->outcome), "owner",
+        enum_name_of (&owner_names, measure->owner));
     json_t *rest = json_pack (
         "{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", text_json (measure->failure), "cause",
         text_json (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",

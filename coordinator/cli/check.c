@@ -9,7 +9,7 @@ static int check_run (struct cli *cli, int argc, char **argv)
     struct err err = { 0 };
     int status = planning_load (cli, &check_command, argc, argv, &arena, &plan);
     if (status == EXIT_HOLDS) {
-        known_launches_note (cli, false, &arena, &plan);
+        known_launches_annotate_plan (cli, false, &arena, &plan);
         planning_print (&plan, stdout);
         if (planning_check_cache (&plan, &err) < 0)
             status = cli_fail (cli, &err);

@@ -5,12 +5,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "common/conf/nearest.h"
+#include "common/conf/nearest_word.h"
 
 int cli_fail (const struct cli *cli, const struct err *err)
 {
     fflush (stdout);
-    log_say (&cli->log, "%s", err->text);
+    log_print (&cli->log, "%s", err->text);
     switch (err->code) {
     case ERR_USAGE:
     case ERR_CONFIG:
@@ -45,7 +45,7 @@ int cli_unknown (const struct cli *cli, const struct cli_command *command, const
     uint32_t n = 0;
     while (known[n])
         n++;
-    const char *guess = nearest_of (text_of (argument), known, n);
+    const char *guess = nearest_word (text_of (argument), known, n);
     fprintf (cli->log.to, "sliceup %s: unknown argument '%s'%s%s%s; see sliceup %s --help\n", command->name, argument,
              guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "", command->name);
     return EXIT_USAGE;

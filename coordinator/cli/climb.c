@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "common/wire/wire.h"
+#include "coordinator/cli/forced_exit.h"
 #include "coordinator/cli/known_launches.h"
-#include "coordinator/cli/leave.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
 #include "coordinator/home/run_begun.h"
@@ -41,7 +41,7 @@ static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
     struct run_loop *run_loop = owner;
     if (kind == FACT_RUN_ENDED)
         take_sentence (run_loop, bytes);
-    viewer_fact (run_loop->viewer, kind, bytes);
+    viewer_add_fact (run_loop->viewer, kind, bytes);
 }
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. */
@@ -57,8 +57,8 @@ static void on_signal (void *owner, int signal, int64_t pid)
         "killing the running rung (press Ctrl-C again to leave without waiting)",
         "leaving without waiting; the workers stop by themselves when they hear from no coordinator",
     };
-    log_say (&run_loop->cli->log, "%s",
-             said[run_loop->interrupts < INTERRUPTS_LEAVE ? run_loop->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
+    log_print (&run_loop->cli->log, "%s",
+               said[run_loop->interrupts < INTERRUPTS_LEAVE ? run_loop->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
     if (run_loop->driver)
         driver_cancel (run_loop->driver, run_loop->interrupts);
 }
@@ -112,9 +112,9 @@ static void say_end (const struct run_loop *run_loop, const struct run_dir *dir,
 static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
 {
     struct err err = { 0 };
-    bool stays = run_begun_or_remove (dir, &err) == 0 || err.code != ERR_USAGE;
+    bool stays = run_begun_check_or_remove (dir, &err) == 0 || err.code != ERR_USAGE;
     if (err.code && stays)
-        log_say (&cli->log, "cannot remove the folder of a run that was never begun: %s", err.text);
+        log_print (&cli->log, "cannot remove the folder of a run that was never begun: %s", err.text);
     return !stays;
 }
 
@@ -124,8 +124,8 @@ static void say_problem (const struct cli *cli, const struct err *problem, bool 
     cli_fail (cli, problem);
     if (forgotten)
         return; /* no worker was asked for anything */
-    log_say (&cli->log, "the workers of the run continue for a while and keep their results%s",
-             problem->code == ERR_DAMAGE ? "" : ": fix the problem, then run sliceup resume");
+    log_print (&cli->log, "the workers of the run continue for a while and keep their results%s",
+               problem->code == ERR_DAMAGE ? "" : ": fix the problem, then run sliceup resume");
 }
 
 static void say_unfinished (const struct run_dir *dir, bool forgotten)
@@ -139,9 +139,9 @@ static void say_unfinished (const struct run_dir *dir, bool forgotten)
 /* From here on the process only prints: a signal may end it. */
 static void only_words_left (const struct run_loop *run_loop)
 {
-    leave_when_asked (EXIT_CANCELLED);
+    forced_exit_default_signals (EXIT_CANCELLED);
     if (run_loop->interrupts >= INTERRUPTS_LEAVE)
-        leave_soon (EXIT_CANCELLED);
+        forced_exit_start (EXIT_CANCELLED);
 }
 
 /* All files are written before anything is printed. */
@@ -175,20 +175,20 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
     return exit_status ? (int) exit_status : failed;
 }
 
-struct capacity climb_needs (uint32_t hosts)
+struct capacity_needs climb_capacity_needed (uint32_t hosts)
 {
-    struct capacity needs = hub_needs (hosts);
+    struct capacity_needs needs = hub_capacity_needed (hosts);
     needs.threads += OWN_THREADS;
     needs.bytes += OWN_BYTES;
     return needs;
 }
 
-int climb_capacity (uint32_t hosts, struct err *err)
+int climb_check_capacity (uint32_t hosts, struct err *err)
 {
     char what[48];
-    struct capacity needs = climb_needs (hosts);
+    struct capacity_needs needs = climb_capacity_needed (hosts);
     snprintf (what, sizeof (what), "a run of %u host%s", hosts, hosts == 1 ? "" : "s");
-    return capacity_check (what, &needs, err);
+    return process_capacity_check (what, &needs, err);
 }
 
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading)
@@ -199,7 +199,7 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
     bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop.loop = loop_open (&err)) != NULL &&
-                loop_signals (run_loop.loop, signals, on_signal, &run_loop, &err) == 0 &&
+                loop_watch_signals (run_loop.loop, signals, on_signal, &run_loop, &err) == 0 &&
                 (run_loop.viewer = viewer_open (&look, &err)) != NULL && open_driver (&run_loop, dir, plan, &err) == 0;
     if (making_fd >= 0)
         close (making_fd); /* the journal's lock says from here on that somebody holds the run */

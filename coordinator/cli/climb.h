@@ -3,17 +3,17 @@
 #ifndef SLICEUP_COORDINATOR_CLI_CLIMB_H
 #define SLICEUP_COORDINATOR_CLI_CLIMB_H
 
-#include "common/io/capacity.h"
+#include "common/io/process_capacity.h"
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/home/run_dir.h"
 
-struct capacity climb_needs (uint32_t hosts); /* beside what the process has before it drives a run */
+struct capacity_needs climb_capacity_needed (uint32_t hosts); /* beside what the process has before it drives a run */
 /* May this process have what driving a run of so many hosts takes? Asked before a run is begun that could not go on. */
-int climb_capacity (uint32_t hosts, struct err *err);
-/* `plan`: a new run, and `making_fd` is from run_begun_make, closed here; NULL: resume what the folder holds. `heading`
- * is shown above everything else, and NULL none: whoever does not read it holds up nothing but the end of the process,
- * which any signal brings then. Returns the exit status. */
+int climb_check_capacity (uint32_t hosts, struct err *err);
+/* `plan`: a new run, and `making_fd` is from run_begun_create_run, closed here; NULL: resume what the folder holds.
+ * `heading` is shown above everything else, and NULL none: whoever does not read it holds up nothing but the end of the
+ * process, which any signal brings then. Returns the exit status. */
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading);
 
 #endif

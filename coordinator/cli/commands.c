@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/conf/nearest.h"
+#include "common/conf/nearest_word.h"
 #include "common/io/atomic_file.h"
-#include "common/io/exhausted.h"
+#include "common/io/exhaustion.h"
 #include "common/io/safe_path.h"
 #include "common/io/standard_fds.h"
 
@@ -60,7 +60,7 @@ static int unknown_command (const char *word)
     const char *known[COMMANDS_N];
     for (size_t i = 0; i < COMMANDS_N; i++)
         known[i] = commands[i]->name;
-    const char *guess = nearest_of (text_of (word), known, COMMANDS_N);
+    const char *guess = nearest_word (text_of (word), known, COMMANDS_N);
     fprintf (stderr, "sliceup: there is no command '%s'%s%s%s; sliceup --help lists them\n", word,
              guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "");
     return EXIT_USAGE;
@@ -70,9 +70,9 @@ static int unknown_command (const char *word)
  * somebody else's, and after, when it may have been made. */
 static int make_home (const char *wanted, struct err *err)
 {
-    const struct safe_rule rule = { .what = "home",
-                                    .instead = "give another one with --home or SLICEUP_HOME",
-                                    .own = true };
+    const struct safe_path_rule rule = { .what = "home",
+                                         .instead = "give another one with --home or SLICEUP_HOME",
+                                         .own = true };
     if (safe_path_check (wanted, &rule, err) < 0 || folder_make (wanted, 0700, err) < 0)
         return -1;
     return safe_path_check (wanted, &rule, err);
@@ -207,7 +207,7 @@ int cli_main (int argc, char **argv)
     struct globals globals = { 0 };
     umask (077);
     standard_fds_keep ();
-    exhausted_tell ("sliceup");
+    exhaustion_install_handlers ("sliceup");
     json_set_alloc_funcs (mem_alloc, mem_free);
     argc = take_globals (argc, argv, &globals);
     if (globals.version) {

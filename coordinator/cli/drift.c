@@ -10,7 +10,7 @@
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
 struct request {
     const char *run, *against, *policy, *save, *rung;
-    struct host_choice hosts;
+    struct host_filter hosts;
     enum form form;
     bool all;
 };
@@ -46,7 +46,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
             status = take_form (cli, request, FORM_MARKDOWN);
         else if (strcmp (argv[i], "--all") == 0)
             request->all = true;
-        else if (host_choice_option (&request->hosts, argc, argv, &i) ||
+        else if (host_filter_option (&request->hosts, argc, argv, &i) ||
                  cli_option (argc, argv, &i, "--against", &request->against) ||
                  cli_option (argc, argv, &i, "--policy", &request->policy) ||
                  cli_option (argc, argv, &i, "--save", &request->save) ||
@@ -99,7 +99,7 @@ static int open_sides (const struct cli *cli, const struct request *request, str
         return err_set (err, ERR_STATE, "--rung %s: no host of %.*s reached a rung of that name", request->rung,
                         TEXT_ARG (answer->now.name));
     *status = EXIT_USAGE;
-    if (!host_choice_is_default (&request->hosts)) {
+    if (!host_filter_is_default (&request->hosts)) {
         if (drift_side_choose (&answer->now, &request->hosts, &answer->arena, err) < 0)
             return -1;
         if (request->against)
@@ -130,7 +130,7 @@ static int save (const struct request *request, const struct answer *answer, str
     struct buf bytes;
     int rc;
     buf_init (&bytes, DRIFT_FILE_MAX_BYTES);
-    drift_baseline (&answer->now.receipt, &bytes);
+    drift_baseline_print (&answer->now.receipt, &bytes);
     if (bytes.overflow)
         rc = err_set (err, ERR_LIMIT, "--save %s: the baseline would be larger than %d MiB", request->save,
                       DRIFT_FILE_MAX_BYTES >> 20);
@@ -179,7 +179,7 @@ static int drift_run (struct cli *cli, int argc, char **argv)
         answer.subject.against = request.against;
         answer.subject.pins_missing = !request.rung && !request.against &&
                                       !drift_side_pins (&answer.now, &answer.arena, &answer.pins);
-        if (host_choice_is_default (&request.hosts)) /* the arithmetic is that of the whole slice */
+        if (host_filter_is_default (&request.hosts)) /* the arithmetic is that of the whole slice */
             drift_side_topology (&answer.now, &answer.arena, &answer.topology);
         compare (&request, &answer);
         status = show (cli, &request, &answer);

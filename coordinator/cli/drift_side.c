@@ -35,7 +35,7 @@ static int open_run (struct drift_side *side, const struct cli *cli, const char 
                      struct err *err)
 {
     struct run_dir dir;
-    if (run_begun_find (&dir, cli->home, word, err) < 0)
+    if (run_begun_find_run (&dir, cli->home, word, err) < 0)
         return -1;
     side->fold = receipt_fold_create ();
     if (receipt_build (&dir, side->fold, arena, &side->receipt, err) < 0)
@@ -89,7 +89,7 @@ static void keep (struct slice_receipt *receipt, const struct name_list *kept, s
     receipt->hosts.n = n;
     if (receipt->headers.n == 0)
         return;
-    struct header *header = &receipt->headers.items[0];
+    struct run_header *header = &receipt->headers.items[0];
     struct text *names = arena_array (arena, header->hosts.n, sizeof (*names));
     n = 0;
     for (uint32_t i = 0; i < header->hosts.n; i++)
@@ -99,11 +99,11 @@ static void keep (struct slice_receipt *receipt, const struct name_list *kept, s
     header->hosts.n = n;
 }
 
-int drift_side_choose (struct drift_side *side, const struct host_choice *choice, struct arena *arena, struct err *err)
+int drift_side_choose (struct drift_side *side, const struct host_filter *filter, struct arena *arena, struct err *err)
 {
     struct name_list all = all_names (&side->receipt, arena), kept = { NULL, 0 };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
-    if (host_choice_resolve (choice, &all, chosen, err) < 0)
+    if (host_filter_resolve (filter, &all, chosen, err) < 0)
         return -1;
     kept.items = arena_array (arena, all.n, sizeof (*kept.items));
     for (uint32_t i = 0; i < all.n; i++)

@@ -4,7 +4,7 @@
 #define SLICEUP_COORDINATOR_CLI_DRIFT_SIDE_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/host_choice.h"
+#include "coordinator/cli/host_filter.h"
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/verdict/topology.h"
 
@@ -21,7 +21,7 @@ int drift_side_open (struct drift_side *side, const struct cli *cli, const char 
                      struct err *err);
 void drift_side_release (struct drift_side *side);
 /* Leaves only the chosen hosts. */
-int drift_side_choose (struct drift_side *side, const struct host_choice *choice, struct arena *arena, struct err *err);
+int drift_side_choose (struct drift_side *side, const struct host_filter *filter, struct arena *arena, struct err *err);
 /* Leaves only hosts that the other has as well. */
 void drift_side_keep_common (struct drift_side *side, const struct drift_side *other, struct arena *arena);
 /* Versions that the run's pins promise; false: there are pins, and the file is not at hand as it was. */

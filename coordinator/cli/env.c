@@ -64,7 +64,7 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, struct aren
     struct run_dir dir;
     struct err err = { 0 };
     char heading[256];
-    int making_fd = reduce (plan, build, arena, &err) < 0 ? -1 : run_begun_make (&dir, cli->home, &err);
+    int making_fd = reduce (plan, build, arena, &err) < 0 ? -1 : run_begun_create_run (&dir, cli->home, &err);
     if (making_fd < 0)
         return cli_fail (cli, &err);
     snprintf (heading, sizeof heading,

@@ -193,7 +193,7 @@ static int print_json (const struct listing *list)
             one->run[0] ? json_string (one->run) : json_null (), "last_used_wall_ms",
             one->run[0] ? json_integer ((json_int_t) one->used_wall_ms) : json_null ());
         if (!object || json_array_append_new (array, object) != 0)
-            mem_exhausted (0);
+            mem_exit_exhausted (0);
     }
     return cache_print_json (list->cli, array);
 }

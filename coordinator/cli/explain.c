@@ -41,7 +41,7 @@ static int explain_run (struct cli *cli, int argc, char **argv)
     if (status != EXIT_HOLDS)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();
-    if (run_begun_find (&dir, cli->home, run ? run : "last", &err) < 0 ||
+    if (run_begun_find_run (&dir, cli->home, run ? run : "last", &err) < 0 ||
         receipt_build (&dir, fold, &arena, &receipt, &err) < 0)
         status = cli_fail (cli, &err);
     else

@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include "common/io/clock.h"
-#include "common/io/share.h"
+#include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/remote.h"
 #include "coordinator/czmq/listener.h"
@@ -66,7 +66,7 @@ void follow_close (struct follow *follow)
     mem_free (follow);
 }
 
-int follow_held (const struct follow *follow, int64_t *pid, struct err *err)
+int follow_find_coordinator (const struct follow *follow, int64_t *pid, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     if (follow->remote && pid)
@@ -113,10 +113,10 @@ int follow_some (struct follow *follow, bool *more, struct err *err)
     char path[RUN_PATH_BYTES];
     *more = false;
     if (follow->remote)
-        return remote_turn (follow->remote, err);
+        return remote_poll (follow->remote, err);
     run_dir_path (&follow->dir, "journal.db", path);
     if (follow->journal == NULL) {
-        if (!journal_was_made (path))
+        if (!journal_exists (path))
             return 0;
         if ((follow->journal = journal_reader_open (path, err)) == NULL)
             return -1;
@@ -142,7 +142,7 @@ int follow_begun (const struct follow *follow, struct err *err)
 
 /* ---- events ---- */
 
-int follow_listen (struct follow *follow, struct err *err)
+int follow_connect_events (struct follow *follow, struct err *err)
 {
     struct run_hub hub;
     struct link_keys keys;
@@ -152,11 +152,11 @@ int follow_listen (struct follow *follow, struct err *err)
     if (run_hub_load (&follow->dir, &hub, err) < 0 ||
         key_file_load (&keys, run_dir_path (&follow->dir, "monitor.key", path), err) < 0)
         return -1;
-    follow->events = listener_open (run_hub_near (&hub), hub.events_port, hub.public_key, &keys, err);
+    follow->events = listener_open (run_hub_local_address (&hub), hub.events_port, hub.public_key, &keys, err);
     return follow->events ? 0 : -1;
 }
 
-bool follow_listens (const struct follow *follow)
+bool follow_is_connected (const struct follow *follow)
 {
     return follow->remote != NULL || follow->events != NULL;
 }
@@ -204,9 +204,9 @@ int follow_events (struct follow *follow, struct err *err)
 {
     struct text bytes;
     if (follow->remote)
-        return remote_turn (follow->remote, err);
-    struct share share = share_of (FRAMES_AT_ONCE, EVENTS_MS);
-    while (follow->events && share_take (&share) && listener_receive (follow->events, &bytes))
+        return remote_poll (follow->remote, err);
+    struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, EVENTS_MS);
+    while (follow->events && work_budget_take (&budget) && listener_receive (follow->events, &bytes))
         if (take_event (follow, bytes, err) < 0)
             return -1;
     keep_place (follow);

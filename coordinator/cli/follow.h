@@ -26,12 +26,12 @@ int follow_begun (const struct follow *follow, struct err *err);
 bool follow_has_journal (const struct follow *follow); /* was it there when it was last read? */
 /* Does a coordinator hold the run now (1, 0; -1: that cannot be told), and which process? Remote: does it answer; `pid`
  * as recorded, 0: not known. */
-int follow_held (const struct follow *follow, int64_t *pid, struct err *err);
+int follow_find_coordinator (const struct follow *follow, int64_t *pid, struct err *err);
 /* Was everything told that was recorded when this began? */
 bool follow_caught_up (const struct follow *follow);
 /* Connects to the events of a live coordinator; done already: 0. */
-int follow_listen (struct follow *follow, struct err *err);
-bool follow_listens (const struct follow *follow);
+int follow_connect_events (struct follow *follow, struct err *err);
+bool follow_is_connected (const struct follow *follow);
 /* Until there may be an event, a signal came, or so long. */
 void follow_wait (struct follow *follow, uint32_t most_ms);
 /* Hands on events that are there now; some may be left for the next call. */

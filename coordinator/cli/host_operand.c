@@ -34,7 +34,7 @@ static int read_stream (int fd, const char *name, struct buf *out, struct err *e
     return out->overflow ? err_set (err, ERR_LIMIT, "%s has more than %zu bytes, the limit", name, out->max) : 0;
 }
 
-int host_input_read (const char *path, struct buf *out, struct err *err)
+int host_operand_read_input (const char *path, struct buf *out, struct err *err)
 {
     if (is_stdin (path))
         return read_stream (STDIN_FILENO, "standard input", out, err);
@@ -61,7 +61,7 @@ static int add_lines (struct hostset *set, struct text lines, struct err *err)
         if (line.len == 0 && (some || i < lines.len))
             continue;
         some = true;
-        if (hostset_apply (set, HOSTSET_ADD, line, err) < 0)
+        if (hostset_apply_expression (set, HOSTSET_ADD, line, err) < 0)
             return -1;
     }
     return 0;
@@ -72,9 +72,9 @@ static int add_file (struct hostset *set, const char *path, struct err *err)
     struct buf content;
     struct text word;
     buf_init (&content, HOST_INPUT_MAX_BYTES);
-    int rc = host_input_read (path, &content, err);
-    for (uint32_t at = 0; rc == 0 && host_source_word (buf_as_text (&content), &at, &word);)
-        if (hostset_apply (set, HOSTSET_ADD, word, err) < 0)
+    int rc = host_operand_read_input (path, &content, err);
+    for (uint32_t at = 0; rc == 0 && host_source_next_word (buf_as_text (&content), &at, &word);)
+        if (hostset_apply_expression (set, HOSTSET_ADD, word, err) < 0)
             rc = err_prefix (err, "%s", is_stdin (path) ? "standard input" : path);
     buf_release (&content);
     return rc;
@@ -86,7 +86,7 @@ static int add_source (struct hostset *set, const char *word, struct err *err)
     buf_init (&expression, HOST_INPUT_MAX_BYTES);
     int rc = host_source_read (word, &expression, err);
     if (rc == 0)
-        rc = hostset_apply (set, HOSTSET_ADD, buf_as_text (&expression), err);
+        rc = hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&expression), err);
     buf_release (&expression);
     return rc;
 }
@@ -108,7 +108,7 @@ int host_operand_apply (const struct host_operand *operand, const struct hostset
     struct hostset *other = hostset_create (rules);
     int rc = add (operand, other, err);
     if (rc == 0)
-        rc = hostset_join (set, operand->step, other, err);
+        rc = hostset_apply_set (set, operand->step, other, err);
     hostset_destroy (other);
     return rc;
 }

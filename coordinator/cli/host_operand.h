@@ -20,6 +20,6 @@ enum { HOST_INPUT_MAX_BYTES = 16 << 20 };
 int host_operand_apply (const struct host_operand *operand, const struct hostset_rules *rules, struct hostset *set,
                         struct err *err);
 /* All of a file, or of standard input for "-", appended to `out`, whose bound holds. */
-int host_input_read (const char *path, struct buf *out, struct err *err);
+int host_operand_read_input (const char *path, struct buf *out, struct err *err);
 
 #endif

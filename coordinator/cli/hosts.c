@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/host_answer.h"
 #include "coordinator/cli/host_operand.h"
+#include "coordinator/cli/hostset_output.h"
 #include "coordinator/cli/planning.h"
 
 /* More than any cluster has hosts; what these bound is a mistake such as h[1-999999999]. */
@@ -10,7 +10,7 @@ enum { NAMES_MAX = 100000, OUTPUT_MAX_BYTES = 128 << 20, SEPARATOR_BYTES = 64 };
 
 struct request {
     struct cli *cli;
-    struct host_answer answer;
+    struct hostset_output output;
     char separator[SEPARATOR_BYTES];
     bool formed, each;
     const char *slice;
@@ -34,9 +34,9 @@ static int refuse (const struct request *request, const char *what)
 
 static int take_form (struct request *request, enum host_form form)
 {
-    if (request->formed && request->answer.form != form)
+    if (request->formed && request->output.form != form)
         return refuse (request, "--fold, --expand and --count: choose one of them");
-    request->answer.form = form;
+    request->output.form = form;
     request->formed = true;
     return EXIT_HOLDS;
 }
@@ -46,7 +46,7 @@ static int take_split (struct request *request, const char *value)
     uint64_t parts = 0;
     if (!value || !text_to_u64 (text_of (value), &parts) || parts == 0 || parts > NAMES_MAX)
         return refuse (request, "--split: expected the number of parts, from 1 to 100000");
-    request->answer.parts = (uint32_t) parts;
+    request->output.parts = (uint32_t) parts;
     return EXIT_HOLDS;
 }
 
@@ -88,7 +88,7 @@ static int take_switch (struct request *request, const char *argument)
     if (is_word (argument, "--count", "-c"))
         return take_form (request, HOST_FORM_COUNT);
     if (strcmp (argument, "--json") == 0)
-        request->answer.json = true;
+        request->output.json = true;
     else if (strcmp (argument, "--each") == 0)
         request->each = true;
     else
@@ -184,7 +184,7 @@ static int load_slice (struct request *request)
 static int work_out (const struct request *request, struct hostset *set, struct err *err)
 {
     bool none_first = request->operands_n == 0 || request->operands[0].step != HOSTSET_ADD;
-    if (none_first && hostset_apply (set, HOSTSET_ADD, buf_as_text (&request->slice_hosts), err) < 0)
+    if (none_first && hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&request->slice_hosts), err) < 0)
         return -1;
     for (uint32_t i = 0; i < request->operands_n; i++)
         if (host_operand_apply (&request->operands[i], &request->rules, set, err) < 0)
@@ -196,7 +196,7 @@ static void write_answer (const struct request *request, const struct hostset *s
 {
     struct arena arena = { 0 };
     struct name_list names = hostset_names (set, &arena);
-    host_answer_write (&request->answer, &names, out);
+    hostset_output_write (&request->output, &names, out);
     arena_release (&arena);
 }
 
@@ -223,11 +223,11 @@ static int answer_line (const struct request *request, struct text line, struct 
 {
     struct err err = { 0 };
     struct hostset *set = hostset_create (&request->rules);
-    int rc = hostset_apply (set, HOSTSET_ADD, line, &err);
+    int rc = hostset_apply_expression (set, HOSTSET_ADD, line, &err);
     if (rc == 0)
         write_answer (request, set, out);
     else
-        host_answer_refuse (&request->answer, &err, out);
+        hostset_output_write_error (&request->output, &err, out);
     hostset_destroy (set);
     return rc;
 }
@@ -253,8 +253,8 @@ static int answer_each (const struct request *request, struct buf *out)
     struct buf input;
     struct err err = { 0 };
     buf_init (&input, HOST_INPUT_MAX_BYTES);
-    int status = host_input_read ("-", &input, &err) < 0 ? failed (request, &err)
-                                                         : answer_lines (request, buf_as_text (&input), out);
+    int status = host_operand_read_input ("-", &input, &err) < 0 ? failed (request, &err)
+                                                                 : answer_lines (request, buf_as_text (&input), out);
     buf_release (&input);
     return status;
 }
@@ -280,8 +280,8 @@ static int answer (struct request *request)
     buf_init (&out, OUTPUT_MAX_BYTES);
     request->groups = (struct host_groups){ find_group, request };
     request->rules = (struct hostset_rules){ .max = NAMES_MAX, .groups = request->slice ? &request->groups : NULL };
-    request->answer.compact = request->each;
-    request->answer.part_separator = request->each ? "\t" : "\n";
+    request->output.compact = request->each;
+    request->output.part_separator = request->each ? "\t" : "\n";
     status = request->each ? answer_each (request, &out) : answer_one (request, &out);
     if (out.len > 0 || out.overflow)
         status = print (request, &out, status);
@@ -293,7 +293,7 @@ static int hosts_run (struct cli *cli, int argc, char **argv)
 {
     struct request request = { .cli = cli, .separator = " " };
     request.operands = mem_array ((size_t) argc, sizeof *request.operands);
-    request.answer.separator = request.separator;
+    request.output.separator = request.separator;
     buf_init (&request.slice_hosts, HOST_INPUT_MAX_BYTES);
     int status = take_arguments (&request, argc, argv);
     if (status == EXIT_HOLDS)

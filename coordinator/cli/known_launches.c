@@ -28,7 +28,7 @@ static struct text objection (const struct measure *last, struct arena *arena)
                         day_of (last->wall_ms, day), TEXT_ARG (last->failure), TEXT_ARG (cause));
 }
 
-void known_launches_note (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)
+void known_launches_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)
 {
     struct err err = { 0 };
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
@@ -38,7 +38,7 @@ void known_launches_note (const struct cli *cli, bool again, struct arena *arena
         if (!rung->launch.len || again)
             continue;
         if (calibration_read (cli->home, rung->launch, arena, &known, &err) < 0) {
-            log_say (&cli->log, "warning: measures of earlier launches cannot be read: %s", err.text);
+            log_print (&cli->log, "warning: measures of earlier launches cannot be read: %s", err.text);
             again = true; /* said once */
         } else if (known.n > 0) {
             rung->known_bad = objection (&known.items[0], arena);
@@ -48,16 +48,16 @@ void known_launches_note (const struct cli *cli, bool again, struct arena *arena
 
 static void on_fact (void *owner, const struct fact *fact)
 {
-    measures_apply (owner, fact);
+    measure_fold_apply (owner, fact);
 }
 
 void known_launches_keep (const struct cli *cli, const struct run_dir *dir)
 {
-    struct measures *measures = measures_create ();
+    struct measure_fold *fold = measure_fold_create ();
     struct err err = { 0 };
-    int rc = run_facts (dir, on_fact, measures, &err);
-    struct measure_list list = measures_take (measures);
+    int rc = run_facts_each (dir, on_fact, fold, &err);
+    struct measure_list list = measure_fold_list (fold);
     if (rc < 0 || calibration_add (cli->home, &list, &err) < 0)
-        log_say (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
-    measures_destroy (measures);
+        log_print (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
+    measure_fold_destroy (fold);
 }

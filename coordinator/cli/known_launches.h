@@ -9,7 +9,7 @@
 
 /* Sets the launch fingerprint of each rung and, unless `again`, why it is known bad. A history that cannot be read is
  * reported, and stops nothing. */
-void known_launches_note (const struct cli *cli, bool again, struct arena *arena, struct plan *plan);
+void known_launches_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan);
 /* Keeps what the launches of a run took. That it cannot is said, and changes no run's outcome. */
 void known_launches_keep (const struct cli *cli, const struct run_dir *dir);
 

@@ -21,7 +21,7 @@ struct tails {
     const struct cli *cli;
     const struct run_dir *dir;
     struct board *board;
-    const struct log_choice *choice;
+    const struct log_filter *filter;
     bool raw;
     struct tail *items;
     uint32_t n, capacity;
@@ -61,7 +61,7 @@ static void refresh (struct tails *tails)
     tails->key = tails->board->key;
     for (uint32_t i = 0; i < tails->board->plan.hosts.n; i++) {
         struct log_source source = { i, tails->key };
-        if (tails->board->hosts[i].in_pass && log_choice_takes (tails->choice, &source))
+        if (tails->board->hosts[i].in_pass && log_filter_takes (tails->filter, &source))
             add_tail (tails, &source);
     }
 }
@@ -121,7 +121,7 @@ static void grow_all (struct tails *tails, bool last)
 /* The coordinator writes logs behind the facts: what it still had is there once it has let go of the run. */
 static void grow_last (struct tails *tails, struct follow *follow)
 {
-    for (uint32_t i = 0; i < LAST_LOOKS && follow_held (follow, NULL, NULL) != 0; i++)
+    for (uint32_t i = 0; i < LAST_LOOKS && follow_find_coordinator (follow, NULL, NULL) != 0; i++)
         (void) poll (NULL, 0, LOOK_MS);
     grow_all (tails, true);
 }
@@ -129,7 +129,7 @@ static void grow_last (struct tails *tails, struct follow *follow)
 static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)
 {
     while (tails->status == EXIT_HOLDS) {
-        int held = follow_held (follow, NULL, err);
+        int held = follow_find_coordinator (follow, NULL, err);
         if (held < 0 || follow_journal (follow, err) < 0)
             return -1;
         refresh (tails);
@@ -142,10 +142,10 @@ static int follow_to_end (struct tails *tails, struct follow *follow, struct err
 }
 
 int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
-                const struct log_choice *choice, bool raw)
+                const struct log_filter *filter, bool raw)
 {
     struct tails tails = {
-        .cli = cli, .dir = dir, .board = board, .choice = choice, .raw = raw, .piece = mem_alloc (PIECE_BYTES)
+        .cli = cli, .dir = dir, .board = board, .filter = filter, .raw = raw, .piece = mem_alloc (PIECE_BYTES)
     };
     struct err err = { 0 };
     if (follow_to_end (&tails, follow, &err) < 0)

@@ -4,11 +4,11 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/follow.h"
-#include "coordinator/cli/log_choice.h"
+#include "coordinator/cli/log_filter.h"
 
 /* Prints what the chosen hosts print in the running pass, and in those that follow. `board` is what `follow` feeds.
  * Returns when the run has ended or no coordinator takes logs any more: the exit status to leave with. */
 int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
-                const struct log_choice *choice, bool raw);
+                const struct log_filter *filter, bool raw);
 
 #endif

@@ -7,15 +7,15 @@ enum { HOLE_BYTES_LEAST = 4 };
 void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
                         struct buf *out)
 {
-    board_fold (board, hosts, n, out);
+    board_print_hosts (board, hosts, n, out);
     buf_puts (out, ", rung ");
     buf_escaped (out, board_rung_id (board, key->rung), 0);
-    buf_printf (out, ", %s, attempt %u:\n", names_of (&pass_names, key->pass), key->attempt);
+    buf_printf (out, ", %s, attempt %u:\n", enum_name_of (&pass_names, key->pass), key->attempt);
 }
 
-void log_output_worker (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
+void log_output_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
 {
-    board_fold (board, hosts, n, out);
+    board_print_hosts (board, hosts, n, out);
     buf_puts (out, ", worker:\n");
 }
 
@@ -52,7 +52,7 @@ static void add_line (struct text line, struct buf *out)
 void log_output_body (struct text bytes, bool raw, struct buf *out)
 {
     if (raw) {
-        buf_text (out, bytes);
+        buf_add_text (out, bytes);
         if (bytes.len && bytes.ptr[bytes.len - 1] != '\n')
             buf_byte (out, '\n');
         return;

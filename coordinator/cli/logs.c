@@ -15,7 +15,7 @@ enum { LOG_MAX_BYTES = 256 << 20, LINES_OF_FAILED = 200, LINES_OF_ANY = 20 };
 struct logs {
     struct cli *cli;
     const char *run;
-    struct log_choice choice;
+    struct log_filter filter;
     bool follow, raw, worker;
     struct run_dir dir;
     struct board *board;
@@ -40,7 +40,7 @@ static int take_attempt (struct logs *logs, const char *value)
 {
     uint64_t attempt = 0;
     if (value && text_to_u64 (text_of (value), &attempt) && attempt > 0 && attempt < UINT32_MAX) {
-        logs->choice.attempt = (uint32_t) attempt;
+        logs->filter.attempt = (uint32_t) attempt;
         return EXIT_HOLDS;
     }
     struct err err = { 0 };
@@ -51,9 +51,9 @@ static int take_attempt (struct logs *logs, const char *value)
 /* A worker has one log, whatever rungs it ran. */
 static int check_worker (const struct logs *logs)
 {
-    const struct log_choice *choice = &logs->choice;
+    const struct log_filter *filter = &logs->filter;
     struct err err = { 0 };
-    if (!logs->worker || !(choice->rung || choice->pass || choice->attempt || logs->follow))
+    if (!logs->worker || !(filter->rung || filter->pass || filter->attempt || logs->follow))
         return EXIT_HOLDS;
     err_set (&err, ERR_USAGE,
              "--worker shows the whole log of each host's worker: it cannot be combined with --rung, --pass, --attempt "
@@ -67,9 +67,9 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
                                          "--follow", "--raw",     "--worker", NULL };
     for (int i = 1; i < argc; i++) {
         const char *attempt = NULL;
-        if (host_choice_option (&logs->choice.hosts, argc, argv, &i) ||
-            cli_option (argc, argv, &i, "--rung", &logs->choice.rung) ||
-            cli_option (argc, argv, &i, "--pass", &logs->choice.pass))
+        if (host_filter_option (&logs->filter.hosts, argc, argv, &i) ||
+            cli_option (argc, argv, &i, "--rung", &logs->filter.rung) ||
+            cli_option (argc, argv, &i, "--pass", &logs->filter.pass))
             continue;
         if (cli_option (argc, argv, &i, "--attempt", &attempt)) {
             if (take_attempt (logs, attempt) != EXIT_HOLDS)
@@ -149,7 +149,7 @@ static uint32_t gather (struct output *outputs, uint32_t from, uint32_t n, uint3
 
 static uint32_t lines_wanted (const struct logs *logs)
 {
-    if (!log_choice_is_default (&logs->choice))
+    if (!log_filter_is_default (&logs->filter))
         return UINT32_MAX;
     return logs->everything ? LINES_OF_ANY : LINES_OF_FAILED;
 }
@@ -178,7 +178,7 @@ static int show_output (struct logs *logs, const struct output *output, const ui
     if (rc == 0) {
         buf_puts (&out, logs->shown++ ? "\n" : "");
         if (logs->worker)
-            log_output_worker (logs->board, hosts, n, &out);
+            log_output_worker_header (logs->board, hosts, n, &out);
         else
             log_output_header (logs->board, hosts, n, &output->source.key, &out);
         add_body (logs, &bytes, &out);
@@ -211,13 +211,13 @@ static int show_all (struct logs *logs, struct err *err)
 {
     struct log_sources sources = { 0 };
     if (logs->worker)
-        log_choice_workers (&logs->choice, logs->board, &sources);
+        log_filter_workers (&logs->filter, logs->board, &sources);
     else
-        log_choice_list (&logs->choice, logs->board, &sources, &logs->everything);
+        log_filter_list (&logs->filter, logs->board, &sources, &logs->everything);
     struct output *outputs = mem_array (sources.n, sizeof (*outputs));
     uint32_t *hosts = mem_array (sources.n, sizeof (*hosts));
     int rc = learn_outputs (logs, &sources, outputs, err);
-    bool quiet_too = log_choice_is_default (&logs->choice) && !logs->everything && !logs->worker;
+    bool quiet_too = log_filter_is_default (&logs->filter) && !logs->everything && !logs->worker;
     for (uint32_t i = 0; i < sources.n && rc == 0; i++) {
         if (outputs[i].shown || (!outputs[i].known && !quiet_too))
             continue;
@@ -238,7 +238,7 @@ static int prepare (struct logs *logs, struct follow *follow, struct err *err)
         return -1;
     if (!log_output_names_safe (logs->board))
         return err_set (err, ERR_DAMAGE, "run %.8s: a host or rung of its plan has an invalid name", logs->dir.id);
-    return log_choice_resolve (&logs->choice, logs->board, err);
+    return log_filter_resolve (&logs->filter, logs->board, err);
 }
 
 static int logs_run (struct cli *cli, int argc, char **argv)
@@ -248,19 +248,19 @@ static int logs_run (struct cli *cli, int argc, char **argv)
     int status = take_arguments (&logs, argc, argv);
     if (status != EXIT_HOLDS)
         return status;
-    if (run_begun_find (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
+    if (run_begun_find_run (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
         return cli_fail (cli, &err);
     logs.board = board_create ();
     struct follow *follow = follow_open (&logs.dir, on_fact, logs.board);
     if (prepare (&logs, follow, &err) < 0)
         status = cli_fail (cli, &err);
     else if (logs.follow && !logs.board->ended)
-        status = log_follow (cli, &logs.dir, follow, logs.board, &logs.choice, logs.raw);
+        status = log_follow (cli, &logs.dir, follow, logs.board, &logs.filter, logs.raw);
     else if (show_all (&logs, &err) < 0)
         status = cli_fail (cli, &err);
     follow_close (follow);
     board_destroy (logs.board);
-    mem_free (logs.choice.host_chosen);
+    mem_free (logs.filter.host_chosen);
     return status;
 }
 

@@ -60,7 +60,7 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
     if ((name ? monitor_key_make (&key, dir, name, address, &err) : make_named (&key, dir, address, &err)) < 0)
         return cli_fail (cli, &err);
     if (!address && (strncmp (key.address, "127.", 4) == 0 || strcmp (key.address, "::1") == 0))
-        log_say (&cli->log, "this run listens only on %s, which other machines cannot reach", key.address);
+        log_print (&cli->log, "this run listens only on %s, which other machines cannot reach", key.address);
     buf_init (&out, MONITOR_KEY_FILE_MAX_BYTES);
     monitor_key_print (&key, &out);
     fwrite (out.ptr, 1, out.len, stdout); /* whether it was written is asked at the end of every command */
@@ -78,7 +78,7 @@ static int monitor_key_run (struct cli *cli, int argc, char **argv)
     struct err err = { 0 };
     if (cli_take (cli, &monitor_key_command, argc, argv, choices, &run) != EXIT_HOLDS)
         return EXIT_USAGE;
-    if (run_begun_find (&dir, cli->home, run ? run : "last", &err) < 0)
+    if (run_begun_find_run (&dir, cli->home, run ? run : "last", &err) < 0)
         return cli_fail (cli, &err);
     return make (cli, &dir, name, address);
 }

@@ -22,7 +22,7 @@ static struct text longer (struct text a, struct text b)
 }
 
 /* The longest message that any host gets. */
-static struct msg_run longest_order (const struct plan *plan, uint32_t rung, struct arena *arena)
+static struct msg_run longest_run (const struct plan *plan, uint32_t rung, struct arena *arena)
 {
     struct msg_run order = coord_run_message_sample (plan, rung, 0, arena);
     for (uint32_t i = 0; i < plan->hosts.n; i++) {
@@ -32,20 +32,20 @@ static struct msg_run longest_order (const struct plan *plan, uint32_t rung, str
     return order;
 }
 
-static size_t order_bytes (const struct plan *plan, uint32_t rung, size_t max)
+static size_t run_bytes (const struct plan *plan, uint32_t rung, size_t max)
 {
     struct arena arena = { 0 };
-    struct msg_run order = longest_order (plan, rung, &arena);
-    size_t bytes = encoded (msg_body (MSG_RUN), &order, max);
+    struct msg_run order = longest_run (plan, rung, &arena);
+    size_t bytes = encoded (msg_record_of_kind (MSG_RUN), &order, max);
     arena_release (&arena);
     return bytes;
 }
 
-static int check_order (const struct plan *plan, uint32_t at, struct err *err)
+static int check_run (const struct plan *plan, uint32_t at, struct err *err)
 {
     const size_t most = MSG_MAX_BYTES - BESIDE_BYTES;
     const struct rung *rung = &plan->rungs.items[at];
-    if (order_bytes (plan, at, most) <= most)
+    if (run_bytes (plan, at, most) <= most)
         return 0;
     return err_set (err, ERR_USAGE,
                     "the message that starts rung '%.*s' on a host is larger than %zu bytes, the limit: shorten its "
@@ -59,7 +59,7 @@ int plan_size_check (const struct plan *plan, struct err *err)
 {
     const size_t most = FACT_MAX_BYTES - BESIDE_BYTES;
     for (uint32_t i = 0; i < plan->rungs.n; i++)
-        if (check_order (plan, i, err) < 0)
+        if (check_run (plan, i, err) < 0)
             return -1;
     if (encoded (&plan_record, plan, most) <= most)
         return 0;

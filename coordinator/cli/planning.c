@@ -80,8 +80,8 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
     if (count_errors (&report) == 0)
         return cli_fail (cli, &err);
-    log_say (&cli->log, "%u mistake%s in '%s' and the files it names", count_errors (&report),
-             count_errors (&report) == 1 ? "" : "s", options->slice_path);
+    log_print (&cli->log, "%u mistake%s in '%s' and the files it names", count_errors (&report),
+               count_errors (&report) == 1 ? "" : "s", options->slice_path);
     return EXIT_USAGE;
 }
 
@@ -135,19 +135,19 @@ static bool same_way (const struct plan_host *a, const struct plan_host *b)
                       host_name_valid (ssh_address (b)));
 }
 
-static void print_way (const struct ssh_way *way, const struct text *names, const struct text *addresses, uint32_t n,
-                       FILE *to)
+static void print_way (const struct ssh_route *route, const struct text *names, const struct text *addresses,
+                       uint32_t n, FILE *to)
 {
     fputs ("  ", to);
     print_folded (names, n, to);
-    fprintf (to, ": ssh %.*s%s", TEXT_ARG (way->user), way->user.len ? "@" : "");
+    fprintf (to, ": ssh %.*s%s", TEXT_ARG (route->user), route->user.len ? "@" : "");
     if (n == 1)
         fprintf (to, "%.*s", TEXT_ARG (addresses[0]));
     else
         print_folded (addresses, n, to);
-    if (way->port != 22) /* what ssh takes when nothing is said */
-        fprintf (to, ":%u", way->port);
-    fprintf (to, "%s%.*s\n", way->jump.len ? " via " : "", TEXT_ARG (way->jump));
+    if (route->port != 22) /* what ssh takes when nothing is said */
+        fprintf (to, ":%u", route->port);
+    fprintf (to, "%s%.*s\n", route->jump.len ? " via " : "", TEXT_ARG (route->jump));
 }
 
 /* Of those not told yet, the hosts that are reached as the first one is. */
@@ -229,7 +229,7 @@ static void print_launch (const struct plan *plan, FILE *to)
 {
     const struct start_plan *start = &plan->start;
     char limit[DURATION_TEXT_BYTES];
-    fprintf (to, "launch  %s: ", names_of (&launcher_names, plan->launcher));
+    fprintf (to, "launch  %s: ", enum_name_of (&launcher_names, plan->launcher));
     if (plan->launcher == LAUNCHER_LOCAL)
         fprintf (to, "processes of this machine\n");
     else if (plan->launcher == LAUNCHER_JOIN)
@@ -300,7 +300,7 @@ static void print_cache (const struct plan *plan, FILE *to)
 {
     const struct cache_plan *cache = &plan->cache;
     char term[DURATION_TEXT_BYTES];
-    fprintf (to, "cache   %s", names_of (&cache_mode_names, cache->mode));
+    fprintf (to, "cache   %s", enum_name_of (&cache_mode_names, cache->mode));
     if (cache->mode == CACHE_OFF) {
         fputc ('\n', to);
         return;
@@ -310,7 +310,7 @@ static void print_cache (const struct plan *plan, FILE *to)
     fprintf (to, ", under %.*s", TEXT_ARG (cache->root));
     if (cache_mode_writes (cache->mode))
         fprintf (to, ", lease %s", duration_print (plan->limits.lease_ms, term));
-    fprintf (to, "\n  enforcement at least %s%s%s\n", names_of (&enforcement_names, cache->least),
+    fprintf (to, "\n  enforcement at least %s%s%s\n", enum_name_of (&enforcement_names, cache->least),
              cache->least == ENFORCEMENT_COOPERATIVE ? " (by file modes only: a program could change them and write)"
                                                      : "",
              cache->overlay ? "; readers see the cache through an overlay" : "");
@@ -344,8 +344,8 @@ static void print_rungs (const struct plan *plan, FILE *to)
         buf_init (&passes, ERR_TEXT_BYTES);
         print_passes (plan, rung, &passes);
         fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id),
-                 names_of (&scope_names, rung->scope), names_of (&program_kind_names, rung->kind), buf_c (&passes),
-                 duration_print (rung->timeout_ms, limit));
+                 enum_name_of (&scope_names, rung->scope), enum_name_of (&program_kind_names, rung->kind),
+                 buf_c (&passes), duration_print (rung->timeout_ms, limit));
         buf_release (&passes);
         for (uint32_t k = 0; k < rung->metrics.n; k++)
             fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
@@ -358,7 +358,7 @@ static void print_rungs (const struct plan *plan, FILE *to)
 static void print_variables (const var_list *vars, FILE *to)
 {
     struct arena arena = { 0 };
-    var_list shown = secret_hidden_all (&arena, vars);
+    var_list shown = secret_redact_all (&arena, vars);
     for (uint32_t i = 0; i < shown.n; i++)
         fprintf (to, "  %.*s=%.*s\n", TEXT_ARG (shown.items[i].name), TEXT_ARG (shown.items[i].value));
     arena_release (&arena);

@@ -3,7 +3,7 @@
 
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/host_choice.h"
+#include "coordinator/cli/host_filter.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/receipt/merge.h"
@@ -14,7 +14,7 @@ enum { RECEIPT_MAX_BYTES = 512 << 20 };
 
 struct request {
     const char *run;
-    struct host_choice hosts;
+    struct host_filter hosts;
     bool json;
     int merge_from;
 };
@@ -25,7 +25,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--json") == 0)
             request->json = true;
-        else if (host_choice_option (&request->hosts, argc, argv, &i))
+        else if (host_filter_option (&request->hosts, argc, argv, &i))
             continue;
         else if (strcmp (argv[i], "--merge") == 0) {
             request->merge_from = i + 1;
@@ -77,14 +77,14 @@ static int merge_files (char **paths, struct arena *arena, struct slice_receipt 
     return check_size (out, err);
 }
 
-static int keep_hosts (struct slice_receipt *receipt, const struct host_choice *choice, struct arena *arena,
+static int keep_hosts (struct slice_receipt *receipt, const struct host_filter *filter, struct arena *arena,
                        struct err *err)
 {
     struct name_list all = { arena_array (arena, receipt->hosts.n, sizeof (*all.items)), receipt->hosts.n };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
     for (uint32_t i = 0; i < all.n; i++)
         all.items[i] = receipt->hosts.items[i].host;
-    if (host_choice_resolve (choice, &all, chosen, err) < 0)
+    if (host_filter_resolve (filter, &all, chosen, err) < 0)
         return -1;
     receipt->hosts.n = 0;
     for (uint32_t i = 0; i < all.n; i++)
@@ -97,7 +97,7 @@ static int keep_hosts (struct slice_receipt *receipt, const struct host_choice *
 static int status_of (const struct slice_receipt *receipt)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
-        const struct header *header = &receipt->headers.items[i];
+        const struct run_header *header = &receipt->headers.items[i];
         if (header->ended_wall_ms == 0)
             return EXIT_COULD_NOT;
         if (header->exit_status)
@@ -125,7 +125,7 @@ static int build (struct cli *cli, const struct request *request, char **argv, s
     struct run_dir dir;
     if (request->merge_from)
         return merge_files (argv + request->merge_from, arena, receipt, err);
-    if (run_begun_find (&dir, cli->home, request->run ? request->run : "last", err) < 0)
+    if (run_begun_find_run (&dir, cli->home, request->run ? request->run : "last", err) < 0)
         return -1;
     return receipt_build (&dir, fold, arena, receipt, err);
 }
@@ -141,7 +141,7 @@ static int receipt_run (struct cli *cli, int argc, char **argv)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();
     if (build (cli, &request, argv, fold, &arena, &receipt, &err) < 0 ||
-        (!host_choice_is_default (&request.hosts) && keep_hosts (&receipt, &request.hosts, &arena, &err) < 0))
+        (!host_filter_is_default (&request.hosts) && keep_hosts (&receipt, &request.hosts, &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
         status = show (&request, &receipt, receipt_fold_plan (fold));

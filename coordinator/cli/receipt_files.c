@@ -16,9 +16,9 @@ static void apply (void *owner, const struct fact *fact)
 int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out,
                    struct err *err)
 {
-    if (run_facts (dir, apply, fold, err) < 0)
+    if (run_facts_each (dir, apply, fold, err) < 0)
         return -1;
-    receipt_fold_take (fold, arena, out);
+    receipt_fold_build (fold, arena, out);
     return 0;
 }
 

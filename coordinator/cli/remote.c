@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/io/clock.h"
-#include "common/io/share.h"
+#include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 #include "coordinator/czmq/listener.h"
 #include "coordinator/home/run_facts.h"
@@ -87,7 +87,7 @@ static int hand_on (struct remote *remote, const struct fact *fact, struct err *
         return err_set (err, ERR_REFUSED, "%s, port %u, serves another run than %.8s, the run of this key",
                         remote->key.address, (unsigned) remote->key.port, remote->key.run);
     if (fact->kind == FACT_LOSS_TOLD)
-        return run_facts_lost (remote->key.run, fact->of.loss_told.why, err);
+        return run_facts_set_lost_error (remote->key.run, fact->of.loss_told.why, err);
     if (!fact_is_soft (fact->kind))
         remote->index = fact->index;
     remote->fn (remote->owner, fact);
@@ -118,7 +118,7 @@ static int take_piece (struct remote *remote, const struct snapshot_piece *piece
         buf_clear (&remote->part);
     if (piece->bytes.len == piece->size_bytes)
         return take_recorded (remote, piece->bytes, err);
-    buf_text (&remote->part, piece->bytes);
+    buf_add_text (&remote->part, piece->bytes);
     if (remote->part.len < piece->size_bytes)
         return 0;
     int rc = take_recorded (remote, buf_as_text (&remote->part), err);
@@ -130,14 +130,14 @@ static int take_answer (struct remote *remote, struct text frame, struct err *er
 {
     struct snapshot_piece piece;
     uint32_t at = SNAPSHOT_HEAD_BYTES;
-    while (snapshot_next (frame, &at, &piece))
+    while (snapshot_next_piece (frame, &at, &piece))
         if (fits (remote, &piece) && take_piece (remote, &piece, err) < 0)
             return -1;
     remote->answered = true;
-    if (!snapshot_has (frame, SNAPSHOT_LAST))
+    if (!snapshot_has_flag (frame, SNAPSHOT_LAST))
         return 0;
     remote->asking = false;
-    remote->behind = !snapshot_has (frame, SNAPSHOT_END) || remote->part.len > 0;
+    remote->behind = !snapshot_has_flag (frame, SNAPSHOT_END) || remote->part.len > 0;
     remote->caught_up |= !remote->behind;
     return 0;
 }
@@ -161,8 +161,8 @@ static int take_event (struct remote *remote, struct text frame, struct err *err
 static void ask (struct remote *remote, uint64_t now_ms)
 {
     char question[QUESTION_MAX_BYTES + 1];
-    struct snapshot_place place = { .index = remote->index + 1, .offset = (uint32_t) remote->part.len };
-    size_t len = snapshot_ask (&place, question);
+    struct snapshot_position position = { .index = remote->index + 1, .offset = (uint32_t) remote->part.len };
+    size_t len = snapshot_write_question (&position, question);
     remote->asking = listener_ask (remote->listener, question, len);
     remote->asked_ms = remote->asking ? now_ms : 0; /* not connected: again at the next turn */
 }
@@ -175,16 +175,16 @@ static void ask_when_due (struct remote *remote, uint64_t now_ms)
     uint64_t since_ms = remote->received_ms > remote->fresh_ms ? remote->received_ms : remote->fresh_ms;
     if (now_ms - since_ms < STALE_MS)
         return;
-    listener_again (remote->listener);
+    listener_reconnect (remote->listener);
     remote->fresh_ms = now_ms;
 }
 
-int remote_turn (struct remote *remote, struct err *err)
+int remote_poll (struct remote *remote, struct err *err)
 {
     struct text frame;
     uint64_t now_ms = clock_boot_ms ();
-    struct share share = share_of (FRAMES_AT_ONCE, FRAMES_MS);
-    while (share_take (&share) && listener_receive (remote->listener, &frame)) {
+    struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, FRAMES_MS);
+    while (work_budget_take (&budget) && listener_receive (remote->listener, &frame)) {
         remote->received_ms = now_ms;
         int rc = snapshot_is_answer (frame) ? take_answer (remote, frame, err) : take_event (remote, frame, err);
         if (rc < 0)

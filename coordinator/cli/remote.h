@@ -15,7 +15,7 @@ struct remote *remote_open (const struct monitor_key *key, remote_fact_fn *fn, v
 void remote_close (struct remote *remote);
 void remote_wait (struct remote *remote, uint32_t most_ms); /* until something may have come, or a signal */
 /* Hands on what came, asks for what is missing; several times a second. -1: what came is not this run. */
-int remote_turn (struct remote *remote, struct err *err);
+int remote_poll (struct remote *remote, struct err *err);
 bool remote_answers (const struct remote *remote);   /* lately */
 bool remote_caught_up (const struct remote *remote); /* has it been told all that was recorded when it came? */
 

@@ -32,15 +32,15 @@ static int run_run (struct cli *cli, int argc, char **argv)
     if (status == EXIT_HOLDS && planning_check_cache (&plan, &err) < 0)
         status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
-        known_launches_note (cli, again, &arena, &plan);
-    if (status == EXIT_HOLDS &&
-        (climb_capacity (plan.hosts.n, &err) < 0 || (making_fd = run_begun_make (&dir, cli->home, &err)) < 0))
+        known_launches_annotate_plan (cli, again, &arena, &plan);
+    if (status == EXIT_HOLDS && (climb_check_capacity (plan.hosts.n, &err) < 0 ||
+                                 (making_fd = run_begun_create_run (&dir, cli->home, &err)) < 0))
         status = cli_fail (cli, &err);
     else if (status == EXIT_HOLDS) {
         if (signature_file_write (&plan, &arena, &err) < 0)
-            log_say (&cli->log,
-                     "workers get no signatures, so known errors are recognised only at the end of an output: %s",
-                     err.text);
+            log_print (&cli->log,
+                       "workers get no signatures, so known errors are recognised only at the end of an output: %s",
+                       err.text);
         snprintf (heading, sizeof heading,
                   "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,
                   TEXT_ARG (plan.slice), plan.hosts.n, plan.hosts.n == 1 ? "" : "s", plan.rungs.n,

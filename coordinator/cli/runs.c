@@ -43,7 +43,7 @@ static void read_run (struct listed *run)
         journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid, &run->err) < 0)
         return;
     if (run_begun_check (run->dir, &run->err) == 0)
-        run_facts (run->dir, on_fact, run->board, &run->err); /* what is wrong with it is listed */
+        run_facts_each (run->dir, on_fact, run->board, &run->err); /* what is wrong with it is listed */
 }
 
 static const char *word_of (const struct listed *run)
@@ -55,7 +55,7 @@ static const char *word_of (const struct listed *run)
     case ERR_DAMAGE: return "damaged";
     default: return "unreadable";
     }
-    return run->board->ended ? names_of (&outcome_names, run->board->outcome) : status_word (&status);
+    return run->board->ended ? enum_name_of (&outcome_names, run->board->outcome) : status_word (&status);
 }
 
 /* The last rung that passed on every host; -1: none. */
@@ -105,7 +105,7 @@ static void list_json (struct listing *listing, const struct listed *run)
                                 known ? json_integer ((json_int_t) lasted_ms (listing, run)) : json_null (), "problem",
                                 known ? json_null () : safe_text (text_of (run->err.text)));
     if (object == NULL || json_array_append_new (listing->list, object) != 0)
-        mem_exhausted (0);
+        mem_exit_exhausted (0);
 }
 
 /* ---- text ---- */

@@ -30,7 +30,7 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
 {
     struct err quiet = { 0 };
     uint64_t until_ms = clock_boot_ms () + RECEIVE_MS;
-    if (follow_listen (follow, &quiet) < 0) {
+    if (follow_connect_events (follow, &quiet) < 0) {
         log_detail (&cli->log, "the phases of the hosts are not known: %s", quiet.text);
         return 0;
     }
@@ -45,7 +45,7 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
 static int learn (const struct cli *cli, const struct run_dir *dir, struct query *query, int64_t *pid, struct err *err)
 {
     struct follow *follow = follow_open (dir, on_fact, query);
-    int held = follow_held (follow, pid, err);
+    int held = follow_find_coordinator (follow, pid, err);
     int rc = held < 0 ? -1 : follow_journal (follow, err);
     if (!held)
         *pid = 0;
@@ -80,7 +80,7 @@ static int learn_remote (const struct cli *cli, const struct monitor_key *key, s
     int rc = follow ? wait_for_facts (follow, key, err) : -1;
     if (rc == 0 && !query->board->ended)
         rc = receive (cli, query, follow, err);
-    if (rc == 0 && follow_held (follow, pid, err) == 0)
+    if (rc == 0 && follow_find_coordinator (follow, pid, err) == 0)
         *pid = 0;
     follow_close (follow);
     return rc;
@@ -120,7 +120,7 @@ static int status_run (struct cli *cli, int argc, char **argv)
     else if (file)
         monitor_key_load (&key, file, &err);
     else
-        run_begun_find (&dir, cli->home, run ? run : "last", &err);
+        run_begun_find_run (&dir, cli->home, run ? run : "last", &err);
     if (err.code)
         return cli_fail (cli, &err);
     struct query *query = mem_alloc (sizeof (*query));

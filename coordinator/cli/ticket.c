@@ -1,12 +1,12 @@
 
 #include "coordinator/keys/ticket.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/host_choice.h"
+#include "coordinator/cli/host_filter.h"
 #include "coordinator/cli/planning.h"
 
 struct options {
     const char *slice, *out;
-    struct host_choice hosts;
+    struct host_filter hosts;
     bool renew;
 };
 
@@ -48,18 +48,18 @@ static int read_hosts (const struct plan *plan, const var_list *groups, const ch
     return 0;
 }
 
-static int choose_hosts (const struct plan *plan, const var_list *groups, const struct host_choice *choice,
+static int choose_hosts (const struct plan *plan, const var_list *groups, const struct host_filter *filter,
                          struct arena *arena, struct name_list *hosts, struct err *err)
 {
     struct name_list with = { 0 }, without = { 0 };
-    if (choice->hosts && read_hosts (plan, groups, "--hosts", choice->hosts, arena, &with, err) < 0)
+    if (filter->hosts && read_hosts (plan, groups, "--hosts", filter->hosts, arena, &with, err) < 0)
         return -1;
-    if (choice->exclude && read_hosts (plan, groups, "--exclude", choice->exclude, arena, &without, err) < 0)
+    if (filter->exclude && read_hosts (plan, groups, "--exclude", filter->exclude, arena, &without, err) < 0)
         return -1;
     hosts->items = arena_array (arena, plan->hosts.n, sizeof *hosts->items);
     for (uint32_t i = 0; i < plan->hosts.n; i++) {
         struct text name = plan->hosts.items[i].name;
-        if ((!choice->hosts || hostset_has (&with, name)) && !hostset_has (&without, name))
+        if ((!filter->hosts || hostset_has (&with, name)) && !hostset_has (&without, name))
             hosts->items[hosts->n++] = name;
     }
     return hosts->n
@@ -85,12 +85,12 @@ static int issue (struct cli *cli, const struct options *options, const struct p
 {
     struct name_list hosts = { 0 };
     struct err err = { 0 };
-    struct ticket_order order = { .plan = plan,
-                                  .hosts = &hosts,
-                                  .folder = options->out,
-                                  .renew = options->renew,
-                                  .renew_slice = options->renew && host_choice_is_default (&options->hosts) };
-    if (choose_hosts (plan, groups, &options->hosts, arena, &hosts, &err) < 0 || ticket_issue (&order, &err) < 0)
+    struct ticket_request request = { .plan = plan,
+                                      .hosts = &hosts,
+                                      .folder = options->out,
+                                      .renew = options->renew,
+                                      .renew_slice = options->renew && host_filter_is_default (&options->hosts) };
+    if (choose_hosts (plan, groups, &options->hosts, arena, &hosts, &err) < 0 || ticket_issue (&request, &err) < 0)
         return cli_fail (cli, &err);
     say_made (options, plan, &hosts, arena);
     return EXIT_HOLDS;

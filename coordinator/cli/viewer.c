@@ -53,7 +53,7 @@ static void show_all (struct live *live, struct job *job, struct arena *arena)
         struct fact fact;
         arena_reset (arena);
         if (wire_get_fact (job->bytes, &fact, arena, NULL) == 0)
-            live_fact (live, &fact, (struct live_now){ clock_boot_ms (), clock_wall_ms () });
+            live_fact (live, &fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
         mem_free (job);
         job = next;
     }
@@ -110,7 +110,7 @@ static struct job *wrap (struct text fact)
     return job;
 }
 
-void viewer_fact (struct viewer *viewer, enum fact_kind kind, struct text bytes)
+void viewer_add_fact (struct viewer *viewer, enum fact_kind kind, struct text bytes)
 {
     pthread_mutex_lock (&viewer->lock);
     if (has_room (viewer, kind, bytes.len)) {

@@ -12,7 +12,7 @@
 struct viewer;
 struct viewer *viewer_open (const struct live_options *look, struct err *err);
 /* `bytes`: the fact's wire encoding; copied. Never blocks. */
-void viewer_fact (struct viewer *viewer, enum fact_kind kind, struct text bytes);
+void viewer_add_fact (struct viewer *viewer, enum fact_kind kind, struct text bytes);
 void viewer_close (struct viewer *viewer); /* shows what was handed over, then ends */
 
 #endif

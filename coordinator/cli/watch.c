@@ -2,7 +2,7 @@
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
-#include "coordinator/cli/leave.h"
+#include "coordinator/cli/forced_exit.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/view/live.h"
 
@@ -33,7 +33,7 @@ struct watcher {
 static void on_fact (void *owner, const struct fact *fact)
 {
     struct watcher *watcher = owner;
-    live_fact (watcher->live, fact, (struct live_now){ clock_boot_ms (), clock_wall_ms () });
+    live_fact (watcher->live, fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
 }
 
 static void leave (struct watcher *watcher, int status)
@@ -52,7 +52,7 @@ static void take_events (struct watcher *watcher)
 static void listen_in (struct watcher *watcher)
 {
     struct err err = { 0 };
-    if (follow_listen (watcher->follow, &err) < 0)
+    if (follow_connect_events (watcher->follow, &err) < 0)
         log_detail (&watcher->cli->log, "cannot receive live events yet: %s", err.text);
 }
 
@@ -66,12 +66,12 @@ static void tell_holder (struct watcher *watcher, bool held)
             snprintf (remark, sizeof (remark),
                       "no coordinator holds this run (its workers continue); take it over with: sliceup resume %.8s",
                       watcher->run);
-        live_say (watcher->live, remark);
+        live_print_remark (watcher->live, remark);
         watcher->said_gone = true;
     } else if (held && watcher->said_gone) {
         watcher->said_gone = false; /* the new one's first fact says the rest */
     }
-    live_freeze (watcher->live, !held);
+    live_freeze_clock (watcher->live, !held);
     watcher->held = held;
 }
 
@@ -93,7 +93,7 @@ static bool silent_for_good (struct watcher *watcher, bool held)
 
 static void look_remote (struct watcher *watcher)
 {
-    int held = follow_held (watcher->follow, NULL, &watcher->err);
+    int held = follow_find_coordinator (watcher->follow, NULL, &watcher->err);
     if (follow_journal (watcher->follow, &watcher->err) < 0)
         leave (watcher, EXIT_COULD_NOT);
     else if (!live_board (watcher->live)->ended && !silent_for_good (watcher, held) &&
@@ -119,7 +119,7 @@ static void look (struct watcher *watcher)
         look_remote (watcher);
         return;
     }
-    int held = follow_held (watcher->follow, NULL, &watcher->err);
+    int held = follow_find_coordinator (watcher->follow, NULL, &watcher->err);
     if (held < 0 || follow_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
         leave (watcher, EXIT_COULD_NOT);
         return;
@@ -140,16 +140,16 @@ static void look (struct watcher *watcher)
 static uint64_t pass (struct watcher *watcher)
 {
     uint64_t now_ms = clock_boot_ms ();
-    if (leave_was_asked ()) {
+    if (forced_exit_signal_seen ()) {
         leave (watcher, EXIT_CANCELLED);
         return now_ms;
     }
-    if (follow_listens (watcher->follow))
+    if (follow_is_connected (watcher->follow))
         take_events (watcher);
     if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
         look (watcher);
         watcher->look_ms = watcher->more ? now_ms
-                                         : now_ms + (follow_listens (watcher->follow) ? JOURNAL_MS : REDRAW_MS);
+                                         : now_ms + (follow_is_connected (watcher->follow) ? JOURNAL_MS : REDRAW_MS);
     }
     if (watcher->err.code)
         return now_ms; /* the end of it is told, and nothing that was not read */
@@ -185,7 +185,7 @@ static int finish (struct watcher *watcher)
 
 static void watch (struct watcher *watcher)
 {
-    leave_note_signals (EXIT_CANCELLED);
+    forced_exit_catch_signals (EXIT_CANCELLED);
     while (!watcher->over) {
         uint64_t due_ms = pass (watcher), now_ms = clock_boot_ms ();
         if (!watcher->over)

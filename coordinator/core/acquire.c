@@ -27,16 +27,16 @@ static void find (struct coord *coord, enum acquisition_event event, uint64_t no
 {
     move (coord, event);
     coord->soft.answer_by_ms = now_ms + ANSWER_MS;
-    struct effect *effect = outbox_effect (out, FX_CACHE_FIND);
+    struct effect *effect = outbox_add_effect (out, FX_CACHE_FIND);
     effect->text = cache_family_name (coord, &out->arena);
-    effect->covers = cache_family_covers (coord, &out->arena);
+    effect->covers = cache_family_all_covers (coord, &out->arena);
 }
 
 static void audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     move (coord, ACQUISITION_AUDIT);
     coord->soft.answer_by_ms = now_ms + AUDIT_MS;
-    struct effect *effect = outbox_effect (out, FX_CACHE_AUDIT);
+    struct effect *effect = outbox_add_effect (out, FX_CACHE_AUDIT);
     effect->text = coord->state->bundle;
     effect->storage = coord->state->storage;
 }
@@ -61,7 +61,7 @@ bool acquire_generation (struct coord *coord, uint64_t now_ms, struct outbox *ou
     }
 }
 
-bool acquire_last_audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
+bool acquire_final_audit (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (coord->soft.acquisition == ACQUISITION_FOUND)
         audit (coord, now_ms, out);
@@ -82,7 +82,7 @@ static bool waited_too_long (struct coord *coord, uint64_t now_ms, struct outbox
     return true;
 }
 
-void acquire_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void acquire_request_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     bool ready = coord->soft.acquisition == ACQUISITION_READY, owned = coord->soft.acquisition == ACQUISITION_OWNED;
     coord->soft.wants_token = true;
@@ -105,7 +105,7 @@ void acquire_give_up (struct coord *coord, struct text problem, uint64_t now_ms,
 
 static void adopt (struct coord *coord, const struct fact_generation *found, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_GENERATION_ADOPTED);
+    struct fact *fact = outbox_add_fact (out, FACT_GENERATION_ADOPTED);
     if (found)
         fact->of.generation = *found;
     fact->of.generation.bundle = cache_family_name (coord, &out->arena);
@@ -117,7 +117,7 @@ static bool is_new (const struct coord *coord, const struct fact_generation *fou
     return found && found->token > coord->state->generation.token && found->token > coord->state->misfit;
 }
 
-void acquire_found (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+void acquire_receive_generation (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     bool looking = coord->soft.acquisition == ACQUISITION_LOOKING;
     if (!looking && coord->soft.acquisition != ACQUISITION_FINDING)
@@ -134,14 +134,14 @@ void acquire_found (struct coord *coord, const struct input *in, uint64_t now_ms
     adopt (coord, in->generation, now_ms, out);
 }
 
-void acquire_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+void acquire_receive_audit (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (coord->soft.acquisition == ACQUISITION_AUDITING)
         move (coord, ACQUISITION_AUDITED);
-    violation_audited (coord, in, now_ms, out);
+    violation_record_audit (coord, in, now_ms, out);
 }
 
-void acquire_token_answered (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+void acquire_receive_token (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (coord->soft.acquisition != ACQUISITION_ASKING) {
         if (in->token)
@@ -153,7 +153,7 @@ void acquire_token_answered (struct coord *coord, const struct input *in, uint64
         write_lease_grant (coord, in->token, now_ms, out);
     } else if (in->lease_owner.token) {
         move (coord, ACQUISITION_TAKEN);
-        write_lease_wait (coord, &in->lease_owner, now_ms);
+        write_lease_note_owner (coord, &in->lease_owner, now_ms);
     } else {
         acquire_give_up (coord, in->text, now_ms, out);
     }
@@ -161,20 +161,20 @@ void acquire_token_answered (struct coord *coord, const struct input *in, uint64
 
 /* ---- time ---- */
 
-bool acquire_is_asking (const struct coord *coord)
+bool acquire_is_pending (const struct coord *coord)
 {
     enum acquisition now = coord->soft.acquisition;
     return now == ACQUISITION_FINDING || now == ACQUISITION_ASKING || now == ACQUISITION_LOOKING;
 }
 
-void acquire_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void acquire_check_timeout (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     char span[DURATION_TEXT_BYTES];
     if (now_ms < acquire_deadline_ms (coord))
         return;
     if (coord->soft.acquisition == ACQUISITION_AUDITING) {
         move (coord, ACQUISITION_AUDITED);
-        violation_unseen (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
+        violation_record_unaudited (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
         return;
     }
     acquire_give_up (coord,
@@ -186,6 +186,6 @@ void acquire_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
 
 uint64_t acquire_deadline_ms (const struct coord *coord)
 {
-    bool asked = acquire_is_asking (coord) || coord->soft.acquisition == ACQUISITION_AUDITING;
+    bool asked = acquire_is_pending (coord) || coord->soft.acquisition == ACQUISITION_AUDITING;
     return asked ? coord->soft.answer_by_ms : UINT64_MAX;
 }

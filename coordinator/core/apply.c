@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/sentence.h"
+#include "coordinator/core/status_sentence.h"
 #include "coordinator/verdict/deal.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: more do not happen by accident */
@@ -19,7 +19,7 @@ static void apply_run_opened (struct engine *to, const struct fact_run_opened *o
     to->state.hosts.n = hosts_n;
     to->state.rungs.items = arena_array (&to->arena, rungs_n, sizeof (struct rung_state));
     to->state.rungs.n = rungs_n;
-    to->coord.soft.hosts = arena_array (&to->arena, hosts_n, sizeof (struct host_link));
+    to->coord.soft.hosts = arena_array (&to->arena, hosts_n, sizeof (struct host_soft_state));
     to->coord.soft.part_of_host = arena_array (&to->arena, hosts_n, sizeof (uint32_t));
 }
 
@@ -59,7 +59,7 @@ static void apply_host_joined (struct engine *to, const struct fact *fact)
     host->pid = joined->pid;
     host->pid_start = joined->pid_start;
     host->boot_id = text_copy (&to->arena, joined->boot_id);
-    struct host_link *link = &to->coord.soft.hosts[joined->host];
+    struct host_soft_state *link = &to->coord.soft.hosts[joined->host];
     link->seen_seq = 0;
     link->received_ms = fact->at_ms;
     link->suspected = false;
@@ -86,7 +86,7 @@ static void turn_arenas (struct arena *now, struct arena *before)
 /* Facts still in the outbox point into the pass that ended: its memory lives until the next one begins. */
 static void pass_reset (struct engine *to)
 {
-    struct soft *soft = &to->coord.soft;
+    struct soft_state *soft = &to->coord.soft;
     turn_arenas (&to->pass_arena, &to->pass_before);
     turn_arenas (&soft->gates_arena, &soft->gates_before);
     to->state.pass = (struct pass_state){ 0 };
@@ -117,12 +117,12 @@ static void take_purpose (struct engine *to, const struct fact *fact)
 static void make_parts (struct engine *to, const struct fact_pass_began *began)
 {
     struct pass_state *pass = &to->state.pass;
-    struct soft *soft = &to->coord.soft;
+    struct soft_state *soft = &to->coord.soft;
     pass->parts.n = began->hosts.n;
     pass->parts.items = arena_array (&to->pass_arena, began->hosts.n, sizeof (struct part));
-    soft->parts = arena_array (&to->pass_arena, began->hosts.n, sizeof (struct part_link));
+    soft->parts = arena_array (&to->pass_arena, began->hosts.n, sizeof (struct part_soft_state));
     for (uint32_t i = 0; i < began->hosts.n; i++) {
-        struct host_link *link = &soft->hosts[began->hosts.items[i]];
+        struct host_soft_state *link = &soft->hosts[began->hosts.items[i]];
         pass->parts.items[i].host = began->hosts.items[i];
         soft->part_of_host[began->hosts.items[i]] = i;
         link->at_gate = false;
@@ -173,7 +173,7 @@ static void apply_pass_skipped (struct engine *to, const struct fact_pass_skippe
 static void apply_gate_opened (struct engine *to, const struct fact_gate_opened *opened)
 {
     struct pass_state *pass = &to->state.pass;
-    if (gate_opened (pass, opened->gate) || pass->gates.n == GATES_MAX || opened->gate.len > WORD_MAX_BYTES)
+    if (gate_find_open (pass, opened->gate) || pass->gates.n == GATES_MAX || opened->gate.len > WORD_MAX_BYTES)
         return;
     if (!pass->gates.items)
         pass->gates.items = arena_array (&to->pass_arena, GATES_MAX, sizeof (struct gate));
@@ -255,7 +255,7 @@ static void apply_cancel_asked (struct engine *to, const struct fact_cancel_aske
 static void apply_pass_stopped (struct engine *to, const struct fact_pass_stopped *stopped)
 {
     to->state.pass.stopped = true;
-    record_copy (fact_body (FACT_PASS_STOPPED), &to->state.pass.why, stopped, &to->pass_arena);
+    record_copy (fact_record_of_kind (FACT_PASS_STOPPED), &to->state.pass.why, stopped, &to->pass_arena);
 }
 
 /* A restored pass over an adopted generation that only the cache failed: compile anew, once. */
@@ -288,9 +288,9 @@ static bool may_rewarm (const struct engine *to, const struct rung_state *rung, 
 static void stop_climb (struct engine *to, const struct fact_pass_ended *ended)
 {
     to->state.rungs.items[ended->key.rung].outcome = ended->outcome;
-    to->state.stop = sentence_of_fall (&to->coord, ended, &to->arena);
+    to->state.stop = status_sentence_of_failure (&to->coord, ended, &to->arena);
     to->state.stop_outcome = ended->outcome;
-    apply_isolation_called (to, ended);
+    apply_isolation_if_needed (to, ended);
 }
 
 static void apply_pass_ended (struct engine *to, const struct fact *fact)
@@ -320,7 +320,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         return;
     }
     if (ended->outcome != OUTCOME_PASSED) {
-        if (!apply_retry_called (to, ended))
+        if (!apply_retry_if_needed (to, ended))
             stop_climb (to, ended);
     } else if (ended->key.pass == PASS_COLD) {
         rung->cold_done = true;
@@ -339,7 +339,7 @@ static bool waits_at_gate (const struct holding *held)
 static void apply_host_reported (struct engine *to, const struct fact *fact)
 {
     const struct fact_host_reported *received = &fact->of.host_reported;
-    struct host_link *link = &to->coord.soft.hosts[received->host];
+    struct host_soft_state *link = &to->coord.soft.hosts[received->host];
     link->received_ms = fact->at_ms;
     link->suspected = false;
     link->at_gate = false;

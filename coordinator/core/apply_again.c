@@ -1,6 +1,6 @@
 /* apply_again.c - facts about what is run again: parts of the slice by themselves, and retries. */
 #include "coordinator/core/apply.h"
-#include "coordinator/core/sentence.h"
+#include "coordinator/core/status_sentence.h"
 #include "coordinator/verdict/retry.h"
 
 static const struct verdict *verdict_of (const struct fact_pass_ended *ended, uint32_t host)
@@ -22,14 +22,14 @@ static bool without_cause (struct engine *to, const struct fact_pass_ended *ende
             .code = pass->parts.items[i].result.code,
             .at_gate = pass->parts.items[i].at_gate,
         };
-    return isolate_without_cause (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
+    return isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
 }
 
-void apply_isolation_called (struct engine *to, const struct fact_pass_ended *ended)
+void apply_isolation_if_needed (struct engine *to, const struct fact_pass_ended *ended)
 {
     struct pass_state *pass = &to->state.pass;
     struct isolate_case of = isolation_case (&to->coord);
-    if (!to->state.plan.profile.splits || part_is_alone (&to->coord) || pass->parts.n != to->state.plan.hosts.n ||
+    if (!to->state.plan.profile.splits || part_is_independent (&to->coord) || pass->parts.n != to->state.plan.hosts.n ||
         pass->stopped || pass->dropped)
         return;
     if (to->state.cancel_level > 0 || to->state.joined_n < to->state.plan.hosts.n || of.unit == 0 ||
@@ -38,7 +38,7 @@ void apply_isolation_called (struct engine *to, const struct fact_pass_ended *en
     if (to->state.isolation.called_for || !without_cause (to, ended))
         return;
     to->state.isolation.called_for = true;
-    record_copy (fact_body (FACT_PASS_ENDED), &to->state.isolation.failed, ended, &to->arena);
+    record_copy (fact_record_of_kind (FACT_PASS_ENDED), &to->state.isolation.failed, ended, &to->arena);
 }
 
 /* Also one whose worker was started again since; a worker that could not end its program is still there. */
@@ -94,13 +94,13 @@ void apply_suspects_named (struct engine *to, const struct fact_suspects_named *
         return;
     to->state.isolation.over = true;
     struct isolate_ruling ruling;
-    isolate_rule (&to->state.plan, named, failed->outcome, &to->pass_arena, &ruling);
+    isolate_make_ruling (&to->state.plan, named, failed->outcome, &to->pass_arena, &ruling);
     for (uint32_t i = 0; i < failed->verdicts.n; i++) {
         struct verdict after;
-        isolate_verdict (&ruling, &failed->verdicts.items[i], &to->pass_arena, &after);
+        isolate_apply_ruling (&ruling, &failed->verdicts.items[i], &to->pass_arena, &after);
         record_copy (&verdict_record, &failed->verdicts.items[i], &after, &to->arena);
     }
-    to->state.stop = sentence_of_fall (&to->coord, failed, &to->arena);
+    to->state.stop = status_sentence_of_failure (&to->coord, failed, &to->arena);
 }
 
 /* ---- retries ---- */
@@ -113,7 +113,7 @@ static bool may_retry (struct engine *to, const struct rung_state *rung, const s
            rung->retries[ended->key.pass] < to->state.plan.limits.retries;
 }
 
-bool apply_retry_called (struct engine *to, const struct fact_pass_ended *ended)
+bool apply_retry_if_needed (struct engine *to, const struct fact_pass_ended *ended)
 {
     if (!may_retry (to, &to->state.rungs.items[ended->key.rung], ended))
         return false;

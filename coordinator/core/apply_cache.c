@@ -7,7 +7,7 @@
 static void apply_generation (struct engine *to, const struct fact *fact)
 {
     const struct fact_generation *generation = &fact->of.generation;
-    const struct record *record = fact_body (FACT_GENERATION_PUBLISHED);
+    const struct record *record = fact_record_of_kind (FACT_GENERATION_PUBLISHED);
     to->state.cache_known = true;
     if (!to->state.bundle.len)
         to->state.bundle = text_copy (&to->arena, generation->bundle);
@@ -24,12 +24,12 @@ static void apply_writer_granted (struct engine *to, const struct fact_writer_gr
 
 static void note_write_lease_over (struct engine *to, uint64_t index)
 {
-    struct past_writing *items = to->state.writings.items;
+    struct ended_write *items = to->state.writings.items;
     if (!items)
         items = to->state.writings.items = arena_array (&to->arena, WRITINGS_MAX, sizeof (*items));
     if (to->state.writings.n == WRITINGS_MAX)
         memmove (items, items + 1, (--to->state.writings.n) * sizeof (*items));
-    items[to->state.writings.n++] = (struct past_writing){ to->state.grant.token, index };
+    items[to->state.writings.n++] = (struct ended_write){ to->state.grant.token, index };
 }
 
 /* While its host was only lost, nobody knows whether the writer is dead. */
@@ -68,7 +68,7 @@ static void apply_violated (struct engine *to, const struct fact_cache_violated 
         .token = violated->finding.token,
         .path = text_copy (&to->arena, violated->finding.path),
     };
-    to->state.counted_violations += finding_counts (violated->finding.kind);
+    to->state.counted_violations += finding_is_violation (violated->finding.kind);
 }
 
 /* What it held has to be compiled again: nothing is built upon it, and the rung that met it begins anew, once. */

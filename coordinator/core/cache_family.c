@@ -1,7 +1,7 @@
 /* cache_family.c - names of caches: what must be equal for one compile cache to serve two runs. */
 #include "coordinator/core/cache_family.h"
 
-#include "coordinator/verdict/identity.h"
+#include "coordinator/verdict/fingerprint_builder.h"
 
 struct text cache_family_name (const struct coord *coord, struct arena *arena)
 {
@@ -9,39 +9,39 @@ struct text cache_family_name (const struct coord *coord, struct arena *arena)
     if (coord->state->bundle.len)
         return coord->state->bundle;
     struct text env_fingerprint = coord->state->env_fingerprint;
-    struct identity name = identity_begin (arena);
-    identity_add (&name, "environment", env_fingerprint.len ? env_fingerprint : plan->pins.file.sha256);
-    identity_add (&name, "backend", plan->profile.backend);
-    identity_add (&name, "devices", text_format (arena, "%u", plan->profile.devices_per_host));
+    struct fingerprint_builder name = fingerprint_begin (arena);
+    fingerprint_add (&name, "environment", env_fingerprint.len ? env_fingerprint : plan->pins.file.sha256);
+    fingerprint_add (&name, "backend", plan->profile.backend);
+    fingerprint_add (&name, "devices", text_format (arena, "%u", plan->profile.devices_per_host));
     for (uint32_t i = 0; i < coord->state->hardware.n; i++)
-        identity_add (&name, "hardware", coord->state->hardware.items[i]);
-    identity_add_vars (&name, plan->profile.env.items, plan->profile.env.n);
-    struct text fingerprint = identity_end (&name);
+        fingerprint_add (&name, "hardware", coord->state->hardware.items[i]);
+    fingerprint_add_vars (&name, plan->profile.env.items, plan->profile.env.n);
+    struct text fingerprint = fingerprint_end (&name);
     return text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->profile.frontend), TEXT_ARG (fingerprint));
 }
 
-struct text cache_family_cover (const struct plan *plan, const struct rung *rung, struct arena *arena)
+struct text cache_family_rung_cover (const struct plan *plan, const struct rung *rung, struct arena *arena)
 {
-    struct identity cover = identity_begin (arena);
-    identity_add (&cover, "program", rung->program.sha256);
+    struct fingerprint_builder cover = fingerprint_begin (arena);
+    fingerprint_add (&cover, "program", rung->program.sha256);
     for (uint32_t i = 0; i < rung->argv.n; i++)
-        identity_add (&cover, "argument", rung->argv.items[i]);
-    identity_add_vars (&cover, rung->args.items, rung->args.n);
+        fingerprint_add (&cover, "argument", rung->argv.items[i]);
+    fingerprint_add_vars (&cover, rung->args.items, rung->args.n);
     if (rung->scope == SCOPE_SLICE)
         for (uint32_t i = 0; i < plan->mesh.n; i++)
-            identity_add (
+            fingerprint_add (
                 &cover, "axis",
                 text_format (arena, "%.*s=%u", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size));
-    struct text fingerprint = identity_end (&cover);
+    struct text fingerprint = fingerprint_end (&cover);
     return text_format (arena, "%.*s:%.*s", TEXT_ARG (rung->id), TEXT_ARG (fingerprint));
 }
 
-text_list cache_family_covers (const struct coord *coord, struct arena *arena)
+text_list cache_family_all_covers (const struct coord *coord, struct arena *arena)
 {
     text_list covers = { .items = arena_array (arena, coord->state->plan.rungs.n, sizeof (*covers.items)) };
     for (uint32_t i = 0; i < coord->state->plan.rungs.n; i++)
         if (climb_uses_cache (coord, &coord->state->plan.rungs.items[i]))
-            covers.items[covers.n++] = cache_family_cover (&coord->state->plan, &coord->state->plan.rungs.items[i],
-                                                           arena);
+            covers.items[covers.n++] = cache_family_rung_cover (&coord->state->plan, &coord->state->plan.rungs.items[i],
+                                                                arena);
     return covers;
 }

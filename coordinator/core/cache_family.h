@@ -6,7 +6,7 @@
 
 /* Of this run: as the first fact about it says, or what it would be now. */
 struct text cache_family_name (const struct coord *coord, struct arena *arena);
-struct text cache_family_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
-text_list cache_family_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */
+struct text cache_family_rung_cover (const struct plan *plan, const struct rung *rung, struct arena *arena);
+text_list cache_family_all_covers (const struct coord *coord, struct arena *arena); /* of all rungs that use a cache */
 
 #endif

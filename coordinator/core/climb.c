@@ -9,7 +9,7 @@
 #include "coordinator/core/close.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/run_message.h"
-#include "coordinator/core/sentence.h"
+#include "coordinator/core/status_sentence.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
@@ -17,7 +17,7 @@
 
 static bool covered (const struct coord *coord, const struct rung *rung, struct arena *arena)
 {
-    return covers_have (&coord->state->generation.covers, cache_family_cover (&coord->state->plan, rung, arena));
+    return covers_have (&coord->state->generation.covers, cache_family_rung_cover (&coord->state->plan, rung, arena));
 }
 
 static struct attempt_key next_key (const struct coord *coord, uint32_t rung, enum pass pass)
@@ -27,7 +27,7 @@ static struct attempt_key next_key (const struct coord *coord, uint32_t rung, en
 
 static uint64_t seed_of (const struct coord *coord, const struct attempt_key *key)
 {
-    return rng_fold (rng_fold (coord->state->seed, key->rung), (uint64_t) key->pass << 32 | key->attempt);
+    return rng_derive_seed (rng_derive_seed (coord->state->seed, key->rung), (uint64_t) key->pass << 32 | key->attempt);
 }
 
 static bool is_retry (const struct coord *coord, enum pass pass)
@@ -38,7 +38,7 @@ static bool is_retry (const struct coord *coord, enum pass pass)
 
 static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
+    struct fact *fact = outbox_add_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
     bool writer_only = pass == PASS_COLD && coord->state->plan.rungs.items[coord->state->rung].warm != WARM_GANG &&
                        cache_is_shared (coord);
@@ -61,17 +61,17 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
 
 static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_PASS_SKIPPED);
+    struct fact *fact = outbox_add_fact (out, FACT_PASS_SKIPPED);
     fact->of.pass_skipped.key = (struct attempt_key){ coord->state->rung, PASS_COLD, 0 };
     fact->of.pass_skipped.why = text_format (&out->arena, "generation %llu already holds the programs of this rung",
                                              (unsigned long long) coord->state->generation.token);
     coord_commit (coord, fact, now_ms);
-    write_lease_wait_no_more (coord);
+    write_lease_clear_owner (coord);
 }
 
 static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_PASS_SKIPPED);
+    struct fact *fact = outbox_add_fact (out, FACT_PASS_SKIPPED);
     fact->of.pass_skipped.key = (struct attempt_key){ coord->state->rung, PASS_RESTORED, 0 };
     fact->of.pass_skipped.why = TEXT_LIT ("cache.mode is warm-only, which only compiles");
     coord_commit (coord, fact, now_ms);
@@ -103,7 +103,7 @@ static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out
     else if (coord->state->plan.cache.mode == CACHE_READ_ONLY)
         stop_uncovered (coord, now_ms, out);
     else
-        acquire_token (coord, now_ms, out);
+        acquire_request_token (coord, now_ms, out);
 }
 
 /* The same launch failed before, in a way that it would fail again: it is not paid for twice. */
@@ -161,21 +161,21 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->state->cancel_level == 0 && cache_is_shared (coord) && !acquire_last_audit (coord, now_ms, out))
+    if (coord->state->cancel_level == 0 && cache_is_shared (coord) && !acquire_final_audit (coord, now_ms, out))
         return; /* the answer brings us here again */
-    struct fact *fact = outbox_fact (out, FACT_RUN_ENDED);
+    struct fact *fact = outbox_add_fact (out, FACT_RUN_ENDED);
     fact->of.run_ended = (struct fact_run_ended){
         .outcome = outcome,
         .exit_status = exit_status_of (coord, outcome),
-        .sentence = sentence_of_run (coord, &out->arena),
+        .sentence = status_sentence_of_run (coord, &out->arena),
     };
     coord_commit (coord, fact, now_ms);
-    if (write_lease_unbegun (coord))
+    if (write_lease_is_unused (coord))
         write_lease_decline (coord->state->grant.token, out);
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
         if (coord->state->hosts.items[i].life == HOST_JOINED)
-            coord_send (coord, i, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
-    outbox_effect (out, FX_END)->exit_status = coord->state->exit_status;
+            coord_add_message (coord, i, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
+    outbox_add_effect (out, FX_END)->exit_status = coord->state->exit_status;
 }
 
 /* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with the same reason.
@@ -192,11 +192,11 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
                 .outcome = joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED,
                 .owner = OWNER_HOST,
                 .cause = coord->state->hosts.items[i].lost_why,
-                .next = blame_next_of_lost (coord->state->plan.launcher),
+                .next = blame_advice_for_lost (coord->state->plan.launcher),
             };
     gone.verdicts.items = verdicts;
     stop_climb (coord, joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED,
-                sentence_of_verdicts (&coord->state->plan, &gone, &out->arena), now_ms, out);
+                status_sentence_of_verdicts (&coord->state->plan, &gone, &out->arena), now_ms, out);
     end_run (coord, coord->state->stop_outcome, now_ms, out);
 }
 
@@ -220,7 +220,8 @@ static bool back_in_this_epoch (const struct coord *coord)
 /* Everybody must be here before anything is begun; somebody lost ends the climb once nobody else is awaited. */
 static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    coord->soft.retry_waited = coord->soft.retry_waited || coord_clock (coord, now_ms) >= coord->state->retry.due_ms;
+    coord->soft.retry_waited = coord->soft.retry_waited ||
+                               coord_to_run_clock (coord, now_ms) >= coord->state->retry.due_ms;
     if (coord->state->joined_n < coord->state->plan.hosts.n) {
         if (coord->state->joined_n + lost_n (coord) == coord->state->plan.hosts.n)
             end_without_hosts (coord, now_ms, out);
@@ -246,10 +247,10 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
     const struct limits *limits = &coord->state->plan.limits;
     uint32_t nth = coord->state->rungs.items[coord->state->retry.failed.rung].retries[coord->state->retry.failed.pass] +
                    1;
-    struct fact *fact = outbox_fact (out, FACT_RETRY_PLANNED);
+    struct fact *fact = outbox_add_fact (out, FACT_RETRY_PLANNED);
     fact->of.retry_planned = (struct fact_retry_planned){
         .key = coord->state->retry.failed,
-        .due_ms = coord_clock (coord, now_ms) + retry_wait_ms (limits, nth),
+        .due_ms = coord_to_run_clock (coord, now_ms) + retry_wait_ms (limits, nth),
         .left = limits->retries - nth,
         .signature = coord->state->retry.signature,
         .why = coord->state->retry.why,
@@ -278,7 +279,7 @@ static struct text others_text (const struct coord *coord, const struct isolate_
 static void begin_part (struct coord *coord, const struct isolate_set *set, uint64_t now_ms, struct outbox *out)
 {
     uint32_t rung = coord->state->isolation.failed.key.rung;
-    struct fact *fact = outbox_fact (out, FACT_PASS_BEGAN);
+    struct fact *fact = outbox_add_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
     began->key = next_key (coord, rung, PASS_ONCE);
     began->seed = seed_of (coord, &began->key);
@@ -297,13 +298,13 @@ static void begin_part (struct coord *coord, const struct isolate_set *set, uint
 static void name_suspects (struct coord *coord, const struct isolate_step *found, uint64_t now_ms, struct outbox *out)
 {
     struct isolate_case of = isolation_case (coord);
-    struct fact *fact = outbox_fact (out, FACT_SUSPECTS_NAMED);
+    struct fact *fact = outbox_add_fact (out, FACT_SUSPECTS_NAMED);
     struct fact_suspects_named *named = &fact->of.suspects_named;
     named->key = coord->state->isolation.failed.key;
     named->suspects.items = found->hosts.items;
     named->suspects.n = found->hosts.n;
     named->passes = coord->state->isolation.trials.n;
-    named->why = isolate_why (&coord->state->plan, &of, found, &out->arena);
+    named->why = isolate_explain (&coord->state->plan, &of, found, &out->arena);
     coord_commit (coord, fact, now_ms);
 }
 

@@ -3,15 +3,15 @@
 
 #include "common/base/duration.h"
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/prove.h"
+#include "coordinator/core/prove_metrics.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
-#include "coordinator/verdict/difference.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_evidence.h"
+#include "coordinator/verdict/program_difference.h"
 
 /* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
@@ -52,7 +52,7 @@ static void judge_part (const struct coord *coord, uint32_t at, const struct sig
         .rung = &rung,
         .key = pass->key,
         .host = host,
-        .world = part_is_alone (coord) ? 1 : pass->parts.n,
+        .world = part_is_independent (coord) ? 1 : pass->parts.n,
         .writer = pass->key.pass == PASS_COLD && cache_mode_writes (coord->state->plan.cache.mode) &&
                   coord->state->grant.host == host,
         .token = coord->state->grant.token,
@@ -92,7 +92,7 @@ static struct text culprits_cause (const struct coord *coord, const struct resul
                                    const struct result *innocent, struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->state->pass.why;
-    struct text difference = innocent ? difference_between (culprit, innocent, arena) : (struct text){ 0 };
+    struct text difference = innocent ? program_difference_text (culprit, innocent, arena) : (struct text){ 0 };
     if (!difference.len)
         return why->cause;
     return text_clip (text_format (arena, "%.*s: %.*s", TEXT_ARG (why->cause), TEXT_ARG (difference)),
@@ -171,7 +171,7 @@ static bool stopped_by_itself (const struct coord *coord, uint32_t at)
 static struct text peers_of (const struct coord *coord, const struct verdict *verdict, const struct result *result,
                              const struct signature_set *signatures, struct arena *arena)
 {
-    struct reading reading = { 0 };
+    struct failure_reading reading = { 0 };
     if (verdict->outcome != OUTCOME_PASSED && signatures)
         failure_evidence_of (&coord->state->plan, signatures, result, arena, &reading);
     return reading.peers;
@@ -247,11 +247,11 @@ static void fit_verdicts (struct verdict *verdicts, uint32_t n)
 /* Only the hosts that did not pass are listed. */
 static void record_pass (struct coord *coord, const struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_PASS_ENDED);
+    struct fact *fact = outbox_add_fact (out, FACT_PASS_ENDED);
     struct fact_pass_ended *ended = &fact->of.pass_ended;
     ended->key = coord->state->pass.key;
     ended->outcome = OUTCOME_PASSED;
-    ended->duration_ms = coord_clock (coord, now_ms) - coord->state->pass.began_ms;
+    ended->duration_ms = coord_to_run_clock (coord, now_ms) - coord->state->pass.began_ms;
     struct verdict *listed = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*listed));
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         ended->outcome = outcome_worst (ended->outcome, verdicts[i].outcome);
@@ -294,11 +294,11 @@ static void publish (struct coord *coord, const struct result *writer, struct at
                      struct outbox *out)
 {
     const struct seal *seal = &writer->seal;
-    const struct fact_generation *base = write_lease_base (coord);
-    text_list ladder = cache_family_covers (coord, &out->arena);
+    const struct fact_generation *base = write_lease_base_generation (coord);
+    text_list ladder = cache_family_all_covers (coord, &out->arena);
     if (coord->state->generation.token == seal->token)
         return; /* by the process before this one */
-    struct fact *fact = outbox_fact (out, FACT_GENERATION_PUBLISHED);
+    struct fact *fact = outbox_add_fact (out, FACT_GENERATION_PUBLISHED);
     struct fact_generation *generation = &fact->of.generation;
     *generation = (struct fact_generation){
         .token = seal->token,
@@ -310,9 +310,9 @@ static void publish (struct coord *coord, const struct result *writer, struct at
         .writer = coord->state->grant.host,
         .from_run = coord->state->run,
         .compile_ms = compiled_ms (base, writer),
-        .covers = covers_next (
+        .covers = covers_merge (
             &base->covers, &ladder,
-            cache_family_cover (&coord->state->plan, &coord->state->plan.rungs.items[key.rung], &out->arena),
+            cache_family_rung_cover (&coord->state->plan, &coord->state->plan.rungs.items[key.rung], &out->arena),
             &out->arena),
     };
     add_keys (base, writer, generation, &out->arena);
@@ -335,13 +335,15 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
         results[i] = &coord->state->pass.parts.items[i].result;
         hosts[i] = coord->state->pass.parts.items[i].host;
     }
-    struct agree_case of = {
-        .plan = &coord->state->plan, .results = results, .hosts = hosts, .n = n, .alone = part_is_alone (coord)
-    };
+    struct agree_case of = { .plan = &coord->state->plan,
+                             .results = results,
+                             .hosts = hosts,
+                             .n = n,
+                             .independent = part_is_independent (coord) };
     if (all_passed (verdicts, n))
-        agree_parts (&of, verdicts, arena);
+        agree_environments (&of, verdicts, arena);
     if (all_passed (verdicts, n) && tells_facts (closing_rung (coord)))
-        agree_machines (&of, verdicts, arena);
+        agree_topology (&of, verdicts, arena);
     if (is_survey (closing_rung (coord)))
         agree_storage (&of, verdicts, arena);
 }
@@ -360,14 +362,14 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     compare_parts (coord, verdicts, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
                          key.pass == PASS_COLD; /* nothing ran that could be reduced */
-    if (!part_is_alone (coord) && pass->cancelled)
+    if (!part_is_independent (coord) && pass->cancelled)
         abort_with_cancelled (coord, verdicts);
-    else if (!part_is_alone (coord))
+    else if (!part_is_independent (coord))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
-    if (!part_is_alone (coord) && !compiled_only) /* last: what is not proved has made no program fall */
+    if (!part_is_independent (coord) && !compiled_only) /* last: what is not proved has made no program fall */
         prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);
-    violation_of_pass (coord, now_ms, out);
+    violation_record_pass (coord, now_ms, out);
     bool good = all_passed (verdicts, pass->parts.n),
          warmed = key.pass == PASS_COLD && cache_mode_writes (coord->state->plan.cache.mode);
     const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;

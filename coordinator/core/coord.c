@@ -3,11 +3,11 @@
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
 #include "coordinator/core/climb.h"
+#include "coordinator/core/deadlines.h"
 #include "coordinator/core/inbox.h"
 #include "coordinator/core/loss.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
-#include "coordinator/core/watch.h"
 #include "coordinator/core/write_lease.h"
 
 enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s */
@@ -38,7 +38,7 @@ void coord_destroy (struct coord *coord)
 
 static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_EPOCH_BEGAN);
+    struct fact *fact = outbox_add_fact (out, FACT_EPOCH_BEGAN);
     fact->of.epoch_began = (struct fact_epoch_began){ .epoch = coord->state->epoch + 1, .pid = pid };
     coord_commit (coord, fact, now_ms);
 }
@@ -47,11 +47,11 @@ void coord_open (struct coord *coord, struct text run_id_hex, const struct plan 
                  struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
     coord->soft.clock_offset_ms = -(int64_t) now_ms;
-    struct fact *fact = outbox_fact (out, FACT_RUN_OPENED);
+    struct fact *fact = outbox_add_fact (out, FACT_RUN_OPENED);
     fact->of.run_opened =
         (struct fact_run_opened){ .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
     coord_commit (coord, fact, now_ms);
-    write_lease_attach (coord, now_ms);
+    write_lease_resume (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
     launch_hosts (coord, HOST_EXPECTED, out);
 }
@@ -61,32 +61,32 @@ static void admit_known (struct coord *coord, struct outbox *out)
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
         if (!coord->state->hosts.items[i].keyed)
             continue;
-        struct effect *effect = outbox_effect (out, FX_ADMIT);
+        struct effect *effect = outbox_add_effect (out, FX_ADMIT);
         effect->host = i;
         effect->text = coord->state->hosts.items[i].key;
     }
 }
 
-void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
+void coord_resume (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
 {
     coord->soft.clock_offset_ms = (int64_t) coord->soft.clock_ms - (int64_t) now_ms;
     if (coord->state->lost_facts.len) {
-        outbox_effect (out, FX_FACTS_LOST)->text = coord->state->lost_facts;
+        outbox_add_effect (out, FX_FACTS_LOST)->text = coord->state->lost_facts;
         return;
     }
     if (coord->state->ended) {
-        outbox_effect (out, FX_END)->exit_status = coord->state->exit_status;
+        outbox_add_effect (out, FX_END)->exit_status = coord->state->exit_status;
         return;
     }
     coord->soft.climbing = coord->state->next_index > 1 && coord->state->joined_n == coord->state->plan.hosts.n;
-    write_lease_attach (coord, now_ms);
+    write_lease_resume (coord, now_ms);
     coord->soft.acquisition = coord->state->cache_known ? ACQUISITION_FOUND : ACQUISITION_UNKNOWN;
     begin_epoch (coord, pid, now_ms, out);
     for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->state->plan.limits.lost_ms < COME_BACK_MS; i++)
         coord->soft.hosts[i].received_ms += COME_BACK_MS -
                                             coord->state->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
-    violation_attach (coord, now_ms, out);
+    violation_resume (coord, now_ms, out);
     if (coord->state->generation.token && text_equal (coord->state->generation.from_run, coord->state->run))
         write_lease_publish (coord, out); /* it may not have got that far */
     launch_hosts (coord, HOST_EXPECTED, out);
@@ -95,22 +95,22 @@ void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
                                  COME_BACK_MS; /* a keyed worker that was let go is on its way here */
 }
 
-static void take_key (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+static void take_key (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_HOST_KEYED);
+    struct fact *fact = outbox_add_fact (out, FACT_HOST_KEYED);
     fact->of.host_keyed = (struct fact_host_keyed){ .host = in->host, .public_key = in->text };
     coord_commit (coord, fact, now_ms);
-    struct effect *effect = outbox_effect (out, FX_ADMIT);
+    struct effect *effect = outbox_add_effect (out, FX_ADMIT);
     effect->host = in->host;
     effect->text = coord->state->hosts.items[in->host].key;
 }
 
 /* Only told: nothing is decided by it. */
-static void take_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+static void take_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (coord->state->hosts.items[in->host].life == HOST_JOINED)
         return;
-    struct fact *fact = outbox_fact (out, FACT_HOST_STEPPED);
+    struct fact *fact = outbox_add_fact (out, FACT_HOST_STEPPED);
     fact->of.host_stepped = (struct fact_host_stepped){ .host = in->host, .step = in->text };
     coord_commit (coord, fact, now_ms);
 }
@@ -119,14 +119,14 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
 {
     if (level <= coord->state->cancel_level || coord->state->ended)
         return;
-    struct fact *fact = outbox_fact (out, FACT_CANCEL_ASKED);
+    struct fact *fact = outbox_add_fact (out, FACT_CANCEL_ASKED);
     fact->of.cancel_asked.level = level;
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; coord->state->pass.active && i < coord->state->pass.parts.n; i++)
         stop_part (coord, i, level > 1, TEXT_LIT ("cancelled by the user"), now_ms, out);
 }
 
-void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (coord->state->lost_facts.len)
         return;
@@ -135,27 +135,27 @@ void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, s
     if (coord->state->ended && in->kind != IN_MSG)
         return; /* nothing is recorded after the end */
     if (!coord->state->ended)
-        watch_awake (coord, now_ms);
+        deadlines_discount_sleep (coord, now_ms);
     switch (in->kind) {
     case IN_TICK:
         if (!coord->state->ended)
-            watch_time (coord, now_ms, out);
+            deadlines_check (coord, now_ms, out);
         break;
     case IN_MSG: inbox_message (coord, in->host, in->msg, in->text, now_ms, out); break;
     case IN_WORKER_KEYED: take_key (coord, in, now_ms, out); break;
     case IN_WORKER_EXITED:
         if (!coord->state->ended && !host_is_lost (coord, in->host))
-            lose_host (coord, in->host, in->text, now_ms, out);
+            loss_end_host (coord, in->host, in->text, now_ms, out);
         break;
     case IN_WORKER_STEP: take_step (coord, in, now_ms, out); break;
-    case IN_ORDER_UNSAID: inbox_unsaid (coord, in, now_ms, out); break;
-    case IN_CACHE_FOUND: acquire_found (coord, in, now_ms, out); break;
-    case IN_TOKEN: acquire_token_answered (coord, in, now_ms, out); break;
+    case IN_RUN_UNDELIVERABLE: inbox_handle_undeliverable (coord, in, now_ms, out); break;
+    case IN_CACHE_FOUND: acquire_receive_generation (coord, in, now_ms, out); break;
+    case IN_TOKEN: acquire_receive_token (coord, in, now_ms, out); break;
     case IN_LEASE_TAKEN:
         if (coord->state->granted && coord->state->grant.token == in->token)
-            write_lease_taken (coord, now_ms, out);
+            write_lease_note_taken (coord, now_ms, out);
         break;
-    case IN_CACHE_AUDITED: acquire_audited (coord, in, now_ms, out); break;
+    case IN_CACHE_AUDITED: acquire_receive_audit (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
     }
     if (coord->state->lost_facts.len)
@@ -168,7 +168,7 @@ uint64_t coord_deadline_ms (const struct coord *coord)
 {
     if (coord->state->ended || coord->state->lost_facts.len)
         return UINT64_MAX;
-    uint64_t at = watch_deadline (coord), write_ms = write_lease_deadline_ms (coord),
+    uint64_t at = deadlines_next (coord), write_ms = write_lease_deadline_ms (coord),
              answer_ms = acquire_deadline_ms (coord);
     uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->soft.clock_offset_ms);
     at_ms = write_ms < at_ms ? write_ms : at_ms;
@@ -190,7 +190,7 @@ uint64_t coord_seen_seq (const struct coord *coord, uint32_t host)
     return coord->soft.hosts[host].seen_seq;
 }
 
-bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start)
+bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start)
 {
     *pid = coord->state->hosts.items[host].pid;
     *pid_start = coord->state->hosts.items[host].pid_start;

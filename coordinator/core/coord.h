@@ -5,7 +5,7 @@
  * that follows a durable fact must not be performed before that fact is durable.
  *
  * Use: coord_create; on a new run coord_open, on a resumed one coord_apply for each journaled fact and then
- * coord_attach; afterwards coord_step for every input, with one `now_ms` a pass; sleep until coord_deadline_ms. */
+ * coord_resume; afterwards coord_step for every input, with one `now_ms` a pass; sleep until coord_deadline_ms. */
 #ifndef SLICEUP_COORDINATOR_CORE_COORD_H
 #define SLICEUP_COORDINATOR_CORE_COORD_H
 
@@ -13,19 +13,19 @@
 #include "common/model/lease.h"
 
 enum input_kind {
-    IN_TICK,          /* time passed */
-    IN_MSG,           /* an authenticated message */
-    IN_WORKER_KEYED,  /* the launcher got a worker's public key over its own channel */
-    IN_WORKER_EXITED, /* the launcher saw the worker process end, or could not start it */
-    IN_WORKER_STEP,   /* the launcher comes to a step of starting it */
-    IN_ORDER_UNSAID,  /* the RUN for `key` cannot be said to `host` in any way, `text` says why */
-    IN_CACHE_FOUND,   /* answer to FX_CACHE_FIND */
-    IN_TOKEN,         /* answer to FX_TOKEN */
-    IN_LEASE_TAKEN,   /* another run took the catalogue's lease of `token` over: it believes our writer dead */
-    IN_CACHE_AUDITED, /* answer to FX_CACHE_AUDIT */
-    IN_CANCEL,        /* the user, level 1..3 */
+    IN_TICK,              /* time passed */
+    IN_MSG,               /* an authenticated message */
+    IN_WORKER_KEYED,      /* the launcher got a worker's public key over its own channel */
+    IN_WORKER_EXITED,     /* the launcher saw the worker process end, or could not start it */
+    IN_WORKER_STEP,       /* the launcher comes to a step of starting it */
+    IN_RUN_UNDELIVERABLE, /* the RUN for `key` cannot be said to `host` in any way, `text` says why */
+    IN_CACHE_FOUND,       /* answer to FX_CACHE_FIND */
+    IN_TOKEN,             /* answer to FX_TOKEN */
+    IN_LEASE_TAKEN,       /* another run took the catalogue's lease of `token` over: it believes our writer dead */
+    IN_CACHE_AUDITED,     /* answer to FX_CACHE_AUDIT */
+    IN_CANCEL,            /* the user, level 1..3 */
 };
-struct input {
+struct core_input {
     enum input_kind kind;
     uint32_t host; /* MSG (from its key, never from the message), WORKER_*, ORDER_UNSAID */
     const struct msg *msg;
@@ -35,8 +35,9 @@ struct input {
     const struct fact_generation *generation; /* CACHE_FOUND */
     uint32_t level;                           /* CANCEL */
     struct attempt_key key;                   /* ORDER_UNSAID */
-    struct lease_owner lease_owner;      /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
-    const struct root_finding *findings; /* CACHE_AUDITED; `text`: why it could not be looked at, if it could not */
+    struct lease_owner lease_owner; /* TOKEN, with token 0 and no problem: who writes this bundle's cache now */
+    const struct cache_root_finding
+        *findings; /* CACHE_AUDITED; `text`: why it could not be looked at, if it could not */
     uint32_t findings_n;
 };
 
@@ -92,8 +93,8 @@ void coord_destroy (struct coord *coord);
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed,
                  struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out);
 /* After replay: a new epoch over the same run. Emits EPOCH_BEGAN; waits for the workers to come back. */
-void coord_attach (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out);
-void coord_step (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out);
+void coord_resume (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out);
+void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
 void coord_apply (struct coord *coord, const struct fact *fact);
 /* The next instant at which coord_step (IN_TICK) has something to do; UINT64_MAX: none. */
 uint64_t coord_deadline_ms (const struct coord *coord);
@@ -104,7 +105,7 @@ uint64_t coord_epoch (const struct coord *coord);
 /* The highest sequence number taken from a host's worker in its session: what an answer acknowledges. */
 uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 /* The process of a joined worker; false: it is not joined. */
-bool coord_worker (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
+bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
 /* What `host` will be told of a rung, to see how large that is. Numbers, digests and the bundle's name are not known
  * yet and are 0 or empty. Texts are the plan's, or in `arena`. */

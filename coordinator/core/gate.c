@@ -9,7 +9,7 @@ enum { GO_AGAIN_MS = 1000 };
 
 static struct gate_queue *queue_of (struct coord *coord, const struct holding *held)
 {
-    struct soft *soft = &coord->soft;
+    struct soft_state *soft = &coord->soft;
     for (uint32_t i = 0; i < soft->gates_n; i++)
         if (text_equal (held->gate, soft->gates[i].name))
             return &soft->gates[i];
@@ -25,16 +25,16 @@ static void send_go (struct coord *coord, uint32_t at, struct text gate, struct 
                      struct outbox *out)
 {
     uint32_t host = coord->state->pass.parts.items[at].host;
-    struct msg *msg = coord_send (coord, host, MSG_GO, out);
+    struct msg *msg = coord_add_message (coord, host, MSG_GO, out);
     msg->of.go = (struct msg_go){ .key = coord->state->pass.key, .gate = gate, .value = value };
-    coord->soft.hosts[host].go_sent_ms = coord_clock (coord, now_ms);
+    coord->soft.hosts[host].go_sent_ms = coord_to_run_clock (coord, now_ms);
 }
 
 /* `told`: why, to those that are stopped. */
 static void stop_pass (struct coord *coord, const struct fact_pass_stopped *why, struct text told, uint64_t now_ms,
                        struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_PASS_STOPPED);
+    struct fact *fact = outbox_add_fact (out, FACT_PASS_STOPPED);
     fact->of.pass_stopped = *why;
     fact->of.pass_stopped.key = coord->state->pass.key;
     fact->of.pass_stopped.owner = OWNER_PROGRAM;
@@ -59,14 +59,14 @@ static void refuse_gate (struct coord *coord, const struct gate_queue *gate, uin
 
 static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t now_ms, struct outbox *out)
 {
-    uint32_t agreed = gate->mode == GATE_AGREE ? majority_of (gate->values, coord->state->pass.parts.n) : 0;
+    uint32_t agreed = gate->mode == GATE_AGREE ? majority_index (gate->values, coord->state->pass.parts.n) : 0;
     if (gate->mode == GATE_AGREE &&
-        majority_share (gate->values, coord->state->pass.parts.n, agreed) < coord->state->pass.parts.n) {
+        majority_count (gate->values, coord->state->pass.parts.n, agreed) < coord->state->pass.parts.n) {
         if (!coord->state->pass.stopped)
             refuse_gate (coord, gate, agreed, now_ms, out);
         return;
     }
-    struct fact *fact = outbox_fact (out, FACT_GATE_OPENED);
+    struct fact *fact = outbox_add_fact (out, FACT_GATE_OPENED);
     fact->of.gate_opened = (struct fact_gate_opened){
         .key = coord->state->pass.key,
         .gate = gate->name,
@@ -121,13 +121,14 @@ static void arrive (struct coord *coord, struct gate_queue *gate, uint32_t at, c
 void gate_arrive (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->state->pass;
-    const struct gate *open = gate_opened (pass, held->gate);
-    if (part_is_alone (coord)) {
+    const struct gate *open = gate_find_open (pass, held->gate);
+    if (part_is_independent (coord)) {
         send_go (coord, at, held->gate, held->gate_value, now_ms, out);
         return;
     }
     if (open) {
-        if (coord_clock (coord, now_ms) >= coord->soft.hosts[pass->parts.items[at].host].go_sent_ms + GO_AGAIN_MS)
+        if (coord_to_run_clock (coord, now_ms) >=
+            coord->soft.hosts[pass->parts.items[at].host].go_sent_ms + GO_AGAIN_MS)
             send_go (coord, at, open->name, open->value, now_ms, out);
         return;
     }

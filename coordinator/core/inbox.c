@@ -50,7 +50,7 @@ static uint64_t still_here_ms (const struct limits *limits)
 
 static void send_welcome (struct coord *coord, uint32_t host, struct outbox *out)
 {
-    struct msg *msg = coord_send (coord, host, MSG_WELCOME, out);
+    struct msg *msg = coord_add_message (coord, host, MSG_WELCOME, out);
     msg->of.welcome.heartbeat_ms = beat_ms (&coord->state->plan.limits);
     msg->of.welcome.limits = coord->state->plan.limits;
 }
@@ -83,11 +83,11 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     struct text why = rebirth (state, hello); /* before what is known of it changes */
     if (!again && joins_too_often (coord, state)) {
         if (!host_is_lost (coord, host))
-            lose_host (coord, host, TEXT_LIT ("new worker processes keep joining for this host"), now_ms, out);
+            loss_end_host (coord, host, TEXT_LIT ("new worker processes keep joining for this host"), now_ms, out);
         return;
     }
     if (!again) {
-        struct fact *fact = outbox_fact (out, FACT_HOST_JOINED);
+        struct fact *fact = outbox_add_fact (out, FACT_HOST_JOINED);
         fact->of.host_joined = (struct fact_host_joined){
             .host = host,
             .session = coord->state->next_index,
@@ -101,7 +101,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
     send_welcome (coord, host, out);
     if (reborn && !holds (hello, &coord->state->pass.key))
-        loss_of_attempt (coord, host, why, now_ms, out);
+        loss_end_running_attempt (coord, host, why, now_ms, out);
     receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
 
@@ -109,7 +109,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
 
 static void acknowledge (struct coord *coord, uint32_t host, const struct attempt_key *key, struct outbox *out)
 {
-    coord_send (coord, host, MSG_RESULT_ACK, out)->of.ack_result.key = *key;
+    coord_add_message (coord, host, MSG_RESULT_ACK, out)->of.ack_result.key = *key;
 }
 
 static void dismiss (struct coord *coord, uint32_t host, const struct holding *held, struct outbox *out)
@@ -118,7 +118,7 @@ static void dismiss (struct coord *coord, uint32_t host, const struct holding *h
         acknowledge (coord, host, &held->key, out); /* recorded, or given up: either way it need not be kept */
         return;
     }
-    struct msg *msg = coord_send (coord, host, MSG_CANCEL, out);
+    struct msg *msg = coord_add_message (coord, host, MSG_CANCEL, out);
     msg->of.cancel = (struct msg_cancel){ .key = held->key, .hard = true, .why = TEXT_LIT ("this attempt is over") };
 }
 
@@ -128,7 +128,7 @@ static bool wants_stop (const struct coord *coord, uint32_t at)
     return coord->soft.parts[at].stopped || coord->state->cancel_level > 0 || coord->state->pass.stopped;
 }
 
-void inbox_unsaid (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+void inbox_handle_undeliverable (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->state->pass;
     uint32_t at = pass->active && attempt_key_equal (&in->key, &pass->key) ? coord->soft.part_of_host[in->host] : NONE;
@@ -149,8 +149,8 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
                             struct outbox *out)
 {
     const struct part *part = &coord->state->pass.parts.items[at];
-    const struct host_link *link = &coord->soft.hosts[part->host];
-    uint64_t now = coord_clock (coord, now_ms);
+    const struct host_soft_state *link = &coord->soft.hosts[part->host];
+    uint64_t now = coord_to_run_clock (coord, now_ms);
     coord->soft.parts[at].at_gate = link->at_gate;
     bool stop = wants_stop (coord, at);
     if (held == NULL && now < link->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
@@ -170,7 +170,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
 static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                      struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_HOST_REPORTED);
+    struct fact *fact = outbox_add_fact (out, FACT_HOST_REPORTED);
     fact->of.host_reported.host = host;
     fact->of.host_reported.holdings.items = (struct holding *) items;
     fact->of.host_reported.holdings.n = n;
@@ -197,7 +197,7 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
 static void note_conflict (struct coord *coord, uint32_t host, const struct part *part, struct text sha256,
                            uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_CONFLICT_SEEN);
+    struct fact *fact = outbox_add_fact (out, FACT_CONFLICT_SEEN);
     fact->of.conflict_seen = (struct fact_conflict_seen){
         .host = host,
         .key = coord->state->pass.key,
@@ -218,14 +218,14 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
     }
     struct part *part = &pass->parts.items[at];
     if (!part->ended) {
-        struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+        struct fact *fact = outbox_add_fact (out, FACT_ATTEMPT_ENDED);
         fact->of.attempt_ended = (struct fact_attempt_ended){
             .host = host,
             .result = *result,
             .sha256 = sha256,
             .at_gate = coord->soft.hosts[host].at_gate,
         };
-        write_lease_ended (coord, host, result);
+        write_lease_note_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
         if (result_ended_badly (result))
@@ -243,7 +243,8 @@ static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *
                       struct outbox *out)
 {
     if (coord->state->hosts.items[host].life == HOST_JOINED && !coord->state->ended)
-        lose_host (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms, out);
+        loss_end_host (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms,
+                       out);
 }
 
 void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
@@ -251,17 +252,17 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
 {
     const struct host *state = &coord->state->hosts.items[host];
     if (coord->state->ended) {
-        coord_send (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
+        coord_add_message (coord, host, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
         return;
     }
-    if (journal_loss_found (coord, host, msg, now_ms, out))
+    if (journal_loss_detect (coord, host, msg, now_ms, out))
         return;
     if (msg->kind == MSG_HELLO) {
         take_hello (coord, host, msg, now_ms, out);
         return;
     }
     if (state->life != HOST_JOINED || state->joined_epoch != coord->state->epoch || msg->session != state->session) {
-        coord_send (coord, host, MSG_REHELLO, out);
+        coord_add_message (coord, host, MSG_REHELLO, out);
         return;
     }
     if (msg->seq <= coord->soft.hosts[host].seen_seq)
@@ -269,7 +270,7 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
     coord->soft.hosts[host].seen_seq = msg->seq;
     switch (msg->kind) {
     case MSG_HEARTBEAT:
-        write_lease_asked (coord, host, &msg->of.heartbeat, now_ms, out);
+        write_lease_answer (coord, host, &msg->of.heartbeat, now_ms, out);
         receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
     case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;

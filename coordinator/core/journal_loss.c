@@ -81,18 +81,19 @@ static struct text unknown_here (const struct coord *coord, uint32_t host, const
     }
 }
 
-bool journal_loss_found (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
+bool journal_loss_detect (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
+                          struct outbox *out)
 {
     struct text why = unknown_here (coord, host, msg, &out->arena);
     if (!why.len)
         return false;
-    struct fact *fact = outbox_fact (out, FACT_LOSS_TOLD);
+    struct fact *fact = outbox_add_fact (out, FACT_LOSS_TOLD);
     fact->of.loss_told = (struct fact_loss_told){ .host = host, .why = why };
     if (msg->kind == MSG_HELLO) {
         fact->of.loss_told.epoch = msg->of.hello.told_epoch;
         fact->of.loss_told.index = msg->of.hello.told_index;
     }
     coord_commit (coord, fact, now_ms);
-    outbox_effect (out, FX_FACTS_LOST)->text = why;
+    outbox_add_effect (out, FX_FACTS_LOST)->text = why;
     return true;
 }

@@ -5,7 +5,7 @@
 #include "coordinator/core/outbox.h"
 
 /* True: it was recorded, as the last thing. */
-bool journal_loss_found (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
-                         struct outbox *out);
+bool journal_loss_detect (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
+                          struct outbox *out);
 
 #endif

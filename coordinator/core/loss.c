@@ -5,7 +5,7 @@
 
 static bool cascading (const struct coord *coord)
 {
-    return coord->state->pass.active && coord->state->pass.failing && !part_is_alone (coord);
+    return coord->state->pass.active && coord->state->pass.failing && !part_is_independent (coord);
 }
 
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -22,9 +22,9 @@ uint64_t loss_cascade_at (const struct coord *coord)
     return cascading (coord) ? coord->state->pass.failed_ms + coord->state->plan.limits.cascade_ms : UINT64_MAX;
 }
 
-void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void loss_stop_peers_when_due (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (coord_clock (coord, now_ms) < loss_cascade_at (coord))
+    if (coord_to_run_clock (coord, now_ms) < loss_cascade_at (coord))
         return;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!coord->soft.parts[i].stopped)
@@ -32,13 +32,13 @@ void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out)
 }
 
 /* The running attempt died with the worker process that held it. */
-void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
+void loss_end_running_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->state->pass;
     uint32_t at = pass->active ? coord->soft.part_of_host[host] : NONE;
     if (at == NONE || pass->parts.items[at].ended)
         return;
-    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+    struct fact *fact = outbox_add_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended = (struct fact_attempt_ended){
         .host = host,
         .at_gate = coord->soft.hosts[host].at_gate,
@@ -48,19 +48,19 @@ void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint6
     loss_stop_waiting_peers (coord, now_ms, out);
 }
 
-void lose_host (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
+void loss_end_host (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_HOST_LOST);
+    struct fact *fact = outbox_add_fact (out, FACT_HOST_LOST);
     why = text_clip (why, SENTENCE_MAX_BYTES);
     fact->of.host_lost = (struct fact_host_lost){ .host = host, .why = why };
     coord_commit (coord, fact, now_ms);
-    loss_of_attempt (coord, host, why, now_ms, out);
+    loss_end_running_attempt (coord, host, why, now_ms, out);
 }
 
 void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
                        struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_ATTEMPT_ENDED);
+    struct fact *fact = outbox_add_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = host;
     fact->of.attempt_ended.result = (struct result){ .key = coord->state->pass.key, .ending = ending, .problem = why };
     coord_commit (coord, fact, now_ms);

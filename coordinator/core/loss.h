@@ -4,9 +4,10 @@
 
 #include "coordinator/core/outbox.h"
 
-void lose_host (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
+void loss_end_host (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
 /* The running attempt of `host` is over: it died with its worker. Nothing happens when it has none. */
-void loss_of_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms, struct outbox *out);
+void loss_end_running_attempt (struct coord *coord, uint32_t host, struct text why, uint64_t now_ms,
+                               struct outbox *out);
 /* The same for one that its worker never got, or will not report. It has one. */
 void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, struct text why, uint64_t now_ms,
                        struct outbox *out);
@@ -14,6 +15,6 @@ void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, s
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* the others at this instant of the run's clock; UINT64_MAX: there is none. */
 uint64_t loss_cascade_at (const struct coord *coord);
-void loss_cascade (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void loss_stop_peers_when_due (struct coord *coord, uint64_t now_ms, struct outbox *out);
 
 #endif

@@ -26,7 +26,7 @@ static struct outbox_item *outbox_next (struct outbox *out)
     return item;
 }
 
-struct fact *outbox_fact (struct outbox *out, enum fact_kind kind)
+struct fact *outbox_add_fact (struct outbox *out, enum fact_kind kind)
 {
     struct outbox_item *item = outbox_next (out);
     item->is_fact = true;
@@ -34,7 +34,7 @@ struct fact *outbox_fact (struct outbox *out, enum fact_kind kind)
     return &item->fact;
 }
 
-struct effect *outbox_effect (struct outbox *out, enum effect_kind kind)
+struct effect *outbox_add_effect (struct outbox *out, enum effect_kind kind)
 {
     struct outbox_item *item = outbox_next (out);
     item->effect.kind = kind;
@@ -44,15 +44,15 @@ struct effect *outbox_effect (struct outbox *out, enum effect_kind kind)
 void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms)
 {
     fact->index = fact_is_soft (fact->kind) ? 0 : coord->state->next_index;
-    fact->at_ms = coord_clock (coord, now_ms);
+    fact->at_ms = coord_to_run_clock (coord, now_ms);
     coord_apply (coord, fact);
 }
 
-struct msg *coord_send (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out)
+struct msg *coord_add_message (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out)
 {
     struct msg *msg = arena_alloc (&out->arena, sizeof (*msg));
     msg->kind = kind;
-    struct effect *effect = outbox_effect (out, FX_SEND);
+    struct effect *effect = outbox_add_effect (out, FX_SEND);
     effect->host = host;
     effect->session = coord->state->hosts.items[host].session;
     effect->msg = msg;
@@ -67,11 +67,11 @@ void stop_part (struct coord *coord, uint32_t at, bool hard, struct text why, ui
     const struct part *part = &coord->state->pass.parts.items[at];
     if (part->ended)
         return;
-    struct msg *msg = coord_send (coord, part->host, MSG_CANCEL, out);
+    struct msg *msg = coord_add_message (coord, part->host, MSG_CANCEL, out);
     msg->of.cancel = (struct msg_cancel){ .key = coord->state->pass.key, .hard = hard, .why = why };
     coord->soft.parts[at].stopped = true;
     coord->soft.parts[at].killed |= hard;
-    coord->soft.hosts[part->host].stop_sent_ms = coord_clock (coord, now_ms);
+    coord->soft.hosts[part->host].stop_sent_ms = coord_to_run_clock (coord, now_ms);
 }
 
 void stop_all_parts (struct coord *coord, bool hard, struct text why, uint64_t now_ms, struct outbox *out)
@@ -84,12 +84,12 @@ void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out)
 {
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
         if (coord->state->hosts.items[i].life == life)
-            outbox_effect (out, FX_LAUNCH)->host = i;
+            outbox_add_effect (out, FX_LAUNCH)->host = i;
 }
 
 void stop_climb (struct coord *coord, enum outcome outcome, struct text why, uint64_t now_ms, struct outbox *out)
 {
-    struct fact *fact = outbox_fact (out, FACT_CLIMB_STOPPED);
+    struct fact *fact = outbox_add_fact (out, FACT_CLIMB_STOPPED);
     fact->of.climb_stopped = (struct fact_climb_stopped){ .outcome = outcome,
                                                           .why = text_clip (why, SENTENCE_MAX_BYTES) };
     coord_commit (coord, fact, now_ms);

@@ -36,7 +36,7 @@ static text_list out_of_sight (const struct plan *plan, struct arena *arena)
     return hidden;
 }
 
-static struct cache_access order_cache (const struct coord *coord, uint32_t host, struct arena *arena)
+static struct cache_access run_cache (const struct coord *coord, uint32_t host, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
     struct cache_access access = { .role = CACHE_ROLE_NONE };
@@ -72,14 +72,14 @@ static struct cache_access order_cache (const struct coord *coord, uint32_t host
     access.token = writer ? coord->state->grant.token : coord->state->generation.token;
     access.sha256 = writer ? (struct text){ 0 } : coord->state->generation.sha256;
     if (writer) {
-        access.base = write_lease_base (coord)->token;
-        access.base_sha256 = write_lease_base (coord)->sha256;
+        access.base = write_lease_base_generation (coord)->token;
+        access.base_sha256 = write_lease_base_generation (coord)->sha256;
     }
     return access;
 }
 
-static void order_pins (const struct coord *coord, const struct plan_host *host, const struct rung *rung,
-                        struct pins *pins)
+static void run_pins (const struct coord *coord, const struct plan_host *host, const struct rung *rung,
+                      struct pins *pins)
 {
     *pins = coord->state->plan.pins;
     if (rung->kind != PROGRAM_BUILTIN || !text_is (rung->builtin, "restore"))
@@ -88,11 +88,11 @@ static void order_pins (const struct coord *coord, const struct plan_host *host,
         pins->env_dir = host->env_dir;
 }
 
-static struct msg_run order_make (const struct coord *coord, uint32_t at, struct arena *arena)
+static struct msg_run run_make (const struct coord *coord, uint32_t at, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
     uint32_t host = pass->parts.items[at].host;
-    bool alone = part_is_alone (coord);
+    bool alone = part_is_independent (coord);
     char nonce[33];
     deal_nonce (pass->seed, host, nonce);
     struct msg_run run = {
@@ -104,13 +104,13 @@ static struct msg_run order_make (const struct coord *coord, uint32_t at, struct
         .address = coord->state->plan.hosts.items[host].address,
         .secret = pass->parts.items[at].secret,
         .profile = coord->state->plan.profile,
-        .cache = order_cache (coord, host, arena),
+        .cache = run_cache (coord, host, arena),
         .signatures = coord->state->plan.signature_table,
     };
     run.rung.timeout_ms = pass->timeout_ms;
     if (!alone)
         run.mesh = pass->mesh;
-    order_pins (coord, &coord->state->plan.hosts.items[host], &run.rung, &run.pins);
+    run_pins (coord, &coord->state->plan.hosts.items[host], &run.rung, &run.pins);
     return run;
 }
 
@@ -125,14 +125,14 @@ struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung,
     state.pass.parts.items = &part;
     state.pass.parts.n = 1;
     struct coord coord = { .state = &state };
-    return order_make (&coord, 0, arena);
+    return run_make (&coord, 0, arena);
 }
 
 void run_message_send (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)
 {
     uint32_t host = coord->state->pass.parts.items[at].host;
-    coord_send (coord, host, MSG_RUN, out)->of.run = order_make (coord, at, &out->arena);
-    coord->soft.hosts[host].run_sent_ms = coord_clock (coord, now_ms);
+    coord_add_message (coord, host, MSG_RUN, out)->of.run = run_make (coord, at, &out->arena);
+    coord->soft.hosts[host].run_sent_ms = coord_to_run_clock (coord, now_ms);
 }
 
 void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out)

@@ -4,7 +4,7 @@
 /* Sealing, or looking over what was read, may take as long as the program, and this at least. */
 enum { CLOSE_MS = 60000 };
 
-uint64_t coord_clock (const struct coord *coord, uint64_t now_ms)
+uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms)
 {
     uint64_t at = (uint64_t) ((int64_t) now_ms + coord->soft.clock_offset_ms);
     return at > coord->soft.clock_ms ? at : coord->soft.clock_ms; /* the run's clock never goes back */
@@ -26,7 +26,7 @@ uint64_t coord_longest_attempt_ms (const struct coord *coord)
     return coord->state->pass.timeout_ms + 2 * coord->state->plan.limits.stop_ms + cache_ms (coord);
 }
 
-bool part_is_alone (const struct coord *coord)
+bool part_is_independent (const struct coord *coord)
 {
     return coord->state->plan.rungs.items[coord->state->pass.key.rung].scope != SCOPE_SLICE;
 }
@@ -48,7 +48,7 @@ bool cache_is_shared (const struct coord *coord)
     return cache_mode_writes (coord->state->plan.cache.mode) || coord->state->plan.cache.mode == CACHE_READ_ONLY;
 }
 
-uint64_t write_lease_over_at (const struct coord *coord, uint64_t token)
+uint64_t write_lease_end_index (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->state->writings.n; i++)
         if (coord->state->writings.items[i].token == token)
@@ -66,7 +66,7 @@ struct isolate_case isolation_case (const struct coord *coord)
     };
 }
 
-const struct gate *gate_opened (const struct pass_state *pass, struct text name)
+const struct gate *gate_find_open (const struct pass_state *pass, struct text name)
 {
     for (uint32_t i = 0; i < pass->gates.n; i++)
         if (text_equal (name, pass->gates.items[i].name))

@@ -1,8 +1,8 @@
 /* state.h - the coordinator's state, private to this folder.
  *
  * Two halves. `struct state` is what the recorded facts made: apply*.c write it, everybody else reads it, replay
- * rebuilds it. `struct soft` is what this process saw and said; whoever takes over learns it again. All times are on
- * the run's clock (fact.at_ms) unless said otherwise. One thread. */
+ * rebuilds it. `struct soft_state` is what this process saw and said; whoever takes over learns it again. All times are
+ * on the run's clock (fact.at_ms) unless said otherwise. One thread. */
 #ifndef SLICEUP_COORDINATOR_CORE_STATE_H
 #define SLICEUP_COORDINATOR_CORE_STATE_H
 
@@ -114,7 +114,7 @@ struct isolation {
 };
 
 /* At which entry the writing of `token` was over. */
-struct past_writing {
+struct ended_write {
     uint64_t token, over_at;
 };
 
@@ -145,8 +145,8 @@ struct state {
     struct text storage;               /* id of the cache's storage, as the hosts see it */
     uint64_t right_at; /* index of the entry that began the last pass in which the generation was seen to be
                           right, or was sealed; 0: none in this run */
-    LIST_OF (struct past_writing) writings; /* the last WRITINGS_MAX, the oldest first */
-    uint64_t misfit;                        /* token of an adopted generation that did not serve */
+    LIST_OF (struct ended_write) writings; /* the last WRITINGS_MAX, the oldest first */
+    uint64_t misfit;                       /* token of an adopted generation that did not serve */
     LIST_OF (struct seen_violation) violations;
     uint32_t counted_violations; /* those that end the run with exit status 4 */
 
@@ -160,7 +160,7 @@ struct state {
 
 /* ---- what this process alone knows: when what was said and received; learned again after a restart ---- */
 
-struct host_link {
+struct host_soft_state {
     uint64_t received_ms;
     uint64_t seen_seq; /* highest taken in this session */
     uint64_t sent_ms;  /* when it was last told anything */
@@ -168,7 +168,7 @@ struct host_link {
     bool at_gate; /* its attempt of the running pass waits at one, or is stopped there, as last reported */
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
 };
-struct part_link {
+struct part_soft_state {
     bool at_gate;
     bool stopped; /* it was told to stop, */
     bool killed;  /* to kill it */
@@ -181,12 +181,12 @@ struct gate_queue {
     uint32_t arrived_n;
 };
 
-struct soft {
+struct soft_state {
     uint64_t clock_ms;       /* at_ms of the newest fact */
     int64_t clock_offset_ms; /* run clock = now + offset */
-    struct host_link *hosts;
+    struct host_soft_state *hosts;
     uint32_t *part_of_host; /* of the running pass; NONE: does not take part */
-    struct part_link *parts;
+    struct part_soft_state *parts;
     struct gate_queue gates[GATES_MAX];
     uint32_t gates_n;
     struct arena gates_arena, gates_before; /* as with the pass */
@@ -212,23 +212,23 @@ struct soft {
 
 struct coord {
     const struct state *state;
-    struct soft soft;
+    struct soft_state soft;
 };
 
-uint64_t coord_clock (const struct coord *coord, uint64_t now_ms);
+uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms);
 /* Of the running pass: within which its worker ends an attempt, whatever the program does. */
 uint64_t coord_longest_attempt_ms (const struct coord *coord);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
-bool part_is_alone (const struct coord *coord); /* parts of the running pass do not depend on one another */
+bool part_is_independent (const struct coord *coord); /* parts of the running pass do not depend on one another */
 /* The cache has generations, as opposed to one that every host keeps for itself. */
 bool cache_is_shared (const struct coord *coord);
 bool climb_uses_cache (const struct coord *coord,
                        const struct rung *rung); /* one that runs share or that one host keeps */
 /* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
-uint64_t write_lease_over_at (const struct coord *coord, uint64_t token);
+uint64_t write_lease_end_index (const struct coord *coord, uint64_t token);
 struct isolate_case isolation_case (const struct coord *coord);
 /* NULL: not open. */
-const struct gate *gate_opened (const struct pass_state *pass, struct text name);
+const struct gate *gate_find_open (const struct pass_state *pass, struct text name);
 
 extern const struct record state_record; /* of `struct state` */
 

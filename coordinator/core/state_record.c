@@ -6,11 +6,11 @@ enum { ANY_BYTES = UINT32_MAX, ANY = UINT32_MAX };
 #define ANY_U64 UINT64_MAX
 
 static const char *const life_words[] = { "expected", "keyed", "joined", "lost" };
-static const struct names life_names = { life_words, 4 };
+static const struct enum_names life_names = { life_words, 4 };
 static const char *const retry_words[] = { "none", "called-for", "planned" };
-static const struct names retry_names = { retry_words, 3 };
+static const struct enum_names retry_names = { retry_words, 3 };
 static const char *const answer_words[] = { "works", "failed", "void" };
-static const struct names answer_names = { answer_words, 3 };
+static const struct enum_names answer_names = { answer_words, 3 };
 
 static const struct field host_fields[] = {
     F_ENUM (1, struct host, life, &life_names),    F_BOOL (2, struct host, keyed),
@@ -114,10 +114,10 @@ static const struct field isolation_fields[] = {
 static const struct record isolation_record = RECORD ("isolation", struct isolation, isolation_fields);
 
 static const struct field writing_fields[] = {
-    F_U64 (1, struct past_writing, token, ANY_U64),
-    F_U64 (2, struct past_writing, over_at, ANY_U64),
+    F_U64 (1, struct ended_write, token, ANY_U64),
+    F_U64 (2, struct ended_write, over_at, ANY_U64),
 };
-static const struct record writing_record = RECORD ("writing", struct past_writing, writing_fields);
+static const struct record writing_record = RECORD ("writing", struct ended_write, writing_fields);
 
 static const struct field state_fields[] = {
     F_RECORD (1, struct state, plan, &plan_record),

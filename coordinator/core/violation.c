@@ -2,7 +2,7 @@
  * the journal between which it happened; what it was found in is dropped. docs/spec/cache.md. */
 #include "coordinator/core/violation.h"
 
-static bool violation_dropped (const struct coord *coord, uint64_t token)
+static bool violation_is_dropped (const struct coord *coord, uint64_t token)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++)
         if (coord->state->violations.items[i].token == token && coord->state->violations.items[i].dropped)
@@ -23,22 +23,22 @@ static bool recorded (const struct coord *coord, const struct finding *finding)
 /* A foreign generation was never in the catalogue: there is nothing to drop. */
 static bool is_dropped_for (enum finding_kind kind, uint64_t token)
 {
-    return finding_counts (kind) && kind != FINDING_FOREIGN_TOKEN && token;
+    return finding_is_violation (kind) && kind != FINDING_FOREIGN_TOKEN && token;
 }
 
 static struct text reason (enum finding_kind kind, struct text path, struct arena *arena)
 {
-    return text_format (arena, "%s: %.*s", names_of (&finding_kind_names, kind), TEXT_ARG (path));
+    return text_format (arena, "%s: %.*s", enum_name_of (&finding_kind_names, kind), TEXT_ARG (path));
 }
 
 static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t now_ms, struct outbox *out)
 {
-    if (!violation_dropped (coord, token)) {
-        struct fact *fact = outbox_fact (out, FACT_GENERATION_DROPPED);
+    if (!violation_is_dropped (coord, token)) {
+        struct fact *fact = outbox_add_fact (out, FACT_GENERATION_DROPPED);
         fact->of.generation_dropped = (struct fact_generation_dropped){ .token = token, .why = why };
         coord_commit (coord, fact, now_ms);
     }
-    struct effect *effect = outbox_effect (out, FX_CACHE_DROP);
+    struct effect *effect = outbox_add_effect (out, FX_CACHE_DROP);
     effect->token = token;
     effect->text = why;
 }
@@ -47,14 +47,14 @@ static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t
 static uint64_t right_until (const struct coord *coord, const struct finding *finding)
 {
     if (finding->kind == FINDING_LATE_WRITE)
-        return write_lease_over_at (coord, finding->token);
+        return write_lease_end_index (coord, finding->token);
     return finding->token == coord->state->generation.token ? coord->state->right_at : 0;
 }
 
 /* What changes no exit status may fill half: how often programs try to write is theirs to say. */
 static bool is_full (const struct coord *coord, enum finding_kind kind)
 {
-    return coord->state->violations.n >= (finding_counts (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
+    return coord->state->violations.n >= (finding_is_violation (kind) ? VIOLATIONS_MAX : VIOLATIONS_MAX / 2);
 }
 
 static void violation_record (struct coord *coord, uint32_t host, const struct finding *finding, struct text from_run,
@@ -63,7 +63,7 @@ static void violation_record (struct coord *coord, uint32_t host, const struct f
     if (recorded (coord, finding))
         return;
     bool full = is_full (coord, finding->kind), current = finding->token == coord->state->generation.token;
-    struct fact *fact = full ? NULL : outbox_fact (out, FACT_CACHE_VIOLATED);
+    struct fact *fact = full ? NULL : outbox_add_fact (out, FACT_CACHE_VIOLATED);
     if (fact) {
         fact->of.cache_violated = (struct fact_cache_violated){
             .host = host,
@@ -76,7 +76,7 @@ static void violation_record (struct coord *coord, uint32_t host, const struct f
         coord_commit (coord, fact, now_ms);
     }
     if (is_dropped_for (finding->kind, finding->token) && (!full || current) &&
-        !violation_dropped (coord, finding->token))
+        !violation_is_dropped (coord, finding->token))
         drop (coord, finding->token, reason (finding->kind, finding->path, &out->arena), now_ms, out);
 }
 
@@ -90,7 +90,7 @@ static bool sees_elsewhere (const struct coord *coord, const struct result *resu
 static bool may_tell (const struct coord *coord, const struct result *result, const struct finding *finding,
                       uint64_t given)
 {
-    if (!finding_counts (finding->kind))
+    if (!finding_is_violation (finding->kind))
         return finding->kind == FINDING_WRITE_ATTEMPT || finding->kind == FINDING_LEVEL_LOW;
     return finding->kind <= FINDING_CHANGED && finding->token == given && !sees_elsewhere (coord, result);
 }
@@ -108,7 +108,7 @@ static void record_elsewhere (struct coord *coord, const struct part *part, uint
     violation_record (coord, part->host, &finding, (struct text){ 0 }, now_ms, out);
 }
 
-void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void violation_record_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct text from_run = text_copy (&out->arena, coord->state->generation.from_run); /* dropping forgets it */
     uint64_t given = coord->state->generation.token;
@@ -125,7 +125,7 @@ void violation_of_pass (struct coord *coord, uint64_t now_ms, struct outbox *out
 /* ---- looking over the root, by the coordinator ---- */
 
 /* That nothing was found is no evidence then, and the receipt has to say so. */
-void violation_unseen (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
+void violation_record_unaudited (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     struct finding unseen = { .kind = FINDING_UNSEEN,
                               .path = text_clip (coord->state->plan.cache.root, NAME_MAX_BYTES),
@@ -133,16 +133,16 @@ void violation_unseen (struct coord *coord, struct text why, uint64_t now_ms, st
     violation_record (coord, UINT32_MAX, &unseen, (struct text){ 0 }, now_ms, out);
 }
 
-void violation_audited (struct coord *coord, const struct input *in, uint64_t now_ms, struct outbox *out)
+void violation_record_audit (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (in->text.len && !in->findings_n)
-        violation_unseen (coord, in->text, now_ms, out);
+        violation_record_unaudited (coord, in->text, now_ms, out);
     for (uint32_t i = 0; i < in->findings_n; i++)
         violation_record (coord, UINT32_MAX, &in->findings[i].finding, in->findings[i].run, now_ms, out);
 }
 
 /* The drops that an earlier process may not have got to. */
-void violation_attach (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void violation_resume (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++) {
         const struct seen_violation *seen = &coord->state->violations.items[i];

@@ -31,7 +31,7 @@ static uint32_t write_lease_candidate (const struct coord *coord)
     return rank < 0 ? 0 : (uint32_t) rank;
 }
 
-void write_lease_attach (struct coord *coord, uint64_t now_ms)
+void write_lease_resume (struct coord *coord, uint64_t now_ms)
 {
     lease_init (&coord->soft.lease, term_ms (coord));
     if (coord->state->unreleased)
@@ -57,7 +57,7 @@ bool write_lease_is_free (const struct coord *coord, uint64_t now_ms)
 
 void write_lease_ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct effect *effect = outbox_effect (out, FX_TOKEN);
+    struct effect *effect = outbox_add_effect (out, FX_TOKEN);
     effect->text = coord->state->bundle;
     effect->storage = coord->state->storage;
     effect->token = coord->state->grant.token > coord->state->generation.token ? coord->state->grant.token
@@ -72,7 +72,7 @@ static bool same_lease_owner (const struct lease_owner *a, const struct lease_ow
 }
 
 /* Another run writes: look again for what it publishes, and count for how long it has not moved. */
-void write_lease_wait (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms)
+void write_lease_note_owner (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms)
 {
     if (!coord->soft.lease_owner.token)
         coord->soft.lease_owner_since_ms = now_ms;
@@ -86,7 +86,7 @@ void write_lease_wait (struct coord *coord, const struct lease_owner *lease_owne
     coord->soft.reported_wait = (struct text){ 0 }; /* whoever began to watch meanwhile has not heard it */
 }
 
-void write_lease_wait_no_more (struct coord *coord)
+void write_lease_clear_owner (struct coord *coord)
 {
     coord->soft.lease_owner = (struct lease_owner){ 0 };
 }
@@ -104,8 +104,8 @@ static bool is_outgrown (const struct fact_generation *generation)
 
 void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out)
 {
-    write_lease_wait_no_more (coord);
-    struct fact *fact = outbox_fact (out, FACT_WRITER_GRANTED);
+    write_lease_clear_owner (coord);
+    struct fact *fact = outbox_add_fact (out, FACT_WRITER_GRANTED);
     fact->of.writer_granted = (struct fact_writer_granted){
         .token = token,
         .base = is_outgrown (&coord->state->generation) ? 0 : coord->state->generation.token,
@@ -116,7 +116,7 @@ void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, st
     lease_grant (&coord->soft.lease, token, coord->state->grant.host, now_ms);
 }
 
-bool write_lease_unbegun (const struct coord *coord)
+bool write_lease_is_unused (const struct coord *coord)
 {
     return coord->state->granted && coord->state->rungs.items[coord->state->grant.key.rung].attempts[PASS_COLD] <
                                         coord->state->grant.key.attempt;
@@ -124,7 +124,7 @@ bool write_lease_unbegun (const struct coord *coord)
 
 void write_lease_decline (uint64_t token, struct outbox *out)
 {
-    struct effect *effect = outbox_effect (out, FX_LEASE_END);
+    struct effect *effect = outbox_add_effect (out, FX_LEASE_END);
     effect->token = token;
     effect->flag = true;
 }
@@ -147,26 +147,26 @@ static void beat_till_published (struct coord *coord, uint64_t now_ms, struct ou
     if (now_ms < coord->soft.beat_again_ms || !is_sealed_in_pass (coord))
         return;
     coord->soft.beat_again_ms = now_ms + lease_ask_ms (term_ms (coord));
-    outbox_effect (out, FX_LEASE_BEAT)->token = coord->state->grant.token;
+    outbox_add_effect (out, FX_LEASE_BEAT)->token = coord->state->grant.token;
 }
 
-void write_lease_asked (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
-                        struct outbox *out)
+void write_lease_answer (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
+                         struct outbox *out)
 {
     beat_till_published (coord, now_ms, out);
     if (!beat->lease_token)
         return;
     bool renewed = coord->state->granted && lease_renew (&coord->soft.lease, beat->lease_token, host, now_ms);
-    struct msg *msg = coord_send (coord, host, MSG_LEASE, out);
+    struct msg *msg = coord_add_message (coord, host, MSG_LEASE, out);
     msg->of.lease = (struct msg_lease){ .token = beat->lease_token,
                                         .ask = beat->lease_ask,
                                         .term_ms = renewed ? term_ms (coord) : 0 };
     if (renewed)
-        outbox_effect (out, FX_LEASE_BEAT)->token = beat->lease_token;
+        outbox_add_effect (out, FX_LEASE_BEAT)->token = beat->lease_token;
 }
 
 /* Its writer reported: whatever it was, nothing of the program is left. */
-void write_lease_ended (struct coord *coord, uint32_t host, const struct result *result)
+void write_lease_note_ended (struct coord *coord, uint32_t host, const struct result *result)
 {
     if (coord->state->grant.host == host && attempt_key_equal (&coord->state->grant.key, &result->key) &&
         result->ending != ENDING_LOST)
@@ -191,7 +191,7 @@ static void write_lease_lose (struct coord *coord, struct text why, uint64_t now
 {
     if (!coord->state->granted)
         return;
-    struct fact *fact = outbox_fact (out, FACT_LEASE_LOST);
+    struct fact *fact = outbox_add_fact (out, FACT_LEASE_LOST);
     fact->of.lease_lost =
         (struct fact_lease_lost){ .token = coord->state->grant.token, .host = coord->state->grant.host, .why = why };
     coord_commit (coord, fact, now_ms);
@@ -199,7 +199,7 @@ static void write_lease_lose (struct coord *coord, struct text why, uint64_t now
 }
 
 /* Also when its host was lost: that the writer is gone is a guess until its lease is over. */
-void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void write_lease_check_expiry (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     if (!coord->state->granted || lease_state (&coord->soft.lease, now_ms) == LEASE_HELD)
         return; /* FREE: this process slept past the end and the lock-delay */
@@ -213,7 +213,7 @@ void write_lease_watch (struct coord *coord, uint64_t now_ms, struct outbox *out
                       now_ms, out);
 }
 
-const struct fact_generation *write_lease_base (const struct coord *coord)
+const struct fact_generation *write_lease_base_generation (const struct coord *coord)
 {
     static const struct fact_generation nothing;
     return coord->state->grant.base ? &coord->state->generation : &nothing;
@@ -221,9 +221,9 @@ const struct fact_generation *write_lease_base (const struct coord *coord)
 
 void write_lease_publish (const struct coord *coord, struct outbox *out)
 {
-    struct effect *effect = outbox_effect (out, FX_CACHE_PUBLISH);
+    struct effect *effect = outbox_add_effect (out, FX_CACHE_PUBLISH);
     effect->generation = &coord->state->generation;
-    effect->covers = cache_family_covers (coord, &out->arena);
+    effect->covers = cache_family_all_covers (coord, &out->arena);
 }
 
 /* Nothing was published of the pass of the grant. While the writer may be alive the catalogue keeps the lease: other
@@ -247,7 +247,7 @@ uint64_t write_lease_deadline_ms (const struct coord *coord)
 }
 
 /* What our writer makes is not published then. */
-void write_lease_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void write_lease_note_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     write_lease_lose (
         coord, TEXT_LIT ("another run took over the lease of the cache: this coordinator did not renew it in time"),

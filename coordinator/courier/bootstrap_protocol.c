@@ -6,7 +6,7 @@
 static const char ours[] = "sliceup-bootstrap ";
 static const char answer[] = "{\"sliceup-worker\"";
 
-void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_terms *terms,
+void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_parameters *terms,
                                struct buf *to_send)
 {
     *bootstrap_protocol =
@@ -188,13 +188,13 @@ enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *boot
     return event;
 }
 
-void bootstrap_protocol_sent (struct bootstrap_protocol *bootstrap_protocol)
+void bootstrap_protocol_note_sent (struct bootstrap_protocol *bootstrap_protocol)
 {
     if (bootstrap_protocol->state == UPLOADS) /* else it was refused meanwhile */
         bootstrap_protocol->state = SENT;
 }
 
-void bootstrap_protocol_ended (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err)
+void bootstrap_protocol_note_end (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err)
 {
     static const char *const before[] = {
         [AWAITS_HOST] = "before the bootstrap began: may this user run commands there, and does /bin/sh exist?",

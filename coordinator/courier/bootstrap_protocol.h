@@ -19,7 +19,7 @@ enum {
     BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES = 160
 };
 
-struct bootstrap_terms { /* borrowed until the protocol has ended; words without blanks */
+struct bootstrap_parameters { /* borrowed until the protocol has ended; words without blanks */
     const char *nonce, *bundle_sha256, *directory, *machine, *launch_line;
     uint64_t bundle_head_bytes, bundle_bytes;
 };
@@ -28,7 +28,7 @@ enum bootstrap_event {
     BOOTSTRAP_PROTOCOL_NOTHING, /* all bytes were used up */
     BOOTSTRAP_PROTOCOL_HOST,    /* it is of the right architecture */
     BOOTSTRAP_PROTOCOL_HAVE,    /* the bundle is there already */
-    BOOTSTRAP_PROTOCOL_WANT,    /* its bytes are to be sent now: then bootstrap_protocol_sent. `changed` says that
+    BOOTSTRAP_PROTOCOL_WANT,    /* its bytes are to be sent now: then bootstrap_protocol_note_sent. `changed` says that
                                  * something else lies    in its place */
     BOOTSTRAP_PROTOCOL_PLACED,  /* it has arrived whole and lies in its place */
     BOOTSTRAP_PROTOCOL_READY,   /* the worker is being started; the launch line was added to what is to be sent */
@@ -39,7 +39,7 @@ enum bootstrap_event {
 enum bootstrap_state { AWAITS_HOST, AWAITS_BUNDLE, UPLOADS, SENT, AWAITS_READY, AWAITS_ANSWER, ANSWERED, OVER };
 
 struct bootstrap_protocol {
-    const struct bootstrap_terms *terms;
+    const struct bootstrap_parameters *terms;
     enum bootstrap_state state;
     enum step step; /* of a refusal */
     char line[BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES + 1];
@@ -50,13 +50,13 @@ struct bootstrap_protocol {
 };
 
 /* Adds the first line to `to_send`. */
-void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_terms *terms,
+void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, const struct bootstrap_parameters *terms,
                                struct buf *to_send);
 /* Takes bytes from the front of `heard` up to the next event. */
 enum bootstrap_event bootstrap_protocol_receive (struct bootstrap_protocol *bootstrap_protocol, struct text *received,
                                                  struct buf *to_send, struct err *err);
-void bootstrap_protocol_sent (struct bootstrap_protocol *bootstrap_protocol); /* the whole bundle */
+void bootstrap_protocol_note_sent (struct bootstrap_protocol *bootstrap_protocol); /* the whole bundle */
 /* The remote program ended early: always a refusal; `how` is "exit status 1". */
-void bootstrap_protocol_ended (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err);
+void bootstrap_protocol_note_end (struct bootstrap_protocol *bootstrap_protocol, const char *how, struct err *err);
 
 #endif

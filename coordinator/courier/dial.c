@@ -82,14 +82,14 @@ int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter
     struct addrinfo *list = NULL;
     char service[8];
     snprintf (service, sizeof service, "%u", port);
-    reporter_step (reporter, STEP_RESOLVE, "the name service");
+    reporter_send_step (reporter, STEP_RESOLVE, "the name service");
     int rc = getaddrinfo (address, service, &hints, &list);
     if (rc != 0)
         return err_set (
             err, ERR_IO,
             "this machine cannot resolve its ssh address (%s): correct it in the slice file, or give the IP address",
             rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
-    reporter_step (reporter, STEP_CONNECT, "the host to accept the connection");
+    reporter_send_step (reporter, STEP_CONNECT, "the host to accept the connection");
     int fd = connect_any (list, port, until_ms, err);
     freeaddrinfo (list);
     return fd;

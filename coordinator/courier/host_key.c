@@ -61,7 +61,7 @@ static bool names_host (const char *pattern, size_t len, const char *rest, const
     struct ssh_knownhosts_entry *entry = NULL;
     char *line = NULL;
     if (asprintf (&line, "%.*s%s", (int) len, pattern, rest) < 0)
-        mem_exhausted (0);
+        mem_exit_exhausted (0);
     bool matches = ssh_known_hosts_parse_line (name, line, &entry) == SSH_OK;
     ssh_knownhosts_entry_free (entry);
     free (line);

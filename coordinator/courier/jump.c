@@ -142,7 +142,7 @@ static void jump_free (struct jump *jump)
     if (jump->channel)
         ssh_channel_free (jump->channel);
     if (jump->session)
-        login_close (jump->session);
+        ssh_login_close (jump->session);
     if (jump->fd >= 0)
         (void) close (jump->fd);
     if (jump->wake_fd >= 0)
@@ -182,13 +182,13 @@ static int start_pump (struct jump *jump, int *fd, struct err *err)
     return 0;
 }
 
-struct jump *jump_open (const struct login *login, const char *address, uint16_t port, int *fd, struct err *err)
+struct jump *jump_open (const struct ssh_login *login, const char *address, uint16_t port, int *fd, struct err *err)
 {
     struct jump *jump = mem_alloc (sizeof *jump);
     *jump = (struct jump){ .fd = -1, .wake_fd = -1 };
-    jump->session = login_open (login, -1, err);
+    jump->session = ssh_login_open (login, -1, err);
     if (jump->session) {
-        reporter_step (login->reporter, STEP_CONNECT, "the jump host to connect to the host");
+        reporter_send_step (login->reporter, STEP_CONNECT, "the jump host to connect to the host");
         if (forward (jump, address, port, err) == 0 && start_pump (jump, fd, err) == 0)
             return jump;
     }

@@ -6,12 +6,12 @@
 #define SLICEUP_COORDINATOR_COURIER_JUMP_H
 
 #include "common/base/err.h"
-#include "coordinator/courier/login.h"
+#include "coordinator/courier/ssh_login.h"
 #include <stdint.h>
 
 struct jump;
 /* `login` is to the jump host. *fd: a socket that stands for the connection to address:port, the caller's. */
-struct jump *jump_open (const struct login *login, const char *address, uint16_t port, int *fd, struct err *err);
+struct jump *jump_open (const struct ssh_login *login, const char *address, uint16_t port, int *fd, struct err *err);
 void jump_close (struct jump *jump);
 
 #endif

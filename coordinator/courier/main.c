@@ -1,8 +1,8 @@
 /* main.c - sliceup-courier: takes one worker to one host. */
 #include "common/io/clock.h"
-#include "common/io/exhausted.h"
+#include "common/io/exhaustion.h"
 #include "common/io/standard_fds.h"
-#include "coordinator/courier/session.h"
+#include "coordinator/courier/bootstrap_session.h"
 #include "coordinator/courier/transport_srun.h"
 #include "coordinator/courier/transport_ssh.h"
 #include "coordinator/courier/watchdog.h"
@@ -40,7 +40,7 @@ static struct transport *open_ssh (const struct request *request, struct reporte
 static struct transport *open_srun (const struct request *request, struct reporter *reporter,
                                     char near_end[HOST_NAME_BYTES], struct err *err)
 {
-    reporter_step (reporter, STEP_CONNECT, "Slurm to start a job step (is the queue full?)");
+    reporter_send_step (reporter, STEP_CONNECT, "Slurm to start a job step (is the queue full?)");
     if (gethostname (near_end, HOST_NAME_BYTES) != 0) {
         err_errno (err, ERR_IO, "the name of this machine is too long: set coordinator.address");
         return NULL;
@@ -49,15 +49,16 @@ static struct transport *open_srun (const struct request *request, struct report
     return transport_srun_open (request, err);
 }
 
-static int carry_out (struct request *request, struct reporter *reporter, struct input *input, uint64_t until_ms)
+static int carry_out (struct request *request, struct reporter *reporter, struct courier_input *input,
+                      uint64_t until_ms)
 {
     char near_end[HOST_NAME_BYTES] = "";
     struct err err = { 0 };
     struct transport *transport = request->by == BY_SSH ? open_ssh (request, reporter, until_ms, near_end, &err)
                                                         : open_srun (request, reporter, near_end, &err);
-    struct session_end end = { .status = 1, .refused = true };
+    struct bootstrap_session_end end = { .status = 1, .refused = true };
     if (transport && (!request->needs_address || request_set_address (request, near_end, &err) == 0)) {
-        session_run (request, reporter, input, transport, until_ms, &end);
+        bootstrap_session_run (request, reporter, input, transport, until_ms, &end);
     } else {
         end.step = reporter->step;
         end.why = err;
@@ -65,11 +66,11 @@ static int carry_out (struct request *request, struct reporter *reporter, struct
     if (transport)
         transport->ops->close (transport, end.leave_ms);
     if (end.refused) /* last: the coordinator may kill us for it, and nothing must stay behind */
-        reporter_refused_in (reporter, end.step, end.why.text);
+        reporter_send_refused_in (reporter, end.step, end.why.text);
     return end.status;
 }
 
-static int take_request (struct request *request, struct input *input, struct err *err)
+static int take_request (struct request *request, struct courier_input *input, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + REQUEST_WAIT_MS;
     struct text line, launch_line;
@@ -90,7 +91,7 @@ static int carry (void)
     uint64_t began_ms = clock_boot_ms ();
     struct request request = { 0 };
     struct reporter reporter;
-    struct input input;
+    struct courier_input input;
     struct err err = { 0 };
     int status = 2;
     reporter_init (&reporter, STDOUT_FILENO);
@@ -99,7 +100,7 @@ static int carry (void)
     if (take_request (&request, &input, &err) == 0)
         status = carry_out (&request, &reporter, &input, began_ms + request.deadline_ms);
     else
-        reporter_refused (&reporter, err.text);
+        reporter_send_refused (&reporter, err.text);
     request_release (&request);
     input_release (&input);
     return status;
@@ -108,7 +109,7 @@ static int carry (void)
 int main (int argc, char **argv)
 {
     standard_fds_keep ();
-    exhausted_tell ("sliceup-courier");
+    exhaustion_install_handlers ("sliceup-courier");
     json_set_alloc_funcs (mem_alloc, mem_free);
     if (argc == 2 && strcmp (argv[1], "--help") == 0)
         return fputs (help, stdout) < 0;

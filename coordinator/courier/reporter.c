@@ -12,7 +12,7 @@ enum { REPORTER_PROTOCOL = 1, WHY_MAX_BYTES = 1000, RECEIVED_MAX_BYTES = 160 };
 
 void reporter_init (struct reporter *reporter, int fd)
 {
-    *reporter = (struct reporter){ .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .through = "" };
+    *reporter = (struct reporter){ .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .jump_host = "" };
 }
 
 /* All or, when the coordinator is gone, nothing that matters. */
@@ -44,7 +44,7 @@ static void say (struct reporter *reporter, json_t *line)
     json_decref (line);
 }
 
-void reporter_step (struct reporter *reporter, enum step step, const char *awaited)
+void reporter_send_step (struct reporter *reporter, enum step step, const char *awaited)
 {
     pthread_mutex_lock (&reporter->lock);
     bool news = step != reporter->step || *reporter->awaited == '\0';
@@ -55,14 +55,14 @@ void reporter_step (struct reporter *reporter, enum step step, const char *await
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_waits (struct reporter *reporter, const char *awaited)
+void reporter_set_awaited (struct reporter *reporter, const char *awaited)
 {
     pthread_mutex_lock (&reporter->lock);
     reporter->awaited = awaited;
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_found (struct reporter *reporter, const char *sentence)
+void reporter_send_found (struct reporter *reporter, const char *sentence)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over)
@@ -70,10 +70,10 @@ void reporter_found (struct reporter *reporter, const char *sentence)
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_through (struct reporter *reporter, const char *jump)
+void reporter_set_jump (struct reporter *reporter, const char *jump)
 {
     pthread_mutex_lock (&reporter->lock);
-    reporter->through = jump;
+    reporter->jump_host = jump;
     pthread_mutex_unlock (&reporter->lock);
 }
 
@@ -106,33 +106,33 @@ static void say_last (struct reporter *reporter, const char *word, const char *n
     reporter->over = true;
 }
 
-void reporter_refused_in (struct reporter *reporter, enum step step, const char *why)
+void reporter_send_refused_in (struct reporter *reporter, enum step step, const char *why)
 {
     pthread_mutex_lock (&reporter->lock);
     say_last (reporter, "refused", step_name (step), why);
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_refused (struct reporter *reporter, const char *why)
+void reporter_send_refused (struct reporter *reporter, const char *why)
 {
     pthread_mutex_lock (&reporter->lock);
     say_last (reporter, "refused", step_name (reporter->step), why);
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_lateness (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err)
+void reporter_describe_timeout (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err)
 {
     char lasted[DURATION_TEXT_BYTES];
     pthread_mutex_lock (&reporter->lock);
     received = text_clip (received, RECEIVED_MAX_BYTES);
     err_set (err, ERR_STATE, "still waiting for %s at the deadline of %s (start.deadline)%s%.*s", reporter->awaited,
              duration_print (deadline_ms, lasted), received.len ? "; last output: " : "", TEXT_ARG (received));
-    if (*reporter->through)
-        err_prefix (err, "jump host %s", reporter->through);
+    if (*reporter->jump_host)
+        err_prefix (err, "jump host %s", reporter->jump_host);
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_left (struct reporter *reporter)
+void reporter_send_left (struct reporter *reporter)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over)
@@ -141,7 +141,7 @@ void reporter_left (struct reporter *reporter)
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_ended (struct reporter *reporter, const char *how)
+void reporter_send_ended (struct reporter *reporter, const char *how)
 {
     pthread_mutex_lock (&reporter->lock);
     say_last (reporter, "ended", "", how);

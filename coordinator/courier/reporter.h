@@ -17,24 +17,25 @@ struct reporter {
     int fd; /* borrowed */
     pthread_mutex_t lock;
     enum step step;
-    const char *awaited; /* lives as long as the reporter; for the sentence of a deadline that passed */
-    const char *through; /* the jump host that is talked to, or "" */
+    const char *awaited;   /* lives as long as the reporter; for the sentence of a deadline that passed */
+    const char *jump_host; /* the jump host that is talked to, or "" */
     bool over;
 };
 
 void reporter_init (struct reporter *reporter, int fd);
 /* The step that begins, and what it waits for: "the name service". */
-void reporter_step (struct reporter *reporter, enum step step, const char *awaited);
-void reporter_waits (struct reporter *reporter, const char *awaited);  /* something else, in the same step */
-void reporter_through (struct reporter *reporter, const char *jump);   /* until it is set to "" again */
-void reporter_found (struct reporter *reporter, const char *sentence); /* what somebody should know; nothing ends */
+void reporter_send_step (struct reporter *reporter, enum step step, const char *awaited);
+void reporter_set_awaited (struct reporter *reporter, const char *awaited); /* something else, in the same step */
+void reporter_set_jump (struct reporter *reporter, const char *jump);       /* until it is set to "" again */
+void reporter_send_found (struct reporter *reporter,
+                          const char *sentence); /* what somebody should know; nothing ends */
 void reporter_send_answer (struct reporter *reporter,
-                           struct text answer);                     /* the worker's own line, without its newline */
-void reporter_refused (struct reporter *reporter, const char *why); /* in the step where it is */
-void reporter_refused_in (struct reporter *reporter, enum step step, const char *why);
+                           struct text answer); /* the worker's own line, without its newline */
+void reporter_send_refused (struct reporter *reporter, const char *why); /* in the step where it is */
+void reporter_send_refused_in (struct reporter *reporter, enum step step, const char *why);
 /* The sentence of a deadline that passed: what was waited for, and what was heard last ("": nothing). */
-void reporter_lateness (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err);
-void reporter_left (struct reporter *reporter);
-void reporter_ended (struct reporter *reporter, const char *how);
+void reporter_describe_timeout (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err);
+void reporter_send_left (struct reporter *reporter);
+void reporter_send_ended (struct reporter *reporter, const char *how);
 
 #endif

@@ -38,7 +38,7 @@ static bool names_job (struct text before)
     return false;
 }
 
-void transport_without_jobs (struct text line, struct buf *out)
+void transport_mask_job_ids (struct text line, struct buf *out)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < line.len; i++) {

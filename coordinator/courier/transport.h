@@ -39,6 +39,6 @@ struct transport {
 struct text transport_last_line (struct text received);
 /* A line without the numbers of jobs and job steps in it: every host has a job of its own, and equal causes are to
  * fold. */
-void transport_without_jobs (struct text line, struct buf *out);
+void transport_mask_job_ids (struct text line, struct buf *out);
 
 #endif

@@ -134,7 +134,7 @@ static void refuse (struct text said, const char *advice, struct err *err)
 {
     struct buf words;
     buf_init (&words, SAID_MAX_BYTES);
-    transport_without_jobs (text_clip (said, SAID_MAX_BYTES), &words);
+    transport_mask_job_ids (text_clip (said, SAID_MAX_BYTES), &words);
     err_set (err, ERR_REFUSED, "Slurm did not start the job step: %.*s%s%s", TEXT_ARG (buf_as_text (&words)),
              *advice ? "; " : "", advice);
     buf_release (&words);

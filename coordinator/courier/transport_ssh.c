@@ -64,7 +64,7 @@ static void close_transport (struct transport *transport, uint64_t leave_ms)
     if (ssh->channel)
         ssh_channel_free (ssh->channel);
     if (ssh->session)
-        login_close (ssh->session);
+        ssh_login_close (ssh->session);
     if (ssh->jump)
         jump_close (ssh->jump);
     mem_free (ssh);
@@ -76,21 +76,21 @@ static const struct transport_ops ops = {
 
 /* ---- getting there ---- */
 
-static int open_jump (struct transport_ssh *ssh, const struct login *host, int *fd, struct err *err)
+static int open_jump (struct transport_ssh *ssh, const struct ssh_login *host, int *fd, struct err *err)
 {
-    struct login login = *host;
+    struct ssh_login login = *host;
     login.address = host->ssh->jump_address;
     login.port = host->ssh->jump_port;
     login.user = *host->ssh->jump_user ? host->ssh->jump_user : host->user;
-    reporter_through (host->reporter, host->ssh->jump);
+    reporter_set_jump (host->reporter, host->ssh->jump);
     ssh->jump = jump_open (&login, host->address, host->port, fd, err);
-    reporter_through (host->reporter, "");
+    reporter_set_jump (host->reporter, "");
     return ssh->jump ? 0 : err_prefix (err, "jump host %s", host->ssh->jump);
 }
 
 static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, struct err *err)
 {
-    reporter_step (reporter, STEP_ARCHITECTURE, "the host's shell");
+    reporter_send_step (reporter, STEP_ARCHITECTURE, "the host's shell");
     ssh->channel = ssh_channel_new (ssh->session);
     if (!ssh->channel || ssh_channel_open_session (ssh->channel) != SSH_OK)
         return err_set (err, ERR_REFUSED, "the ssh server refuses a session (MaxSessions, or a forced command?): %s",
@@ -102,14 +102,14 @@ static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, 
     return 0;
 }
 
-static int reach (struct transport_ssh *ssh, const struct login *login, char near_end[DIAL_ADDRESS_BYTES],
+static int reach (struct transport_ssh *ssh, const struct ssh_login *login, char near_end[DIAL_ADDRESS_BYTES],
                   struct err *err)
 {
     int fd = -1;
     near_end[0] = '\0';
     if (*login->ssh->jump && open_jump (ssh, login, &fd, err) != 0)
         return -1;
-    ssh->session = login_open (login, fd, err);
+    ssh->session = ssh_login_open (login, fd, err);
     if (!ssh->session)
         return -1;
     if (!*login->ssh->jump && dial_near_end (ssh_get_fd (ssh->session), near_end, err) != 0)
@@ -121,12 +121,12 @@ struct transport *transport_ssh_open (const struct request *request, struct repo
                                       char near_end[DIAL_ADDRESS_BYTES], struct err *err)
 {
     struct transport_ssh *ssh = mem_alloc (sizeof *ssh);
-    struct login login = { .address = request->ssh.address,
-                           .user = request->ssh.user,
-                           .port = request->ssh.port,
-                           .ssh = &request->ssh,
-                           .reporter = reporter,
-                           .until_ms = until_ms };
+    struct ssh_login login = { .address = request->ssh.address,
+                               .user = request->ssh.user,
+                               .port = request->ssh.port,
+                               .ssh = &request->ssh,
+                               .reporter = reporter,
+                               .until_ms = until_ms };
     ssh->transport.ops = &ops;
     if (reach (ssh, &login, near_end, err) == 0)
         return &ssh->transport;

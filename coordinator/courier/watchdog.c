@@ -25,8 +25,8 @@ static void *watch (void *owner)
         uint64_t now_ms = clock_boot_ms ();
         if (now_ms >= watchdog->until_ms) {
             struct err err;
-            reporter_lateness (watchdog->reporter, watchdog->deadline_ms, TEXT_LIT (""), &err);
-            reporter_refused (watchdog->reporter, err.text);
+            reporter_describe_timeout (watchdog->reporter, watchdog->deadline_ms, TEXT_LIT (""), &err);
+            reporter_send_refused (watchdog->reporter, err.text);
             _exit (1);
         }
         if (poll (entries, 2, (int) (watchdog->until_ms - now_ms)) < 0)

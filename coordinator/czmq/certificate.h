@@ -15,15 +15,15 @@ struct certificate;
 /* NULL: it is none, or says a thing twice. Nothing is printed, whatever the bytes are. */
 struct certificate *certificate_read (struct text bytes);
 void certificate_release (struct certificate *certificate);                             /* wipes it; NULL is fine */
-const char *certificate_word (const struct certificate *certificate, const char *name); /* NULL: not there */
+const char *certificate_meta (const struct certificate *certificate, const char *name); /* NULL: not there */
 /* False: it has not both keys. Whether they belong together is link_keys_check's to say. */
 bool certificate_keys (const struct certificate *certificate, struct link_keys *keys);
 
-struct certificate_word {
+struct certificate_meta {
     const char *name, *value; /* no quotes, no control characters */
 };
 /* With a secret in `out`: the caller wipes it. */
-void certificate_print (const struct link_keys *keys, const struct certificate_word *words, uint32_t n,
+void certificate_print (const struct link_keys *keys, const struct certificate_meta *words, uint32_t n,
                         struct buf *out);
 
 #endif

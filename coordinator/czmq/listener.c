@@ -24,7 +24,7 @@ struct listener {
 /* ---- before the first socket: signals, environment and standard output stay the program's ---- */
 
 /* A reaper and a thread for input and output, each with descriptors of its own, and one connection's sockets. */
-static const struct capacity needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
+static const struct capacity_needs needs = { .descriptors = 24, .threads = 2, .bytes = 4 * 1024 * 1024 };
 
 static bool begun;
 
@@ -50,11 +50,11 @@ static void scrub_environment (void)
 }
 
 /* Again: nothing. ERR_LIMIT: libzmq would be refused what it takes, and end the process. */
-static int quiet_begin (struct err *err)
+static int czmq_start (struct err *err)
 {
     if (begun)
         return 0;
-    if (capacity_check ("messaging", &needs, err) != 0)
+    if (process_capacity_check ("messaging", &needs, err) != 0)
         return -1;
     scrub_environment ();
     zsys_handler_set (NULL); /* else SIGINT and SIGTERM are czmq's from its first socket on */
@@ -117,7 +117,7 @@ static int listener_connect (struct listener *listener, struct err *err)
 static int listener_start (struct listener *listener, const char *hub_public_key, const struct link_keys *keys,
                            struct err *err)
 {
-    if (quiet_begin (err) != 0)
+    if (czmq_start (err) != 0)
         return -1;
     listener->socket = zsock_new (ZMQ_DEALER);
     bound (listener->socket);
@@ -160,7 +160,7 @@ void listener_close (struct listener *listener)
 }
 
 /* ENOENT: libzmq forgot the endpoint with the connection. */
-void listener_again (struct listener *listener)
+void listener_reconnect (struct listener *listener)
 {
     int rc = zsock_disconnect (listener->socket, "%s", listener->to.text);
     assert (rc == 0 || zmq_errno () == ENOENT);

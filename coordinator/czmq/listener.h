@@ -14,7 +14,7 @@ struct listener *listener_open (const char *address, uint16_t events_port, const
                                 const struct link_keys *keys, struct err *err);
 void listener_close (struct listener *listener);
 /* Connects anew: libzmq gives a connection up for good when something else answered at the port for a while. */
-void listener_again (struct listener *listener);
+void listener_reconnect (struct listener *listener);
 /* At most QUESTION_MAX_BYTES. False: there is no connection now. Whoever does not ask hears nothing. */
 bool listener_ask (struct listener *listener, const void *bytes, size_t len);
 /* Answers, and events of the last 10 s of asking. False: nothing of use is there now. `bytes` live until the next call.

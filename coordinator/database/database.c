@@ -118,7 +118,7 @@ sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, st
     int flags = use == DATABASE_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     int rc = sqlite3_open_v2 (path, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
     if (!db) /* and for no other reason */
-        mem_exhausted (0);
+        mem_exit_exhausted (0);
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout (db, busy_ms);
     if (rc == SQLITE_OK) {

@@ -47,7 +47,7 @@ static int making_lock (const char *home, short type, const char *refused, struc
     return fd;
 }
 
-int run_begun_make (struct run_dir *dir, const char *home, struct err *err)
+int run_begun_create_run (struct run_dir *dir, const char *home, struct err *err)
 {
     int fd = making_lock (home, F_RDLCK, "another sliceup process has been removing a run that was never begun", err);
     if (fd < 0 || run_dir_create (dir, home, err) == 0)
@@ -116,13 +116,13 @@ static bool is_unbegun (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
     struct stat at;
-    return lstat (run_dir_unbegun (dir, path), &at) == 0 && S_ISREG (at.st_mode) && at.st_size == 0;
+    return lstat (run_dir_unbegun_path (dir, path), &at) == 0 && S_ISREG (at.st_mode) && at.st_size == 0;
 }
 
 int run_begun_record (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    if (unlink (run_dir_unbegun (dir, path)) != 0 && errno != ENOENT)
+    if (unlink (run_dir_unbegun_path (dir, path)) != 0 && errno != ENOENT)
         return err_errno (err, ERR_IO, "cannot remove %s", path);
     snprintf (path, sizeof path, "%.1024s/runs", dir->home);
     return folder_sync (path, err);
@@ -171,7 +171,7 @@ int run_begun_check (const struct run_dir *dir, struct err *err)
     return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes its folder", why.text, dir->id);
 }
 
-int run_begun_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
+int run_begun_find_run (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
 {
     return run_dir_find (dir, home, wanted, err) < 0 ? -1 : run_begun_check (dir, err);
 }
@@ -191,11 +191,11 @@ static int remove_locked (const struct run_dir *dir, struct err *err)
         return err_set (err, why.code, "%s", why.text);
     if (folder_remove (run_dir_path (dir, "", path), err) < 0)
         return err_prefix (err, "run %.8s was never begun, but its folder cannot be removed", dir->id);
-    (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
+    (void) unlink (run_dir_unbegun_path (dir, path)); /* alone it is of no run */
     return err_set (err, ERR_USAGE, "%s; its folder was removed", why.text);
 }
 
-int run_begun_or_remove (const struct run_dir *dir, struct err *err)
+int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     int rc = -1;

@@ -15,15 +15,15 @@
 
 /* The folder of a new run (run_dir_create), and the descriptor that holds .making (close it to release), or -1. Waits
  * for a removal to end, for a bounded time. */
-int run_begun_make (struct run_dir *dir, const char *home, struct err *err);
+int run_begun_create_run (struct run_dir *dir, const char *home, struct err *err);
 /* Its first fact is durable: removes the sign, and makes that durable. To be called before anything follows from it. */
 int run_begun_record (const struct run_dir *dir, struct err *err);
 /* 0: it has begun, as far as its files tell; what is wrong with those is for who reads them to say. ERR_USAGE: it was
  * never begun; ERR_STATE: it is just being made; ERR_DAMAGE: it had begun, and no journal tells of it. */
 int run_begun_check (const struct run_dir *dir, struct err *err);
 /* run_dir_find, and then that it has begun. */
-int run_begun_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
+int run_begun_find_run (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
 /* Removes the folder of a run that was never begun: ERR_USAGE says so. 0: it has begun; any other error: it stays. */
-int run_begun_or_remove (const struct run_dir *dir, struct err *err);
+int run_begun_check_or_remove (const struct run_dir *dir, struct err *err);
 
 #endif

@@ -26,7 +26,7 @@ const char *run_dir_path (const struct run_dir *dir, const char *name, char out[
     return out;
 }
 
-const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES])
+const char *run_dir_unbegun_path (const struct run_dir *dir, char out[RUN_PATH_BYTES])
 {
     snprintf (out, RUN_PATH_BYTES, "%s/runs/%s.unbegun", dir->home, dir->id);
     return out;
@@ -37,7 +37,7 @@ const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uin
 {
     char name[512];
     snprintf (name, sizeof (name), "logs/%.*s/%.*s.%s.%u.log", TEXT_ARG (plan->hosts.items[host].name),
-              TEXT_ARG (plan->rungs.items[key->rung].id), names_of (&pass_names, key->pass), key->attempt);
+              TEXT_ARG (plan->rungs.items[key->rung].id), enum_name_of (&pass_names, key->pass), key->attempt);
     return run_dir_path (dir, name, out);
 }
 
@@ -67,7 +67,7 @@ static int sign_unbegun (const struct run_dir *dir, struct err *err)
     snprintf (path, sizeof (path), "%s/runs", dir->home);
     if (folder_make (path, 0700, err) < 0)
         return -1;
-    int fd = open (run_dir_unbegun (dir, path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = open (run_dir_unbegun_path (dir, path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot create %s", path);
     (void) close (fd); /* nothing was written */
@@ -208,7 +208,7 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
     if (folder_remove (run_dir_path (dir, "", path), NULL) < 0)
         err_prefix (err, "(the folder of run %.8s remains)", dir->id);
     else
-        (void) unlink (run_dir_unbegun (dir, path)); /* alone it is of no run */
+        (void) unlink (run_dir_unbegun_path (dir, path)); /* alone it is of no run */
     return -1;
 }
 
@@ -281,7 +281,7 @@ static bool is_any_address (const char *address)
     return false;
 }
 
-void run_hub_reach (struct run_hub *hub, struct text wanted)
+void run_hub_set_reach (struct run_hub *hub, struct text wanted)
 {
     if (wanted.len)
         snprintf (hub->reach, sizeof (hub->reach), "%.*s", TEXT_ARG (wanted));
@@ -289,7 +289,7 @@ void run_hub_reach (struct run_hub *hub, struct text wanted)
         snprintf (hub->reach, sizeof (hub->reach), "%s", hub->address);
 }
 
-const char *run_hub_near (const struct run_hub *hub)
+const char *run_hub_local_address (const struct run_hub *hub)
 {
     if (!is_any_address (hub->address))
         return hub->address;
@@ -346,7 +346,7 @@ int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *er
     else
         err_set (err, ERR_DAMAGE, "%s is damaged: it lacks values that a coordinator writes there", path);
     if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
-        run_hub_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
+        run_hub_set_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
 out:
     json_decref (object);
     buf_release (&text);
@@ -357,9 +357,9 @@ out:
 
 int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err)
 {
-    const struct safe_rule rule = { .what = "folder of the sliceup home",
-                                    .instead = "move it away, or name another home with --home",
-                                    .own = !elsewhere };
+    const struct safe_path_rule rule = { .what = "folder of the sliceup home",
+                                         .instead = "move it away, or name another home with --home",
+                                         .own = !elsewhere };
     char path[PATH_MAX];
     int len = snprintf (path, sizeof path, "%s/%s", home, name);
     if (len < 0 || (size_t) len >= sizeof path)

@@ -26,7 +26,7 @@ struct run_dir {
 
 /* Runs that somebody else could have put there are refused (home_folder_check): ERR_REFUSED, by all three that look for
  * them. A new random id, its sign that it was not begun, and its folders (0700). On failure nothing is left. Of a run:
- * run_begun_make. */
+ * run_begun_create_run. */
 int run_dir_create (struct run_dir *dir, const char *home, struct err *err);
 /* `wanted` is an id, a unique prefix of one, or "last". Not found, ambiguous: errors that list what there is. */
 int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
@@ -35,7 +35,7 @@ int run_dir_check (const struct run_dir *dir, struct err *err);
 /* "<home>/runs/<id>/<name>"; name "" is the folder itself. Returns `out`. */
 const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES]);
 /* "<home>/runs/<id>.unbegun". Returns `out`. */
-const char *run_dir_unbegun (const struct run_dir *dir, char out[RUN_PATH_BYTES]);
+const char *run_dir_unbegun_path (const struct run_dir *dir, char out[RUN_PATH_BYTES]);
 /* "logs/<host>/<rung>.<pass>.<attempt>.log" below the run's folder. */
 const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host,
                          const struct attempt_key *key, char out[RUN_PATH_BYTES]);
@@ -48,9 +48,9 @@ struct run_hub {
     char public_key[41];
 };
 /* Fills `reach`: `wanted` if there is one, else what was bound, else this machine's name. */
-void run_hub_reach (struct run_hub *hub, struct text wanted);
+void run_hub_set_reach (struct run_hub *hub, struct text wanted);
 /* The address for somebody on this machine. */
-const char *run_hub_near (const struct run_hub *hub);
+const char *run_hub_local_address (const struct run_hub *hub);
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
 int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
 

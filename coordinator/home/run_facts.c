@@ -10,7 +10,7 @@ struct reading {
     struct arena arena;
 };
 
-int run_facts_lost (const char *run_id, struct text why, struct err *err)
+int run_facts_set_lost_error (const char *run_id, struct text why, struct err *err)
 {
     return err_set (err, ERR_DAMAGE,
                     "the journal of run %.8s lacks facts that were acknowledged: %.*s; " JOURNAL_REMEDY, run_id,
@@ -20,7 +20,7 @@ int run_facts_lost (const char *run_id, struct text why, struct err *err)
 int run_facts_check (const char *run_id, const struct fact *fact, struct err *err)
 {
     if (fact->kind == FACT_LOSS_TOLD)
-        return run_facts_lost (run_id, fact->of.loss_told.why, err);
+        return run_facts_set_lost_error (run_id, fact->of.loss_told.why, err);
     struct text run = fact->of.run_opened.run;
     if (fact->kind == FACT_RUN_OPENED && !text_is (run, run_id))
         return err_set (err, ERR_DAMAGE, "the journal in the folder of run %.8s belongs to run %.*s; " JOURNAL_REMEDY,
@@ -43,7 +43,7 @@ static int read_fact (void *owner, uint64_t index, struct text bytes, struct err
     return 0;
 }
 
-int run_facts (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
+int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };

@@ -149,7 +149,7 @@ static int place_whole (struct journal *journal, const char *path, const char *r
     if (access (path, F_OK) == 0 || errno != ENOENT)
         return err_set (err, ERR_STATE, "%s already exists, and sliceup does not overwrite it", path);
     remove_created (fresh);
-    if (make_files (journal, fresh, run_id_hex, err) == 0 && journal_marker_place (journal->marker, path, err) == 0 &&
+    if (make_files (journal, fresh, run_id_hex, err) == 0 && journal_marker_rename (journal->marker, path, err) == 0 &&
         rename_to (fresh, path, err) == 0)
         return sync_folder_of (path, err);
     remove_created (fresh);
@@ -202,7 +202,7 @@ static int find_end (const char *path, struct end *end, struct err *err)
         return -1;
     int rc = continuable (reader, path, err) ? journal_reader_next (reader, NULL, NULL, err) : -1;
     journal_reader_position (reader, &end->last, &end->chain);
-    snprintf (end->run, sizeof end->run, "%s", journal_reader_run (reader));
+    snprintf (end->run, sizeof end->run, "%s", journal_reader_run_id (reader));
     journal_reader_close (reader);
     return rc;
 }
@@ -263,7 +263,7 @@ int journal_fd (const struct journal *journal)
     return journal_writer_fd (journal->writer);
 }
 
-void journal_woken (struct journal *journal)
+void journal_clear_wakeup (struct journal *journal)
 {
     uint64_t times;
     ssize_t n = read (journal_fd (journal), &times, sizeof times);

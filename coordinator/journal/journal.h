@@ -30,8 +30,8 @@ void journal_close (struct journal *journal); /* waits until everything is durab
 void journal_append (struct journal *journal, uint64_t index, uint32_t kind, uint64_t at_ms, uint64_t wall_ms,
                      struct text bytes);
 uint64_t journal_durable (const struct journal *journal); /* highest durable index */
-int journal_fd (const struct journal *journal);           /* eventfd; read it away with journal_woken */
-void journal_woken (struct journal *journal);
+int journal_fd (const struct journal *journal);           /* eventfd; read it away with journal_clear_wakeup */
+void journal_clear_wakeup (struct journal *journal);
 bool journal_problem (const struct journal *journal, struct err *err);
 
 /* Reading, from any process. The chain is verified on the way, and at the end that everything acknowledged is there:
@@ -51,7 +51,7 @@ int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_f
 /* The next call continues after this fact, whose chain is believed. 1: it is not there yet. */
 int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err);
 void journal_reader_close (struct journal_reader *reader);
-bool journal_was_made (const char *path); /* it is there, or a mark that names facts of it is */
+bool journal_exists (const char *path); /* it is there, or a mark that names facts of it is */
 /* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: that cannot be told, which is no sign
  * of either. `pid` may be NULL. */
 int journal_is_locked (const char *path, int64_t *pid, struct err *err);

@@ -8,13 +8,13 @@ struct journal_former {
     struct buf bytes;
     uint8_t endings[HOSTS_MAX]; /* enum ending, in the pass that was begun last; NONE: not seen */
     bool part_only;             /* that pass was of a part of the slice by itself */
-    enum outcome fall;          /* of the last pass of the whole slice, if it was no-report; else NONE */
+    enum outcome failure;       /* of the last pass of the whole slice, if it was no-report; else NONE */
 };
 
 struct journal_former *journal_former_create (void)
 {
     struct journal_former *former = mem_alloc (sizeof *former);
-    *former = (struct journal_former){ .fall = OUTCOME_NONE };
+    *former = (struct journal_former){ .failure = OUTCOME_NONE };
     buf_init (&former->bytes, FACT_MAX_BYTES);
     return former;
 }
@@ -66,7 +66,7 @@ static void rename_pass (struct journal_former *former, struct fact_pass_ended *
                            : ended->verdicts.items[i].outcome;
     }
     if (!former->part_only)
-        former->fall = no_report ? ended->outcome : OUTCOME_NONE;
+        former->failure = no_report ? ended->outcome : OUTCOME_NONE;
 }
 
 static void rename_run (const struct journal_former *former, struct fact_run_ended *ended)
@@ -74,8 +74,8 @@ static void rename_run (const struct journal_former *former, struct fact_run_end
     enum { EXIT_STATUS_CANCELLED = 130 };
     if (ended->exit_status == EXIT_STATUS_CANCELLED)
         ended->outcome = OUTCOME_CANCELLED;
-    else if (ended->outcome == OUTCOME_LOST && former->fall != OUTCOME_NONE)
-        ended->outcome = former->fall;
+    else if (ended->outcome == OUTCOME_LOST && former->failure != OUTCOME_NONE)
+        ended->outcome = former->failure;
 }
 
 static void rename_plan (struct plan *plan)

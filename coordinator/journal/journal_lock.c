@@ -53,9 +53,9 @@ static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
 
 int journal_place_check (const char *path, struct err *err)
 {
-    const struct safe_rule rule = { .what = "the folder of the journal",
-                                    .instead = "set SLICEUP_HOME or --home to another folder",
-                                    .own = true };
+    const struct safe_path_rule rule = { .what = "the folder of the journal",
+                                         .instead = "set SLICEUP_HOME or --home to another folder",
+                                         .own = true };
     char folder[PATH_MAX];
     struct stat st;
     struct statfs fs;

@@ -32,7 +32,7 @@ const char *journal_mark_path (const char *journal_path, char out[PATH_MAX])
     return out;
 }
 
-void journal_mark_boot (char boot[MARK_BOOT_BYTES + 1])
+void journal_mark_boot_id (char boot[MARK_BOOT_BYTES + 1])
 {
     memset (boot, 0, MARK_BOOT_BYTES + 1);
     int fd = open ("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -43,8 +43,8 @@ void journal_mark_boot (char boot[MARK_BOOT_BYTES + 1])
     (void) close (fd); /* opened for reading: nothing to lose */
 }
 
-void journal_mark_write (uint8_t bytes[MARK_NOTE_BYTES], const char *run_id, const char *boot, uint64_t index,
-                         const struct digest *chain)
+void journal_mark_encode (uint8_t bytes[MARK_NOTE_BYTES], const char *run_id, const char *boot, uint64_t index,
+                          const struct digest *chain)
 {
     struct note note = { .magic = MAGIC, .chain = *chain };
     assert (strlen (run_id) <= sizeof note.run && strlen (boot) < sizeof note.boot);
@@ -82,7 +82,7 @@ static int read_note (int fd, uint32_t slot, struct note *note)
 static bool of_another_boot (const struct note *note)
 {
     char boot[MARK_BOOT_BYTES + 1];
-    journal_mark_boot (boot);
+    journal_mark_boot_id (boot);
     return boot[0] && note->boot[0] && strncmp (note->boot, boot, sizeof note->boot) != 0;
 }
 

@@ -45,7 +45,7 @@ static int put_of (const struct journal_marker *marker, const char *boot, uint32
                    const struct digest *chain, struct err *err)
 {
     uint8_t note[MARK_NOTE_BYTES];
-    journal_mark_write (note, marker->run, boot, index, chain);
+    journal_mark_encode (note, marker->run, boot, index, chain);
     return write_at (marker, note, sizeof note, slot, err);
 }
 
@@ -127,7 +127,7 @@ static struct journal_marker *marker_make (const char *journal_path, const char 
     *marker = (struct journal_marker){ .fd = -1, .safe = 0, .written = 1 };
     journal_mark_path (journal_path, marker->path);
     memcpy (marker->run, run_id, strlen (run_id));
-    journal_mark_boot (marker->boot);
+    journal_mark_boot_id (marker->boot);
     pthread_mutex_init (&marker->mutex, NULL);
     pthread_condattr_init (&monotonic);
     pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
@@ -190,7 +190,7 @@ struct journal_marker *journal_marker_create (const char *journal_path, const ch
     return NULL;
 }
 
-int journal_marker_place (struct journal_marker *marker, const char *journal_path, struct err *err)
+int journal_marker_rename (struct journal_marker *marker, const char *journal_path, struct err *err)
 {
     char path[PATH_MAX];
     journal_mark_path (journal_path, path);

@@ -18,7 +18,7 @@ struct journal_marker;
 /* A new file that vouches for nothing yet (fact 0). Durable when journal_marker_start returns. */
 struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err);
 /* Renames the file to be that of this journal. ERR_STATE: that one has a mark already. */
-int journal_marker_place (struct journal_marker *marker, const char *journal_path, struct err *err);
+int journal_marker_rename (struct journal_marker *marker, const char *journal_path, struct err *err);
 /* The one that is there, made whole if a power loss tore it; a new one where none is. */
 struct journal_marker *journal_marker_open (const char *journal_path, const char *run_id, struct err *err);
 /* Makes all of it durable, its name in the folder excepted, and starts the thread. */

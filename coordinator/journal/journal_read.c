@@ -49,7 +49,7 @@ uint64_t journal_reader_format (const struct journal_reader *reader)
     return reader->format;
 }
 
-const char *journal_reader_run (const struct journal_reader *reader)
+const char *journal_reader_run_id (const struct journal_reader *reader)
 {
     return reader->run;
 }
@@ -341,7 +341,7 @@ static bool mark_names_facts (const char *path)
     return journal_mark_read (path, NULL, &mark, NULL) != 0 || mark.state == MARK_DAMAGED || mark.index > 0;
 }
 
-bool journal_was_made (const char *path)
+bool journal_exists (const char *path)
 {
     return access (path, F_OK) == 0 || errno != ENOENT || mark_names_facts (path);
 }
@@ -387,7 +387,7 @@ int journal_file_check (const char *path, enum database_use use, struct err *err
 {
     struct stat st;
     int rc = lstat (path, &st);
-    if (rc != 0 && errno == ENOENT && journal_was_made (path))
+    if (rc != 0 && errno == ENOENT && journal_exists (path))
         return err_set (err, ERR_DAMAGE, "journal %s is missing, but its mark, %s.mark, exists; " JOURNAL_REMEDY, path,
                         path);
     if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
@@ -447,7 +447,7 @@ static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *
 int journal_has_facts (const char *path, bool *any, struct err *err)
 {
     *any = false;
-    if (!journal_was_made (path))
+    if (!journal_exists (path))
         return 0;
     struct journal_reader *reader = journal_reader_open (path, err);
     int rc = reader ? ask_for_facts (reader, any, err) : -1;

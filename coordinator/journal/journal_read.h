@@ -22,6 +22,6 @@ struct digest journal_chain_start (const char *run_id_hex);
 /* The last fact that was verified, and its chain. */
 void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain);
 uint64_t journal_reader_format (const struct journal_reader *reader);
-const char *journal_reader_run (const struct journal_reader *reader); /* lives as long as the reader */
+const char *journal_reader_run_id (const struct journal_reader *reader); /* lives as long as the reader */
 
 #endif

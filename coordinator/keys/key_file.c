@@ -57,7 +57,7 @@ int key_file_load (struct link_keys *keys, const char *path, struct err *err)
 
 /* ---- public keys ---- */
 
-bool public_key_file (const char *name)
+bool public_key_is_file_name (const char *name)
 {
     size_t len = strlen (name), suffix = strlen (PUBLIC_KEY_SUFFIX);
     if (len <= suffix || strcmp (name + len - suffix, PUBLIC_KEY_SUFFIX) != 0)

@@ -16,7 +16,7 @@ int key_file_load (struct link_keys *keys, const char *path, struct err *err);
 #define PUBLIC_KEY_SUFFIX ".pub"
 
 /* "<name>.pub" with a name of letters, digits, '.', '_' and '-', not starting with '.' or '-'. */
-bool public_key_file (const char *name);
+bool public_key_is_file_name (const char *name);
 int public_key_save (const char *path, const char *public_key, struct err *err);
 int public_key_load (const char *path, char out[LINK_KEY_BYTES], struct err *err);
 

@@ -38,7 +38,7 @@ static int refuse_too_many (const struct run_dir *dir, struct err *err)
     if (!entries)
         return err_errno (err, ERR_IO, "folder %s cannot be read", folder);
     for (struct dirent *entry = readdir (entries); entry; entry = readdir (entries))
-        n += public_key_file (entry->d_name);
+        n += public_key_is_file_name (entry->d_name);
     closedir (entries);
     if (n < MONITORS_MAX)
         return 0;
@@ -93,7 +93,7 @@ void monitor_key_print (const struct monitor_key *key, struct buf *out)
 {
     char port[8];
     snprintf (port, sizeof port, "%u", (unsigned) key->port);
-    const struct certificate_word words[] = {
+    const struct certificate_meta words[] = {
         { "sliceup-monitor", "1" },
         { "run", key->run },
         { "address", key->address },

@@ -20,7 +20,7 @@ static bool take_port (uint64_t port, struct monitor_key *key)
 
 static bool take_word (const struct certificate *from, const char *name, char *out, size_t out_bytes)
 {
-    const char *word = certificate_word (from, name);
+    const char *word = certificate_meta (from, name);
     return word && word[0] && text_to_c (text_of (word), out, out_bytes);
 }
 

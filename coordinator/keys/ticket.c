@@ -34,9 +34,9 @@ static int host_path (const struct plan *plan, struct text host, char out[PATH_B
     return slice_path (plan, name, out, err);
 }
 
-static int ticket_path (const struct ticket_order *order, struct text host, char out[PATH_BYTES], struct err *err)
+static int ticket_path (const struct ticket_request *request, struct text host, char out[PATH_BYTES], struct err *err)
 {
-    int len = snprintf (out, PATH_BYTES, "%s/%.*s.ticket", order->folder, TEXT_ARG (host));
+    int len = snprintf (out, PATH_BYTES, "%s/%.*s.ticket", request->folder, TEXT_ARG (host));
     return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "the path given with --out is too long");
 }
 
@@ -52,19 +52,19 @@ static int check_place (const struct plan *plan, struct err *err)
 
 /* ---- issue ---- */
 
-static int refuse_taken (const struct ticket_order *order, struct err *err)
+static int refuse_taken (const struct ticket_request *request, struct err *err)
 {
     char path[PATH_BYTES];
-    for (uint32_t i = 0; i < order->hosts->n && !order->renew; i++) {
-        struct text host = order->hosts->items[i];
-        if (host_path (order->plan, host, path, err) < 0)
+    for (uint32_t i = 0; i < request->hosts->n && !request->renew; i++) {
+        struct text host = request->hosts->items[i];
+        if (host_path (request->plan, host, path, err) < 0)
             return -1;
         if (access (path, F_OK) == 0)
             return err_set (err, ERR_STATE,
                             "host %.*s of slice %.*s already has a ticket; --renew replaces tickets, and old ones stop "
                             "working with the next run",
-                            TEXT_ARG (host), TEXT_ARG (order->plan->slice));
-        if (ticket_path (order, host, path, err) < 0)
+                            TEXT_ARG (host), TEXT_ARG (request->plan->slice));
+        if (ticket_path (request, host, path, err) < 0)
             return -1;
         if (access (path, F_OK) == 0)
             return err_set (err, ERR_STATE, "%s already exists: use --renew to replace it, or choose another folder",
@@ -73,26 +73,26 @@ static int refuse_taken (const struct ticket_order *order, struct err *err)
     return 0;
 }
 
-static int slice_keys (const struct ticket_order *order, struct link_keys *keys, struct err *err)
+static int slice_keys (const struct ticket_request *request, struct link_keys *keys, struct err *err)
 {
     char path[PATH_BYTES];
-    if (slice_path (order->plan, "hosts", path, err) < 0 || folder_make (path, 0700, err) < 0 ||
-        slice_path (order->plan, "coordinator.key", path, err) < 0)
+    if (slice_path (request->plan, "hosts", path, err) < 0 || folder_make (path, 0700, err) < 0 ||
+        slice_path (request->plan, "coordinator.key", path, err) < 0)
         return -1;
-    if (!order->renew_slice && access (path, F_OK) == 0)
+    if (!request->renew_slice && access (path, F_OK) == 0)
         return key_file_load (keys, path, err);
     link_keys_make (keys);
     return key_file_save (keys, path, err);
 }
 
-static int write_ticket (const struct ticket_order *order, struct text host, const char *coordinator_key,
+static int write_ticket (const struct ticket_request *request, struct text host, const char *coordinator_key,
                          const struct link_keys *keys, struct err *err)
 {
-    const struct start_plan *start = &order->plan->start;
+    const struct start_plan *start = &request->plan->start;
     char path[PATH_BYTES];
-    if (ticket_path (order, host, path, err) < 0)
+    if (ticket_path (request, host, path, err) < 0)
         return -1;
-    struct text slice = order->plan->slice, address = start->address;
+    struct text slice = request->plan->slice, address = start->address;
     json_t *object = json_pack ("{s:i, s:s%, s:s%, s:s%, s:i, s:i, s:s, s:s, s:s}", "sliceup-ticket", 1, "slice",
                                 slice.ptr, (size_t) slice.len, "host", host.ptr, (size_t) host.len, "address",
                                 address.ptr, (size_t) address.len, "control_port", (int) start->control_port,
@@ -109,38 +109,39 @@ static int write_ticket (const struct ticket_order *order, struct text host, con
 }
 
 /* The ticket first: a host that is admitted and has none would be waited for. */
-static int issue_one (const struct ticket_order *order, struct text host, const char *coordinator_key, struct err *err)
+static int issue_one (const struct ticket_request *request, struct text host, const char *coordinator_key,
+                      struct err *err)
 {
     char path[PATH_BYTES];
     struct link_keys keys;
     link_keys_make (&keys);
-    int rc = write_ticket (order, host, coordinator_key, &keys, err);
+    int rc = write_ticket (request, host, coordinator_key, &keys, err);
     if (rc == 0)
-        rc = host_path (order->plan, host, path, err);
+        rc = host_path (request->plan, host, path, err);
     if (rc == 0)
         rc = public_key_save (path, keys.public_key, err);
     explicit_bzero (&keys, sizeof keys);
     return rc;
 }
 
-int ticket_issue (const struct ticket_order *order, struct err *err)
+int ticket_issue (const struct ticket_request *request, struct err *err)
 {
     struct link_keys slice;
-    const struct start_plan *start = &order->plan->start;
-    if (order->plan->launcher != LAUNCHER_JOIN)
+    const struct start_plan *start = &request->plan->start;
+    if (request->plan->launcher != LAUNCHER_JOIN)
         return err_set (err, ERR_CONFIG,
                         "slice %.*s has launcher %s, which needs no tickets; tickets are for launcher: join",
-                        TEXT_ARG (order->plan->slice), names_of (&launcher_names, order->plan->launcher));
+                        TEXT_ARG (request->plan->slice), enum_name_of (&launcher_names, request->plan->launcher));
     if (!start->address.len || !start->control_port || !start->bulk_port)
         return err_set (err, ERR_CONFIG,
                         "a ticket contains the address of the coordinator: the slice file must give coordinator: "
                         "{address: ..., control_port: ..., bulk_port: ...}");
-    if (check_place (order->plan, err) < 0 || refuse_taken (order, err) < 0 ||
-        folder_make (order->folder, 0700, err) < 0 || slice_keys (order, &slice, err) < 0)
+    if (check_place (request->plan, err) < 0 || refuse_taken (request, err) < 0 ||
+        folder_make (request->folder, 0700, err) < 0 || slice_keys (request, &slice, err) < 0)
         return -1;
     int rc = 0;
-    for (uint32_t i = 0; i < order->hosts->n && rc == 0; i++)
-        rc = issue_one (order, order->hosts->items[i], slice.public_key, err);
+    for (uint32_t i = 0; i < request->hosts->n && rc == 0; i++)
+        rc = issue_one (request, request->hosts->items[i], slice.public_key, err);
     explicit_bzero (&slice, sizeof slice);
     return rc;
 }

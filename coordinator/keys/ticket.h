@@ -12,7 +12,7 @@
 #include "common/model/plan.h"
 #include <stdbool.h>
 
-struct ticket_order {
+struct ticket_request {
     const struct plan *plan;
     const struct name_list *hosts; /* of the plan */
     const char *folder;            /* <folder>/<host>.ticket; made when missing */
@@ -20,7 +20,7 @@ struct ticket_order {
     bool renew_slice;              /* the slice's own pair as well: no ticket of before is good any more */
 };
 /* Refuses, before anything is written, what would replace keys without `renew`. */
-int ticket_issue (const struct ticket_order *order, struct err *err);
+int ticket_issue (const struct ticket_request *request, struct err *err);
 
 struct ticket_keys {
     struct link_keys coordinator;

@@ -44,14 +44,14 @@ void launch_close (struct launch *launch)
     mem_free (launch);
 }
 
-void launch_admitted (struct launch *launch, uint32_t rank)
+void launch_note_admitted (struct launch *launch, uint32_t rank)
 {
     assert (rank < HOSTS_MAX);
     struct start *start = launch->by_rank[rank];
     if (!start || start->state != START_KEYED)
         return;
     start_set_state (start, START_ADMITTED);
-    (void) start_say (start, TEXT_LIT ("GO\n")); /* not heard: its end, on the pidfd, says so */
+    (void) start_send (start, TEXT_LIT ("GO\n")); /* not heard: its end, on the pidfd, says so */
     if (!launch_is_remote (launch))
         launch_drop_fd (launch->loop, &start->process.input_fd); /* a courier would take that for our end */
 }

@@ -17,8 +17,8 @@
 #include "common/model/plan.h"
 
 typedef void launch_keyed_fn (void *owner, uint32_t rank, struct text public_key);
-typedef void launch_step_fn (void *owner, uint32_t rank, struct text step);      /* what its courier does now */
-typedef void launch_found_fn (void *owner, uint32_t rank, struct text sentence); /* by its courier, on the host */
+typedef void launch_step_fn (void *owner, uint32_t rank, struct text step);       /* what its courier does now */
+typedef void launch_remark_fn (void *owner, uint32_t rank, struct text sentence); /* by its courier, on the host */
 /* It could not be started, or its worker ended; once per start. One that stands on its own is not heard of here. */
 typedef void launch_exited_fn (void *owner, uint32_t rank, struct text why);
 struct launch_options {
@@ -31,8 +31,8 @@ struct launch_options {
     uint16_t control_port, bulk_port;
     const char *hub_public_key;
     launch_keyed_fn *keyed;
-    launch_step_fn *step;   /* may be NULL */
-    launch_found_fn *found; /* may be NULL */
+    launch_step_fn *step;    /* may be NULL */
+    launch_remark_fn *found; /* may be NULL */
     launch_exited_fn *exited;
     void *owner;
 };
@@ -43,7 +43,7 @@ void launch_close (struct launch *launch); /* does not end the workers */
 int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *host, const char *directory,
                   struct err *err);
 /* The worker's key was admitted: it may connect now. Nothing happens for a rank whose worker does not wait for that. */
-void launch_admitted (struct launch *launch, uint32_t rank);
+void launch_note_admitted (struct launch *launch, uint32_t rank);
 /* A worker taken over from an earlier coordinator. A local one is watched by its pid (pidfd) for its end; of one on
  * another host only its silence will tell. */
 int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pid_start, struct err *err);

@@ -72,7 +72,7 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
         return err_errno (err, ERR_IO, "cannot get random numbers");
     for (size_t i = 0; i < NONCE_BYTES; i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    struct courier_order order = {
+    struct courier_request request = {
         .launcher = launch->launcher,
         .host = host,
         .start = launch->start,
@@ -82,13 +82,13 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
         .bundle_bytes = launch->bundle_bytes,
         .bundle_head_bytes = launch->bundle_head_bytes,
     };
-    return launch_protocol_put_courier (words, &order, err);
+    return launch_protocol_put_courier (words, &request, err);
 }
 
 static int worker_words (const struct launch *launch, uint32_t rank, struct text host, const char *directory,
                          struct buf *words, struct err *err)
 {
-    struct launch_join join = {
+    struct launch_line_fields join = {
         .run_id_hex = launch->run_id_hex,
         .host = host,
         .rank = rank,
@@ -132,7 +132,7 @@ static int begin (struct start *start, const char *directory, struct err *err)
     start_set_state (start, START_AWAITED);
     if (start->deadline_ms < launch->timer_ms)
         launch_timer_set (launch, start->deadline_ms);
-    (void) start_say (start, buf_as_text (&start->words)); /* not heard: its end or the deadline says so */
+    (void) start_send (start, buf_as_text (&start->words)); /* not heard: its end or the deadline says so */
     buf_release (&start->words);
     return 0;
 }
@@ -146,7 +146,7 @@ static struct start *oldest_queued (const struct launch *launch)
     return oldest;
 }
 
-void launch_report (struct launch *launch, uint32_t rank, const struct buf *why)
+void launch_report_exit (struct launch *launch, uint32_t rank, const struct buf *why)
 {
     launch->exited (launch->owner, rank, buf_as_text (why));
     launch_begin_queued (launch);
@@ -162,7 +162,7 @@ static void begin_next (struct launch *launch, struct start *start)
     start_destroy (start);
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_puts (&why, err.text);
-    launch_report (launch, rank, &why);
+    launch_report_exit (launch, rank, &why);
     buf_release (&why);
 }
 
@@ -186,7 +186,7 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
     if (launch->by_rank[rank])
         return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " is already running", rank);
     buf_init (&words, LAUNCH_LINE_MAX_BYTES + COURIER_LINE_MAX_BYTES);
-    if (launch_timer_ready (launch, err) != 0 || words_for (launch, rank, host, directory, &words, err) != 0) {
+    if (launch_timer_create (launch, err) != 0 || words_for (launch, rank, host, directory, &words, err) != 0) {
         buf_release (&words);
         return -1;
     }

@@ -17,8 +17,8 @@ static void give_up (struct start *start, const struct buf *why)
     launch_drop_fd (start->launch->loop, &start->process.input_fd);
     start_drop_output (start);
     start_set_state (start, START_GIVEN_UP);
-    start_detach (start);
-    launch_report (start->launch, start->rank, why);
+    start_free_rank (start);
+    launch_report_exit (start->launch, start->rank, why);
 }
 
 static void give_up_joining (struct start *start, const char *reason)
@@ -33,93 +33,93 @@ static void give_up_joining (struct start *start, const char *reason)
 
 /* ---- words ---- */
 
-static bool is_own (const struct start *start, const struct launch_said *said)
+static bool is_own (const struct start *start, const struct launch_reply *reply)
 {
     uint64_t ticks;
-    return said->pid == start->process.pid && launch_process_start_time (said->pid, &ticks) &&
-           ticks == (uint64_t) said->pid_start;
+    return reply->pid == start->process.pid && launch_process_start_time (reply->pid, &ticks) &&
+           ticks == (uint64_t) reply->pid_start;
 }
 
-static void take_answer (struct start *start, const struct launch_said *said)
+static void take_answer (struct start *start, const struct launch_reply *reply)
 {
     struct launch *launch = start->launch;
-    if (!launch_is_remote (launch) && !is_own (start, said)) {
+    if (!launch_is_remote (launch) && !is_own (start, reply)) {
         give_up_joining (start, "it reported a pid or start time that does not match the started process");
         return;
     }
     if (!launch_is_remote (launch))
         start_drop_output (start); /* a courier has more to say */
     start_set_state (start, START_KEYED);
-    launch->keyed (launch->owner, start->rank, text_of (said->public_key)); /* it may do anything */
+    launch->keyed (launch->owner, start->rank, text_of (reply->public_key)); /* it may do anything */
     launch_begin_queued (launch);
 }
 
 /* What a host said is quoted in it, so it is made safe to show. */
-static void take_refusal (struct start *start, const struct launch_said *said)
+static void take_refusal (struct start *start, const struct launch_reply *reply)
 {
     struct buf why;
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_puts (&why, "the worker was not started; failed in step ");
-    buf_escaped (&why, text_of (said->step), 0);
+    buf_escaped (&why, text_of (reply->step), 0);
     buf_puts (&why, ": ");
-    buf_escaped (&why, text_of (said->why), 0);
+    buf_escaped (&why, text_of (reply->why), 0);
     give_up (start, &why);
     buf_release (&why);
 }
 
-static void take_end (struct start *start, const struct launch_said *said)
+static void take_end (struct start *start, const struct launch_reply *reply)
 {
     struct buf why;
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_puts (&why, "the worker ended: ");
-    buf_escaped (&why, text_of (said->why), 0);
+    buf_escaped (&why, text_of (reply->why), 0);
     launch_log_last_words (&start->log, &why);
     give_up (start, &why);
     buf_release (&why);
 }
 
-static void take_step (const struct start *start, const struct launch_said *said)
+static void take_step (const struct start *start, const struct launch_reply *reply)
 {
     struct launch *launch = start->launch;
-    if (launch->step && start->state == START_AWAITED && text_is_utf8 (text_of (said->step)))
-        launch->step (launch->owner, start->rank, text_of (said->step));
+    if (launch->step && start->state == START_AWAITED && text_is_utf8 (text_of (reply->step)))
+        launch->step (launch->owner, start->rank, text_of (reply->step));
 }
 
 /* Nothing follows from it: who launches says it to people. */
-static void take_found (const struct start *start, const struct launch_said *said)
+static void take_found (const struct start *start, const struct launch_reply *reply)
 {
     struct launch *launch = start->launch;
     struct buf sentence;
     buf_init (&sentence, LAUNCH_WHY_MAX_BYTES);
-    buf_escaped (&sentence, text_of (said->why), 0);
+    buf_escaped (&sentence, text_of (reply->why), 0);
     if (launch->found)
         launch->found (launch->owner, start->rank, buf_as_text (&sentence));
     buf_release (&sentence);
 }
 
-static void take_word (struct start *start, const struct launch_said *said)
+static void take_word (struct start *start, const struct launch_reply *reply)
 {
     bool before_go = start->state == START_AWAITED || start->state == START_KEYED;
-    switch (said->word) {
+    switch (reply->word) {
     case WORD_ANSWER:
         if (start->state == START_AWAITED)
-            take_answer (start, said);
+            take_answer (start, reply);
         break;
-    case WORD_STEP: take_step (start, said); break;
-    case WORD_FOUND: take_found (start, said); break;
+    case WORD_STEP: take_step (start, reply); break;
+    case WORD_FOUND: take_found (start, reply); break;
     case WORD_REFUSED:
         if (before_go)
-            take_refusal (start, said);
+            take_refusal (start, reply);
         break;
     case WORD_LEFT:
         if (start->state == START_ADMITTED) {
             start_set_state (start, START_LEFT);
-            start_detach (start);
+            start_free_rank (start);
         }
         break;
     case WORD_ENDED:
         if (start->state != START_GIVEN_UP)
-            take_end (start, said);
+            take_end (start, reply);
         break;
     case WORD_NONE: break;
     }
@@ -128,11 +128,11 @@ static void take_word (struct start *start, const struct launch_said *said)
 /* False: nothing more comes of these bytes. */
 static bool take_output (struct start *start, struct text *output)
 {
-    struct launch_said said;
+    struct launch_reply reply;
     struct err err = { 0 };
-    int rc = launch_protocol_receive (start->parser, output, &said, &err);
+    int rc = launch_protocol_receive (start->parser, output, &reply, &err);
     if (rc > 0)
-        take_word (start, &said);
+        take_word (start, &reply);
     else if (rc < 0)
         give_up_joining (start, err.text);
     return rc > 0 && start->process.output_fd >= 0;
@@ -163,7 +163,7 @@ static void say_end (const struct start *start, const struct buf *how, bool clea
 {
     bool early = start->state == START_AWAITED || start->state == START_KEYED;
     buf_puts (why, launch_is_remote (start->launch) ? "the courier of the worker " : "the worker ");
-    buf_text (why, buf_as_text (how));
+    buf_add_text (why, buf_as_text (how));
     if (early)
         buf_puts (why,
                   start->state == START_AWAITED ? " before it reported its public key" : " before it was admitted");
@@ -190,12 +190,12 @@ static void on_ended (void *owner, int fd, uint32_t events)
     listen_to (start); /* its last words may wait behind its end */
     buf_init (&how, LAUNCH_WHY_MAX_BYTES);
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
-    if (launch_process_ended (start->process.pidfd, &how, &clean)) {
+    if (launch_process_reap (start->process.pidfd, &how, &clean)) {
         bool told = is_told (start);
         say_end (start, &how, clean, &why);
         start_destroy (start);
         if (!told)
-            launch_report (launch, rank, &why);
+            launch_report_exit (launch, rank, &why);
     }
     buf_release (&why);
     buf_release (&how);
@@ -262,7 +262,7 @@ static void on_timer (void *owner, int fd, uint32_t events)
     launch_timer_set (launch, earliest_deadline (launch));
 }
 
-int launch_timer_ready (struct launch *launch, struct err *err)
+int launch_timer_create (struct launch *launch, struct err *err)
 {
     if (launch->timer_fd >= 0)
         return 0;

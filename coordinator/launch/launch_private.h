@@ -1,8 +1,8 @@
 /* launch_private.h - the parts of a launch, for the files that make it up and for its tests.
- *              launch_start         a place is free        its key line        launch_admitted     the courier's "left"
- *   (nothing) ------------> QUEUED --------------> AWAITED -------------> KEYED ---------------> ADMITTED ------> LEFT
- *                                                     | refused, broken, flood, no answer in time
- *   ADOPTED <--- launch_adopt                         +----> GIVEN_UP: killed, reported, waits to be reaped
+ *              launch_start         a place is free        its key line        launch_note_admitted     the courier's
+ * "left" (nothing) ------------> QUEUED --------------> AWAITED -------------> KEYED ---------------> ADMITTED ------>
+ * LEFT | refused, broken, flood, no answer in time ADOPTED <--- launch_adopt                         +----> GIVEN_UP:
+ * killed, reported, waits to be reaped
  *
  *   "The process" is the worker, or its courier. From every state its end leads to nothing again; it is reported, but
  *   for GIVEN_UP, and for LEFT: then the courier is done, and its worker stands on its own. */
@@ -52,7 +52,7 @@ struct launch {
     uint16_t control_port, bulk_port;
     launch_keyed_fn *keyed;
     launch_step_fn *step;
-    launch_found_fn *found;
+    launch_remark_fn *found;
     launch_exited_fn *exited;
     void *owner;
     uint32_t awaited_n, awaited_max; /* starts that are AWAITED */
@@ -73,17 +73,17 @@ static inline bool launch_is_remote (const struct launch *launch)
 struct start *start_create (struct launch *launch, uint32_t rank, enum start_state state);
 void start_destroy (struct start *start);
 void start_set_state (struct start *start, enum start_state state);
-void start_detach (struct start *start);      /* its rank is free for another one */
+void start_free_rank (struct start *start);   /* its rank is free for another one */
 void start_drop_output (struct start *start); /* it is listened to no more */
-bool start_say (const struct start *start, struct text words);
+bool start_send (const struct start *start, struct text words);
 void launch_drop_fd (struct loop *loop, int *fd); /* forgotten, closed and -1 */
 /* launch_events.c: its output, where it has one, and its end are heard from now on. */
 int start_watch (struct start *start, struct err *err);
-int launch_timer_ready (struct launch *launch, struct err *err);
+int launch_timer_create (struct launch *launch, struct err *err);
 void launch_timer_set (struct launch *launch, uint64_t at_ms);
 /* launch_begin.c */
 void launch_begin_queued (struct launch *launch);
 /* Last of all that is done with a start: the callback may start the next one. */
-void launch_report (struct launch *launch, uint32_t rank, const struct buf *why);
+void launch_report_exit (struct launch *launch, uint32_t rank, const struct buf *why);
 
 #endif

@@ -226,7 +226,7 @@ static void say_signal (struct buf *how, int signal)
         buf_printf (how, " (SIG%s)", name);
 }
 
-bool launch_process_ended (int pidfd, struct buf *how, bool *clean)
+bool launch_process_reap (int pidfd, struct buf *how, bool *clean)
 {
     struct pollfd ready = { .fd = pidfd, .events = POLLIN };
     siginfo_t info = { .si_pid = 0 };

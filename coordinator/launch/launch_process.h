@@ -31,6 +31,6 @@ void launch_process_kill (int pidfd);
 void launch_process_kill_group (const struct launch_process *process);
 /* Reaps it when it ended and says how: "ended with exit status 3", "was killed by
  * signal 9 (SIGKILL)". False: it runs. */
-bool launch_process_ended (int pidfd, struct buf *how, bool *clean);
+bool launch_process_reap (int pidfd, struct buf *how, bool *clean);
 
 #endif

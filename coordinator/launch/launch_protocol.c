@@ -25,7 +25,7 @@ static int tell (struct buf *out, json_t *line, size_t max_bytes, const char *ad
     return rc;
 }
 
-int launch_protocol_put_join (struct buf *out, const struct launch_join *join, struct err *err)
+int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *join, struct err *err)
 {
     json_t *line = json_pack ("{s:i, s:s, s:s%, s:I, s:s, s:i, s:i, s:s, s:s}", "protocol", LAUNCH_PROTOCOL, "run",
                               join->run_id_hex, "host", join->host.ptr, (size_t) join->host.len, "rank",
@@ -51,13 +51,13 @@ static json_t *json_texts (const struct text *items, uint32_t n)
     return list;
 }
 
-static json_t *json_ssh (const struct courier_order *order)
+static json_t *json_ssh (const struct courier_request *request)
 {
-    const struct ssh_way *way = &order->host->ssh;
-    const struct ssh_plan *ssh = &order->start->ssh;
+    const struct ssh_route *route = &request->host->ssh;
+    const struct ssh_plan *ssh = &request->start->ssh;
     return json_pack ("{s:o, s:I, s:o, s:o, s:o, s:o, s:b}", "address",
-                      json_text (way->address.len ? way->address : order->host->address), "port",
-                      (json_int_t) way->port, "user", json_text (way->user), "jump", json_text (way->jump),
+                      json_text (route->address.len ? route->address : request->host->address), "port",
+                      (json_int_t) route->port, "user", json_text (route->user), "jump", json_text (route->jump),
                       "known_hosts", json_text (ssh->known_hosts), "identities",
                       json_texts (ssh->identities.items, ssh->identities.n), "agent", (int) ssh->agent);
 }
@@ -68,19 +68,20 @@ static json_t *json_slurm (const struct slurm_plan *slurm)
                       json_text (slurm->partition), "options", json_texts (slurm->options.items, slurm->options.n));
 }
 
-int launch_protocol_put_courier (struct buf *out, const struct courier_order *order, struct err *err)
+int launch_protocol_put_courier (struct buf *out, const struct courier_request *request, struct err *err)
 {
-    bool ssh = order->launcher == LAUNCHER_SSH;
+    bool ssh = request->launcher == LAUNCHER_SSH;
     json_t *line = json_pack ("{s:i, s:s, s:o, s:s, s:I, s:b, s:o, s:s, s:s, s:I}", "sliceup-courier", LAUNCH_PROTOCOL,
-                              "by", names_of (&launcher_names, order->launcher), "host", json_text (order->host->name),
-                              "nonce", order->nonce, "deadline_ms", (json_int_t) order->start->deadline_ms, "tied",
-                              (int) order->start->tied, "directory", json_text (order->start->directory), "bundle",
-                              order->bundle, "bundle_sha256", order->bundle_sha256, "bundle_bytes",
-                              (json_int_t) order->bundle_bytes);
+                              "by", enum_name_of (&launcher_names, request->launcher), "host",
+                              json_text (request->host->name), "nonce", request->nonce, "deadline_ms",
+                              (json_int_t) request->start->deadline_ms, "tied", (int) request->start->tied, "directory",
+                              json_text (request->start->directory), "bundle", request->bundle, "bundle_sha256",
+                              request->bundle_sha256, "bundle_bytes", (json_int_t) request->bundle_bytes);
     if (line)
-        json_object_set_new (line, "bundle_head_bytes", json_integer ((json_int_t) order->bundle_head_bytes));
+        json_object_set_new (line, "bundle_head_bytes", json_integer ((json_int_t) request->bundle_head_bytes));
     if (line)
-        json_object_set_new (line, ssh ? "ssh" : "slurm", ssh ? json_ssh (order) : json_slurm (&order->start->slurm));
+        json_object_set_new (line, ssh ? "ssh" : "slurm",
+                             ssh ? json_ssh (request) : json_slurm (&request->start->slurm));
     return tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer ssh.identities or slurm.options", err);
 }
 
@@ -94,7 +95,7 @@ static bool is_z85 (const char *key)
                LAUNCH_KEY_BYTES - 1;
 }
 
-static int answer_of (json_t *words, struct launch_said *said, struct err *err)
+static int answer_of (json_t *words, struct launch_reply *reply, struct err *err)
 {
     json_t *protocol = json_object_get (words, "sliceup-worker"), *key = json_object_get (words, "key");
     json_t *pid = json_object_get (words, "pid"), *pid_start = json_object_get (words, "pid_start");
@@ -110,14 +111,14 @@ static int answer_of (json_t *words, struct launch_said *said, struct err *err)
         return err_set (err, ERR_PARSE, "it reported no start time of its process");
     if (!json_is_string (json_object_get (words, "version")))
         return err_set (err, ERR_PARSE, "it reported no version");
-    memcpy (said->public_key, json_string_value (key), LAUNCH_KEY_BYTES);
-    said->pid = json_integer_value (pid);
-    said->pid_start = json_integer_value (pid_start);
-    said->word = WORD_ANSWER;
+    memcpy (reply->public_key, json_string_value (key), LAUNCH_KEY_BYTES);
+    reply->pid = json_integer_value (pid);
+    reply->pid_start = json_integer_value (pid_start);
+    reply->word = WORD_ANSWER;
     return 1;
 }
 
-static int courier_said (json_t *words, struct launch_said *said, struct err *err)
+static int courier_reply (json_t *words, struct launch_reply *reply, struct err *err)
 {
     json_t *protocol = json_object_get (words, "sliceup-courier"), *why = json_object_get (words, "why");
     const char *step = json_string_value (json_object_get (words, "step"));
@@ -129,19 +130,19 @@ static int courier_said (json_t *words, struct launch_said *said, struct err *er
                         "the protocol version of its courier is not %d: use sliceup and sliceup-courier of one build",
                         LAUNCH_PROTOCOL);
     if (json_is_true (json_object_get (words, "left")))
-        said->word = WORD_LEFT;
+        reply->word = WORD_LEFT;
     else if (refused && json_is_string (why))
-        said->word = WORD_REFUSED;
+        reply->word = WORD_REFUSED;
     else if (ended)
-        said->word = WORD_ENDED;
+        reply->word = WORD_ENDED;
     else if (found)
-        said->word = WORD_FOUND;
+        reply->word = WORD_FOUND;
     else if (step)
-        said->word = WORD_STEP;
+        reply->word = WORD_STEP;
     else
         return err_set (err, ERR_PARSE, "its courier sent an unknown message");
-    snprintf (said->step, sizeof said->step, "%s", refused ? refused : step ? step : "");
-    snprintf (said->why, sizeof said->why, "%s",
+    snprintf (reply->step, sizeof reply->step, "%s", refused ? refused : step ? step : "");
+    snprintf (reply->why, sizeof reply->why, "%s",
               refused ? json_string_value (why)
               : ended ? ended
               : found ? found
@@ -156,19 +157,19 @@ static bool is_meant_for_us (const struct launch_parser *parser)
 }
 
 /* A whole line: a word, a broken word, or something else. */
-static int receive_line (const struct launch_parser *parser, struct launch_said *said, struct err *err)
+static int receive_line (const struct launch_parser *parser, struct launch_reply *reply, struct err *err)
 {
     int rc = 0;
     if (parser->too_long || parser->line_len == 0 || parser->line[0] != '{')
         return 0;
     json_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
-    *said = (struct launch_said){ 0 };
+    *reply = (struct launch_reply){ 0 };
     if (!words && is_meant_for_us (parser))
         return err_set (err, ERR_PARSE, "its answer cannot be parsed, expected one line of JSON");
     if (words && json_object_get (words, "sliceup-worker"))
-        rc = answer_of (words, said, err);
+        rc = answer_of (words, reply, err);
     else if (words && parser->courier && json_object_get (words, "sliceup-courier"))
-        rc = courier_said (words, said, err);
+        rc = courier_reply (words, reply, err);
     json_decref (words);
     return rc;
 }
@@ -181,7 +182,7 @@ static void receive_byte (struct launch_parser *parser, char byte)
         parser->too_long = true;
 }
 
-int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said,
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_reply *reply,
                              struct err *err)
 {
     while (output->len > 0) {
@@ -194,7 +195,7 @@ int launch_protocol_receive (struct launch_parser *parser, struct text *output, 
             receive_byte (parser, byte);
             continue;
         }
-        int rc = receive_line (parser, said, err);
+        int rc = receive_line (parser, reply, err);
         parser->line_len = 0;
         parser->too_long = false;
         if (rc != 0)

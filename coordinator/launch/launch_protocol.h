@@ -21,7 +21,7 @@ enum {
     COURIER_LINE_MAX_BYTES = 64 * 1024
 };
 
-struct launch_join { /* the launch line, for the worker */
+struct launch_line_fields { /* the launch line, for the worker */
     const char *run_id_hex;
     struct text host;
     uint32_t rank;
@@ -30,7 +30,7 @@ struct launch_join { /* the launch line, for the worker */
     const char *hub_public_key, *directory;
     bool tied;
 };
-struct courier_order {      /* the line before it, for a courier */
+struct courier_request {    /* the line before it, for a courier */
     enum launcher launcher; /* SSH or SLURM */
     const struct plan_host *host;
     const struct start_plan *start;
@@ -39,7 +39,7 @@ struct courier_order {      /* the line before it, for a courier */
 };
 
 enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND };
-struct launch_said {
+struct launch_reply {
     enum launch_word word;
     char public_key[LAUNCH_KEY_BYTES]; /* ANSWER: the worker's */
     int64_t pid, pid_start;
@@ -56,11 +56,11 @@ struct launch_parser {
 };
 
 /* Appends the line with its newline. ERR_PARSE: a text is not UTF-8. ERR_LIMIT: too long. */
-int launch_protocol_put_join (struct buf *out, const struct launch_join *join, struct err *err);
-int launch_protocol_put_courier (struct buf *out, const struct courier_order *order, struct err *err);
+int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *join, struct err *err);
+int launch_protocol_put_courier (struct buf *out, const struct courier_request *request, struct err *err);
 /* 1: `said` is there, and `output` what follows it. 0: all of `output` was taken. -1: a word is broken, or too much was
  * said; `err` is a sentence on "it". */
-int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_said *said,
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_reply *reply,
                              struct err *err);
 
 #endif

@@ -37,7 +37,7 @@ void start_set_state (struct start *start, enum start_state state)
     start->state = state;
 }
 
-void start_detach (struct start *start)
+void start_free_rank (struct start *start)
 {
     if (start->launch->by_rank[start->rank] == start)
         start->launch->by_rank[start->rank] = NULL;
@@ -48,7 +48,7 @@ void start_destroy (struct start *start)
     struct launch *launch = start->launch;
     struct start **at = &launch->starts;
     start_set_state (start, START_GIVEN_UP);
-    start_detach (start);
+    start_free_rank (start);
     while (*at != start)
         at = &(*at)->next;
     *at = start->next;
@@ -62,7 +62,7 @@ void start_destroy (struct start *start)
 }
 
 /* The socket takes far more than is ever said, so a short send is an answer too: nobody listens. */
-bool start_say (const struct start *start, struct text words)
+bool start_send (const struct start *start, struct text words)
 {
     return send (start->process.input_fd, words.ptr, words.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t) words.len;
 }

@@ -44,8 +44,8 @@ struct monitors {
 
 struct answer {
     struct monitors *monitors;
-    struct hub_client to;
-    struct snapshot_place from;
+    struct hub_monitor to;
+    struct snapshot_position from;
     uint64_t up_to; /* what was durable when it was begun; SQLite shows more, for a moment */
     bool told_all;  /* up to there */
     struct buf frames[SNAPSHOT_FRAMES];
@@ -58,7 +58,7 @@ static struct buf *add_frame (struct answer *answer)
 {
     struct buf *frame = &answer->frames[answer->n++];
     buf_init (frame, ANSWER_MAX_BYTES);
-    snapshot_begin (frame);
+    snapshot_begin_answer (frame);
     return frame;
 }
 
@@ -66,7 +66,7 @@ static struct buf *add_frame (struct answer *answer)
 static bool add_fact (struct answer *answer, struct snapshot_piece piece)
 {
     while (piece.bytes.len > 0) {
-        uint32_t put = snapshot_put (&answer->frames[answer->n - 1], &piece);
+        uint32_t put = snapshot_add_piece (&answer->frames[answer->n - 1], &piece);
         piece.offset += put;
         piece.bytes.ptr += put;
         piece.bytes.len -= put;
@@ -106,7 +106,7 @@ static int add_facts (struct answer *answer, struct err *err)
     if (rc < 0 && err->code)
         return -1;
     if (rc >= 0 || answer->told_all)
-        snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_END);
+        snapshot_set_flag (&answer->frames[answer->n - 1], SNAPSHOT_END);
     return 0;
 }
 
@@ -116,7 +116,7 @@ static void answer_work (void *job)
     add_frame (answer);
     if (add_facts (answer, &answer->err) < 0)
         return;
-    snapshot_flag (&answer->frames[answer->n - 1], SNAPSHOT_LAST);
+    snapshot_set_flag (&answer->frames[answer->n - 1], SNAPSHOT_LAST);
     (void) poll (NULL, 0, answer->n > 1 ? PACE_MS : PACE_LEAST_MS);
 }
 
@@ -134,7 +134,7 @@ static bool send_answer (struct monitors *monitors, const struct answer *answer)
 static bool tells_all (const struct answer *answer)
 {
     const struct buf *last = &answer->frames[answer->n - 1];
-    return answer->after_end && snapshot_has (buf_as_text (last), SNAPSHOT_END);
+    return answer->after_end && snapshot_has_flag (buf_as_text (last), SNAPSHOT_END);
 }
 
 static void serve (struct monitors *monitors);
@@ -146,7 +146,7 @@ static void answer_done (void *job)
     monitors->making--;
     bool damaged = answer->err.code == ERR_DAMAGE;
     if (damaged && !monitors->said_damaged)
-        log_say (monitors->log, "cannot answer requests of monitors: %s", answer->err.text);
+        log_print (monitors->log, "cannot answer requests of monitors: %s", answer->err.text);
     else if (answer->err.code)
         log_detail (monitors->log, "cannot answer the request of a monitor: %s", answer->err.text);
     monitors->said_damaged |= damaged;
@@ -158,7 +158,7 @@ static void answer_done (void *job)
     serve (monitors);
 }
 
-static bool make_answer (struct monitors *monitors, const struct hub_client *to, const struct snapshot_place *from)
+static bool make_answer (struct monitors *monitors, const struct hub_monitor *to, const struct snapshot_position *from)
 {
     struct answer *answer = mem_alloc (sizeof *answer);
     *answer = (struct answer){ .monitors = monitors,
@@ -176,8 +176,8 @@ static bool make_answer (struct monitors *monitors, const struct hub_client *to,
 
 static void serve (struct monitors *monitors)
 {
-    struct hub_client who;
-    struct snapshot_place from;
+    struct hub_monitor who;
+    struct snapshot_position from;
     while (monitors->making < ANSWERS_AT_ONCE && query_queue_next (&monitors->query_queue, &who, &from))
         if (!make_answer (monitors, &who, &from)) {
             query_queue_done (&monitors->query_queue, &who, false); /* only while closing */
@@ -185,52 +185,52 @@ static void serve (struct monitors *monitors)
         }
 }
 
-uint64_t monitors_turn (struct monitors *monitors)
+uint64_t monitors_poll (struct monitors *monitors)
 {
-    struct hub_client from;
+    struct hub_monitor from;
     struct text question;
-    struct snapshot_place place;
+    struct snapshot_position position;
     uint32_t taken = 0;
     uint64_t now_ms = clock_boot_ms ();
     /* "listen", or something of a later version: asking was all there is to it. */
     for (; taken < QUESTIONS_A_PASS && hub_question (monitors->hub, &from, &question); taken++)
-        if (snapshot_asked (question, &place))
-            query_queue_ask (&monitors->query_queue, &from, &place, now_ms);
+        if (snapshot_parse_question (question, &position))
+            query_queue_add (&monitors->query_queue, &from, &position, now_ms);
     serve (monitors);
     return taken == QUESTIONS_A_PASS || hub_has_questions (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
 }
 
 /* ---- the end ---- */
 
-void monitors_end (struct monitors *monitors)
+void monitors_note_run_ended (struct monitors *monitors)
 {
     monitors->ended = true;
-    query_queue_end (&monitors->query_queue);
+    query_queue_note_run_ended (&monitors->query_queue);
 }
 
 /* Who has left was told by an event, or does not want to know. An answer without pieces says nothing, and asks the
  * socket whether anybody is there. */
-static bool is_gone (struct monitors *monitors, const struct hub_client *who)
+static bool is_gone (struct monitors *monitors, const struct hub_monitor *who)
 {
     struct buf frame;
     buf_init (&frame, SNAPSHOT_HEAD_BYTES);
-    snapshot_begin (&frame);
+    snapshot_begin_answer (&frame);
     bool gone = !hub_answer (monitors->hub, who, frame.ptr, frame.len) && errno == EHOSTUNREACH;
     buf_release (&frame);
     return gone;
 }
 
-bool monitors_told (struct monitors *monitors)
+bool monitors_are_caught_up (struct monitors *monitors)
 {
-    struct hub_client who;
+    struct hub_monitor who;
     uint64_t now_ms = clock_boot_ms ();
     uint32_t at = 0, left = 0;
     if (now_ms < monitors->probe_ms)
         return false;
     monitors->probe_ms = now_ms + PROBE_MS;
-    while (query_queue_untold (&monitors->query_queue, now_ms, MONITOR_STAY_MS, &at, &who)) {
+    while (query_queue_next_pending (&monitors->query_queue, now_ms, MONITOR_STAY_MS, &at, &who)) {
         if (is_gone (monitors, &who))
-            query_queue_gone (&monitors->query_queue, &who);
+            query_queue_note_gone (&monitors->query_queue, &who);
         else
             left++;
     }
@@ -251,7 +251,7 @@ static void look_at (struct look *look, const char *folder, const char *name)
 {
     struct err err = { 0 };
     char path[RUN_PATH_BYTES];
-    if (!public_key_file (name))
+    if (!public_key_is_file_name (name))
         return;
     if (look->n == MONITORS_MAX) {
         look->more = true;
@@ -295,7 +295,7 @@ static void look_done (void *job)
         err_set (&found->err, ERR_LIMIT, "a run can have at most %d monitor keys, but the run's folder holds more",
                  MONITORS_MAX);
     if (found->err.code && !monitors->said_refused)
-        log_say (monitors->log, "some monitors cannot connect: %s", found->err.text);
+        log_print (monitors->log, "some monitors cannot connect: %s", found->err.text);
     monitors->said_refused |= found->err.code != ERR_NONE;
     if (monitors->look_again)
         look (monitors);
@@ -330,7 +330,7 @@ static void take_edge (void *owner, int fd, uint32_t events)
 {
     (void) owner;
     (void) fd;
-    (void) events; /* monitors_turn follows at the end of the pass */
+    (void) events; /* monitors_poll follows at the end of the pass */
 }
 
 static int watch_folder (struct monitors *monitors, struct err *err)

@@ -20,11 +20,11 @@ struct monitors *monitors_open (struct loop *loop, const struct run_dir *dir, st
                                 const struct journal *recorded, const struct log *log, struct err *err);
 /* Takes the questions that are there; at every pass, since the socket's descriptor is edge-triggered. Returns when it
  * must be called again for those that it left; UINT64_MAX: when there is something new. */
-uint64_t monitors_turn (struct monitors *monitors);
+uint64_t monitors_poll (struct monitors *monitors);
 /* The run's last fact is durable and published. */
-void monitors_end (struct monitors *monitors);
+void monitors_note_run_ended (struct monitors *monitors);
 /* Since then: does everybody who asked for facts lately have all of them, or has left? Called some times a second. */
-bool monitors_told (struct monitors *monitors);
+bool monitors_are_caught_up (struct monitors *monitors);
 void monitors_close (struct monitors *monitors); /* before the hub's; NULL is fine */
 
 #endif

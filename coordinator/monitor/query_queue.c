@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-static bool same (const struct hub_client *a, const struct hub_client *b)
+static bool same (const struct hub_monitor *a, const struct hub_monitor *b)
 {
     return a->key == b->key && memcmp (a->id, b->id, sizeof a->id) == 0;
 }
 
-static struct query *find (struct query_queue *query_queue, const struct hub_client *who)
+static struct query *find (struct query_queue *query_queue, const struct hub_monitor *who)
 {
     for (uint32_t i = 0; i < query_queue->n; i++)
         if (same (&query_queue->items[i].who, who))
@@ -52,8 +52,8 @@ static uint64_t key_turn (const struct query_queue *query_queue, uint32_t key)
     return turn;
 }
 
-void query_queue_ask (struct query_queue *query_queue, const struct hub_client *who, const struct snapshot_place *from,
-                      uint64_t now_ms)
+void query_queue_add (struct query_queue *query_queue, const struct hub_monitor *who,
+                      const struct snapshot_position *from, uint64_t now_ms)
 {
     struct query *query = find (query_queue, who);
     if (!query) {
@@ -74,7 +74,7 @@ static bool comes_before (const struct query_queue *query_queue, const struct qu
     return turn_a != turn_b ? turn_a < turn_b : a->turn < b->turn;
 }
 
-bool query_queue_next (struct query_queue *query_queue, struct hub_client *who, struct snapshot_place *from)
+bool query_queue_next (struct query_queue *query_queue, struct hub_monitor *who, struct snapshot_position *from)
 {
     struct query *next = NULL;
     for (uint32_t i = 0; i < query_queue->n; i++) {
@@ -92,7 +92,7 @@ bool query_queue_next (struct query_queue *query_queue, struct hub_client *who, 
     return true;
 }
 
-void query_queue_done (struct query_queue *query_queue, const struct hub_client *who, bool told)
+void query_queue_done (struct query_queue *query_queue, const struct hub_monitor *who, bool told)
 {
     struct query *query = find (query_queue, who);
     if (!query)
@@ -101,21 +101,21 @@ void query_queue_done (struct query_queue *query_queue, const struct hub_client 
     query->told |= told;
 }
 
-void query_queue_gone (struct query_queue *query_queue, const struct hub_client *who)
+void query_queue_note_gone (struct query_queue *query_queue, const struct hub_monitor *who)
 {
     struct query *query = find (query_queue, who);
     if (query)
         query->gone = true;
 }
 
-void query_queue_end (struct query_queue *query_queue)
+void query_queue_note_run_ended (struct query_queue *query_queue)
 {
     for (uint32_t i = 0; i < query_queue->n; i++)
         query_queue->items[i].told = false;
 }
 
-bool query_queue_untold (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
-                         struct hub_client *who)
+bool query_queue_next_pending (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
+                               struct hub_monitor *who)
 {
     for (; *at < query_queue->n; (*at)++) {
         const struct query *query = &query_queue->items[*at];

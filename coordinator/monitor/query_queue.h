@@ -13,13 +13,13 @@
 enum { QUERY_QUEUE_A_KEY = MONITOR_PLACES_A_KEY, QUERY_QUEUE_MAX = MONITOR_KEYS * QUERY_QUEUE_A_KEY };
 
 struct query {
-    struct hub_client who;
-    struct snapshot_place from;
+    struct hub_monitor who;
+    struct snapshot_position from;
     uint64_t asked_ms;
     uint64_t turn; /* of its last answer; 0: none yet */
     bool waits;    /* a question of it is not answered */
     bool served;   /* an answer for it is being made */
-    bool told;     /* since query_queue_end: it was given everything */
+    bool told;     /* since query_queue_note_run_ended: it was given everything */
     bool gone;     /* nobody is at its connection any more */
 };
 struct query_queue {
@@ -28,17 +28,17 @@ struct query_queue {
     uint64_t turn;
 };
 
-void query_queue_ask (struct query_queue *query_queue, const struct hub_client *who, const struct snapshot_place *from,
-                      uint64_t now_ms);
+void query_queue_add (struct query_queue *query_queue, const struct hub_monitor *who,
+                      const struct snapshot_position *from, uint64_t now_ms);
 /* Whose turn it is; its question is taken, and it is served until query_queue_done. False: nobody waits and is not
  * served. */
-bool query_queue_next (struct query_queue *query_queue, struct hub_client *who, struct snapshot_place *from);
-void query_queue_done (struct query_queue *query_queue, const struct hub_client *who, bool told);
-void query_queue_gone (struct query_queue *query_queue, const struct hub_client *who);
+bool query_queue_next (struct query_queue *query_queue, struct hub_monitor *who, struct snapshot_position *from);
+void query_queue_done (struct query_queue *query_queue, const struct hub_monitor *who, bool told);
+void query_queue_note_gone (struct query_queue *query_queue, const struct hub_monitor *who);
 /* Nothing more will be recorded: from now on it counts who was told all. */
-void query_queue_end (struct query_queue *query_queue);
+void query_queue_note_run_ended (struct query_queue *query_queue);
 /* One that asked within the last `lately_ms` and was not told yet, after `*at` (start at 0), which moves on. */
-bool query_queue_untold (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
-                         struct hub_client *who);
+bool query_queue_next_pending (const struct query_queue *query_queue, uint64_t now_ms, uint64_t lately_ms, uint32_t *at,
+                               struct hub_monitor *who);
 
 #endif

@@ -8,14 +8,15 @@ static const char question[] = "facts ";
 
 /* ---- questions ---- */
 
-size_t snapshot_ask (const struct snapshot_place *place, char out[QUESTION_MAX_BYTES + 1])
+size_t snapshot_write_question (const struct snapshot_position *position, char out[QUESTION_MAX_BYTES + 1])
 {
-    int len = snprintf (out, QUESTION_MAX_BYTES + 1, "%s%" PRIu64 " %" PRIu32, question, place->index, place->offset);
+    int len = snprintf (out, QUESTION_MAX_BYTES + 1, "%s%" PRIu64 " %" PRIu32, question, position->index,
+                        position->offset);
     assert (len > 0 && len <= QUESTION_MAX_BYTES);
     return (size_t) len;
 }
 
-bool snapshot_asked (struct text asked, struct snapshot_place *place)
+bool snapshot_parse_question (struct text asked, struct snapshot_position *position)
 {
     uint32_t blank;
     uint64_t index, offset;
@@ -28,7 +29,7 @@ bool snapshot_asked (struct text asked, struct snapshot_place *place)
     if (!text_to_u64 (first, &index) || !text_to_u64 (second, &offset) || index == 0 || index > INT64_MAX ||
         offset > UINT32_MAX)
         return false;
-    *place = (struct snapshot_place){ .index = index, .offset = (uint32_t) offset };
+    *position = (struct snapshot_position){ .index = index, .offset = (uint32_t) offset };
     return true;
 }
 
@@ -48,14 +49,14 @@ static uint64_t get_number (const char *at, uint32_t bytes)
     return number;
 }
 
-void snapshot_begin (struct buf *frame)
+void snapshot_begin_answer (struct buf *frame)
 {
     buf_clear (frame);
     buf_byte (frame, SNAPSHOT_MARK);
     buf_byte (frame, 0);
 }
 
-uint32_t snapshot_put (struct buf *frame, const struct snapshot_piece *piece)
+uint32_t snapshot_add_piece (struct buf *frame, const struct snapshot_piece *piece)
 {
     size_t room = frame->max - frame->len;
     if (room <= SNAPSHOT_PIECE_BYTES)
@@ -70,7 +71,7 @@ uint32_t snapshot_put (struct buf *frame, const struct snapshot_piece *piece)
     return len;
 }
 
-void snapshot_flag (struct buf *frame, enum snapshot_flag flag)
+void snapshot_set_flag (struct buf *frame, enum snapshot_flag flag)
 {
     frame->ptr[1] |= (uint8_t) flag;
 }
@@ -80,12 +81,12 @@ bool snapshot_is_answer (struct text frame)
     return frame.len >= SNAPSHOT_HEAD_BYTES && frame.ptr[0] == SNAPSHOT_MARK;
 }
 
-bool snapshot_has (struct text frame, enum snapshot_flag flag)
+bool snapshot_has_flag (struct text frame, enum snapshot_flag flag)
 {
     return snapshot_is_answer (frame) && (frame.ptr[1] & flag) != 0;
 }
 
-bool snapshot_next (struct text frame, uint32_t *at, struct snapshot_piece *piece)
+bool snapshot_next_piece (struct text frame, uint32_t *at, struct snapshot_piece *piece)
 {
     if (*at > frame.len || frame.len - *at < SNAPSHOT_PIECE_BYTES)
         return false;

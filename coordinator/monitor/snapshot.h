@@ -16,7 +16,7 @@
 enum { SNAPSHOT_FRAMES = 8, SNAPSHOT_MARK = 'S', SNAPSHOT_HEAD_BYTES = 2, SNAPSHOT_PIECE_BYTES = 20 };
 enum snapshot_flag { SNAPSHOT_LAST = 1, SNAPSHOT_END = 2 }; /* of this answer; of what was durable when it was begun */
 
-struct snapshot_place {
+struct snapshot_position {
     uint64_t index;
     uint32_t offset;
 }; /* the next byte that is wanted */
@@ -27,17 +27,18 @@ struct snapshot_piece {
 };
 
 /* Returns the length of the question in `out`. */
-size_t snapshot_ask (const struct snapshot_place *place, char out[QUESTION_MAX_BYTES + 1]);
-bool snapshot_asked (struct text question, struct snapshot_place *place); /* false: no question for facts */
+size_t snapshot_write_question (const struct snapshot_position *position, char out[QUESTION_MAX_BYTES + 1]);
+bool snapshot_parse_question (struct text question,
+                              struct snapshot_position *position); /* false: no question for facts */
 
-void snapshot_begin (struct buf *frame); /* its max: ANSWER_MAX_BYTES */
+void snapshot_begin_answer (struct buf *frame); /* its max: ANSWER_MAX_BYTES */
 /* As much of the piece as fits; returns how many bytes of it. */
-uint32_t snapshot_put (struct buf *frame, const struct snapshot_piece *piece);
-void snapshot_flag (struct buf *frame, enum snapshot_flag flag);
+uint32_t snapshot_add_piece (struct buf *frame, const struct snapshot_piece *piece);
+void snapshot_set_flag (struct buf *frame, enum snapshot_flag flag);
 
 bool snapshot_is_answer (struct text frame);
-bool snapshot_has (struct text frame, enum snapshot_flag flag);
+bool snapshot_has_flag (struct text frame, enum snapshot_flag flag);
 /* The piece at `*at` (start at SNAPSHOT_HEAD_BYTES), which moves on. False: there is none, or it is none. */
-bool snapshot_next (struct text frame, uint32_t *at, struct snapshot_piece *piece);
+bool snapshot_next_piece (struct text frame, uint32_t *at, struct snapshot_piece *piece);
 
 #endif

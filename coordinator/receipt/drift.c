@@ -7,7 +7,7 @@
 typedef void take_fn (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
                       uint32_t n);
 
-static void each_value (struct drift_work *work, take_fn *take)
+static void each_value (struct drift_comparison *work, take_fn *take)
 {
     struct drift_values values = { .arena = work->arena, .query = work->query };
     for (uint32_t i = 0; i < work->hosts.n; i++)
@@ -15,18 +15,18 @@ static void each_value (struct drift_work *work, take_fn *take)
             struct drift_vars vars = drift_values_section (&values, work->hosts.receipts[i], section);
             if (vars.n)
                 take (&work->table, section, i, vars.items, vars.n);
-            if (drift_values_tells (&values, work->hosts.receipts[i], section))
-                drift_table_tells (&work->table, section, i);
+            if (drift_values_has_section (&values, work->hosts.receipts[i], section))
+                drift_table_note_reported (&work->table, section, i);
         }
 }
 
-static void fill_table (struct drift_work *work)
+static void fill_table (struct drift_comparison *work)
 {
     drift_table_init (&work->table, work->hosts.n, work->arena);
     each_value (work, drift_table_add);
-    drift_table_close (&work->table);
-    if (drift_table_wants_marks (&work->table))
-        each_value (work, drift_table_mark);
+    drift_table_finish (&work->table);
+    if (drift_table_begin_marks (&work->table))
+        each_value (work, drift_table_mark_present);
     const bool **tells = arena_array (work->arena, SECTION_N, sizeof (*tells));
     for (int i = 0; i < SECTION_N; i++)
         tells[i] = work->table.tells[i];
@@ -35,7 +35,7 @@ static void fill_table (struct drift_work *work)
 
 /* ---- who said nothing ---- */
 
-static bool said_something (const struct drift_work *work, uint32_t host)
+static bool said_something (const struct drift_comparison *work, uint32_t host)
 {
     const struct host_receipt *receipt = work->hosts.receipts[host];
     uint32_t at = 0;
@@ -46,7 +46,7 @@ static bool said_something (const struct drift_work *work, uint32_t host)
     return rung && rung->outcome == OUTCOME_PASSED; /* a command says nothing, and still did what it was to do */
 }
 
-static bool *find_silent (struct drift_work *work)
+static bool *find_silent (struct drift_comparison *work)
 {
     struct drift *out = work->out;
     bool *silent = arena_array (work->arena, out->hosts_n, sizeof (*silent));
@@ -58,19 +58,20 @@ static bool *find_silent (struct drift_work *work)
 }
 
 /* A section that fewer than half of the hosts report is not missed on the others: compiling ahead runs on one host. */
-static void find_silences (struct drift_work *work, const bool *silent)
+static void find_silences (struct drift_comparison *work, const bool *silent)
 {
     static const char *const words[SECTION_N] = { "facts", "bundle", "policy", "backend" };
     struct drift *out = work->out;
     uint32_t reporting = out->hosts_n - out->silent_n;
     out->silences = arena_array (work->arena, SECTION_N, sizeof (*out->silences));
     for (int s = 0; s < SECTION_N; s++) {
-        uint32_t told = work->table.printers[s];
+        uint32_t told = work->table.reporting_n[s];
         if (!words[s] || told == reporting || 2 * told < reporting || told == 0)
             continue;
-        struct drift_silence *silence = &out->silences[out->silences_n++];
-        *silence = (struct drift_silence){ words[s], arena_array (work->arena, reporting - told, sizeof (uint32_t)), 0,
-                                           told };
+        struct drift_silent_hosts *silence = &out->silences[out->silences_n++];
+        *silence = (struct drift_silent_hosts){ words[s],
+                                                arena_array (work->arena, reporting - told, sizeof (uint32_t)), 0,
+                                                told };
         for (uint32_t i = 0; i < out->hosts_n; i++)
             if (!silent[i] && !work->table.tells[s][i])
                 silence->hosts[silence->hosts_n++] = i;
@@ -88,7 +89,7 @@ static int by_finding (const void *a, const void *b)
     return order ? order : (x->host > y->host) - (x->host < y->host);
 }
 
-static uint32_t *index_of_rank (const struct drift_work *work, uint32_t *ranks_n)
+static uint32_t *index_of_rank (const struct drift_comparison *work, uint32_t *ranks_n)
 {
     *ranks_n = work->hosts.n ? HOSTS_MAX + 1 : 0;
     uint32_t *index = arena_array (work->arena, *ranks_n, sizeof (*index));
@@ -100,7 +101,7 @@ static uint32_t *index_of_rank (const struct drift_work *work, uint32_t *ranks_n
     return index;
 }
 
-static void add_impossible (struct drift_work *work, const struct topology_finding *findings, uint32_t n,
+static void add_impossible (struct drift_comparison *work, const struct topology_finding *findings, uint32_t n,
                             const uint32_t *index, uint32_t ranks_n)
 {
     struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
@@ -124,7 +125,7 @@ static void add_impossible (struct drift_work *work, const struct topology_findi
     work->out->findings++;
 }
 
-static void judge_topology (struct drift_work *work)
+static void judge_topology (struct drift_comparison *work)
 {
     const struct topology_findings *found = work->query->topology;
     uint32_t ranks_n, from = 0;
@@ -146,7 +147,7 @@ static void judge_topology (struct drift_work *work)
 void drift_find (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
                  struct drift *out)
 {
-    struct drift_work work = { .query = query, .arena = arena, .out = out };
+    struct drift_comparison work = { .query = query, .arena = arena, .out = out };
     *out = (struct drift){ 0 };
     drift_hosts_of (receipt, arena, &work.hosts);
     out->names = work.hosts.names;

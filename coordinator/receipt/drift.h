@@ -22,7 +22,7 @@ enum drift_severity {
     DRIFT_SLOWS,
     DRIFT_REST
 }; /* the mesh or the program; its pace; neither is known */
-extern const struct names drift_severity_names;
+extern const struct enum_names drift_severity_names;
 
 enum drift_verdict {
     DRIFT_VERDICT_NONE = 0,
@@ -34,7 +34,7 @@ enum drift_verdict {
     DRIFT_TOO_FEW,     /* numbers that differ, of too few hosts to judge; no finding */
     DRIFT_AS_EXPECTED, /* differs by its nature; no finding */
 };
-extern const struct names drift_verdict_names;
+extern const struct enum_names drift_verdict_names;
 
 /* Hosts with one value. Indices into drift.names, in rank order. */
 struct drift_group {
@@ -71,7 +71,7 @@ struct drift_item {
 };
 
 /* Hosts that told nothing of a kind of which others told. */
-struct drift_silence {
+struct drift_silent_hosts {
     const char *what;
     uint32_t *hosts;
     uint32_t hosts_n, told;
@@ -86,7 +86,7 @@ struct drift {
     uint32_t *reference, reference_n;              /* hosts that agree in all that is compared and settled */
     bool tie;                   /* another group is as large: the one with the lowest rank was taken */
     uint32_t *silent, silent_n; /* hosts without any report */
-    struct drift_silence *silences;
+    struct drift_silent_hosts *silences;
     uint32_t silences_n;
     const struct text *names; /* of the hosts, in rank order */
     uint32_t hosts_n;

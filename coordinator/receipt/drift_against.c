@@ -20,8 +20,8 @@ struct pair {
 }; /* indices of one host in both */
 
 struct comparison {
-    struct drift_work *work; /* of the later receipt; its `out` is the answer */
-    struct drift_work *before;
+    struct drift_comparison *work; /* of the later receipt; its `out` is the answer */
+    struct drift_comparison *before;
     struct drift_values values, values_before;
     struct pair *pairs;
     uint32_t pairs_n;
@@ -146,9 +146,10 @@ static void note_silence (struct comparison *comparison, enum drift_section sect
             out->silences[i].hosts[out->silences[i].hosts_n++] = host;
             return;
         }
-    struct drift_silence *silence = &out->silences[out->silences_n++];
-    *silence = (struct drift_silence){ drift_section_words[section],
-                                       arena_array (comparison->work->arena, out->hosts_n, sizeof (uint32_t)), 0, 0 };
+    struct drift_silent_hosts *silence = &out->silences[out->silences_n++];
+    *silence = (struct drift_silent_hosts){ drift_section_words[section],
+                                            arena_array (comparison->work->arena, out->hosts_n, sizeof (uint32_t)), 0,
+                                            0 };
     silence->hosts[silence->hosts_n++] = host;
 }
 
@@ -164,8 +165,8 @@ static void compare_hosts (struct comparison *comparison, const struct pair *pai
         struct drift_vars vars_before = drift_values_section (&comparison->values_before, before, section);
         any = any || vars.n;
         out->compared += vars.n > 0 && vars_before.n > 0 && pair == comparison->pairs ? vars.n : 0;
-        bool told = vars.n || drift_values_tells (&comparison->values, now, section);
-        bool told_before = vars_before.n || drift_values_tells (&comparison->values, before, section);
+        bool told = vars.n || drift_values_has_section (&comparison->values, now, section);
+        bool told_before = vars_before.n || drift_values_has_section (&comparison->values, before, section);
         if (told && told_before)
             compare_vars (comparison, section, pair->now, vars_before, vars, scratch);
         else if ((told || told_before) && section <= SECTION_BACKEND && !comparison->work->query->rung.len)
@@ -217,13 +218,14 @@ static bool is_change (const struct change *change, const struct drift_rule *rul
     if (!is_received (change))
         return false;
     if (rule->kind == DRIFT_TOKENS)
-        return !text_equal (flag_set (change->before, scratch), flag_set (change->now, scratch));
-    if (rule->kind == DRIFT_TOLERANCE && drift_number (change->before, &before) && drift_number (change->now, &now))
+        return !text_equal (flag_set_normalise (change->before, scratch), flag_set_normalise (change->now, scratch));
+    if (rule->kind == DRIFT_TOLERANCE && drift_parse_number (change->before, &before) &&
+        drift_parse_number (change->now, &now))
         return drift_number_matters (now, before, rule, false);
     return true;
 }
 
-static void add_group (struct drift_work *work, struct drift_item *item, const struct change *changes, uint32_t n)
+static void add_group (struct drift_comparison *work, struct drift_item *item, const struct change *changes, uint32_t n)
 {
     struct drift_group *group = &item->groups[item->groups_n++];
     *group = (struct drift_group){
@@ -238,7 +240,7 @@ static void add_group (struct drift_work *work, struct drift_item *item, const s
     item->deviating += n;
 }
 
-static void count_item (struct drift_work *work, const struct drift_item *item, const struct drift_rule *rule)
+static void count_item (struct drift_comparison *work, const struct drift_item *item, const struct drift_rule *rule)
 {
     struct drift *out = work->out;
     if (item->groups_n == 0)
@@ -255,7 +257,7 @@ static void count_item (struct drift_work *work, const struct drift_item *item, 
     *drift_add_item (work) = *item;
 }
 
-static void fold_fact (struct drift_work *work, const struct change *changes, uint32_t n, struct arena *scratch)
+static void fold_fact (struct drift_comparison *work, const struct change *changes, uint32_t n, struct arena *scratch)
 {
     struct drift_item item = {
         .fact = drift_fact_text (changes->section, changes->name, work->arena),
@@ -306,7 +308,7 @@ static double median_of (const struct drift_measure *measures, uint32_t n, struc
     return drift_median (numbers, n);
 }
 
-static void compare_measure (struct drift_work *work, const struct drift_measure *now, uint32_t now_n,
+static void compare_measure (struct drift_comparison *work, const struct drift_measure *now, uint32_t now_n,
                              const struct drift_measure *before, uint32_t before_n, struct arena *scratch)
 {
     struct drift_item item = {
@@ -347,7 +349,7 @@ static void compare_measures (struct comparison *comparison, const struct slice_
     drift_measures_collect (comparison->work, now, &of_now);
     drift_measures_collect (comparison->before, before, &of_before);
     for (uint32_t n = 0, b = 0; n < of_now.n && b < of_before.n;) {
-        uint32_t now_n = drift_measures_alike (&of_now, n), before_n = drift_measures_alike (&of_before, b);
+        uint32_t now_n = drift_measures_count_alike (&of_now, n), before_n = drift_measures_count_alike (&of_before, b);
         int order = drift_measure_order (&of_now.items[n], &of_before.items[b]);
         if (order == 0)
             compare_measure (comparison->work, &of_now.items[n], now_n, &of_before.items[b], before_n, scratch);
@@ -361,8 +363,8 @@ void drift_against (const struct slice_receipt *now, const struct slice_receipt 
                     const struct drift_query *query, struct arena *arena, struct drift *out)
 {
     struct drift ignored = { 0 };
-    struct drift_work work = { .query = query, .arena = arena, .out = out };
-    struct drift_work work_before = { .query = query, .arena = arena, .out = &ignored };
+    struct drift_comparison work = { .query = query, .arena = arena, .out = out };
+    struct drift_comparison work_before = { .query = query, .arena = arena, .out = &ignored };
     struct comparison comparison = { .work = &work, .before = &work_before };
     struct arena scratch = { 0 };
     *out = (struct drift){ 0 };

@@ -7,7 +7,7 @@
 #include "coordinator/verdict/flag_set.h"
 
 struct candidates {
-    struct drift_candidate *items;
+    struct drift_compared_fact *items;
     uint32_t n;
 };
 
@@ -26,13 +26,13 @@ static int by_spelling (const void *a, const void *b)
 }
 
 /* Equal sets of words are one value: that of which the first host said it. */
-static void join_equal_sets (struct drift_work *work, struct drift_fact *fact)
+static void join_equal_sets (struct drift_comparison *work, struct drift_fact *fact)
 {
     struct drift_value *values = work->table.values;
     struct spelling *all = arena_array (work->arena, fact->values_n, sizeof (*all));
     uint32_t n = 0, distinct = 0;
     for (uint32_t v = fact->first; v != DRIFT_NONE_AT; v = values[v].next)
-        all[n++] = (struct spelling){ flag_set (values[v].text, work->arena), v };
+        all[n++] = (struct spelling){ flag_set_normalise (values[v].text, work->arena), v };
     qsort (all, n, sizeof (*all), by_spelling);
     for (uint32_t i = 0, first = 0; i < n; i++) {
         if (i == 0 || !text_equal (all[i].canonical, all[first].canonical)) {
@@ -65,24 +65,24 @@ static uint32_t largest_of (const struct drift_table *table, const struct drift_
 /* Hosts that could report the fact; for a fact of a program, only those that did. */
 static uint32_t hosts_of (const struct drift_table *table, const struct drift_fact *fact)
 {
-    return fact->missing == DRIFT_NONE_AT ? fact->hosts_n : table->printers[fact->section];
+    return fact->missing == DRIFT_NONE_AT ? fact->hosts_n : table->reporting_n[fact->section];
 }
 
 /* ---- numbers ---- */
 
 /* What each host says as a number; false when some value is none. */
-static bool numbers_of (const struct drift_work *work, const struct drift_fact *fact, double *numbers)
+static bool numbers_of (const struct drift_comparison *work, const struct drift_fact *fact, double *numbers)
 {
     const struct drift_table *table = &work->table;
     double first, number;
     for (uint32_t v = fact->first; v != DRIFT_NONE_AT; v = table->values[v].next)
-        if (!drift_number (table->values[v].text, &number))
+        if (!drift_parse_number (table->values[v].text, &number))
             return false;
-    drift_number (table->values[fact->first].text, &first);
+    drift_parse_number (table->values[fact->first].text, &first);
     for (uint32_t i = 0; i < table->hosts_n; i++)
-        numbers[i] = table->tells[fact->section][i] && !drift_table_lacks (table, fact, i) ? first : NAN;
+        numbers[i] = table->tells[fact->section][i] && !drift_table_host_lacks (table, fact, i) ? first : NAN;
     for (uint32_t i = fact->sightings; i < fact->sightings + fact->sightings_n; i++)
-        drift_number (table->values[table->seen[i].value].text, &numbers[table->seen[i].host]);
+        drift_parse_number (table->values[table->seen[i].value].text, &numbers[table->seen[i].host]);
     return true;
 }
 
@@ -101,7 +101,7 @@ static uint32_t said_by (const struct drift_table *table, const struct drift_fac
     }
     if (low < fact->sightings + fact->sightings_n && table->seen[low].host == host)
         return table->values[table->seen[low].value].same_as;
-    if (!table->tells[fact->section][host] || drift_table_lacks (table, fact, host))
+    if (!table->tells[fact->section][host] || drift_table_host_lacks (table, fact, host))
         return DRIFT_NONE_AT;
     return table->values[fact->first].same_as;
 }
@@ -116,7 +116,7 @@ static int largest_first (const void *a, const void *b)
 }
 
 /* All groups list their hosts but that of `rest`, for which nothing is done: it is most of them. */
-static void begin_groups (struct drift_work *work, const struct drift_fact *fact, uint32_t rest,
+static void begin_groups (struct drift_comparison *work, const struct drift_fact *fact, uint32_t rest,
                           struct drift_item *item)
 {
     struct drift_value *values = work->table.values;
@@ -135,7 +135,7 @@ static void begin_groups (struct drift_work *work, const struct drift_fact *fact
 }
 
 /* Hosts that say the first value stand in no sighting: they are found by walking over all. */
-static void fill_groups (struct drift_work *work, const struct drift_fact *fact, struct drift_item *item)
+static void fill_groups (struct drift_comparison *work, const struct drift_fact *fact, struct drift_item *item)
 {
     const struct drift_table *table = &work->table;
     uint32_t first = table->values[fact->first].same_as;
@@ -151,21 +151,22 @@ static void fill_groups (struct drift_work *work, const struct drift_fact *fact,
             of_first->hosts[of_first->hosts_n++] = host;
 }
 
-static void add_absent (struct drift_work *work, const struct drift_fact *fact, struct drift_item *item)
+static void add_absent (struct drift_comparison *work, const struct drift_fact *fact, struct drift_item *item)
 {
     const struct drift_table *table = &work->table;
-    uint32_t n = fact->missing == DRIFT_NONE_AT ? 0 : table->printers[fact->section] - fact->hosts_n;
+    uint32_t n = fact->missing == DRIFT_NONE_AT ? 0 : table->reporting_n[fact->section] - fact->hosts_n;
     if (n == 0)
         return;
     struct drift_group *group = &item->groups[item->groups_n++];
     *group = (struct drift_group){ .absent = true, .hosts = arena_array (work->arena, n, sizeof (uint32_t)) };
     for (uint32_t host = 0; host < table->hosts_n && group->hosts_n < n; host++)
-        if (drift_table_lacks (table, fact, host))
+        if (drift_table_host_lacks (table, fact, host))
             group->hosts[group->hosts_n++] = host;
 }
 
 /* `rest`: a value whose hosts need no list, or DRIFT_NONE_AT. */
-static void make_groups (struct drift_work *work, const struct drift_fact *fact, uint32_t rest, struct drift_item *item)
+static void make_groups (struct drift_comparison *work, const struct drift_fact *fact, uint32_t rest,
+                         struct drift_item *item)
 {
     item->section = fact->section;
     begin_groups (work, fact, rest, item);
@@ -186,7 +187,8 @@ static uint32_t value_pinned (const struct drift_table *table, const struct drif
 
 /* That of the reference hosts; of a fact that is not settled, or of which they say nothing while few others do, the
  * largest. */
-static uint32_t reference_value (const struct drift_work *work, const struct drift_candidate *candidate, bool *absent)
+static uint32_t reference_value (const struct drift_comparison *work, const struct drift_compared_fact *candidate,
+                                 bool *absent)
 {
     const struct drift_fact *fact = &work->table.facts[candidate->fact];
     *absent = false;
@@ -195,7 +197,7 @@ static uint32_t reference_value (const struct drift_work *work, const struct dri
     if (!candidate->settled || work->out->reference_n == 0)
         return largest_of (&work->table, fact);
     uint32_t host = work->out->reference[0], value = said_by (&work->table, fact, host);
-    *absent = value == DRIFT_NONE_AT && drift_table_lacks (&work->table, fact, host);
+    *absent = value == DRIFT_NONE_AT && drift_table_host_lacks (&work->table, fact, host);
     return value == DRIFT_NONE_AT && !*absent ? largest_of (&work->table, fact) : value;
 }
 
@@ -208,7 +210,7 @@ static void mark_reference (struct drift_item *item, struct text value, bool non
     }
 }
 
-static void add_finding (struct drift_work *work, const struct drift_candidate *candidate)
+static void add_finding (struct drift_comparison *work, const struct drift_compared_fact *candidate)
 {
     const struct drift_fact *fact = &work->table.facts[candidate->fact];
     struct drift_item *item = drift_add_item (work);
@@ -233,7 +235,7 @@ static void add_finding (struct drift_work *work, const struct drift_candidate *
 
 /* ---- one fact each ---- */
 
-static void list_expected (struct drift_work *work, const struct drift_fact *fact, const struct drift_rule *rule)
+static void list_expected (struct drift_comparison *work, const struct drift_fact *fact, const struct drift_rule *rule)
 {
     work->out->expected++;
     if (!work->query->all || work->out->n - work->out->findings >= DRIFT_ITEMS_MAX)
@@ -265,7 +267,7 @@ static bool only_unheard (const struct drift_table *table, const struct drift_fa
 }
 
 /* Some say no number, or nothing: then a number cannot be judged as one. */
-static bool judge_number (struct drift_work *work, const struct drift_fact *fact, const struct drift_rule *rule)
+static bool judge_number (struct drift_comparison *work, const struct drift_fact *fact, const struct drift_rule *rule)
 {
     double *numbers = mem_array (work->table.hosts_n, sizeof (*numbers));
     bool all = fact->missing == DRIFT_NONE_AT && numbers_of (work, fact, numbers);
@@ -280,7 +282,7 @@ static bool judge_number (struct drift_work *work, const struct drift_fact *fact
     return all;
 }
 
-static struct text pin_of (const struct drift_work *work, const struct drift_fact *fact)
+static struct text pin_of (const struct drift_comparison *work, const struct drift_fact *fact)
 {
     for (uint32_t i = 0; fact->section == SECTION_BUNDLE && i < work->query->pins_n; i++)
         if (text_equal (work->query->pins[i].name, fact->name))
@@ -288,16 +290,16 @@ static struct text pin_of (const struct drift_work *work, const struct drift_fac
     return (struct text){ 0 };
 }
 
-static void add_candidate (struct drift_work *work, struct candidates *list, uint32_t at, const struct drift_rule *rule,
-                           struct text pinned, struct text shown)
+static void add_candidate (struct drift_comparison *work, struct candidates *list, uint32_t at,
+                           const struct drift_rule *rule, struct text pinned, struct text shown)
 {
     const struct drift_fact *fact = &work->table.facts[at];
     uint32_t largest = work->table.values[largest_of (&work->table, fact)].hosts_n;
     uint32_t all = hosts_of (&work->table, fact), absent = all - (all < fact->hosts_n ? all : fact->hosts_n);
-    struct drift_candidate *candidate = &list->items[list->n++];
+    struct drift_compared_fact *candidate = &list->items[list->n++];
     if (absent > largest)
         largest = absent;
-    *candidate = (struct drift_candidate){
+    *candidate = (struct drift_compared_fact){
         .fact = at,
         .rule = rule,
         .pinned = pinned,
@@ -312,7 +314,7 @@ static void add_candidate (struct drift_work *work, struct candidates *list, uin
 }
 
 /* Most facts are the same everywhere: for these not even the rule is looked up, unless a pin has to hold as well. */
-static void sort_out (struct drift_work *work, uint32_t at, struct candidates *list)
+static void sort_out (struct drift_comparison *work, uint32_t at, struct candidates *list)
 {
     const struct drift_rule unheard = {
         .kind = DRIFT_EXPECTED, .why = TEXT_LIT ("some host did not report this in time: whether it differs is unknown")
@@ -343,7 +345,7 @@ static void sort_out (struct drift_work *work, uint32_t at, struct candidates *l
 
 static int worst_first (const void *a, const void *b)
 {
-    const struct drift_candidate *x = a, *y = b;
+    const struct drift_compared_fact *x = a, *y = b;
     if (x->severity != y->severity)
         return x->severity < y->severity ? -1 : 1;
     if (x->order != y->order)
@@ -353,9 +355,9 @@ static int worst_first (const void *a, const void *b)
     return text_compare (x->shown, y->shown);
 }
 
-void drift_facts_judge (struct drift_work *work)
+void drift_facts_judge (struct drift_comparison *work)
 {
-    struct candidates list = { arena_array (work->arena, work->table.facts_n, sizeof (struct drift_candidate)), 0 };
+    struct candidates list = { arena_array (work->arena, work->table.facts_n, sizeof (struct drift_compared_fact)), 0 };
     for (uint32_t i = 0; i < work->table.facts_n; i++)
         sort_out (work, i, &list);
     drift_reference_choose (work, list.items, list.n);

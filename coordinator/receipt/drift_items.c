@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct drift_item *drift_add_item (struct drift_work *work)
+struct drift_item *drift_add_item (struct drift_comparison *work)
 {
     struct drift *out = work->out;
     if (out->n == work->items_capacity) {

@@ -50,19 +50,19 @@ static uint64_t doing (const struct rung_receipt *rung, bool writer)
 
 /* Phases that one host goes through for all, as building an environment that they share, are no part of how long it
  * took. */
-static bool differs_by_nature (struct drift_work *work, const struct drift_measure *measure)
+static bool differs_by_nature (struct drift_comparison *work, const struct drift_measure *measure)
 {
     uint64_t key = drift_hash (measure->phase, drift_hash (measure->rung, measure->pass)) | 1;
-    struct drift_known_phase *known = &work->phases[key % DRIFT_PHASES_KNOWN];
+    struct drift_phase_memo *known = &work->phases[key % DRIFT_PHASES_KNOWN];
     if (known->key != key) {
         struct text fact = drift_measure_text (measure, work->arena);
         enum drift_kind kind = drift_rule_of (work->query, fact)->kind;
-        *known = (struct drift_known_phase){ key, kind == DRIFT_EXPECTED || kind == DRIFT_IGNORED };
+        *known = (struct drift_phase_memo){ key, kind == DRIFT_EXPECTED || kind == DRIFT_IGNORED };
     }
     return known->differs;
 }
 
-static void add_attempt (struct drift_work *work, const struct rung_receipt *rung, uint32_t host, bool writer,
+static void add_attempt (struct drift_comparison *work, const struct rung_receipt *rung, uint32_t host, bool writer,
                          struct drift_measures *list)
 {
     struct drift_measure measure = {
@@ -120,7 +120,7 @@ static bool same_work (const struct drift_measure *a, const struct drift_measure
 struct text drift_measure_text (const struct drift_measure *measure, struct arena *arena)
 {
     static const char *const words[] = { "duration", "memory", "memory device" };
-    const char *pass = measure->pass == PASS_ONCE ? "" : names_of (&pass_names, measure->pass);
+    const char *pass = measure->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, measure->pass);
     return text_format (arena, "%s %.*s%s%s%s%.*s", words[measure->kind], TEXT_ARG (measure->rung), pass[0] ? ":" : "",
                         pass, measure->phase.len ? "/" : "", TEXT_ARG (measure->phase));
 }
@@ -133,7 +133,7 @@ static void drop_explained (double *numbers, const bool *explained, uint32_t n)
             numbers[i] = NAN;
 }
 
-static void judge (struct drift_work *work, const struct drift_measure *measures, uint32_t n, bool *slow)
+static void judge (struct drift_comparison *work, const struct drift_measure *measures, uint32_t n, bool *slow)
 {
     uint32_t hosts = work->hosts.n, findings = work->out->findings;
     struct drift_item item = { .fact = drift_measure_text (measures, work->arena),
@@ -163,7 +163,8 @@ static void judge (struct drift_work *work, const struct drift_measure *measures
             slow[found->groups[g].hosts[0]] = true;
 }
 
-void drift_measures_collect (struct drift_work *work, const struct slice_receipt *receipt, struct drift_measures *list)
+void drift_measures_collect (struct drift_comparison *work, const struct slice_receipt *receipt,
+                             struct drift_measures *list)
 {
     const struct rung_receipt *rung;
     for (uint32_t i = 0; i < work->hosts.n; i++) {
@@ -177,7 +178,7 @@ void drift_measures_collect (struct drift_work *work, const struct slice_receipt
         qsort (list->items, list->n, sizeof (*list->items), by_what);
 }
 
-uint32_t drift_measures_alike (const struct drift_measures *list, uint32_t from)
+uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t from)
 {
     uint32_t to = from;
     while (to < list->n && drift_measure_order (&list->items[to], &list->items[from]) == 0)
@@ -185,7 +186,7 @@ uint32_t drift_measures_alike (const struct drift_measures *list, uint32_t from)
     return to - from;
 }
 
-void drift_measures_judge (struct drift_work *work, const struct slice_receipt *receipt)
+void drift_measures_judge (struct drift_comparison *work, const struct slice_receipt *receipt)
 {
     struct drift_measures list = { 0 };
     drift_measures_collect (work, receipt, &list);
@@ -193,7 +194,7 @@ void drift_measures_judge (struct drift_work *work, const struct slice_receipt *
     for (uint32_t from = 0, n; from < list.n && work->out->findings < 2 * DRIFT_ITEMS_MAX; from += n) {
         if (from == 0 || !same_work (&list.items[from], &list.items[from - 1]))
             memset (slow, 0, work->hosts.n * sizeof (*slow));
-        n = drift_measures_alike (&list, from);
+        n = drift_measures_count_alike (&list, from);
         judge (work, list.items + from, n, slow);
     }
 }

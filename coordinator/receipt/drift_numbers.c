@@ -69,7 +69,7 @@ static void measure (const double *numbers, uint32_t n, struct drift_item *item)
     mem_free (sorted);
 }
 
-static void add_single (struct drift_work *work, double number, uint32_t host, struct drift_item *item)
+static void add_single (struct drift_comparison *work, double number, uint32_t host, struct drift_item *item)
 {
     item->groups[item->groups_n++] = (struct drift_group){
         .number = number,
@@ -80,7 +80,7 @@ static void add_single (struct drift_work *work, double number, uint32_t host, s
 }
 
 /* Outliers, the farthest first, each by itself; then everybody else, who stand for the median. */
-static void group_outliers (struct drift_work *work, const double *numbers, uint32_t n, struct outlier *outliers,
+static void group_outliers (struct drift_comparison *work, const double *numbers, uint32_t n, struct outlier *outliers,
                             uint32_t outliers_n, struct drift_item *item)
 {
     struct drift_group rest = { .reference = true, .number = item->median };
@@ -101,8 +101,8 @@ static void group_outliers (struct drift_work *work, const double *numbers, uint
     item->deviating = outliers_n;
 }
 
-static void count_too_few (struct drift_work *work, const double *numbers, uint32_t n, const struct drift_rule *rule,
-                           bool above_only, struct drift_item *item)
+static void count_too_few (struct drift_comparison *work, const double *numbers, uint32_t n,
+                           const struct drift_rule *rule, bool above_only, struct drift_item *item)
 {
     bool differ = false;
     for (uint32_t i = 0; i < n && !differ; i++)
@@ -120,8 +120,8 @@ static void count_too_few (struct drift_work *work, const double *numbers, uint3
     *drift_add_item (work) = *item;
 }
 
-void drift_numbers_judge (struct drift_work *work, const double *numbers, uint32_t n, const struct drift_rule *rule,
-                          bool above_only, struct drift_item *item)
+void drift_numbers_judge (struct drift_comparison *work, const double *numbers, uint32_t n,
+                          const struct drift_rule *rule, bool above_only, struct drift_item *item)
 {
     uint32_t outliers_n = 0;
     measure (numbers, n, item);
@@ -143,7 +143,7 @@ void drift_numbers_judge (struct drift_work *work, const double *numbers, uint32
     mem_free (outliers);
 }
 
-bool drift_number (struct text text, double *number)
+bool drift_parse_number (struct text text, double *number)
 {
     char copy[64], *end;
     if (text.len == 0 || !text_to_c (text, copy, sizeof (copy)) || !strchr ("+-.0123456789", copy[0]))

@@ -34,27 +34,27 @@ struct drift_vars {
 
 /* What the rules say of a phase, so that they are asked once and not for every host. */
 enum { DRIFT_PHASES_KNOWN = 256 };
-struct drift_known_phase {
+struct drift_phase_memo {
     uint64_t key;
     bool differs;
 };
 
-struct drift_work {
+struct drift_comparison {
     const struct drift_query *query;
     struct arena *arena;
     struct drift_hosts hosts;
     struct drift_table table;
     struct drift *out;
     uint32_t items_capacity;
-    struct drift_known_phase phases[DRIFT_PHASES_KNOWN];
+    struct drift_phase_memo phases[DRIFT_PHASES_KNOWN];
 };
 
 /* drift_values.c */
 void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out);
 /* Did it speak of this section, if only to say that there is nothing? A program that told its backend told its policy.
  */
-bool drift_values_tells (const struct drift_values *values, const struct host_receipt *host,
-                         enum drift_section section);
+bool drift_values_has_section (const struct drift_values *values, const struct host_receipt *host,
+                               enum drift_section section);
 struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,
                                         enum drift_section section);
 /* The attempts that count: the last of each rung and pass that was no isolation. NULL ends them. */
@@ -62,9 +62,9 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
                                                uint32_t *at, bool each_pass);
 
 /* drift_facts.c: findings from what is said. */
-void drift_facts_judge (struct drift_work *work);
+void drift_facts_judge (struct drift_comparison *work);
 /* drift_reference.c */
-struct drift_candidate {
+struct drift_compared_fact {
     uint32_t fact;
     const struct drift_rule *rule;
     struct text pinned;
@@ -74,7 +74,7 @@ struct drift_candidate {
     uint32_t order;
     struct text shown;
 };
-void drift_reference_choose (struct drift_work *work, const struct drift_candidate *candidates, uint32_t n);
+void drift_reference_choose (struct drift_comparison *work, const struct drift_compared_fact *candidates, uint32_t n);
 /* drift_measures.c: findings from what was measured. */
 enum drift_measure_kind { MEASURE_DURATION, MEASURE_MEMORY, MEASURE_DEVICE_MEMORY };
 struct drift_measure {
@@ -90,23 +90,24 @@ struct drift_measures {
     uint32_t n, capacity;
 };
 /* Sorted: what is alike, whatever the host, stands together. */
-void drift_measures_collect (struct drift_work *work, const struct slice_receipt *receipt, struct drift_measures *list);
-uint32_t drift_measures_alike (const struct drift_measures *list, uint32_t from);
+void drift_measures_collect (struct drift_comparison *work, const struct slice_receipt *receipt,
+                             struct drift_measures *list);
+uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t from);
 int drift_measure_order (const struct drift_measure *a, const struct drift_measure *b);
 struct text drift_measure_text (const struct drift_measure *measure, struct arena *arena);
-void drift_measures_judge (struct drift_work *work, const struct slice_receipt *receipt);
+void drift_measures_judge (struct drift_comparison *work, const struct slice_receipt *receipt);
 /* drift_numbers.c
  * Is the number far enough from what it should be, relatively and absolutely? */
 bool drift_number_matters (double number, double from, const struct drift_rule *rule, bool above_only);
 /* Numbers per host, NaN: none. Adds a finding, or counts why there is none. `item` is filled in but for the verdict. */
-void drift_numbers_judge (struct drift_work *work, const double *numbers, uint32_t n, const struct drift_rule *rule,
-                          bool above_only, struct drift_item *item);
+void drift_numbers_judge (struct drift_comparison *work, const double *numbers, uint32_t n,
+                          const struct drift_rule *rule, bool above_only, struct drift_item *item);
 double drift_median (double *numbers, uint32_t n); /* sorts them */
 /* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
-bool drift_number (struct text text, double *number);
+bool drift_parse_number (struct text text, double *number);
 
 /* drift_items.c */
-struct drift_item *drift_add_item (struct drift_work *work);
+struct drift_item *drift_add_item (struct drift_comparison *work);
 void drift_items_sort (struct drift *drift);
 void drift_items_keep_worst (struct drift *drift); /* of sorted findings, DRIFT_ITEMS_MAX */
 

@@ -3,7 +3,8 @@
 
 /* One number a host: equal for hosts that say the same of every settled fact. A fact of which no value is held by half
  * of the hosts decides nothing, or a serial number would make every host a group of its own. */
-static uint64_t *signatures (const struct drift_work *work, const struct drift_candidate *candidates, uint32_t n)
+static uint64_t *signatures (const struct drift_comparison *work, const struct drift_compared_fact *candidates,
+                             uint32_t n)
 {
     const struct drift_table *table = &work->table;
     uint64_t *of = arena_array (work->arena, table->hosts_n, sizeof (*of));
@@ -17,14 +18,14 @@ static uint64_t *signatures (const struct drift_work *work, const struct drift_c
                 of[table->seen[i].host] += drift_mix (table->values[value].hash);
         }
         for (uint32_t host = 0; fact->missing != DRIFT_NONE_AT && host < table->hosts_n; host++)
-            if (drift_table_lacks (table, fact, host))
+            if (drift_table_host_lacks (table, fact, host))
                 of[host] += drift_mix (fact->hash + 1);
     }
     return of;
 }
 
 /* Hosts that told nothing at all, or nothing of what most told, agree with nobody. */
-static bool *eligible (const struct drift_work *work)
+static bool *eligible (const struct drift_comparison *work)
 {
     const struct drift *out = work->out;
     bool *may = arena_array (work->arena, out->hosts_n, sizeof (*may));
@@ -59,7 +60,7 @@ static uint32_t table_size (uint32_t n)
     return size;
 }
 
-void drift_reference_choose (struct drift_work *work, const struct drift_candidate *candidates, uint32_t n)
+void drift_reference_choose (struct drift_comparison *work, const struct drift_compared_fact *candidates, uint32_t n)
 {
     struct drift *out = work->out;
     uint64_t *of = signatures (work, candidates, n);

@@ -1,10 +1,10 @@
 #include "coordinator/receipt/drift_rules.h"
 
 static const char *const severities[] = { "breaks", "slows", "other" };
-const struct names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
+const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
 static const char *const verdicts[] = { "none",       "differs", "not-as-pinned", "outlier",
                                         "impossible", "changed", "too-few",       "expected" };
-const struct names drift_verdict_names = { verdicts, sizeof (verdicts) / sizeof (verdicts[0]) };
+const struct enum_names drift_verdict_names = { verdicts, sizeof (verdicts) / sizeof (verdicts[0]) };
 
 #define RULE(FACT, KIND)                                                                                               \
     {                                                                                                                  \

@@ -46,7 +46,7 @@ static void *grown (struct arena *arena, const void *old, uint32_t n, uint32_t *
     return items;
 }
 
-static void slots_put (struct drift_numbers *slots, uint64_t hash, uint32_t index)
+static void slots_put (struct drift_indices *slots, uint64_t hash, uint32_t index)
 {
     uint32_t mask = slots->capacity - 1, at = (uint32_t) hash & mask;
     while (slots->items[at])
@@ -55,7 +55,7 @@ static void slots_put (struct drift_numbers *slots, uint64_t hash, uint32_t inde
 }
 
 /* At most half full. */
-static bool slots_need_room (struct drift_numbers *slots, struct arena *arena)
+static bool slots_need_room (struct drift_indices *slots, struct arena *arena)
 {
     if (2 * (slots->n + 1) <= slots->capacity)
         return false;
@@ -104,7 +104,7 @@ static uint32_t find_fact (const struct drift_table *table, enum drift_section s
 static inline uint32_t fact_at (struct drift_table *table, enum drift_section section, uint32_t place, struct text name,
                                 bool make)
 {
-    struct drift_numbers *guess = &table->guess[section];
+    struct drift_indices *guess = &table->guess[section];
     if (place < guess->n && text_equal (table->facts[guess->items[place]].name, name))
         return guess->items[place];
     uint64_t hash = drift_hash (name, section);
@@ -163,7 +163,7 @@ static void keep_sighting (struct drift_table *table, uint32_t value, uint32_t h
 {
     if (table->seen_n == table->seen_capacity)
         table->seen = grown (table->arena, table->seen, table->seen_n, &table->seen_capacity, sizeof (*table->seen));
-    table->seen[table->seen_n++] = (struct drift_seen){ value, host };
+    table->seen[table->seen_n++] = (struct drift_value_of_host){ value, host };
 }
 
 /* ---- the passes ---- */
@@ -175,9 +175,9 @@ void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *
         table->tells[i] = arena_array (arena, hosts, sizeof (bool));
 }
 
-void drift_table_tells (struct drift_table *table, enum drift_section section, uint32_t host)
+void drift_table_note_reported (struct drift_table *table, enum drift_section section, uint32_t host)
 {
-    table->printers[section] += !table->tells[section][host];
+    table->reporting_n[section] += !table->tells[section][host];
     table->tells[section][host] = true;
 }
 
@@ -185,7 +185,7 @@ void drift_table_add (struct drift_table *table, enum drift_section section, uin
                       uint32_t n)
 {
     if (n)
-        drift_table_tells (table, section, host);
+        drift_table_note_reported (table, section, host);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t fact = fact_at (table, section, i, vars[i].name, true);
         struct drift_fact *of = &table->facts[fact];
@@ -201,9 +201,9 @@ void drift_table_add (struct drift_table *table, enum drift_section section, uin
 }
 
 /* A counting sort: by fact, and within it still by host. */
-void drift_table_close (struct drift_table *table)
+void drift_table_finish (struct drift_table *table)
 {
-    struct drift_seen *sorted = arena_array (table->arena, table->seen_n, sizeof (*sorted));
+    struct drift_value_of_host *sorted = arena_array (table->arena, table->seen_n, sizeof (*sorted));
     uint32_t at = 0;
     for (uint32_t i = 0; i < table->seen_n; i++)
         table->facts[table->values[table->seen[i].value].fact].sightings_n++;
@@ -219,11 +219,11 @@ void drift_table_close (struct drift_table *table)
     table->seen = sorted;
 }
 
-bool drift_table_wants_marks (struct drift_table *table)
+bool drift_table_begin_marks (struct drift_table *table)
 {
     for (uint32_t i = 0; i < table->facts_n; i++) {
         struct drift_fact *fact = &table->facts[i];
-        if (fact->section == SECTION_PROGRAM || fact->hosts_n >= table->printers[fact->section])
+        if (fact->section == SECTION_PROGRAM || fact->hosts_n >= table->reporting_n[fact->section])
             continue;
         if (table->missing_n == MISSING_MAX)
             table->missing_left_out++;
@@ -234,9 +234,9 @@ bool drift_table_wants_marks (struct drift_table *table)
     return table->missing_n > 0;
 }
 
-/* Bits of who says it; drift_table_lacks turns that around. */
-void drift_table_mark (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
-                       uint32_t n)
+/* Bits of who says it; drift_table_host_lacks turns that around. */
+void drift_table_mark_present (struct drift_table *table, enum drift_section section, uint32_t host,
+                               const struct var *vars, uint32_t n)
 {
     size_t bitmap_bytes = (table->hosts_n + 7) / 8;
     for (uint32_t i = 0; i < n; i++) {
@@ -246,7 +246,7 @@ void drift_table_mark (struct drift_table *table, enum drift_section section, ui
     }
 }
 
-bool drift_table_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host)
+bool drift_table_host_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host)
 {
     if (fact->missing == DRIFT_NONE_AT)
         return false;

@@ -44,13 +44,13 @@ struct drift_fact {
     uint32_t values_n;
     uint32_t hosts_n;                /* that say it */
     uint32_t missing;                /* which bitmap says who does not, or DRIFT_NONE_AT */
-    uint32_t sightings, sightings_n; /* after drift_table_close: its part of them */
+    uint32_t sightings, sightings_n; /* after drift_table_finish: its part of them */
 };
 
-struct drift_seen {
+struct drift_value_of_host {
     uint32_t value, host;
 }; /* said, and not the fact's first value */
-struct drift_numbers {
+struct drift_indices {
     uint32_t *items;
     uint32_t n, capacity;
 };
@@ -62,12 +62,12 @@ struct drift_table {
     uint32_t facts_n, facts_capacity;
     struct drift_value *values;
     uint32_t values_n, values_capacity;
-    struct drift_seen *seen;
+    struct drift_value_of_host *seen;
     uint32_t seen_n, seen_capacity;
-    struct drift_numbers fact_slots, value_slots; /* hash tables of indices */
-    struct drift_numbers guess[SECTION_N];        /* fact at each place of the host before */
+    struct drift_indices fact_slots, value_slots; /* hash tables of indices */
+    struct drift_indices guess[SECTION_N];        /* fact at each place of the host before */
     bool *tells[SECTION_N];                       /* does the host say anything of this section? */
-    uint32_t printers[SECTION_N];
+    uint32_t reporting_n[SECTION_N];
     uint8_t *missing; /* bitmaps, one after the other */
     uint32_t missing_n, missing_left_out;
 };
@@ -77,17 +77,17 @@ void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *
 void drift_table_add (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
                       uint32_t n);
 /* The host would have told something of this section, had there been anything. */
-void drift_table_tells (struct drift_table *table, enum drift_section section, uint32_t host);
+void drift_table_note_reported (struct drift_table *table, enum drift_section section, uint32_t host);
 /* No more values come: each fact's sightings stand together. */
-void drift_table_close (struct drift_table *table);
+void drift_table_finish (struct drift_table *table);
 /* After closing: facts that some tellers of their section do not say get a bitmap, for which `again` adds every value a
- * second time through drift_table_mark. */
-bool drift_table_wants_marks (struct drift_table *table);
-void drift_table_mark (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
-                       uint32_t n);
+ * second time through drift_table_mark_present. */
+bool drift_table_begin_marks (struct drift_table *table);
+void drift_table_mark_present (struct drift_table *table, enum drift_section section, uint32_t host,
+                               const struct var *vars, uint32_t n);
 /* "fact kernel.release" */
 struct text drift_fact_text (enum drift_section section, struct text name, struct arena *arena);
-bool drift_table_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host);
+bool drift_table_host_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host);
 /* A 64-bit hash of bytes; not for anything that an adversary must not guess. */
 uint64_t drift_hash (struct text text, uint64_t seed);
 uint64_t drift_mix (uint64_t number);

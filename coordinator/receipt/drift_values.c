@@ -24,7 +24,7 @@ static int by_name (const void *a, const void *b)
 }
 
 /* Hosts that a header names and that have no receipt; `known` is sorted by name. */
-static uint32_t add_unheard (const struct header *header, struct subject *known, uint32_t n, struct subject *out)
+static uint32_t add_unheard (const struct run_header *header, struct subject *known, uint32_t n, struct subject *out)
 {
     uint32_t added = 0;
     for (uint32_t i = 0; i < header->hosts.n; i++) {
@@ -170,7 +170,7 @@ static struct drift_vars program_vars (struct drift_values *values, const struct
     uint32_t n = 0;
     for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));)
         for (uint32_t i = 0; i < rung->programs.n; i++) {
-            const struct program *program = &rung->programs.items[i];
+            const struct program_fingerprint *program = &rung->programs.items[i];
             if (!program->fingerprint.len)
                 continue;
             room_for_programs (values, n + 1);
@@ -181,7 +181,8 @@ static struct drift_vars program_vars (struct drift_values *values, const struct
     return (struct drift_vars){ values->programs, n };
 }
 
-bool drift_values_tells (const struct drift_values *values, const struct host_receipt *host, enum drift_section section)
+bool drift_values_has_section (const struct drift_values *values, const struct host_receipt *host,
+                               enum drift_section section)
 {
     return host && !values->query->rung.len && section == SECTION_POLICY && host->backend.observed.platform.len > 0;
 }

@@ -2,7 +2,7 @@
 
 enum { EXIT_STATUS_CANCELLED = 130 };
 
-const struct rung_receipt *frontier_latest (const struct host_receipt *host, struct text rung, enum pass pass)
+const struct rung_receipt *frontier_latest_attempt (const struct host_receipt *host, struct text rung, enum pass pass)
 {
     const struct rung_receipt *latest = NULL;
     for (uint32_t i = 0; i < host->rungs.n; i++) {
@@ -15,13 +15,13 @@ const struct rung_receipt *frontier_latest (const struct host_receipt *host, str
     return latest;
 }
 
-enum outcome frontier_rung (const struct host_receipt *host, struct text rung)
+enum outcome frontier_rung_outcome (const struct host_receipt *host, struct text rung)
 {
     enum outcome worst = OUTCOME_NONE;
-    bool warmed = frontier_latest (host, rung, PASS_RESTORED) !=
+    bool warmed = frontier_latest_attempt (host, rung, PASS_RESTORED) !=
                   NULL; /* then a cold pass had passed, if not by this host */
     for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
-        const struct rung_receipt *latest = frontier_latest (host, rung, pass);
+        const struct rung_receipt *latest = frontier_latest_attempt (host, rung, pass);
         if (latest && !(warmed && pass == PASS_COLD))
             worst = outcome_worst (worst, latest->outcome);
     }
@@ -36,11 +36,11 @@ static enum outcome worst_reached (enum outcome a, enum outcome b)
     return b == OUTCOME_NOT_REACHED ? a : outcome_worst (a, b);
 }
 
-enum outcome frontier_host (const struct header *header, const struct host_receipt *host)
+enum outcome frontier_host_outcome (const struct run_header *header, const struct host_receipt *host)
 {
     enum outcome worst = OUTCOME_NOT_REACHED;
     for (uint32_t i = 0; i < header->rungs.n; i++)
-        worst = worst_reached (worst, frontier_rung (host, header->rungs.items[i]));
+        worst = worst_reached (worst, frontier_rung_outcome (host, header->rungs.items[i]));
     return worst;
 }
 
@@ -58,11 +58,11 @@ static void frontier_add (struct frontier *frontier, uint32_t rung, enum outcome
     frontier->highest_passing = (int) rung;
 }
 
-struct frontier frontier_of_host (const struct header *header, const struct host_receipt *host)
+struct frontier frontier_of_host (const struct run_header *header, const struct host_receipt *host)
 {
     struct frontier frontier = { -1, -1, -1 };
     for (uint32_t i = 0; i < header->rungs.n; i++)
-        frontier_add (&frontier, i, frontier_rung (host, header->rungs.items[i]));
+        frontier_add (&frontier, i, frontier_rung_outcome (host, header->rungs.items[i]));
     return frontier;
 }
 
@@ -70,11 +70,11 @@ static enum outcome rung_over_hosts (const struct slice_receipt *receipt, struct
 {
     enum outcome worst = OUTCOME_NOT_REACHED;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        worst = worst_reached (worst, frontier_rung (&receipt->hosts.items[i], rung));
+        worst = worst_reached (worst, frontier_rung_outcome (&receipt->hosts.items[i], rung));
     return worst;
 }
 
-struct frontier frontier_of_slice (const struct header *header, const struct slice_receipt *receipt)
+struct frontier frontier_of_slice (const struct run_header *header, const struct slice_receipt *receipt)
 {
     struct frontier frontier = { -1, -1, -1 };
     for (uint32_t i = 0; i < header->rungs.n; i++)
@@ -82,7 +82,7 @@ struct frontier frontier_of_slice (const struct header *header, const struct sli
     return frontier;
 }
 
-enum outcome frontier_outcome (const struct header *header, const struct slice_receipt *receipt)
+enum outcome frontier_slice_outcome (const struct run_header *header, const struct slice_receipt *receipt)
 {
     if (header->exit_status == EXIT_STATUS_CANCELLED)
         return OUTCOME_CANCELLED;

@@ -6,19 +6,19 @@
 
 /* The latest attempt of a pass counts; earlier ones are its history. A rung passed on a host when each of its passes
  * there did. NULL: the host never came to it. */
-const struct rung_receipt *frontier_latest (const struct host_receipt *host, struct text rung, enum pass pass);
+const struct rung_receipt *frontier_latest_attempt (const struct host_receipt *host, struct text rung, enum pass pass);
 /* Worst of the rung's passes on this host; NOT_REACHED when there are none. */
-enum outcome frontier_rung (const struct host_receipt *host, struct text rung);
+enum outcome frontier_rung_outcome (const struct host_receipt *host, struct text rung);
 /* Worst of the rungs that were reached; NOT_REACHED when none was. */
-enum outcome frontier_host (const struct header *header, const struct host_receipt *host);
+enum outcome frontier_host_outcome (const struct run_header *header, const struct host_receipt *host);
 
 struct frontier {
     int first_passing, highest_passing, next_failing;
 }; /* indices into header.rungs; -1: none */
-struct frontier frontier_of_host (const struct header *header, const struct host_receipt *host);
+struct frontier frontier_of_host (const struct run_header *header, const struct host_receipt *host);
 /* Over all hosts of `receipt`: a rung passes when it passed on every host that came to it and on at least one. */
-struct frontier frontier_of_slice (const struct header *header, const struct slice_receipt *receipt);
+struct frontier frontier_of_slice (const struct run_header *header, const struct slice_receipt *receipt);
 /* CANCELLED when the user ended the run; else the worst over the rungs that were reached anywhere. */
-enum outcome frontier_outcome (const struct header *header, const struct slice_receipt *receipt);
+enum outcome frontier_slice_outcome (const struct run_header *header, const struct slice_receipt *receipt);
 
 #endif

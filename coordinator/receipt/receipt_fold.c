@@ -11,7 +11,8 @@ struct receipt_fold *receipt_fold_create (void)
 
 static void host_fold_release (struct host_fold *host)
 {
-    struct growing *lists[] = { &host->bundle, &host->observed, &host->facts, &host->notes, &host->rungs, &host->open };
+    struct growing_list *lists[] = { &host->bundle, &host->observed, &host->facts,
+                                     &host->notes,  &host->rungs,    &host->open };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
 }
@@ -22,8 +23,8 @@ void receipt_fold_destroy (struct receipt_fold *fold)
         return;
     for (uint32_t i = 0; fold->hosts && i < fold->plan.hosts.n; i++)
         host_fold_release (&fold->hosts[i]);
-    struct growing *lists[] = { &fold->times,      &fold->reductions, &fold->generations, &fold->recoveries,
-                                &fold->violations, &fold->retries,    &fold->judged };
+    struct growing_list *lists[] = { &fold->times,      &fold->reductions, &fold->generations, &fold->recoveries,
+                                     &fold->violations, &fold->retries,    &fold->judged };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
     arena_release (&fold->arena);
@@ -38,14 +39,14 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     record_copy (&plan_record, &fold->plan, &opened->plan, &fold->arena);
     const struct plan *plan = &fold->plan;
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
-    struct header *header = &fold->header;
-    *header = (struct header){
-        .run = receipt_keep (fold, opened->run),
+    struct run_header *header = &fold->header;
+    *header = (struct run_header){
+        .run = receipt_fold_copy_text (fold, opened->run),
         .slice = plan->slice,
         .ladder = plan->ladder,
-        .version = receipt_keep (fold, opened->version),
+        .version = receipt_fold_copy_text (fold, opened->version),
         .mesh = plan->mesh,
-        .cache_mode = text_of (names_of (&cache_mode_names, plan->cache.mode)),
+        .cache_mode = text_of (enum_name_of (&cache_mode_names, plan->cache.mode)),
         .cache_writer = plan->cache.writer,
         .began_wall_ms = fact->wall_ms,
         .cache_trust = plan->cache.trust,
@@ -62,25 +63,26 @@ static void fold_joined (struct receipt_fold *fold, const struct fact_host_joine
 {
     struct host_fold *host = &fold->hosts[joined->host];
     if (host->joined)
-        receipt_recover (fold, text_format (&fold->arena, "%.*s joined again (session %llu)",
-                                            TEXT_ARG (fold->plan.hosts.items[joined->host].name),
-                                            (unsigned long long) joined->session));
+        receipt_fold_add_recovery (fold, text_format (&fold->arena, "%.*s joined again (session %llu)",
+                                                      TEXT_ARG (fold->plan.hosts.items[joined->host].name),
+                                                      (unsigned long long) joined->session));
     host->joined = true;
     host->lost = false;
 }
 
 static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
 {
-    receipt_recover (fold, text_format (&fold->arena, "%.*s was lost: %.*s",
-                                        TEXT_ARG (fold->plan.hosts.items[lost->host].name), TEXT_ARG (lost->why)));
+    receipt_fold_add_recovery (fold,
+                               text_format (&fold->arena, "%.*s was lost: %.*s",
+                                            TEXT_ARG (fold->plan.hosts.items[lost->host].name), TEXT_ARG (lost->why)));
     fold->hosts[lost->host].lost = true;
-    fold->hosts[lost->host].lost_why = receipt_keep (fold, lost->why);
+    fold->hosts[lost->host].lost_why = receipt_fold_copy_text (fold, lost->why);
 }
 
 static struct rung_receipt *add_rung (struct host_fold *host, const struct attempt_key *key)
 {
-    *(struct attempt_key *) receipt_grow (&host->open, sizeof (*key)) = *key;
-    return receipt_grow (&host->rungs, sizeof (struct rung_receipt));
+    *(struct attempt_key *) growing_list_add (&host->open, sizeof (*key)) = *key;
+    return growing_list_add (&host->rungs, sizeof (struct rung_receipt));
 }
 
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
@@ -93,15 +95,15 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
         .pass = result->key.pass,
         .attempt = result->key.attempt,
         .duration_ms = result->duration_ms,
-        .phase = receipt_keep (fold, result->phase),
+        .phase = receipt_fold_copy_text (fold, result->phase),
         .output_bytes = result->output_bytes,
         .dropped_bytes = result->dropped_bytes,
         .strays = result->strays,
         .bad_lines = result->bad_lines,
     };
-    receipt_fold_view (fold, rung, result);
-    rung->purpose = receipt_fold_purpose (fold, &result->key);
-    receipt_fold_history (fold, host, rung);
+    receipt_fold_add_cache_view (fold, rung, result);
+    rung->purpose = receipt_fold_purpose_of (fold, &result->key);
+    receipt_fold_add_recovered (fold, host, rung);
     receipt_fold_evidence (fold, host, rung, result);
 }
 
@@ -120,13 +122,13 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
     if (rung == NULL)
         return;
     rung->outcome = verdict->outcome;
-    rung->cache = receipt_keep (fold, verdict->cache);
+    rung->cache = receipt_fold_copy_text (fold, verdict->cache);
     rung->cause.owner = verdict->owner;
-    rung->cause.signature = receipt_keep (fold, verdict->signature);
-    rung->cause.text = receipt_keep (fold, verdict->cause);
-    rung->cause.next = receipt_keep (fold, verdict->next);
+    rung->cause.signature = receipt_fold_copy_text (fold, verdict->signature);
+    rung->cause.text = receipt_fold_copy_text (fold, verdict->cause);
+    rung->cause.next = receipt_fold_copy_text (fold, verdict->next);
     if (verdict->evidence.len)
-        rung->cause.evidence = receipt_keep (fold, verdict->evidence);
+        rung->cause.evidence = receipt_fold_copy_text (fold, verdict->evidence);
 }
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
@@ -138,22 +140,24 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
     }
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
-    struct rung_time *time = receipt_grow (&fold->times, sizeof (*time));
+    struct rung_time *time = growing_list_add (&fold->times, sizeof (*time));
     *time = (struct rung_time){ fold->header.run, fold->plan.rungs.items[ended->key.rung].id, ended->key.pass,
                                 ended->key.attempt, ended->duration_ms };
-    if (ended->outcome == OUTCOME_PASSED && receipt_fold_purpose (fold, &ended->key) != PURPOSE_ISOLATION)
+    if (ended->outcome == OUTCOME_PASSED && receipt_fold_purpose_of (fold, &ended->key) != PURPOSE_ISOLATION)
         fold->next_rung = ended->key.rung + (ended->key.pass != PASS_COLD);
 }
 
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
 {
-    receipt_recover (fold, text_format (&fold->arena,
-                                        "conflict: %.*s sent two results for %.*s %s attempt %u; the first (%.12s) "
-                                        "counts, the second (%.12s) does not",
-                                        TEXT_ARG (fold->plan.hosts.items[seen->host].name),
-                                        TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id),
-                                        names_of (&pass_names, seen->key.pass), seen->key.attempt,
-                                        receipt_keep (fold, seen->kept).ptr, receipt_keep (fold, seen->other).ptr));
+    receipt_fold_add_recovery (fold,
+                               text_format (&fold->arena,
+                                            "conflict: %.*s sent two results for %.*s %s attempt %u; the first (%.12s) "
+                                            "counts, the second (%.12s) does not",
+                                            TEXT_ARG (fold->plan.hosts.items[seen->host].name),
+                                            TEXT_ARG (fold->plan.rungs.items[seen->key.rung].id),
+                                            enum_name_of (&pass_names, seen->key.pass), seen->key.attempt,
+                                            receipt_fold_copy_text (fold, seen->kept).ptr,
+                                            receipt_fold_copy_text (fold, seen->other).ptr));
 }
 
 /* A host without an attempt at the rung at which the run ends gets the run's outcome there, with the reason. */
@@ -182,7 +186,7 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct cause lost = { .owner = OWNER_HOST,
                               .text = fold->hosts[i].lost_why,
-                              .next = blame_next_of_lost (fold->plan.launcher) };
+                              .next = blame_advice_for_lost (fold->plan.launcher) };
         if (fold->hosts[i].lost && cancelled)
             outcome = fold->hosts[i].joined ? OUTCOME_LOST : OUTCOME_BLOCKED;
         if (fold->hosts[i].lost)
@@ -198,7 +202,7 @@ static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
     bool untried = outcome == OUTCOME_BLOCKED || outcome == OUTCOME_LOST || outcome == OUTCOME_CANCELLED;
     if (untried && fold->next_rung < fold->plan.rungs.n)
         fold_all_untried (fold, outcome);
-    fold->header.sentence = receipt_keep (fold, fact->of.run_ended.sentence);
+    fold->header.sentence = receipt_fold_copy_text (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
     fold->header.ended_wall_ms = fact->wall_ms;
 }
@@ -209,19 +213,19 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_RUN_OPENED: fold_opened (fold, fact); break;
     case FACT_EPOCH_BEGAN:
         if (fact->of.epoch_began.epoch > 1)
-            receipt_recover (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
-                                                (unsigned long long) fact->of.epoch_began.epoch));
+            receipt_fold_add_recovery (fold, text_format (&fold->arena, "the coordinator was restarted (epoch %llu)",
+                                                          (unsigned long long) fact->of.epoch_began.epoch));
         break;
     case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
     case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
     case FACT_GENERATION_ADOPTED: receipt_fold_generation (fold, &fact->of.generation, true); break;
     case FACT_GENERATION_PUBLISHED: receipt_fold_generation (fold, &fact->of.generation, false); break;
-    case FACT_GENERATION_DROPPED: receipt_fold_dropped (fold, &fact->of.generation_dropped); break;
-    case FACT_LEASE_LOST: receipt_fold_lease_lost (fold, &fact->of.lease_lost); break;
-    case FACT_CACHE_VIOLATED: receipt_fold_violated (fold, fact); break;
-    case FACT_PASS_BEGAN: receipt_fold_began (fold, &fact->of.pass_began); break;
+    case FACT_GENERATION_DROPPED: receipt_fold_note_dropped (fold, &fact->of.generation_dropped); break;
+    case FACT_LEASE_LOST: receipt_fold_note_lease_lost (fold, &fact->of.lease_lost); break;
+    case FACT_CACHE_VIOLATED: receipt_fold_add_violation (fold, fact); break;
+    case FACT_PASS_BEGAN: receipt_fold_note_pass (fold, &fact->of.pass_began); break;
     case FACT_RETRY_PLANNED: receipt_fold_retry (fold, fact); break;
-    case FACT_SUSPECTS_NAMED: receipt_fold_suspects (fold, &fact->of.suspects_named); break;
+    case FACT_SUSPECTS_NAMED: receipt_fold_apply_suspects (fold, &fact->of.suspects_named); break;
     case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
     case FACT_METRIC_JUDGED: receipt_fold_metric (fold, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
@@ -248,7 +252,7 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
     out->bundle.items = host->bundle.items;
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
-    out->policy.launched = secret_hidden_all (arena, &profile->env); /* receipts are handed on */
+    out->policy.launched = secret_redact_all (arena, &profile->env); /* receipts are handed on */
     out->policy.observed.items = host->observed.items;
     out->policy.observed.n = host->observed.n;
     out->backend.requested = profile->backend;
@@ -261,7 +265,7 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
     out->rungs.n = host->rungs.n;
 }
 
-static void *copy_items (const struct growing *list, size_t item_bytes, struct arena *arena)
+static void *copy_items (const struct growing_list *list, size_t item_bytes, struct arena *arena)
 {
     return arena_copy (arena, list->items,
                        list->n * item_bytes); /* sorted by the taker: the fold keeps its own order */
@@ -285,7 +289,7 @@ static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct ar
     };
 }
 
-void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out)
+void receipt_fold_build (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out)
 {
     *out = (struct slice_receipt){ 0 };
     if (fold->hosts == NULL)

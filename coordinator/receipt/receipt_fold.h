@@ -13,6 +13,6 @@ const struct plan *receipt_fold_plan (const struct receipt_fold *fold);
 /* The receipt as of the facts applied, normalised; lives in `arena`, except for texts, which live as long as the fold.
  * It is within the bounds of its record, so that it can be read back: of a list that is full the rest is left out, and
  * it says so. */
-void receipt_fold_take (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out);
+void receipt_fold_build (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out);
 
 #endif

@@ -14,16 +14,16 @@ enum { EVIDENCE_BYTES = 1024 };
 /* ---- the host ---- */
 
 /* The last word on a name counts. */
-static void keep_var (struct receipt_fold *fold, struct growing *list, const struct var *var)
+static void keep_var (struct receipt_fold *fold, struct growing_list *list, const struct var *var)
 {
     struct var *vars = list->items;
     for (uint32_t i = 0; i < list->n; i++)
         if (text_equal (vars[i].name, var->name)) {
-            vars[i].value = receipt_keep (fold, var->value);
+            vars[i].value = receipt_fold_copy_text (fold, var->value);
             return;
         }
-    *(struct var *) receipt_grow (list, sizeof (struct var)) = (struct var){ receipt_keep (fold, var->name),
-                                                                             receipt_keep (fold, var->value) };
+    *(struct var *) growing_list_add (list, sizeof (struct var)) =
+        (struct var){ receipt_fold_copy_text (fold, var->name), receipt_fold_copy_text (fold, var->value) };
 }
 
 static struct text restore_method (const struct result *result)
@@ -44,9 +44,9 @@ static struct text bundle_value (const struct result *result, const char *name)
 
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
-    struct note note;
+    struct result_note note;
     if (result->done && bundle_rules_note (&fold->plan, &result->bundle, &fold->arena, &note))
-        *(struct note *) receipt_grow (&host->notes, sizeof note) = note;
+        *(struct result_note *) growing_list_add (&host->notes, sizeof note) = note;
 }
 
 static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
@@ -55,13 +55,13 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
     const struct rung *rung = &fold->plan.rungs.items[result->key.rung];
     if (!text_is (rung->builtin, "restore"))
         return;
-    host->setup = (struct setup){
+    host->setup = (struct environment_receipt){
         .pins = pins->name,
         .pins_sha256 = pins->file.sha256,
         .script_sha256 = pins->setup.sha256,
-        .restore_method = receipt_keep (fold, restore_method (result)),
-        .python = receipt_keep (fold, bundle_value (result, "python")),
-        .environment = receipt_keep (fold, bundle_value (result, "fingerprint")),
+        .restore_method = receipt_fold_copy_text (fold, restore_method (result)),
+        .python = receipt_fold_copy_text (fold, bundle_value (result, "python")),
+        .environment = receipt_fold_copy_text (fold, bundle_value (result, "fingerprint")),
     };
     note_bundle (fold, host, result);
 }
@@ -69,7 +69,7 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
 /* What the host said of itself, for the host's part of the receipt. */
 static void fold_host (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
-    var_list seen = secret_hidden_all (&fold->arena, &result->policy);
+    var_list seen = secret_redact_all (&fold->arena, &result->policy);
     for (uint32_t i = 0; i < result->bundle.n; i++)
         keep_var (fold, &host->bundle, &result->bundle.items[i]);
     for (uint32_t i = 0; i < seen.n; i++)
@@ -77,8 +77,8 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
     for (uint32_t i = 0; i < result->facts.n; i++)
         keep_var (fold, &host->facts, &result->facts.items[i]);
     for (uint32_t i = 0; i < result->notes.n; i++)
-        record_copy (&note_record, receipt_grow (&host->notes, sizeof (struct note)), &result->notes.items[i],
-                     &fold->arena);
+        record_copy (&note_record, growing_list_add (&host->notes, sizeof (struct result_note)),
+                     &result->notes.items[i], &fold->arena);
     if (result->backend.platform.len)
         record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
     fold_setup (fold, host, result);
@@ -121,10 +121,10 @@ static struct text last_bytes (struct text text, uint32_t bytes)
 void receipt_fold_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
                             const struct result *result)
 {
-    rung->memory = (struct memory){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
+    rung->memory = (struct memory_receipt){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->plan.rungs.items[result->key.rung].launch;
-    rung->bad_line = receipt_keep (fold, result->bad_line);
-    rung->cause.evidence = receipt_keep (fold, last_bytes (result->tail, EVIDENCE_BYTES));
+    rung->bad_line = receipt_fold_copy_text (fold, result->bad_line);
+    rung->cause.evidence = receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES));
     RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);

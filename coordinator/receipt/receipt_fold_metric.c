@@ -21,29 +21,29 @@ static void keep_contradicted (struct receipt_fold *fold, const struct fact_metr
     uint32_t n = judged->contradicted.n;
     kept->contradicted.items = arena_array (&fold->arena, n, sizeof (*kept->contradicted.items));
     for (uint32_t i = 0; i < n; i++) {
-        const struct contradicted *of = &judged->contradicted.items[i];
+        const struct contradicted_values *of = &judged->contradicted.items[i];
         if (is_known (fold, of->host))
             kept->contradicted.items[kept->contradicted.n++] =
-                (struct contradicted_receipt){ receipt_host_name (fold, of->host), of->count };
+                (struct contradicted_values_receipt){ receipt_host_name (fold, of->host), of->count };
     }
 }
 
 void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
 {
     struct arena *arena = &fold->arena;
-    *(struct attempt_key *) receipt_grow (&fold->judged, sizeof (judged->key)) = judged->key;
-    struct reduction_receipt *kept = receipt_grow (&fold->reductions, sizeof (*kept));
+    *(struct attempt_key *) growing_list_add (&fold->judged, sizeof (judged->key)) = judged->key;
+    struct reduction_receipt *kept = growing_list_add (&fold->reductions, sizeof (*kept));
     *kept = (struct reduction_receipt){
         .run = fold->header.run,
         .rung = receipt_rung_name (fold, judged->key.rung),
-        .metric = receipt_keep (fold, judged->metric),
+        .metric = receipt_fold_copy_text (fold, judged->metric),
         .value = judged->value,
         .proof = judged->proof,
-        .why = receipt_keep (fold, judged->why),
+        .why = receipt_fold_copy_text (fold, judged->why),
     };
     kept->axes.items = arena_array (arena, judged->axes.n, sizeof (struct text));
     while (kept->axes.n < judged->axes.n) {
-        kept->axes.items[kept->axes.n] = receipt_keep (fold, judged->axes.items[kept->axes.n]);
+        kept->axes.items[kept->axes.n] = receipt_fold_copy_text (fold, judged->axes.items[kept->axes.n]);
         kept->axes.n++;
     }
     kept->missing.items = arena_array (arena, judged->missing.n, sizeof (struct text));

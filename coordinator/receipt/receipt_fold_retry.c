@@ -4,7 +4,7 @@
 #include "common/base/duration.h"
 #include "coordinator/verdict/isolate.h"
 
-void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began *began)
+void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began)
 {
     fold->key = began->key;
     fold->purpose = began->purpose ? began->purpose : PURPOSE_CLIMB;
@@ -12,14 +12,14 @@ void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began
         receipt_fold_forget_metrics (fold, &began->key);
 }
 
-enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key)
+enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key)
 {
     return attempt_key_equal (&fold->key, key) ? fold->purpose : PURPOSE_CLIMB;
 }
 
 static struct text retried (const struct receipt_fold *fold, const struct rung_receipt *before)
 {
-    const struct retry_fold *retries = fold->retries.items;
+    const struct retried_pass *retries = fold->retries.items;
     for (uint32_t i = 0; i < fold->retries.n; i++)
         if (retries[i].key.pass == before->pass && retries[i].key.attempt == before->attempt &&
             text_equal (receipt_rung_name (fold, retries[i].key.rung), before->rung))
@@ -28,7 +28,7 @@ static struct text retried (const struct receipt_fold *fold, const struct rung_r
 }
 
 /* The attempts of this rung on this host that did not pass, and what followed each. */
-void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
+void receipt_fold_add_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
 {
     const struct rung_receipt *before = host->rungs.items;
     rung->recovered.items = arena_array (&fold->arena, host->rungs.n, sizeof (struct text));
@@ -36,9 +36,9 @@ void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *ho
         if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED) {
             struct text what = retried (fold, &before[i]);
             rung->recovered.items[rung->recovered.n++] = text_format (
-                &fold->arena, "%s attempt %u %s: %.*s%s%.*s", names_of (&pass_names, before[i].pass), before[i].attempt,
-                names_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text), what.len ? "; " : "",
-                TEXT_ARG (what));
+                &fold->arena, "%s attempt %u %s: %.*s%s%.*s", enum_name_of (&pass_names, before[i].pass),
+                before[i].attempt, enum_name_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text),
+                what.len ? "; " : "", TEXT_ARG (what));
         }
 }
 
@@ -47,13 +47,13 @@ void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact)
     const struct fact_retry_planned *planned = &fact->of.retry_planned;
     char span[DURATION_TEXT_BYTES];
     duration_print (planned->due_ms > fact->at_ms ? planned->due_ms - fact->at_ms : 0, span);
-    struct retry_fold *retry = receipt_grow (&fold->retries, sizeof (*retry));
-    *retry = (struct retry_fold){ planned->key, text_format (&fold->arena, "run again after %s: %.*s", span,
-                                                             TEXT_ARG (planned->why)) };
-    receipt_recover (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s",
-                                        TEXT_ARG (receipt_rung_name (fold, planned->key.rung)),
-                                        names_of (&pass_names, planned->key.pass), planned->key.attempt,
-                                        TEXT_ARG (retry->what)));
+    struct retried_pass *retry = growing_list_add (&fold->retries, sizeof (*retry));
+    *retry = (struct retried_pass){ planned->key, text_format (&fold->arena, "run again after %s: %.*s", span,
+                                                               TEXT_ARG (planned->why)) };
+    receipt_fold_add_recovery (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s",
+                                                  TEXT_ARG (receipt_rung_name (fold, planned->key.rung)),
+                                                  enum_name_of (&pass_names, planned->key.pass), planned->key.attempt,
+                                                  TEXT_ARG (retry->what)));
 }
 
 static void name_host (struct receipt_fold *fold, const struct isolate_ruling *ruling, uint32_t host,
@@ -67,15 +67,15 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
         .cause = rung->cause.text,
         .next = rung->cause.next,
     };
-    isolate_verdict (ruling, &before, &fold->arena, &after);
+    isolate_apply_ruling (ruling, &before, &fold->arena, &after);
     rung->outcome = after.outcome;
     rung->cause.owner = after.owner;
     rung->cause.signature = after.signature;
-    rung->cause.text = receipt_keep (fold, after.cause);
-    rung->cause.next = receipt_keep (fold, after.next);
+    rung->cause.text = receipt_fold_copy_text (fold, after.cause);
+    rung->cause.next = receipt_fold_copy_text (fold, after.next);
 }
 
-void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named)
+void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named)
 {
     enum outcome worst = OUTCOME_PASSED;
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
@@ -83,7 +83,7 @@ void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspect
         worst = rung ? outcome_worst (worst, rung->outcome) : worst;
     }
     struct isolate_ruling ruling;
-    isolate_rule (&fold->plan, named, worst, &fold->arena, &ruling);
+    isolate_make_ruling (&fold->plan, named, worst, &fold->arena, &ruling);
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
         if (rung)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void *receipt_grow (struct growing *list, size_t item_bytes)
+void *growing_list_add (struct growing_list *list, size_t item_bytes)
 {
     list->items = mem_room (list->items, list->n, &list->capacity, 16, item_bytes);
     void *item = (char *) list->items + (size_t) list->n++ * item_bytes;
@@ -10,14 +10,14 @@ void *receipt_grow (struct growing *list, size_t item_bytes)
     return item;
 }
 
-struct text receipt_keep (struct receipt_fold *fold, struct text text)
+struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text)
 {
     return text_copy (&fold->arena, text);
 }
 
-void receipt_recover (struct receipt_fold *fold, struct text what)
+void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
 {
-    struct recovery *recovery = receipt_grow (&fold->recoveries, sizeof (*recovery));
+    struct recovery *recovery = growing_list_add (&fold->recoveries, sizeof (*recovery));
     *recovery = (struct recovery){ fold->header.run, what };
 }
 

@@ -5,17 +5,17 @@
 #include "coordinator/receipt/receipt_fold.h"
 
 /* Lists that grow while the fold goes on. */
-struct growing {
+struct growing_list {
     void *items;
     uint32_t n, capacity;
 };
 
 struct host_fold {
-    struct setup setup;
-    struct growing bundle, observed, facts, notes; /* var, var, var, note */
+    struct environment_receipt setup;
+    struct growing_list bundle, observed, facts, notes; /* var, var, var, note */
     struct backend backend;
-    struct growing rungs; /* rung_receipt */
-    struct growing open;  /* attempt_key of each rung_receipt */
+    struct growing_list rungs; /* rung_receipt */
+    struct growing_list open;  /* attempt_key of each rung_receipt */
     bool joined, lost;
     struct text lost_why;
 };
@@ -23,20 +23,20 @@ struct host_fold {
 struct receipt_fold {
     struct arena arena;
     struct plan plan;
-    struct header header;
+    struct run_header header;
     struct host_fold *hosts;
-    uint32_t next_rung;     /* the first that has not passed */
-    struct attempt_key key; /* of the pass that was begun last */
-    enum purpose purpose;   /* of it */
-    struct growing retries; /* retry_fold */
-    struct growing times, reductions, generations, recoveries, violations;
-    struct growing judged; /* attempt_key of each reduction */
+    uint32_t next_rung;          /* the first that has not passed */
+    struct attempt_key key;      /* of the pass that was begun last */
+    enum purpose purpose;        /* of it */
+    struct growing_list retries; /* retried_pass */
+    struct growing_list times, reductions, generations, recoveries, violations;
+    struct growing_list judged; /* attempt_key of each reduction */
 };
 
 /* receipt_fold_state.c */
-void *receipt_grow (struct growing *list, size_t item_bytes); /* one more item, all zero */
-struct text receipt_keep (struct receipt_fold *fold, struct text text);
-void receipt_recover (struct receipt_fold *fold, struct text what);
+void *growing_list_add (struct growing_list *list, size_t item_bytes); /* one more item, all zero */
+struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text);
+void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what);
 /* Empty: the plan has no such one. */
 struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host);
 struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t rung);
@@ -52,17 +52,17 @@ struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, 
     } while (0)
 
 /* A pass that was run again, and what for. */
-struct retry_fold {
+struct retried_pass {
     struct attempt_key key;
     struct text what;
 };
 
 /* receipt_fold_retry.c */
-void receipt_fold_began (struct receipt_fold *fold, const struct fact_pass_began *began);
-enum purpose receipt_fold_purpose (const struct receipt_fold *fold, const struct attempt_key *key);
-void receipt_fold_history (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
+void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began);
+enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key);
+void receipt_fold_add_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
 void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact);
-void receipt_fold_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named);
+void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named);
 /* receipt_fold_evidence.c; after the history */
 void receipt_fold_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
                             const struct result *result);
@@ -72,9 +72,9 @@ void receipt_fold_forget_metrics (struct receipt_fold *fold,
                                   const struct attempt_key *key); /* another attempt begins */
 /* receipt_fold_cache.c */
 void receipt_fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted);
-void receipt_fold_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped);
-void receipt_fold_lease_lost (struct receipt_fold *fold, const struct fact_lease_lost *lost);
-void receipt_fold_violated (struct receipt_fold *fold, const struct fact *fact);
-void receipt_fold_view (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result);
+void receipt_fold_note_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped);
+void receipt_fold_note_lease_lost (struct receipt_fold *fold, const struct fact_lease_lost *lost);
+void receipt_fold_add_violation (struct receipt_fold *fold, const struct fact *fact);
+void receipt_fold_add_cache_view (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result);
 
 #endif

@@ -95,9 +95,9 @@ static int add_one (sqlite3 *db, sqlite3_stmt *row, const struct measure *measur
         measure->slice,
         measure->run,
         measure->pins,
-        text_of (names_of (&pass_names, measure->pass)),
-        text_of (names_of (&outcome_names, measure->outcome)),
-        text_of (names_of (&owner_names, measure->owner)),
+        text_of (enum_name_of (&pass_names, measure->pass)),
+        text_of (enum_name_of (&outcome_names, measure->outcome)),
+        text_of (enum_name_of (&owner_names, measure->owner)),
         measure->failure,
         measure->cause,
     };
@@ -175,10 +175,10 @@ static struct text read_text (sqlite3_stmt *row, int at, struct arena *arena)
     return text_copy (arena, text);
 }
 
-static uint32_t read_word (sqlite3_stmt *row, int at, const struct names *names, struct arena *arena)
+static uint32_t read_word (sqlite3_stmt *row, int at, const struct enum_names *names, struct arena *arena)
 {
     uint32_t word = 0;
-    return names_find (names, read_text (row, at, arena), &word) ? word : 0;
+    return enum_value_of (names, read_text (row, at, arena), &word) ? word : 0;
 }
 
 static uint64_t read_number (sqlite3_stmt *row, int at)

@@ -55,7 +55,7 @@ static void take_edge (void *owner, int fd, uint32_t events)
 {
     (void) owner;
     (void) fd;
-    (void) events; /* driver_each_pass follows at the end of the pass */
+    (void) events; /* driver_on_loop_iteration follows at the end of the pass */
 }
 
 static int open_hub (struct driver *driver, const struct link_keys *keys, struct run_hub *at, struct err *err)
@@ -120,14 +120,14 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     driver->own_seq = mem_array (plan->hosts.n, sizeof (*driver->own_seq));
     driver->alive = mem_array (plan->hosts.n, sizeof (*driver->alive));
     driver->refused = mem_array (plan->hosts.n, sizeof (*driver->refused));
-    driver->protocol_writers = mem_array (plan->hosts.n, sizeof (*driver->protocol_writers));
+    driver->host_rate_limits = mem_array (plan->hosts.n, sizeof (*driver->host_rate_limits));
     if ((driver->workqueue = workqueue_open (driver->loop, err)) == NULL ||
         (driver->log_workqueue = workqueue_open (driver->loop, err)) == NULL)
         return -1;
     driver->logs = log_store_open (&driver->dir, plan, driver->log_workqueue);
     if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver, err)) == NULL)
         return -1;
-    if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_take_durable, driver, err) < 0)
+    if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_on_durable, driver, err) < 0)
         return -1;
     if (open_hub (driver, keys, at, err) < 0)
         return -1;
@@ -136,7 +136,7 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
                                       err);
     if (driver->monitors == NULL)
         return -1;
-    loop_each_pass (driver->loop, driver_each_pass, driver);
+    loop_set_iteration_fn (driver->loop, driver_on_loop_iteration, driver);
     return 0;
 }
 
@@ -152,7 +152,7 @@ static void choose_binding (const struct plan *plan, const struct driver_options
     const char *usual = options->address ? options->address : everywhere ? "0.0.0.0" : "127.0.0.1";
     struct text listen = plan->start.listen.len ? plan->start.listen : text_of (usual);
     snprintf (at->address, sizeof (at->address), "%.*s", TEXT_ARG (listen));
-    run_hub_reach (at, plan->start.address);
+    run_hub_set_reach (at, plan->start.address);
     at->control_port = (uint16_t) plan->start.control_port;
     at->bulk_port = (uint16_t) plan->start.bulk_port;
     at->events_port = (uint16_t) plan->start.events_port;
@@ -241,15 +241,15 @@ static void adopt_workers (struct driver *driver)
     uint64_t pid, pid_start;
     for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++) {
         struct err err = { 0 };
-        if (!coord_worker (driver->coord, i, &pid, &pid_start))
+        if (!coord_worker_process (driver->coord, i, &pid, &pid_start))
             continue;
         if (launch_adopt (driver->launch, i, (int64_t) pid, pid_start, &err) == 0) {
             driver->alive[i] = true;
             continue;
         }
-        struct input in = { .kind = IN_WORKER_EXITED,
-                            .host = i,
-                            .text = TEXT_LIT ("its worker ended while no coordinator was running") };
+        struct core_input in = { .kind = IN_WORKER_EXITED,
+                                 .host = i,
+                                 .text = TEXT_LIT ("its worker ended while no coordinator was running") };
         driver_step (driver, &in);
     }
 }
@@ -261,7 +261,7 @@ static void end_left_workers (struct driver *driver)
     uint64_t pid, pid_start;
     open_launch (driver, &nowhere);
     for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++)
-        if (coord_worker (driver->coord, i, &pid, &pid_start) &&
+        if (coord_worker_process (driver->coord, i, &pid, &pid_start) &&
             launch_adopt (driver->launch, i, (int64_t) pid, pid_start, NULL) == 0)
             launch_kill (driver->launch, i);
 }
@@ -287,8 +287,8 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
     struct err without = { 0 }; /* hosts that were keyed before stand in the journal */
     if (driver_by_ticket (coord_plan (driver->coord)) &&
         ticket_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
-        log_say (driver->options.log, "hosts that have not joined yet can no longer join: %s", without.text);
-    coord_attach (driver->coord, (uint64_t) getpid (), driver->now_ms, &driver->outbox);
+        log_print (driver->options.log, "hosts that have not joined yet can no longer join: %s", without.text);
+    coord_resume (driver->coord, (uint64_t) getpid (), driver->now_ms, &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;
     begin (driver);
@@ -317,7 +317,7 @@ static bool end_is_recorded (const struct driver *driver)
         if (journal_problem (driver->journal, &problem))
             return false;
         (void) poll (&more, 1, SETTLE_LOOK_MS);
-        journal_woken (driver->journal);
+        journal_clear_wakeup (driver->journal);
     }
     return over;
 }
@@ -330,7 +330,7 @@ static void forget_watches (struct driver *driver)
     }
     if (driver->journal && driver->own_seq)
         loop_forget (driver->loop, journal_fd (driver->journal));
-    loop_each_pass (driver->loop, NULL, NULL);
+    loop_set_iteration_fn (driver->loop, NULL, NULL);
 }
 
 void driver_close (struct driver *driver)
@@ -358,7 +358,7 @@ void driver_close (struct driver *driver)
     arena_release (&driver->arena);
     mem_free (driver->alive);
     mem_free (driver->refused);
-    mem_free (driver->protocol_writers);
+    mem_free (driver->host_rate_limits);
     mem_free (driver->own_seq);
     mem_free (driver);
 }
@@ -366,7 +366,7 @@ void driver_close (struct driver *driver)
 void driver_cancel (struct driver *driver, uint32_t level)
 {
     driver->now_ms = clock_boot_ms ();
-    struct input in = { .kind = IN_CANCEL, .level = level };
+    struct core_input in = { .kind = IN_CANCEL, .level = level };
     driver_step (driver, &in);
     if (level < 3)
         return;
@@ -383,7 +383,7 @@ bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struc
     return driver->ended;
 }
 
-void driver_key (struct driver *driver, uint32_t rank, struct text public_key)
+void driver_admit_key (struct driver *driver, uint32_t rank, struct text public_key)
 {
     driver_worker_keyed (driver, rank, public_key);
 }

@@ -37,6 +37,6 @@ void driver_cancel (struct driver *driver, uint32_t level);
 /* Did it end, and how? `problem` holds the sentence when the driver itself had to stop (journal failed). */
 bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem);
 /* For workers that are not launched here (launcher join): `rank` may now speak with `public_key`. */
-void driver_key (struct driver *driver, uint32_t rank, struct text public_key);
+void driver_admit_key (struct driver *driver, uint32_t rank, struct text public_key);
 
 #endif

@@ -18,7 +18,7 @@ struct asked {
     char root[PATH_MAX_BYTES + 1];
     struct text bundle, run, why, storage; /* in `arena` */
     uid_list trust;                        /* of the plan */
-    struct catalogue_user user;
+    struct generation_user user;
     struct lease_owner over, lease_owner;
     struct fact_generation generation;
     text_list covers; /* in `arena` */
@@ -26,7 +26,7 @@ struct asked {
     bool abandoned, taken, over_all;
     struct err refused; /* what was found, for its owner */
     int looked;         /* TOKEN: what look_over came to */
-    struct root_finding *findings;
+    struct cache_root_finding *findings;
     uint32_t findings_n;
     struct arena arena;
     int rc;
@@ -116,9 +116,10 @@ static int transfer_out (struct asked *asked)
         return rc;
     }
     case FX_LEASE_BEAT: return catalogue_beat (catalogue, asked->token, asked->run, &asked->taken, &asked->err);
-    case FX_LEASE_END: return catalogue_end (catalogue, asked->token, asked->run, asked->abandoned, &asked->err);
+    case FX_LEASE_END:
+        return catalogue_release_lease (catalogue, asked->token, asked->run, asked->abandoned, &asked->err);
     case FX_CACHE_AUDIT: return look_over (asked);
-    case FX_CACHE_DROP: return catalogue_drop (catalogue, asked->token, asked->run, asked->why, &asked->err);
+    case FX_CACHE_DROP: return catalogue_quarantine (catalogue, asked->token, asked->run, asked->why, &asked->err);
     case FX_CACHE_PUBLISH: return publish (asked);
     default: return find (asked);
     }
@@ -140,42 +141,42 @@ static void catalogue_work (void *job)
 
 static void answer_audit (struct driver *driver, struct asked *asked)
 {
-    struct input in = { .kind = IN_CACHE_AUDITED,
-                        .findings = asked->findings,
-                        .findings_n = asked->findings_n,
-                        .text = text_of (asked->err.text) };
+    struct core_input in = { .kind = IN_CACHE_AUDITED,
+                             .findings = asked->findings,
+                             .findings_n = asked->findings_n,
+                             .text = text_of (asked->err.text) };
     if (asked->rc < 0)
-        log_say (driver->options.log, "the cache root was not audited: %s", asked->err.text);
+        log_print (driver->options.log, "the cache root was not audited: %s", asked->err.text);
     driver_step (driver, &in);
 }
 
 static void answer_token (struct driver *driver, struct asked *asked)
 {
-    struct input in = { .kind = IN_TOKEN, .text = text_of (asked->err.text) };
+    struct core_input in = { .kind = IN_TOKEN, .text = text_of (asked->err.text) };
     if (asked->rc == 0) {
         in.token = asked->token;
         in.lease_owner = asked->lease_owner;
     }
     if (asked->rc == 0 && !asked->token && asked->lease_owner.token != driver->lease_owner_token)
-        log_say (driver->options.log, "waiting for run %.*s, which is writing this cache (generation %" PRIu64 ")",
-                 TEXT_ARG (asked->lease_owner.run), asked->lease_owner.token);
+        log_print (driver->options.log, "waiting for run %.*s, which is writing this cache (generation %" PRIu64 ")",
+                   TEXT_ARG (asked->lease_owner.run), asked->lease_owner.token);
     driver->lease_owner_token = asked->token ? 0 : asked->lease_owner.token;
     driver_step (driver, &in);
     if (asked->rc == 0 && asked->looked < 0)
-        log_say (driver->options.log, "the cache root was not audited: %s", asked->err.text);
+        log_print (driver->options.log, "the cache root was not audited: %s", asked->err.text);
     if (asked->findings_n)
         answer_audit (driver, asked);
 }
 
 static void answer_find (struct driver *driver, struct asked *asked)
 {
-    struct input in = { .kind = IN_CACHE_FOUND };
+    struct core_input in = { .kind = IN_CACHE_FOUND };
     if (asked->generation.token)
         in.generation = &asked->generation;
     if (asked->rc < 0 && asked->err.code == ERR_REFUSED)
         driver->not_ours = asked->err;
     if (asked->rc < 0) {
-        log_say (driver->options.log, "cannot read or update the cache catalogue: %s", asked->err.text);
+        log_print (driver->options.log, "cannot read or update the cache catalogue: %s", asked->err.text);
         in.text = text_of (asked->err.text);
     }
     driver_step (driver, &in);
@@ -184,9 +185,9 @@ static void answer_find (struct driver *driver, struct asked *asked)
 static void answer_beat (struct driver *driver, struct asked *asked)
 {
     if (asked->rc < 0)
-        log_say (driver->options.log, "cannot record in the catalogue that this run writes the cache: %s",
-                 asked->err.text);
-    struct input in = { .kind = IN_LEASE_TAKEN, .token = asked->token };
+        log_print (driver->options.log, "cannot record in the catalogue that this run writes the cache: %s",
+                   asked->err.text);
+    struct core_input in = { .kind = IN_LEASE_TAKEN, .token = asked->token };
     if (asked->rc == 0 && asked->taken)
         driver_step (driver, &in);
 }
@@ -200,12 +201,12 @@ static void answer (struct driver *driver, struct asked *asked)
     case FX_LEASE_BEAT: answer_beat (driver, asked); break;
     case FX_CACHE_PUBLISH:
         if (asked->rc < 0)
-            log_say (driver->options.log, "cannot publish this cache generation, so later runs will not find it: %s",
-                     asked->err.text);
+            log_print (driver->options.log, "cannot publish this cache generation, so later runs will not find it: %s",
+                       asked->err.text);
         break;
     default:
         if (asked->rc < 0)
-            log_say (driver->options.log, "cannot update the cache catalogue: %s", asked->err.text);
+            log_print (driver->options.log, "cannot update the cache catalogue: %s", asked->err.text);
         break;
     }
 }
@@ -236,9 +237,9 @@ static struct asked *begin (struct driver *driver, enum effect_kind what)
     asked->trust = coord_plan (driver->coord)->cache.trust; /* the plan outlives every task */
     if (gethostname (machine, NAME_MAX_BYTES) < 0)
         snprintf (machine, sizeof (machine), "unknown");
-    asked->user = (struct catalogue_user){ .run = asked->run,
-                                           .home = text_copy (&asked->arena, coord_plan (driver->coord)->home),
-                                           .machine = text_copy (&asked->arena, text_of (machine)) };
+    asked->user = (struct generation_user){ .run = asked->run,
+                                            .home = text_copy (&asked->arena, coord_plan (driver->coord)->home),
+                                            .machine = text_copy (&asked->arena, text_of (machine)) };
     return asked;
 }
 
@@ -251,7 +252,7 @@ static void submit (struct driver *driver, struct asked *asked)
     catalogue_done (asked);
 }
 
-void driver_ask (struct driver *driver, const struct held *held)
+void driver_ask_catalogue (struct driver *driver, const struct held_effect *held)
 {
     struct asked *asked = begin (driver, held->effect);
     asked->bundle = asked->why = text_copy (&asked->arena, held->bytes);
@@ -260,7 +261,7 @@ void driver_ask (struct driver *driver, const struct held *held)
     asked->abandoned = held->flag;
     asked->over = held->lease_owner;
     asked->over.run = text_copy (&asked->arena, held->lease_owner.run);
-    record_copy (fact_body (FACT_GENERATION_PUBLISHED), &asked->generation, &held->generation, &asked->arena);
+    record_copy (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &asked->generation, &held->generation, &asked->arena);
     asked->covers = text_list_copy (&held->covers, &asked->arena);
     submit (driver, asked);
 }

@@ -28,11 +28,11 @@ static void refuse_version (struct driver *driver, uint32_t host, const struct m
         .major = PROTOCOL_MAJOR,
         .minor = PROTOCOL_MINOR,
     };
-    driver_address (driver, host, 0, &answer);
+    driver_fill_envelope (driver, host, 0, &answer);
     buf_clear (&driver->frame);
     wire_put_msg (&driver->frame, &answer);
     hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
-    struct input in = { .kind = IN_WORKER_EXITED, .host = host, .text = answer.of.refuse.why };
+    struct core_input in = { .kind = IN_WORKER_EXITED, .host = host, .text = answer.of.refuse.why };
     driver_step (driver, &in);
 }
 
@@ -44,7 +44,7 @@ static bool version_fits (const struct driver *driver, const struct msg *msg)
 
 static void driver_message (struct driver *driver, uint32_t host, const struct msg *msg)
 {
-    struct input in = { .kind = IN_MSG, .host = host, .msg = msg };
+    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg };
     char hex[DIGEST_HEX_BYTES];
     if (msg->kind == MSG_RESULT) {
         struct digest digest;
@@ -67,7 +67,7 @@ static void tell_run (struct driver *driver, uint32_t host, const struct msg *ms
         return;
     }
     struct msg answer = { .kind = MSG_REHELLO };
-    driver_address (driver, host, 0, &answer);
+    driver_fill_envelope (driver, host, 0, &answer);
     buf_clear (&driver->frame);
     wire_put_msg (&driver->frame, &answer);
     hub_send (driver->hub, LINK_CONTROL, host, driver->frame.ptr, driver->frame.len);
@@ -87,11 +87,11 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
     if (wire_get_msg (bytes, msg, &driver->arena, &err) < 0) {
         struct text name = coord_plan (driver->coord)->hosts.items[host].name;
         if (driver->refused[host]++ == 0) /* the first says it; the others are many */
-            log_say (driver->options.log, "refused a message from %.*s that cannot be parsed: %s", TEXT_ARG (name),
-                     err.text);
+            log_print (driver->options.log, "refused a message from %.*s that cannot be parsed: %s", TEXT_ARG (name),
+                       err.text);
         return false;
     }
-    if (!msg_from_worker (msg->kind) || msg->run_id.len != RUN_ID_BYTES || has_retired_owner (msg))
+    if (!msg_is_from_worker (msg->kind) || msg->run_id.len != RUN_ID_BYTES || has_retired_owner (msg))
         return false;
     if (memcmp (msg->run_id.ptr, driver->run_raw, RUN_ID_BYTES) == 0)
         return true;
@@ -123,7 +123,7 @@ void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chun
 {
     struct driver *driver = owner;
     struct msg msg = { .kind = MSG_CHUNK, .of.chunk = *chunk };
-    driver_address (driver, host, 0, &msg);
+    driver_fill_envelope (driver, host, 0, &msg);
     buf_clear (&driver->frame);
     wire_put_msg (&driver->frame, &msg);
     hub_send (driver->hub, LINK_BULK, host, driver->frame.ptr, driver->frame.len);
@@ -146,22 +146,22 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
 static bool may_speak (struct driver *driver, enum link_channel channel, uint32_t host)
 {
     static const uint32_t a_second[LINK_CHANNELS] = { [LINK_CONTROL] = CONTROL_A_SECOND, [LINK_BULK] = BULK_A_SECOND };
-    struct protocol_writer *writer = &driver->protocol_writers[host];
-    if (allowance_take (&writer->may[channel], a_second[channel], driver->now_ms))
+    struct host_rate_limit *writer = &driver->host_rate_limits[host];
+    if (rate_limit_take (&writer->may[channel], a_second[channel], driver->now_ms))
         return true;
     struct text name = coord_plan (driver->coord)->hosts.items[host].name;
     if (!writer->too_much) /* once is enough for what may go on without end */
-        log_say (driver->options.log, "%.*s sends more than %u messages a second; further messages are dropped",
-                 TEXT_ARG (name), a_second[channel]);
+        log_print (driver->options.log, "%.*s sends more than %u messages a second; further messages are dropped",
+                   TEXT_ARG (name), a_second[channel]);
     writer->too_much = true;
     return false;
 }
 
-static void take_channel (struct driver *driver, enum link_channel channel, struct share *share)
+static void take_channel (struct driver *driver, enum link_channel channel, struct work_budget *budget)
 {
     struct text bytes;
     uint32_t host;
-    while (!driver->input_closed && !driver_is_behind (driver) && share_take (share)) {
+    while (!driver->input_closed && !driver_is_behind (driver) && work_budget_take (budget)) {
         if (!hub_receive (driver->hub, channel, &host, &bytes)) {
             driver->more |= hub_has_frames (driver->hub, channel);
             return;
@@ -176,12 +176,12 @@ static void take_channel (struct driver *driver, enum link_channel channel, stru
     driver->more = true;
 }
 
-void driver_take_durable (void *owner, int fd, uint32_t events)
+void driver_on_durable (void *owner, int fd, uint32_t events)
 {
     (void) fd;
     (void) events;
     struct driver *driver = owner;
-    journal_woken (driver->journal);
+    journal_clear_wakeup (driver->journal);
     if (journal_problem (driver->journal, &driver->problem)) {
         driver->input_closed = true; /* nothing that depends on an unrecorded fact may be said */
         driver_end (driver, driver->problem.code == ERR_DAMAGE ? 5 : 3);
@@ -196,7 +196,7 @@ void driver_worker_exited (void *owner, uint32_t rank, struct text why)
     struct driver *driver = owner;
     driver->now_ms = clock_boot_ms ();
     driver->alive[rank] = false;
-    struct input in = { .kind = IN_WORKER_EXITED, .host = rank, .text = why };
+    struct core_input in = { .kind = IN_WORKER_EXITED, .host = rank, .text = why };
     driver_step (driver, &in);
     driver_leave_when_alone (driver);
 }
@@ -205,15 +205,15 @@ void driver_worker_stepped (void *owner, uint32_t rank, struct text step)
 {
     struct driver *driver = owner;
     driver->now_ms = clock_boot_ms ();
-    struct input in = { .kind = IN_WORKER_STEP, .host = rank, .text = step };
+    struct core_input in = { .kind = IN_WORKER_STEP, .host = rank, .text = step };
     driver_step (driver, &in);
 }
 
 void driver_worker_remarked (void *owner, uint32_t rank, struct text sentence)
 {
     struct driver *driver = owner;
-    log_say (driver->options.log, "%.*s: %.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[rank].name),
-             TEXT_ARG (sentence));
+    log_print (driver->options.log, "%.*s: %.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[rank].name),
+               TEXT_ARG (sentence));
 }
 
 static void take_time (struct driver *driver)
@@ -221,7 +221,7 @@ static void take_time (struct driver *driver)
     driver->now_ms = clock_boot_ms ();
     if (driver->now_ms < coord_deadline_ms (driver->coord))
         return;
-    struct input in = { .kind = IN_TICK };
+    struct core_input in = { .kind = IN_TICK };
     driver_step (driver, &in);
 }
 
@@ -236,21 +236,21 @@ static uint64_t next_pass_ms (const struct driver *driver)
 
 /* The end of every pass of the loop: time is an input too, and sends may have left frames to receive (ZMQ_FD is edged).
  */
-void driver_each_pass (void *owner)
+void driver_on_loop_iteration (void *owner)
 {
     struct driver *driver = owner;
     driver->now_ms = clock_boot_ms ();
     driver->more = false;
     driver_release_held (driver); /* what the last pass left: no event follows for it */
-    struct share control = share_of (CONTROL_A_PASS, PASS_MS);
+    struct work_budget control = work_budget_begin (CONTROL_A_PASS, PASS_MS);
     take_channel (driver, LINK_CONTROL, &control);
-    struct share bulk = share_of (BULK_A_PASS, PASS_MS);
+    struct work_budget bulk = work_budget_begin (BULK_A_PASS, PASS_MS);
     take_channel (driver, LINK_BULK, &bulk);
-    uint64_t monitors_ms = monitors_turn (driver->monitors);
+    uint64_t monitors_ms = monitors_poll (driver->monitors);
     take_time (driver);
     take_channel (driver, LINK_CONTROL, &control);
     driver_leave_when_alone (driver);
-    driver_end_pass (driver);
+    driver_end_loop_iteration (driver);
     uint64_t next_ms = next_pass_ms (driver);
-    loop_deadline (driver->loop, monitors_ms < next_ms ? monitors_ms : next_ms);
+    loop_set_deadline (driver->loop, monitors_ms < next_ms ? monitors_ms : next_ms);
 }

@@ -28,7 +28,7 @@ static void driver_record (struct driver *driver, struct fact *fact)
     fact->wall_ms = clock_wall_ms ();
     buf_clear (&driver->frame);
     wire_put_fact (&driver->frame, fact);
-    if (driver->frame.overflow || !record_check (fact_body (fact->kind), &fact->of, NULL)) {
+    if (driver->frame.overflow || !record_check (fact_record_of_kind (fact->kind), &fact->of, NULL)) {
         fail_stop (driver, fact); /* what could not be read back must not be relied on */
         return;
     }
@@ -39,13 +39,13 @@ static void driver_record (struct driver *driver, struct fact *fact)
     }
     if (fact_is_soft (fact->kind) && driver->held.n > SOFT_HELD_MAX)
         return; /* a disk that stalls must not fill memory with heartbeats; monitors learn from the next ones */
-    struct held *held = held_add (&driver->held, driver->recorded_index);
+    struct held_effect *held = held_add (&driver->held, driver->recorded_index);
     held->kind = HELD_PUBLISH;
     held->fact = fact->kind;
-    held_own (held, buf_as_text (&driver->frame));
+    held_copy_bytes (held, buf_as_text (&driver->frame));
 }
 
-void driver_address (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg)
+void driver_fill_envelope (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg)
 {
     msg->major = PROTOCOL_MAJOR;
     msg->minor = PROTOCOL_MINOR;
@@ -54,28 +54,28 @@ void driver_address (struct driver *driver, uint32_t host, uint64_t session, str
     msg->session = session;
     msg->seq = ++driver->own_seq[host];
     msg->ack = coord_seen_seq (driver->coord, host);
-    msg_set_index (msg, driver->recorded_index); /* it is held until that is durable */
+    msg_set_fact_index (msg, driver->recorded_index); /* it is held until that is durable */
 }
 
-static void hold_frame (struct driver *driver, struct held *held, const struct effect *effect)
+static void hold_frame (struct driver *driver, struct held_effect *held, const struct effect *effect)
 {
     struct msg msg = *effect->msg;
-    driver_address (driver, effect->host, effect->session, &msg);
+    driver_fill_envelope (driver, effect->host, effect->session, &msg);
     buf_clear (&driver->frame);
     wire_put_msg (&driver->frame, &msg);
     if (driver->frame.len <= MSG_MAX_BYTES) {
-        held_own (held, buf_as_text (&driver->frame));
+        held_copy_bytes (held, buf_as_text (&driver->frame));
         return;
     }
-    log_say (driver->options.log, "%s for host %u is larger than %d bytes and cannot be sent", msg_name (msg.kind),
-             effect->host, MSG_MAX_BYTES);
-    held->unsaid = msg.kind == MSG_RUN;
-    if (held->unsaid)
+    log_print (driver->options.log, "%s for host %u is larger than %d bytes and cannot be sent", msg_name (msg.kind),
+               effect->host, MSG_MAX_BYTES);
+    held->undeliverable = msg.kind == MSG_RUN;
+    if (held->undeliverable)
         held->key = msg.of.run.key;
 }
 
 /* What goes to the catalogue. Copies of texts take memory even when they are empty, so a message has none. */
-static void hold_order (struct held *held, const struct effect *effect)
+static void hold_run (struct held_effect *held, const struct effect *effect)
 {
     held->token = effect->token;
     held->flag = effect->flag;
@@ -84,14 +84,15 @@ static void hold_order (struct held *held, const struct effect *effect)
     held->storage = text_copy (&held->arena, effect->storage);
     held->covers = text_list_copy (&effect->covers, &held->arena);
     if (effect->kind == FX_CACHE_PUBLISH)
-        record_copy (fact_body (FACT_GENERATION_PUBLISHED), &held->generation, effect->generation, &held->arena);
+        record_copy (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &held->generation, effect->generation,
+                     &held->arena);
     else
-        held_own (held, effect->text);
+        held_copy_bytes (held, effect->text);
 }
 
 static void driver_hold (struct driver *driver, const struct effect *effect)
 {
-    struct held *held = held_add (&driver->held, driver->recorded_index);
+    struct held_effect *held = held_add (&driver->held, driver->recorded_index);
     held->kind = HELD_EFFECT;
     held->effect = effect->kind;
     held->host = effect->host;
@@ -99,7 +100,7 @@ static void driver_hold (struct driver *driver, const struct effect *effect)
     if (effect->kind == FX_SEND)
         hold_frame (driver, held, effect);
     else
-        hold_order (held, effect);
+        hold_run (held, effect);
 }
 
 void driver_take_outbox (struct driver *driver)
@@ -114,7 +115,7 @@ void driver_take_outbox (struct driver *driver)
     outbox_clear (&driver->outbox);
 }
 
-void driver_step (struct driver *driver, const struct input *in)
+void driver_step (struct driver *driver, const struct core_input *in)
 {
     if (driver->input_closed)
         return;
@@ -129,7 +130,7 @@ void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key)
 {
     struct driver *driver = owner;
     driver->now_ms = clock_boot_ms ();
-    struct input in = { .kind = IN_WORKER_KEYED, .host = rank, .text = public_key };
+    struct core_input in = { .kind = IN_WORKER_KEYED, .host = rank, .text = public_key };
     driver_step (driver, &in);
 }
 
@@ -156,31 +157,31 @@ static void perform_launch (struct driver *driver, uint32_t host)
         driver->alive[host] = true;
         return;
     }
-    struct input in = { .kind = IN_WORKER_EXITED, .host = host, .text = text_of (err.text) };
+    struct core_input in = { .kind = IN_WORKER_EXITED, .host = host, .text = text_of (err.text) };
     driver_step (driver, &in);
 }
 
-static void perform_admit (struct driver *driver, const struct held *held)
+static void perform_admit (struct driver *driver, const struct held_effect *held)
 {
     struct err err = { 0 };
     if (hub_admit (driver->hub, held->host, held->bytes, &err) < 0) {
-        struct input in = { .kind = IN_WORKER_EXITED, .host = held->host, .text = text_of (err.text) };
+        struct core_input in = { .kind = IN_WORKER_EXITED, .host = held->host, .text = text_of (err.text) };
         if (driver->launch)
             launch_kill (driver->launch, held->host);
         driver_step (driver, &in);
         return;
     }
     if (driver->launch)
-        launch_admitted (driver->launch, held->host);
+        launch_note_admitted (driver->launch, held->host);
 }
 
 /* An order that is too large is too large when it is said again. */
-static void perform_send (struct driver *driver, const struct held *held)
+static void perform_send (struct driver *driver, const struct held_effect *held)
 {
     if (held->bytes.len) {
         hub_send (driver->hub, LINK_CONTROL, held->host, held->bytes.ptr, held->bytes.len);
-    } else if (held->unsaid) {
-        struct input in = { .kind = IN_ORDER_UNSAID, .host = held->host, .key = held->key };
+    } else if (held->undeliverable) {
+        struct core_input in = { .kind = IN_RUN_UNDELIVERABLE, .host = held->host, .key = held->key };
         in.text = text_format (&driver->arena,
                                "the message that starts it is larger than the limit of %d bytes: shorten the rung's "
                                "arguments and the profile's variables, or give the rung fewer files",
@@ -194,7 +195,7 @@ static bool workers_left (const struct driver *driver)
 {
     uint64_t pid, pid_start;
     for (uint32_t i = 0; i < coord_plan (driver->coord)->hosts.n; i++)
-        if (driver->alive[i] && coord_worker (driver->coord, i, &pid, &pid_start))
+        if (driver->alive[i] && coord_worker_process (driver->coord, i, &pid, &pid_start))
             return true;
     return false;
 }
@@ -202,7 +203,7 @@ static bool workers_left (const struct driver *driver)
 /* A monitor elsewhere has no journal to read the end from. Nobody can hold the run up for longer than this. */
 static bool monitors_wait (const struct driver *driver)
 {
-    return driver->monitors && driver->now_ms < driver->farewell_by_ms && !monitors_told (driver->monitors);
+    return driver->monitors && driver->now_ms < driver->farewell_by_ms && !monitors_are_caught_up (driver->monitors);
 }
 
 /* The run is over when its workers are gone as well; they were told, and are told again with each of their heartbeats.
@@ -234,7 +235,7 @@ void driver_end (struct driver *driver, uint32_t exit_status)
     driver->leave_by_ms = driver->now_ms + LEAVE_MS;
     driver->farewell_by_ms = driver->now_ms + FAREWELL_MS;
     if (driver->monitors)
-        monitors_end (driver->monitors);
+        monitors_note_run_ended (driver->monitors);
     if (driver->launch)
         launch_begin_no_more (driver->launch);
     driver_leave_when_alone (driver);
@@ -243,12 +244,12 @@ void driver_end (struct driver *driver, uint32_t exit_status)
 /* Nothing more is said: who was told more than is known here must not hear of less. */
 static void driver_lost_facts (struct driver *driver, struct text why)
 {
-    run_facts_lost (driver->dir.id, why, &driver->problem);
+    run_facts_set_lost_error (driver->dir.id, why, &driver->problem);
     driver->input_closed = true;
     driver_end (driver, 5);
 }
 
-static void driver_perform (struct driver *driver, const struct held *held)
+static void driver_perform (struct driver *driver, const struct held_effect *held)
 {
     switch (held->effect) {
     case FX_LAUNCH: perform_launch (driver, held->host); break;
@@ -260,7 +261,7 @@ static void driver_perform (struct driver *driver, const struct held *held)
     case FX_LEASE_END:
     case FX_CACHE_AUDIT:
     case FX_CACHE_DROP:
-    case FX_CACHE_PUBLISH: driver_ask (driver, held); break;
+    case FX_CACHE_PUBLISH: driver_ask_catalogue (driver, held); break;
     case FX_END:
         driver_end_use (driver);
         driver_end (driver, held->exit_status);
@@ -270,7 +271,7 @@ static void driver_perform (struct driver *driver, const struct held *held)
 }
 
 /* The view here and the monitors elsewhere are shown the same, at the same moment. */
-static void driver_publish (struct driver *driver, const struct held *held)
+static void driver_publish (struct driver *driver, const struct held_effect *held)
 {
     if (driver->options.watch)
         driver->options.watch (driver->options.owner, held->fact, held->bytes);
@@ -280,9 +281,9 @@ static void driver_publish (struct driver *driver, const struct held *held)
 static bool may_perform (struct driver *driver)
 {
     if (!driver->performing)
-        driver->effects = share_of (EFFECTS_A_PASS, EFFECTS_MS);
+        driver->effects = work_budget_begin (EFFECTS_A_PASS, EFFECTS_MS);
     driver->performing = true;
-    return share_take (&driver->effects);
+    return work_budget_take (&driver->effects);
 }
 
 bool driver_is_behind (const struct driver *driver)
@@ -290,7 +291,7 @@ bool driver_is_behind (const struct driver *driver)
     return driver->performing && driver->effects.pieces == 0;
 }
 
-void driver_end_pass (struct driver *driver)
+void driver_end_loop_iteration (struct driver *driver)
 {
     driver->performing = false;
     driver->more |= held_ready (&driver->held, journal_durable (driver->journal)) != NULL;
@@ -314,12 +315,12 @@ void driver_release_held (struct driver *driver)
     if (driver->releasing)
         return; /* a step from inside an effect queues behind it */
     driver->releasing = true;
-    struct held *held;
+    struct held_effect *held;
     while (!driver->input_closed && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
         if (!is_begun (driver) || !may_perform (driver))
             break;
-        struct held taken = *held;
-        *held = (struct held){ 0 };
+        struct held_effect taken = *held;
+        *held = (struct held_effect){ 0 };
         held_done (&driver->held);
         if (taken.kind == HELD_PUBLISH)
             driver_publish (driver, &taken);

@@ -6,7 +6,7 @@
 #ifndef SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
 #define SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
 
-#include "common/io/share.h"
+#include "common/io/work_budget.h"
 #include "common/io/workqueue.h"
 #include "common/model/fact.h"
 #include "coordinator/catalogue/catalogue.h"
@@ -17,13 +17,13 @@
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/monitors.h"
 #include "coordinator/run/driver.h"
-#include "coordinator/run/held_effects.h"
+#include "coordinator/run/held_effect_queue.h"
 #include "coordinator/run/kit_store.h"
 #include "coordinator/run/log_store.h"
 
 /* What a host may say over time, and whether it was told that it said more. */
-struct protocol_writer {
-    struct allowance may[LINK_CHANNELS];
+struct host_rate_limit {
+    struct rate_limit may[LINK_CHANNELS];
     bool too_much;
 };
 
@@ -33,7 +33,7 @@ struct driver {
     struct loop *loop;
     struct coord *coord;
     struct outbox outbox;
-    struct held_queue held;
+    struct held_effect_queue held;
     struct journal *journal;
     struct hub *hub;
     struct launch *launch;
@@ -52,14 +52,14 @@ struct driver {
     uint64_t recorded_index;                  /* the last fact given to the journal */
     uint64_t now_ms;                          /* of this pass */
     uint64_t *refused;                        /* per host: frames that could not be read */
-    struct protocol_writer *protocol_writers; /* per host */
+    struct host_rate_limit *host_rate_limits; /* per host */
     bool *alive;                              /* per host: a worker process of ours runs */
     uint64_t leave_by_ms;                     /* once ended: how long its workers may take to go */
     uint64_t farewell_by_ms;                  /* and its monitors to hear of it */
     bool begun;                               /* what says that it was not is gone */
     bool releasing;
-    bool more;            /* something was left for the next pass */
-    struct share effects; /* of this pass, once `performing` */
+    bool more;                  /* something was left for the next pass */
+    struct work_budget effects; /* of this pass, once `performing` */
     bool performing;
     bool input_closed; /* level 3, or the journal failed: nothing more is taken or said */
     bool ended;
@@ -69,29 +69,30 @@ struct driver {
 
 /* driver_out.c */
 void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key); /* a callback: `owner` is the driver */
-void driver_step (struct driver *driver, const struct input *in);
+void driver_step (struct driver *driver, const struct core_input *in);
 void driver_take_outbox (struct driver *driver);
-void driver_address (struct driver *driver, uint32_t host, uint64_t session, struct msg *msg); /* fills its envelope */
+void driver_fill_envelope (struct driver *driver, uint32_t host, uint64_t session,
+                           struct msg *msg); /* fills its envelope */
 void driver_release_held (struct driver *driver);
 bool driver_is_behind (const struct driver *driver); /* the effects' share of this pass is used up */
-void driver_end_pass (struct driver *driver);
+void driver_end_loop_iteration (struct driver *driver);
 void driver_end (struct driver *driver, uint32_t exit_status);
 void driver_leave_when_alone (struct driver *driver);
 uint64_t driver_leave_look_ms (const struct driver *driver); /* once ended: when that is tried again */
 
 /* driver_catalogue.c */
-void driver_ask (struct driver *driver, const struct held *held);
+void driver_ask_catalogue (struct driver *driver, const struct held_effect *held);
 void driver_end_use (struct driver *driver); /* this run uses no generation any more */
 
 /* driver_in.c */
-/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_key). */
+/* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_admit_key). */
 bool driver_by_ticket (const struct plan *plan);
 /* Callbacks; `owner` is the driver. */
-void driver_take_durable (void *owner, int fd, uint32_t events);
+void driver_on_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
 void driver_worker_stepped (void *owner, uint32_t rank, struct text step);
 void driver_worker_remarked (void *owner, uint32_t rank, struct text sentence);
 void driver_worker_exited (void *owner, uint32_t rank, struct text why);
-void driver_each_pass (void *owner);
+void driver_on_loop_iteration (void *owner);
 
 #endif

@@ -16,8 +16,8 @@ static struct text value_of (const struct var *items, uint32_t n, const char *na
 static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum owner owner,
                            struct verdict *verdicts, struct arena *arena)
 {
-    uint32_t n = of->n, agreed = majority_of (values, n);
-    bool majority = majority_share (values, n, agreed) * 2 > n; /* without one, nobody can say who is right */
+    uint32_t n = of->n, agreed = majority_index (values, n);
+    bool majority = majority_count (values, n, agreed) * 2 > n; /* without one, nobody can say who is right */
     for (uint32_t i = 0; i < n; i++) {
         bool differs = majority ? !text_equal (values[i], values[agreed]) : true;
         if (!differs || verdicts[i].outcome != OUTCOME_PASSED)
@@ -35,16 +35,17 @@ static void fail_minority (const struct agree_case *of, const struct text *value
 
 static const char *const compared_flags[] = { "XLA_FLAGS", "LIBTPU_INIT_ARGS" };
 
-void agree_parts (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+void agree_environments (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
 {
     struct text *values = arena_array (arena, of->n, sizeof (*values));
     for (uint32_t i = 0; i < of->n; i++)
         values[i] = value_of (of->results[i]->bundle.items, of->results[i]->bundle.n, "fingerprint");
     fail_minority (of, values, "the environment's fingerprint", OWNER_BUNDLE, verdicts, arena);
-    for (size_t flag = 0; flag < 2 && !of->alone; flag++) {
+    for (size_t flag = 0; flag < 2 && !of->independent; flag++) {
         for (uint32_t i = 0; i < of->n; i++) {
             const struct result *result = of->results[i];
-            values[i] = flag_set (value_of (result->policy.items, result->policy.n, compared_flags[flag]), arena);
+            values[i] = flag_set_normalise (value_of (result->policy.items, result->policy.n, compared_flags[flag]),
+                                            arena);
         }
         fail_minority (of, values, compared_flags[flag], OWNER_LAUNCH, verdicts, arena);
     }
@@ -63,12 +64,12 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
     struct text *ids = arena_array (arena, of->n, sizeof (*ids));
     for (uint32_t i = 0; i < of->n; i++)
         ids[i] = of->results[i]->cache.storage;
-    uint32_t agreed = majority_of (ids, of->n);
-    bool majority = majority_share (ids, of->n, agreed) * 2 > of->n;
+    uint32_t agreed = majority_index (ids, of->n);
+    bool majority = majority_count (ids, of->n, agreed) * 2 > of->n;
     if (of->plan->cache.mode == CACHE_PER_HOST)
         return;
     for (uint32_t i = 0; i < of->n; i++) {
-        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && majority_share (ids, of->n, i) == of->n))
+        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && majority_count (ids, of->n, i) == of->n))
             continue;
         if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
             continue;
@@ -108,7 +109,7 @@ static void fail_by_topology (const struct agree_case *of, struct verdict *verdi
     }
 }
 
-void agree_machines (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
 {
     if (of->n == of->plan->hosts.n)
         fail_by_topology (of, verdicts, arena);

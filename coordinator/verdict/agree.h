@@ -13,14 +13,14 @@ struct agree_case {
     const struct result *const *results;
     const uint32_t *hosts; /* index in the plan of each part's host */
     uint32_t n;
-    bool alone;
+    bool independent;
 };
 
-void agree_parts (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
+void agree_environments (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 /* A survey of the cache: all hosts have to see one and the same storage. */
 void agree_storage (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 /* The facts rung: the arithmetic of the slice (topology.h), and whether each host has room for what the profile sets
  * aside. */
-void agree_machines (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
+void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
 #endif

@@ -12,7 +12,7 @@ static bool failed (const struct blame_host *host)
 
 bool blame_is_complaint (const struct plan *plan, struct text id)
 {
-    const struct signature *signature = plan_signature (plan, id);
+    const struct signature *signature = plan_find_signature (plan, id);
     return signature && signature->peer;
 }
 
@@ -27,7 +27,7 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
 /* A text that working programs print as well (noise) is no cause. */
 static bool recognised (const struct plan *plan, const struct blame_host *host)
 {
-    const struct signature *signature = plan_signature (plan, host->verdict->signature);
+    const struct signature *signature = plan_find_signature (plan, host->verdict->signature);
     return host->killed || (host->verdict->owner != OWNER_UNKNOWN && !(signature && signature->noise));
 }
 
@@ -200,7 +200,7 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     }
 }
 
-struct text blame_next_of_lost (enum launcher launcher)
+struct text blame_advice_for_lost (enum launcher launcher)
 {
     switch (launcher) {
     case LAUNCHER_SSH:

@@ -21,7 +21,7 @@ struct blame_host {
     bool at_gate;      /* waited at a gate when it was stopped or timed out */
     bool killed;       /* by a signal from outside: a reason of its own, whoever sent it */
     bool complains;    /* ended badly and says, in no known text, that the collective failed */
-    struct text peers; /* what it printed of other hosts: struct reading */
+    struct text peers; /* what it printed of other hosts: struct failure_reading */
     bool awaited;      /* found here: the others waited for it at a gate */
 };
 /* hosts[i] had rank i in the pass: texts name ranks. */
@@ -29,6 +29,6 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
 /* Is this signature's text what is said by who lost a peer? */
 bool blame_is_complaint (const struct plan *plan, struct text id);
 /* What to look at when a worker did not start, or was lost: by how it got to its host. */
-struct text blame_next_of_lost (enum launcher launcher);
+struct text blame_advice_for_lost (enum launcher launcher);
 
 #endif

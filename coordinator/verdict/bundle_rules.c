@@ -79,11 +79,11 @@ static struct text unknown_tuple (const struct plan *plan, const var_list *bundl
     return buf_finish (&out, arena);
 }
 
-bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct note *out)
+bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct result_note *out)
 {
     struct text backend = plan->profile.backend;
     const struct bundle_rule *good = bundle_rules_match (plan, bundle, backend, BUNDLE_GOOD);
-    *out = (struct note){ .source = TEXT_LIT ("bundles"), .durability = DURABILITY_RERUN };
+    *out = (struct result_note){ .source = TEXT_LIT ("bundles"), .durability = DURABILITY_RERUN };
     if (bundle_rules_match (plan, bundle, backend, BUNDLE_BAD))
         return false;
     if (good) {

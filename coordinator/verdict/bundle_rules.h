@@ -13,6 +13,6 @@ const struct bundle_rule *bundle_rules_match (const struct plan *plan, const var
 struct text bundle_rules_tuple (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena);
 /* The note on an environment: known good, or in no list. False: there is none, because no rule for the backend names
  * its packages, or because it is known bad and gets a verdict. */
-bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct note *out);
+bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct result_note *out);
 
 #endif

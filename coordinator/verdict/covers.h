@@ -1,5 +1,5 @@
 /* covers.h - what a generation is known to hold: a text for each rung and what its program is made of
- * (cache_family_cover), the longest unused first.
+ * (cache_family_rung_cover), the longest unused first.
  *
  * A generation built upon another one takes over its covers, so they would grow for as long as a cache root lives.
  * Those that no ladder has used for longest are dropped, long before a record is full. A run that needs a dropped one
@@ -15,6 +15,6 @@ enum { COVERS_KEPT = GENERATION_COVERS_MAX / 4 };
 
 bool covers_have (const text_list *covers, struct text cover);
 /* Of a generation built upon one with the covers `base` by a run whose ladder has `ladder`; it newly holds `made`. */
-text_list covers_next (const text_list *base, const text_list *ladder, struct text made, struct arena *arena);
+text_list covers_merge (const text_list *base, const text_list *ladder, struct text made, struct arena *arena);
 
 #endif

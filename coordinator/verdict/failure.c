@@ -15,9 +15,9 @@ static struct text look_at_log (const struct judge_case *of, struct arena *arena
 }
 
 /* A hang is never transient, whatever the program printed. */
-void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
+void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    struct reading reading;
+    struct failure_reading reading;
     failure_evidence_of (of->plan, of->signatures, of->result, arena, &reading);
     out->evidence = reading.evidence;
     if (reading.of.weight < SIGNATURE_PEER)
@@ -46,7 +46,7 @@ static bool knows_itself (const struct judge_case *of)
 }
 
 /* May a recognised text replace the owner that the program reported? Noise may not, complaints of peers rarely. */
-static bool overrules (const struct reading *reading, enum owner said)
+static bool overrules (const struct failure_reading *reading, enum owner said)
 {
     if (said == OWNER_NONE || said == OWNER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
         return reading->of.signature != NULL;
@@ -63,10 +63,10 @@ static bool ended_at_start (const struct result *result)
 }
 
 /* The owner is that of a recognised text, else as the program reported it, else unknown. */
-void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
+void failure_judge (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
 {
     const struct result *result = of->result;
-    struct reading reading = { 0 };
+    struct failure_reading reading = { 0 };
     if (!knows_itself (of))
         failure_evidence_of (of->plan, of->signatures, result, arena, &reading);
     const struct signature *known = overrules (&reading, result->owner) ? reading.of.signature : NULL;
@@ -87,11 +87,11 @@ void failure_of (const struct judge_case *of, struct arena *arena, struct text h
     out->evidence = reading.evidence;
 }
 
-void failure_put_owner (struct buf *out, enum owner owner, struct text signature)
+void failure_print_owner (struct buf *out, enum owner owner, struct text signature)
 {
     if (owner == OWNER_UNKNOWN && !signature.len)
         buf_puts (out, "; cause unknown: no known error matched");
     else
-        buf_printf (out, " [%s%s%.*s]", names_of (&owner_names, owner), signature.len ? ", " : "",
+        buf_printf (out, " [%s%s%.*s]", enum_name_of (&owner_names, owner), signature.len ? ", " : "",
                     TEXT_ARG (signature));
 }

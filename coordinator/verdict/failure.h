@@ -12,11 +12,11 @@ struct text failure_phase (const struct result *result);
 /* Was it ended by a signal that others send (SIGKILL, SIGTERM ...)? Then the cause lies on this host. */
 bool failure_is_a_kill (enum ending ending, uint32_t code);
 /* `how` it ended: "exit status 1". Gives the whole verdict, FAILED. */
-void failure_of (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out);
+void failure_judge (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out);
 /* Adds to the verdict on a hang what is recognised in its output. */
-void failure_of_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
+void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 /* After a cause: " [owner, signature]", or that no known error matched. */
-void failure_put_owner (struct buf *out, enum owner owner, struct text signature);
+void failure_print_owner (struct buf *out, enum owner owner, struct text signature);
 
 #endif

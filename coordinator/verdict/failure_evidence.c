@@ -1,6 +1,6 @@
 #include "coordinator/verdict/failure_evidence.h"
 
-#include "common/signature/line.h"
+#include "common/signature/log_line.h"
 #include "coordinator/verdict/blame.h"
 
 /* A verdict quotes a few lines, since the journal holds one for each failed host; the receipt has all. PEERS: all that
@@ -14,12 +14,12 @@ enum {
 
 /* The worker searched the whole log; where it did not, the end of the log is searched here. */
 static void read_output (const struct signature_set *set, const struct result *result, struct arena *arena,
-                         struct signature_seen *out)
+                         struct signature_scan_result *out)
 {
-    *out = (struct signature_seen){ .sightings = result->sightings.items,
-                                    .sightings_n = result->sightings.n,
-                                    .shown = result->shown.items,
-                                    .shown_n = result->shown.n };
+    *out = (struct signature_scan_result){ .sightings = result->sightings.items,
+                                           .sightings_n = result->sightings.n,
+                                           .shown = result->shown.items,
+                                           .shown_n = result->shown.n };
     if (out->sightings_n + out->shown_n == 0)
         signature_scan_text (set, result->tail, arena, out);
 }
@@ -29,17 +29,17 @@ static uint32_t keep_fatal (struct text *lines, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (line_grade (lines[i]) == LINE_FATAL)
+        if (log_line_grade (lines[i]) == LINE_FATAL)
             lines[kept++] = lines[i];
     return kept;
 }
 
 /* The program's own sentence comes before its output: it is what the program takes for the cause. */
-static void join (const struct signature_seen *failure, const struct signature_seen *output, struct arena *arena,
-                  struct signature_seen *out)
+static void join (const struct signature_scan_result *failure, const struct signature_scan_result *output,
+                  struct arena *arena, struct signature_scan_result *out)
 {
-    *out = (struct signature_seen){ .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
-                                    .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
+    *out = (struct signature_scan_result){ .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
+                                           .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
     for (uint32_t i = 0; i < failure->sightings_n && i < SIGHTINGS_MAX; i++)
         out->sightings[out->sightings_n++] = failure->sightings[i];
     for (uint32_t i = 0; i < output->sightings_n && i < SIGHTINGS_MAX; i++) {
@@ -58,7 +58,7 @@ static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t 
     buf_init (&all, PEERS_MAX_BYTES);
     for (uint32_t i = 0; i < n; i++) {
         buf_puts (&all, i ? "\n" : "");
-        buf_text (&all, lines[i]);
+        buf_add_text (&all, lines[i]);
     }
     struct text joined = text_copy (arena, text_clip (buf_as_text (&all), most_bytes));
     buf_release (&all);
@@ -66,7 +66,7 @@ static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t 
 }
 
 /* If only noise was recognised, or nothing, the lines that look like errors are quoted as well. */
-static struct text evidence_of (const struct signature_decision *of, const struct signature_seen *all,
+static struct text evidence_of (const struct signature_decision *of, const struct signature_scan_result *all,
                                 struct arena *arena)
 {
     if (of->weight > SIGNATURE_NOISE)
@@ -80,7 +80,7 @@ static struct text evidence_of (const struct signature_decision *of, const struc
     return lines_joined (lines, n, EVIDENCE_MAX_BYTES, arena);
 }
 
-static struct text peers_of (const struct plan *plan, const struct signature_seen *seen, struct arena *arena)
+static struct text peers_of (const struct plan *plan, const struct signature_scan_result *seen, struct arena *arena)
 {
     struct text lines[READ_MAX];
     uint32_t n = 0;
@@ -91,9 +91,9 @@ static struct text peers_of (const struct plan *plan, const struct signature_see
 }
 
 static void read_with (const struct plan *plan, const struct signature_set *set, const struct result *result,
-                       struct arena *arena, struct reading *out)
+                       struct arena *arena, struct failure_reading *out)
 {
-    struct signature_seen failure, output, all;
+    struct signature_scan_result failure, output, all;
     signature_scan_text (set, result->failure, arena, &failure);
     failure.shown_n = keep_fatal (failure.shown, failure.shown_n);
     read_output (set, result, arena, &output);
@@ -106,9 +106,9 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
 }
 
 void failure_evidence_of (const struct plan *plan, const struct signature_set *set, const struct result *result,
-                          struct arena *arena, struct reading *out)
+                          struct arena *arena, struct failure_reading *out)
 {
-    *out = (struct reading){ 0 };
+    *out = (struct failure_reading){ 0 };
     struct signature_set *own = set ? NULL : signature_set_build (plan->signatures.items, plan->signatures.n);
     if (set || own)
         read_with (plan, set ? set : own, result, arena, out);

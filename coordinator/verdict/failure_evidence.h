@@ -7,7 +7,7 @@
 
 #include "common/signature/decide.h"
 
-struct reading {
+struct failure_reading {
     struct signature_decision of; /* what decides, of all that was read */
     bool in_failure;              /* it stands in the program's own sentence */
     struct text evidence;         /* the line that decides; or those that look most like an error */
@@ -16,6 +16,6 @@ struct reading {
 
 /* `set`: of the plan's signatures; NULL: built for this once. */
 void failure_evidence_of (const struct plan *plan, const struct signature_set *set, const struct result *result,
-                          struct arena *arena, struct reading *out);
+                          struct arena *arena, struct failure_reading *out);
 
 #endif

@@ -24,7 +24,7 @@ static uint32_t split (struct text flags, struct text tokens[])
     return n;
 }
 
-struct text flag_set (struct text flags, struct arena *arena)
+struct text flag_set_normalise (struct text flags, struct arena *arena)
 {
     struct text tokens[TOKENS_MAX];
     uint32_t n = split (flags, tokens);
@@ -36,7 +36,7 @@ struct text flag_set (struct text flags, struct arena *arena)
             continue;
         if (joined.len)
             buf_byte (&joined, ' ');
-        buf_text (&joined, tokens[i]);
+        buf_add_text (&joined, tokens[i]);
     }
     return buf_finish (&joined, arena);
 }

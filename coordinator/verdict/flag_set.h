@@ -6,7 +6,7 @@
 #include "common/base/text.h"
 
 /* The words of `flags` sorted, each once, joined by one space: equal sets give equal texts. Of the arena. */
-struct text flag_set (struct text flags, struct arena *arena);
+struct text flag_set_normalise (struct text flags, struct arena *arena);
 /* Takes the next word off such a text; false: there is none. */
 bool flag_set_next (struct text *rest, struct text *word);
 bool flag_set_has (struct text set, struct text word);

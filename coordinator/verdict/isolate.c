@@ -239,7 +239,7 @@ static void conclude (const struct walk *walk, struct isolate_step *out)
 {
     struct isolate_set none = { NULL, 0 }, hosts = marked (walk, walk->suspect, walk->suspect);
     if (!walk->any_works)
-        *out = (struct isolate_step){ walk->failed_n ? ISOLATE_EVERYWHERE : ISOLATE_UNTOLD, none };
+        *out = (struct isolate_step){ walk->failed_n ? ISOLATE_EVERYWHERE : ISOLATE_NO_EVIDENCE, none };
     else if (hosts.n)
         *out = (struct isolate_step){ ISOLATE_HOSTS, marked (walk, walk->suspect, walk->linked) };
     else if ((hosts = marked (walk, walk->linked, walk->linked)).n)

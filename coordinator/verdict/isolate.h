@@ -23,7 +23,7 @@ struct isolate_host {
 };
 /* False also when one host passed, or waited at a gate: then those that did not are named already. `met`: a gate was
  * opened, so that a host may have failed because of another one. */
-bool isolate_without_cause (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met);
+bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met);
 /* The cause of a pass, and nothing but that peers failed or did not come. */
 bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict);
 
@@ -54,12 +54,12 @@ struct isolate_case {
     uint32_t trials_n;
 };
 enum isolate_kind {
-    ISOLATE_RUN = 0,    /* run `hosts` by themselves */
-    ISOLATE_HOSTS,      /* `hosts` fail also without the others */
-    ISOLATE_LINK,       /* `hosts` fail together, and each works with others */
-    ISOLATE_TOGETHER,   /* each half of `hosts` works alone; empty: of the slice */
-    ISOLATE_EVERYWHERE, /* no part works */
-    ISOLATE_UNTOLD,     /* no trial was evidence */
+    ISOLATE_RUN = 0,     /* run `hosts` by themselves */
+    ISOLATE_HOSTS,       /* `hosts` fail also without the others */
+    ISOLATE_LINK,        /* `hosts` fail together, and each works with others */
+    ISOLATE_TOGETHER,    /* each half of `hosts` works alone; empty: of the slice */
+    ISOLATE_EVERYWHERE,  /* no part works */
+    ISOLATE_NO_EVIDENCE, /* no trial was evidence */
 };
 struct isolate_step {
     enum isolate_kind kind;
@@ -72,8 +72,8 @@ uint64_t isolate_timeout_ms (uint64_t rung_timeout_ms, const struct isolate_tria
 
 /* ---- what it means ---- */
 
-struct text isolate_why (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
-                         struct arena *arena);
+struct text isolate_explain (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
+                             struct arena *arena);
 /* What becomes of a pass of this outcome once the suspects are named: they keep the failure, all others are cascades.
  */
 struct isolate_ruling {
@@ -81,9 +81,9 @@ struct isolate_ruling {
     enum outcome outcome;
     struct text who;
 };
-void isolate_rule (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
-                   struct arena *arena, struct isolate_ruling *out);
-void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
-                      struct verdict *after);
+void isolate_make_ruling (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
+                          struct arena *arena, struct isolate_ruling *out);
+void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
+                           struct verdict *after);
 
 #endif

@@ -57,7 +57,7 @@ static bool came_to_its_end (const struct isolate_host *host)
     return host->ending == ENDING_EXITED && host->code == 0;
 }
 
-bool isolate_without_cause (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
+bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met)
 {
     uint32_t failed_n = 0, silent_n = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -97,8 +97,8 @@ static struct text halves (const struct plan *plan, const struct isolate_case *o
                         TEXT_ARG (fold (plan, b->items, b->n, arena)));
 }
 
-struct text isolate_why (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
-                         struct arena *arena)
+struct text isolate_explain (const struct plan *plan, const struct isolate_case *of, const struct isolate_step *found,
+                             struct arena *arena)
 {
     char passes[32];
     snprintf (passes, sizeof (passes), "%u pass%s", of->trials_n, of->trials_n == 1 ? "" : "es");
@@ -158,14 +158,14 @@ static void blame_host_of (const struct isolate_ruling *ruling, const struct ver
     after->cause = add_clause (after->cause, ruling->named->why, arena);
 }
 
-void isolate_rule (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
-                   struct arena *arena, struct isolate_ruling *out)
+void isolate_make_ruling (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
+                          struct arena *arena, struct isolate_ruling *out)
 {
     *out = (struct isolate_ruling){ named, outcome, fold (plan, named->suspects.items, named->suspects.n, arena) };
 }
 
-void isolate_verdict (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
-                      struct verdict *after)
+void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
+                           struct verdict *after)
 {
     const struct fact_suspects_named *named = ruling->named;
     *after = *before;

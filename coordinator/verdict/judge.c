@@ -53,7 +53,7 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
             out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
             text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
             "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
-        failure_of_hang (of, arena, out);
+        failure_describe_hang (of, arena, out);
         return false;
     }
     if (result->ending == ENDING_ORPHANED)
@@ -103,10 +103,11 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     struct text how = result->ending == ENDING_SIGNALLED ? text_format (arena, "killed by signal %u (%s)", result->code,
                                                                         strsignal ((int) result->code))
                                                          : text_format (arena, "exited with status %u", result->code);
-    failure_of (of, arena, how, out);
+    failure_judge (of, arena, how, out);
     if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* no better cause is known */
         broke_protocol (of, arena, how, out);
-    if (of->key.pass == PASS_RESTORED && recompiled_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
+    if (of->key.pass == PASS_RESTORED &&
+        recompiled_is_torn (result, sealed_in (of)->keys.items, sealed_in (of)->keys.n))
         out->cache = TEXT_LIT ("torn");
     if (precondition_missing (of))
         out->outcome = OUTCOME_BLOCKED;
@@ -118,7 +119,7 @@ static bool said_no_failure (const struct judge_case *of, struct arena *arena, s
 {
     if (of->result->failure.len == 0)
         return true;
-    failure_of (of, arena, TEXT_LIT ("reported a failure, but exited with status 0"), out);
+    failure_judge (of, arena, TEXT_LIT ("reported a failure, but exited with status 0"), out);
     return false;
 }
 
@@ -205,7 +206,7 @@ static bool probe_showed (const struct judge_case *of, struct arena *arena, stru
 static bool values_right (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     for (uint32_t i = 0; i < of->result->checks.n; i++) {
-        const struct check *check = &of->result->checks.items[i];
+        const struct program_check *check = &of->result->checks.items[i];
         if (fabs (check->observed - check->expected) <= check->tolerance)
             continue; /* written so that a NaN does not pass */
         return verdict_set (
@@ -265,7 +266,7 @@ static bool compiled_again (const struct judge_case *of, struct arena *arena, st
 {
     const struct fact_generation *sealed = sealed_in (of);
     enum recompile_reason reason;
-    if (recompiled_torn (of->result, sealed->keys.items, sealed->keys.n))
+    if (recompiled_is_torn (of->result, sealed->keys.items, sealed->keys.n))
         out->cache = TEXT_LIT ("torn");
     return cache_failed (out, recompiled_why (of->result, sealed->keys.items, sealed->keys.n, arena, &reason));
 }
@@ -275,7 +276,7 @@ static const char *spoiling_counter (const struct judge_case *of)
 {
     const char *names[SPOILING_MAX];
     const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
-    uint32_t n = frontend ? frontend_spoiling_counters (frontend, names, SPOILING_MAX) : 0;
+    uint32_t n = frontend ? frontend_recompile_counters (frontend, names, SPOILING_MAX) : 0;
     for (uint32_t i = 0; i < n && i < SPOILING_MAX; i++) {
         uint64_t value = 0;
         if (result_counter (of->result, names[i], &value) && value > 0)
@@ -306,12 +307,12 @@ static bool untouched (const struct judge_case *of, struct arena *arena, struct 
     const struct result *result = of->result;
     for (uint32_t i = 0; i < result->findings.n; i++) {
         const struct finding *finding = &result->findings.items[i];
-        if (!finding_counts (finding->kind))
+        if (!finding_is_violation (finding->kind))
             continue; /* an attempt to write that was refused, or weak protection, changes nothing that was sealed */
         verdict_set (
             out, OUTCOME_FAILED, OWNER_CACHE,
             text_format (arena, "generation %" PRIu64 " was modified after it was sealed: %s %.*s: %.*s",
-                         finding->token, names_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
+                         finding->token, enum_name_of (&finding_kind_names, finding->kind), TEXT_ARG (finding->path),
                          TEXT_ARG (finding->detail)),
             "see who else can write the cache: the receipt says between which entries of the journal it happened");
         out->cache = TEXT_LIT ("torn");
@@ -327,7 +328,8 @@ static bool protected_enough (const struct judge_case *of, struct arena *arena, 
         return true;
     return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE,
                         text_format (arena, "the cache had only enforcement %s on this host, the slice asks for %s",
-                                     names_of (&enforcement_names, level), names_of (&enforcement_names, least)),
+                                     enum_name_of (&enforcement_names, level),
+                                     enum_name_of (&enforcement_names, least)),
                         "docs/spec/cache.md says what each level of enforcement needs");
 }
 
@@ -336,8 +338,8 @@ static bool bundle_serves (const struct judge_case *of, struct arena *arena, str
     const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
     if (of->key.pass == PASS_ONCE || !frontend)
         return true;
-    const char *problem = frontend_cache_problem (frontend, of->plan->profile.backend,
-                                                  (const var_list *) &of->result->bundle, arena);
+    const char *problem = frontend_cache_defect (frontend, of->plan->profile.backend,
+                                                 (const var_list *) &of->result->bundle, arena);
     if (!problem)
         return true;
     return verdict_set (out, OUTCOME_FAILED, OWNER_BUNDLE, text_of (problem),

@@ -135,12 +135,12 @@ static struct explanation explain_difference (const struct cache_key *key, const
 /* The writer reported no such program. */
 static struct explanation explain_stranger (const struct cache_key *key, struct sealed sealed, struct arena *arena)
 {
-    static const char untold[] = "%.*s was not found in the cache, and the writer reported no cache keys";
+    static const char not_reported[] = "%.*s was not found in the cache, and the writer reported no cache keys";
     /* A writer with more programs than a result can list has not reported them all. */
     const char *missing = sealed.n < RESULT_KEYS_MAX ? "entry missing: no writer compiled %.*s"
                                                      : "entry missing: no writer reported %.*s";
     if (sealed.n == 0)
-        return (struct explanation){ RECOMPILE_UNKNOWN, text_format (arena, untold, TEXT_ARG (key->program)) };
+        return (struct explanation){ RECOMPILE_UNKNOWN, text_format (arena, not_reported, TEXT_ARG (key->program)) };
     return (struct explanation){ RECOMPILE_ENTRY_MISSING, text_format (arena, missing, TEXT_ARG (key->program)) };
 }
 
@@ -256,7 +256,7 @@ struct text recompiled_why (const struct result *reader, const struct cache_key 
                         counts.requests - counts.hits, counts.requests, TEXT_ARG (text));
 }
 
-bool recompiled_torn (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n)
+bool recompiled_is_torn (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n)
 {
     struct sealed sealed = { sealed_keys, sealed_n };
     for (uint32_t i = 0; i < reader->keys.n; i++) {
@@ -270,13 +270,14 @@ bool recompiled_torn (const struct result *reader, const struct cache_key *seale
 
 /* ---- two hosts, two runs ---- */
 
-static void add_difference (struct key_difference_list *out, struct text program, struct text part, struct text here,
-                            struct text there)
+static void add_difference (struct cache_key_difference_list *out, struct text program, struct text part,
+                            struct text here, struct text there)
 {
-    out->items[out->n++] = (struct key_difference){ program, part, here, there };
+    out->items[out->n++] = (struct cache_key_difference){ program, part, here, there };
 }
 
-static void add_pair (const struct cache_key *here, const struct cache_key *there, struct key_difference_list *out)
+static void add_pair (const struct cache_key *here, const struct cache_key *there,
+                      struct cache_key_difference_list *out)
 {
     struct text names[KEY_PARTS_MAX];
     uint32_t n = differing_parts (here, there, names);
@@ -287,11 +288,11 @@ static void add_pair (const struct cache_key *here, const struct cache_key *ther
 }
 
 void key_differences (const struct cache_key *here, uint32_t here_n, const struct cache_key *there, uint32_t there_n,
-                      struct arena *arena, struct key_difference_list *out)
+                      struct arena *arena, struct cache_key_difference_list *out)
 {
     bool *taken = arena_array (arena, (size_t) there_n + 1, sizeof (*taken));
     size_t most = ((size_t) here_n + there_n) * KEY_PARTS_MAX;
-    *out = (struct key_difference_list){ arena_array (arena, most + 1, sizeof (struct key_difference)), 0 };
+    *out = (struct cache_key_difference_list){ arena_array (arena, most + 1, sizeof (struct cache_key_difference)), 0 };
     for (uint32_t i = 0; i < there_n; i++)
         taken[i] = has_key (here, here_n, &there[i]);
     for (uint32_t i = 0; i < here_n; i++) {

@@ -24,19 +24,19 @@ enum recompile_reason {
 struct text recompiled_why (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n,
                             struct arena *arena, enum recompile_reason *reason);
 /* An entry that the writer left under this very key was found, and could not be loaded. */
-bool recompiled_torn (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n);
+bool recompiled_is_torn (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n);
 
 /* `part` is a part of the key ("flags", "computation", ...) with its digests; "key" with the keys where their parts
  * were not told or are equal; "program" where only one side asked for it: the side that did not has an empty text. */
-struct key_difference {
+struct cache_key_difference {
     struct text program, part, here, there;
 };
-struct key_difference_list {
-    struct key_difference *items;
+struct cache_key_difference_list {
+    struct cache_key_difference *items;
     uint32_t n;
 };
 /* Keys that both sides have are equal; of the others those of one program are held against each other. */
 void key_differences (const struct cache_key *here, uint32_t here_n, const struct cache_key *there, uint32_t there_n,
-                      struct arena *arena, struct key_difference_list *out);
+                      struct arena *arena, struct cache_key_difference_list *out);
 
 #endif

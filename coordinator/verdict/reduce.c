@@ -70,7 +70,7 @@ static bool all_are_sound (const struct reduction_input *in, struct reduction_ve
     for (uint32_t host = 0; host < in->hosts; host++) {
         const char *why = NULL;
         for (uint32_t i = 0; i < in->devices_per_host && !why; i++)
-            why = shard_is_unreadable_why (reduce_shard (in, host * in->devices_per_host + i));
+            why = shard_unreadable_reason (reduce_device_shard (in, host * in->devices_per_host + i));
         if (why)
             blame_host_of (out, host, PROOF_UNPROVED, why);
     }
@@ -139,19 +139,20 @@ struct report {
     bool sums;
 };
 
-static void read_devices (const struct reduction_input *in, const struct groups *groups, uint32_t axes,
+static void read_devices (const struct reduction_input *in, const struct reduce_group_list *groups, uint32_t axes,
                           enum proof *proofs, struct reduction_verdict *out)
 {
-    struct explained explained[EXPLAINED_KINDS] = { 0 };
-    for (uint32_t device = 0; device < reduce_devices (in); device++) {
-        struct reading reading = reduce_read (in, device, &groups->items[groups->of_device[device]], axes, explained);
+    struct reduce_explanation explained[EXPLAINED_KINDS] = { 0 };
+    for (uint32_t device = 0; device < reduce_device_count (in); device++) {
+        struct reduce_reading reading = reduce_explain_sums (in, device, &groups->items[groups->of_device[device]],
+                                                             axes, explained);
         proofs[device] = reading.proof;
         miss (out, reading.missing[0]);
         miss (out, reading.missing[1]);
     }
 }
 
-static struct report read_host (const struct reduction_input *in, uint32_t host, const struct groups *groups,
+static struct report read_host (const struct reduction_input *in, uint32_t host, const struct reduce_group_list *groups,
                                 enum proof *proofs)
 {
     const struct metric *metric = in->metrics[host];
@@ -160,8 +161,8 @@ static struct report read_host (const struct reduction_input *in, uint32_t host,
     struct report report = { PROOF_PROVED, !beside };
     uint32_t first = host * in->devices_per_host;
     for (uint32_t device = first; device < first + in->devices_per_host; device++) {
-        const struct group *group = &groups->items[groups->of_device[device]];
-        report.sums = report.sums && reduce_shard (in, device)->proof == group->numbers;
+        const struct reduce_group *group = &groups->items[groups->of_device[device]];
+        report.sums = report.sums && reduce_device_shard (in, device)->proof == group->numbers;
         if (report.proof == PROOF_PROVED)
             report.proof = proofs[device];
     }
@@ -189,32 +190,33 @@ static bool group_result_lacks (const struct group_result *group_result)
     return !group_result->right && group_result->local && group_result->other && !group_result->unlike;
 }
 
-static struct group_result *read_group_results (const struct reduction_input *in, const struct groups *groups,
-                                                const enum proof *proofs, struct arena *arena)
+static struct group_result *read_group_results (const struct reduction_input *in,
+                                                const struct reduce_group_list *groups, const enum proof *proofs,
+                                                struct arena *arena)
 {
-    struct group_result *group_results = arena_array (arena, reduce_devices (in), sizeof (*group_results));
-    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+    struct group_result *group_results = arena_array (arena, reduce_device_count (in), sizeof (*group_results));
+    for (uint32_t device = 0; device < reduce_device_count (in); device++) {
         struct group_result *group_result = &group_results[groups->of_device[device]];
         group_result->right |= proofs[device] == PROOF_PROVED;
         group_result->local |= proofs[device] == PROOF_LOCAL;
         group_result->other |= proofs[device] != PROOF_LOCAL;
-        group_result->lacking += proofs[device] == PROOF_LOCAL ? reduce_number (in, device) : 0;
+        group_result->lacking += proofs[device] == PROOF_LOCAL ? reduce_device_secret (in, device) : 0;
     }
-    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+    for (uint32_t device = 0; device < reduce_device_count (in); device++) {
         uint32_t group = groups->of_device[device];
         if (proofs[device] != PROOF_LOCAL &&
-            reduce_shard (in, device)->proof != groups->items[group].numbers - group_results[group].lacking)
+            reduce_device_shard (in, device)->proof != groups->items[group].numbers - group_results[group].lacking)
             group_results[group].unlike = true;
     }
     return group_results;
 }
 
 /* False: nothing is right anywhere, and some group does not show who is at fault: it may be all of them. */
-static bool somebody_stands_out (const struct reduction_input *in, const struct groups *groups,
+static bool somebody_stands_out (const struct reduction_input *in, const struct reduce_group_list *groups,
                                  const struct group_result *group_results)
 {
     bool some_right = false, all_told = true;
-    for (uint32_t device = 0; device < reduce_devices (in); device++) {
+    for (uint32_t device = 0; device < reduce_device_count (in); device++) {
         const struct group_result *group_result = &group_results[groups->of_device[device]];
         some_right |= group_result->right;
         all_told &= group_result_lacks (group_result);
@@ -223,7 +225,7 @@ static bool somebody_stands_out (const struct reduction_input *in, const struct 
 }
 
 /* The first device at fault gives the reason of its host. */
-static void blame_one (const struct reduction_input *in, uint32_t host, const struct groups *groups,
+static void blame_one (const struct reduction_input *in, uint32_t host, const struct reduce_group_list *groups,
                        const struct group_result *group_results, const enum proof *proofs,
                        struct reduction_verdict *out)
 {
@@ -241,8 +243,8 @@ static void blame_one (const struct reduction_input *in, uint32_t host, const st
     }
 }
 
-static void find_culprits (const struct reduction_input *in, const struct groups *groups, const enum proof *proofs,
-                           struct reduction_verdict *out, struct arena *arena)
+static void find_culprits (const struct reduction_input *in, const struct reduce_group_list *groups,
+                           const enum proof *proofs, struct reduction_verdict *out, struct arena *arena)
 {
     const struct group_result *group_results = read_group_results (in, groups, proofs, arena);
     if (!somebody_stands_out (in, groups, group_results))
@@ -257,14 +259,14 @@ static const char rounding_cannot_tell[] =
     "rounding cannot tell: the contributions of the devices cancel out, and float32 keeps too little of their sum";
 
 /* Does rounding explain all that is wrong on this host? */
-static bool rounding_hides (const struct reduction_input *in, const struct groups *groups, uint32_t host)
+static bool rounding_hides (const struct reduction_input *in, const struct reduce_group_list *groups, uint32_t host)
 {
     bool hides = false;
     for (uint32_t device = host * in->devices_per_host; device < (host + 1) * in->devices_per_host; device++) {
-        const struct group *group = &groups->items[groups->of_device[device]];
+        const struct reduce_group *group = &groups->items[groups->of_device[device]];
         if (reduce_is_right (in, device, group))
             continue;
-        if (!reduce_rounding_hides (in, device, group))
+        if (!reduce_rounding_may_explain (in, device, group))
             return false;
         hides = true;
     }
@@ -272,7 +274,7 @@ static bool rounding_hides (const struct reduction_input *in, const struct group
 }
 
 /* Gives rounding as the reason of each host at fault that it explains; returns the reason of all of them. */
-static const char *name_rounding (const struct reduction_input *in, const struct groups *groups,
+static const char *name_rounding (const struct reduction_input *in, const struct reduce_group_list *groups,
                                   struct reduction_verdict *out)
 {
     uint32_t hidden = 0, n = 0;
@@ -305,8 +307,8 @@ static void add_counts (const struct reduction_input *in, struct reduction_verdi
 }
 
 /* The verdict is the proof that most of the hosts at fault share. */
-static void settle (const struct reduction_input *in, const struct groups *groups, const struct report *reports,
-                    struct reduction_verdict *out)
+static void settle (const struct reduction_input *in, const struct reduce_group_list *groups,
+                    const struct report *reports, struct reduction_verdict *out)
 {
     const char *disagree = name_rounding (in, groups, out);
     uint32_t counts[PROOF_UNPROVED + 1] = { 0 }, most = 0;
@@ -338,7 +340,7 @@ static void count_contradicted (const struct reduction_input *in, const struct r
                                 struct reduction_verdict *out)
 {
     for (uint32_t host = 0; host < in->hosts; host++) {
-        const struct earlier *earlier = &in->metrics[host]->earlier;
+        const struct earlier_values *earlier = &in->metrics[host]->earlier;
         uint64_t alike = earlier->alike < earlier->count ? earlier->alike : earlier->count;
         uint64_t count = reports[host].sums ? earlier->count - alike : alike;
         out->contradicted[host] = count < UINT32_MAX ? count : UINT32_MAX; /* a worker may lie; views add them up */
@@ -354,9 +356,9 @@ void reduce_judge (const struct reduction_input *in, struct reduction_verdict *o
     if (!readable (in, out, &axes))
         return;
     struct arena arena = { 0 };
-    struct groups groups = reduce_groups (in, axes, &arena);
+    struct reduce_group_list groups = reduce_make_groups (in, axes, &arena);
     struct report *reports = arena_array (&arena, in->hosts, sizeof (*reports));
-    enum proof *proofs = arena_array (&arena, reduce_devices (in), sizeof (*proofs));
+    enum proof *proofs = arena_array (&arena, reduce_device_count (in), sizeof (*proofs));
     read_devices (in, &groups, axes, proofs, out);
     for (uint32_t host = 0; host < in->hosts; host++)
         reports[host] = read_host (in, host, &groups, proofs);

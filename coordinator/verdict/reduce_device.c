@@ -8,25 +8,25 @@ enum {
     PAIRS_MAX_HOSTS = 32
 }; /* so many wrong sums are explained one by one; the last explanation counts for the rest */
 
-double reduce_number (const struct reduction_input *in, uint32_t device)
+double reduce_device_secret (const struct reduction_input *in, uint32_t device)
 {
     uint32_t host = device / in->devices_per_host;
     return (double) (in->secrets[host] + device % in->devices_per_host);
 }
 
-uint32_t reduce_devices (const struct reduction_input *in)
+uint32_t reduce_device_count (const struct reduction_input *in)
 {
     return in->hosts * in->devices_per_host;
 }
 
-const struct shard *reduce_shard (const struct reduction_input *in, uint32_t device)
+const struct shard *reduce_device_shard (const struct reduction_input *in, uint32_t device)
 {
     const struct metric *metric = in->metrics[device / in->devices_per_host];
     return &metric->shards.items[device % in->devices_per_host];
 }
 
 /* Programs compute in float32. The comparison is written so that a NaN fails as well. */
-const char *shard_is_unreadable_why (const struct shard *shard)
+const char *shard_unreadable_reason (const struct shard *shard)
 {
     const double numbers[] = { shard->value, shard->local, shard->weight, shard->local * shard->weight };
     for (size_t i = 0; i < sizeof (numbers) / sizeof (numbers[0]); i++)
@@ -48,14 +48,14 @@ static uint32_t group_index (const struct mesh *mesh, uint32_t device, uint32_t 
 
 /* What float32 may be off, in parts of the right number: where all parts have one sign a sum of n is off by at most n
  * times half its precision, and a mean divides two of them. The least leaves room for parts of both signs. */
-static double rounding (const struct group *group)
+static double rounding (const struct reduce_group *group)
 {
     const double least = 1e-5, precision = 0x1p-23;
     return fmax (least, group->n * precision);
 }
 
 /* Relative to the wanted value, however large the contributions are. */
-static bool close_to (double seen, double wanted, const struct group *group)
+static bool close_to (double seen, double wanted, const struct reduce_group *group)
 {
     return isfinite (wanted) && fabs (seen - wanted) <= rounding (group) * fabs (wanted);
 }
@@ -65,39 +65,39 @@ static bool is_mean (const struct reduction_input *in, uint32_t device)
     return in->metrics[device / in->devices_per_host]->reduction == REDUCTION_MEAN;
 }
 
-static double wanted_value (const struct reduction_input *in, uint32_t device, const struct group *group)
+static double wanted_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
     return is_mean (in, device) ? group->sum / group->weight : group->sum;
 }
 
-static bool counted_right (const struct reduction_input *in, uint32_t device, const struct group *group)
+static bool counted_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
-    return reduce_shard (in, device)->proof == group->numbers;
+    return reduce_device_shard (in, device)->proof == group->numbers;
 }
 
-bool reduce_is_right (const struct reduction_input *in, uint32_t device, const struct group *group)
+bool reduce_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
     return counted_right (in, device, group) &&
-           close_to (reduce_shard (in, device)->value, wanted_value (in, device, group), group);
+           close_to (reduce_device_shard (in, device)->value, wanted_value (in, device, group), group);
 }
 
-struct groups reduce_groups (const struct reduction_input *in, uint32_t axes, struct arena *arena)
+struct reduce_group_list reduce_make_groups (const struct reduction_input *in, uint32_t axes, struct arena *arena)
 {
-    struct groups groups = { arena_array (arena, reduce_devices (in), sizeof (uint32_t)),
-                             arena_array (arena, reduce_devices (in), sizeof (struct group)) };
-    for (uint32_t device = 0; device < reduce_devices (in); device++) {
-        const struct shard *shard = reduce_shard (in, device);
+    struct reduce_group_list groups = { arena_array (arena, reduce_device_count (in), sizeof (uint32_t)),
+                                        arena_array (arena, reduce_device_count (in), sizeof (struct reduce_group)) };
+    for (uint32_t device = 0; device < reduce_device_count (in); device++) {
+        const struct shard *shard = reduce_device_shard (in, device);
         groups.of_device[device] = group_index (in->mesh, device, axes);
-        struct group *group = &groups.items[groups.of_device[device]];
-        group->numbers += reduce_number (in, device);
+        struct reduce_group *group = &groups.items[groups.of_device[device]];
+        group->numbers += reduce_device_secret (in, device);
         group->sum += shard->local * shard->weight;
         group->weight += shard->weight;
         group->mean_sum += shard->local;
         group->magnitude += fabs (shard->local * shard->weight);
         group->n++;
     }
-    for (uint32_t device = 0; device < reduce_devices (in); device++) {
-        struct group *group = &groups.items[groups.of_device[device]];
+    for (uint32_t device = 0; device < reduce_device_count (in); device++) {
+        struct reduce_group *group = &groups.items[groups.of_device[device]];
         group->right = group->right || reduce_is_right (in, device, group);
     }
     return groups;
@@ -110,7 +110,7 @@ static double host_part (const struct reduction_input *in, uint32_t device, uint
     for (uint32_t i = 0; i < in->devices_per_host; i++) {
         uint32_t other = host * in->devices_per_host + i;
         if (mesh_reduced_together (in->mesh, device, other, axes))
-            sum += reduce_number (in, other);
+            sum += reduce_device_secret (in, other);
     }
     return sum;
 }
@@ -118,9 +118,9 @@ static double host_part (const struct reduction_input *in, uint32_t device, uint
 static double expected_sum (const struct reduction_input *in, uint32_t device, uint32_t axes)
 {
     double sum = 0;
-    for (uint32_t other = 0; other < reduce_devices (in); other++)
+    for (uint32_t other = 0; other < reduce_device_count (in); other++)
         if (mesh_reduced_together (in->mesh, device, other, axes))
-            sum += reduce_number (in, other);
+            sum += reduce_device_secret (in, other);
     return sum;
 }
 
@@ -129,8 +129,8 @@ static bool own_host_only (const struct reduction_input *in, uint32_t device, do
     double own = 0;
     uint32_t host = device / in->devices_per_host;
     for (uint32_t i = 0; i < in->devices_per_host; i++)
-        own += reduce_number (in, host * in->devices_per_host + i);
-    return proof == reduce_number (in, device) || proof == own;
+        own += reduce_device_secret (in, host * in->devices_per_host + i);
+    return proof == reduce_device_secret (in, device) || proof == own;
 }
 
 static bool other_axes (const struct reduction_input *in, uint32_t device, double proof, uint32_t axes)
@@ -177,10 +177,11 @@ static bool left_out (const struct reduction_input *in, uint32_t device, double 
     return false;
 }
 
-static struct reading explain_proof (const struct reduction_input *in, uint32_t device, double expected, uint32_t axes)
+static struct reduce_reading explain_proof (const struct reduction_input *in, uint32_t device, double expected,
+                                            uint32_t axes)
 {
-    struct reading reading = { PROOF_UNPROVED, { -1, -1 } };
-    double proof = reduce_shard (in, device)->proof;
+    struct reduce_reading reading = { PROOF_UNPROVED, { -1, -1 } };
+    double proof = reduce_device_shard (in, device)->proof;
     if (other_axes (in, device, proof, axes))
         reading.proof = PROOF_WRONG_AXIS;
     else if (counted_twice (in, device, proof, expected, axes))
@@ -201,8 +202,8 @@ static double mean_of_host_means (const struct reduction_input *in, uint32_t dev
             uint32_t other = host * in->devices_per_host + i;
             if (!mesh_reduced_together (in->mesh, device, other, axes))
                 continue;
-            part += reduce_shard (in, other)->local * reduce_shard (in, other)->weight;
-            weight += reduce_shard (in, other)->weight;
+            part += reduce_device_shard (in, other)->local * reduce_device_shard (in, other)->weight;
+            weight += reduce_device_shard (in, other)->weight;
         }
         if (weight > 0) {
             sum += part / weight;
@@ -213,35 +214,36 @@ static double mean_of_host_means (const struct reduction_input *in, uint32_t dev
 }
 
 /* Contributions of both signs cancel: rounding is small beside them, and large beside their sum. */
-bool reduce_rounding_hides (const struct reduction_input *in, uint32_t device, const struct group *group)
+bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
     double wanted = wanted_value (in, device, group);
     double magnitude = is_mean (in, device) ? group->magnitude / fabs (group->weight) : group->magnitude;
     return !group->right && counted_right (in, device, group) && isfinite (wanted) &&
-           fabs (reduce_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
+           fabs (reduce_device_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
 }
 
-static enum proof explain_value (const struct reduction_input *in, uint32_t device, const struct group *group,
+static enum proof explain_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
                                  uint32_t axes)
 {
-    const struct shard *shard = reduce_shard (in, device);
+    const struct shard *shard = reduce_device_shard (in, device);
     if (is_mean (in, device) && (close_to (shard->value, group->mean_sum / group->n, group) ||
                                  close_to (shard->value, mean_of_host_means (in, device, axes), group)))
         return PROOF_MEAN_OF_MEANS;
     return close_to (shard->value, shard->local, group) ? PROOF_LOCAL : PROOF_DISAGREE;
 }
 
-struct reading reduce_read (const struct reduction_input *in, uint32_t device, const struct group *group, uint32_t axes,
-                            struct explained explained[2])
+struct reduce_reading reduce_explain_sums (const struct reduction_input *in, uint32_t device,
+                                           const struct reduce_group *group, uint32_t axes,
+                                           struct reduce_explanation explained[2])
 {
     bool counted = counted_right (in, device, group);
     if (reduce_is_right (in, device, group))
-        return (struct reading){ PROOF_PROVED, { -1, -1 } };
-    if (!counted && own_host_only (in, device, reduce_shard (in, device)->proof))
-        return (struct reading){ PROOF_LOCAL, { -1, -1 } };
-    struct explained *kind = &explained[counted];
+        return (struct reduce_reading){ PROOF_PROVED, { -1, -1 } };
+    if (!counted && own_host_only (in, device, reduce_device_shard (in, device)->proof))
+        return (struct reduce_reading){ PROOF_LOCAL, { -1, -1 } };
+    struct reduce_explanation *kind = &explained[counted];
     if (kind->n++ < DETAILED_MAX)
-        kind->last = counted ? (struct reading){ explain_value (in, device, group, axes), { -1, -1 } }
+        kind->last = counted ? (struct reduce_reading){ explain_value (in, device, group, axes), { -1, -1 } }
                              : explain_proof (in, device, group->numbers, axes);
     return kind->last;
 }

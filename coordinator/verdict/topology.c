@@ -20,12 +20,12 @@ struct asked {
 /* Empty: the host does not say it. */
 static struct text said (const struct topology_host *host, const char *fact)
 {
-    static const char *const unsaid[] = { "absent", "unreadable", FACT_NOT_REPORTED, "not asked", "none" };
+    static const char *const not_reported[] = { "absent", "unreadable", FACT_NOT_REPORTED, "not asked", "none" };
     for (uint32_t i = 0; i < host->facts_n; i++) {
         if (!text_is (host->facts[i].name, fact))
             continue;
-        for (size_t k = 0; k < sizeof unsaid / sizeof unsaid[0]; k++)
-            if (text_starts (host->facts[i].value, unsaid[k]))
+        for (size_t k = 0; k < sizeof not_reported / sizeof not_reported[0]; k++)
+            if (text_starts (host->facts[i].value, not_reported[k]))
                 return (struct text){ 0 };
         return host->facts[i].value;
     }
@@ -104,7 +104,7 @@ static bool product_wrong (const struct asked *asked)
 {
     struct text grid = said_here (asked, "tpu.topology");
     uint32_t chips, wanted = asked->plan->hosts.n * asked->plan->profile.devices_per_host;
-    if (!grid.len || !grid_product (grid, &chips) || chips == wanted)
+    if (!grid.len || !mesh_topology_chips (grid, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_PLATFORM, "tpu.topology",
                  text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts with %u each",
@@ -116,7 +116,7 @@ static bool chip_bounds_wrong (const struct asked *asked)
 {
     struct text bounds = said_here (asked, "tpu.chips_per_host_bounds");
     uint32_t chips, wanted = asked->plan->profile.devices_per_host;
-    if (!bounds.len || !grid_product (bounds, &chips) || chips == wanted)
+    if (!bounds.len || !mesh_topology_chips (bounds, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_LAUNCH, "tpu.chips_per_host_bounds",
                  text_format (asked->arena, "its chips per host bounds %.*s make %u chips, the profile says %u",
@@ -129,7 +129,7 @@ static bool host_bounds_wrong (const struct asked *asked)
 {
     struct text bounds = said_here (asked, "tpu.host_bounds");
     uint32_t hosts;
-    if (!bounds.len || !grid_product (bounds, &hosts) || hosts == asked->plan->hosts.n)
+    if (!bounds.len || !mesh_topology_chips (bounds, &hosts) || hosts == asked->plan->hosts.n)
         return false;
     return find (asked, OWNER_LAUNCH, "tpu.host_bounds",
                  text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u",

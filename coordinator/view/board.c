@@ -3,7 +3,7 @@
 #include "coordinator/view/board_private.h"
 
 static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };
-const struct names board_life_names = { life_words, sizeof (life_words) / sizeof (life_words[0]) };
+const struct enum_names board_life_names = { life_words, sizeof (life_words) / sizeof (life_words[0]) };
 
 struct board *board_create (void)
 {
@@ -13,10 +13,10 @@ struct board *board_create (void)
 static void forget_metrics (struct board *board)
 {
     for (uint32_t i = 0; i < board->metrics.n; i++) {
-        result_store_forget (&board->metrics.items[i].name);
-        result_store_forget (&board->metrics.items[i].axes);
-        result_store_forget (&board->metrics.items[i].why);
-        result_store_forget (&board->metrics.items[i].culprits);
+        board_kept_clear (&board->metrics.items[i].name);
+        board_kept_clear (&board->metrics.items[i].axes);
+        board_kept_clear (&board->metrics.items[i].why);
+        board_kept_clear (&board->metrics.items[i].culprits);
     }
     mem_free (board->metrics.items);
 }
@@ -26,10 +26,10 @@ void board_destroy (struct board *board)
     if (board == NULL)
         return;
     for (uint32_t i = 0; board->opened && i < board->plan.hosts.n; i++) {
-        result_store_forget (&board->hosts[i].why);
-        result_store_forget (&board->hosts[i].phase);
-        result_store_forget (&board->hosts[i].step);
-        result_store_forget (&board->hosts[i].gate);
+        board_kept_clear (&board->hosts[i].why);
+        board_kept_clear (&board->hosts[i].phase);
+        board_kept_clear (&board->hosts[i].step);
+        board_kept_clear (&board->hosts[i].gate);
     }
     for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++) {
         for (uint32_t pass = 0; pass < BOARD_PASSES; pass++)
@@ -37,12 +37,12 @@ void board_destroy (struct board *board)
         arena_release (&board->rungs[i].part.arena);
     }
     forget_metrics (board);
-    result_store_forget (&board->generation.bundle);
-    result_store_forget (&board->sentence);
-    result_store_forget (&board->awaited);
-    result_store_forget (&board->retry.why);
-    result_store_forget (&board->isolation.suspects);
-    result_store_forget (&board->isolation.why);
+    board_kept_clear (&board->generation.bundle);
+    board_kept_clear (&board->sentence);
+    board_kept_clear (&board->awaited);
+    board_kept_clear (&board->retry.why);
+    board_kept_clear (&board->isolation.suspects);
+    board_kept_clear (&board->isolation.why);
     arena_release (&board->arena);
     mem_free (board);
 }
@@ -91,8 +91,8 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->joins++;
     host->received_ms = fact->at_ms;
     host->suspected = false;
-    result_store_forget (&host->why);
-    result_store_forget (&host->step);
+    board_kept_clear (&host->why);
+    board_kept_clear (&host->step);
 }
 
 static void apply_lost (struct board *board, const struct fact_host_lost *lost)
@@ -104,15 +104,15 @@ static void apply_lost (struct board *board, const struct fact_host_lost *lost)
     host->life = BOARD_LOST;
     host->epoch = board->epoch;
     host->suspected = false;
-    kept_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
+    board_kept_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
 }
 
 static void hold (struct board_host *host, const struct holding *held, uint64_t at_ms)
 {
     host->state = held->state;
-    kept_set (&host->phase, held->phase, WORD_MAX_BYTES);
+    board_kept_set (&host->phase, held->phase, WORD_MAX_BYTES);
     host->phase_since_ms = at_ms > held->phase_ms ? at_ms - held->phase_ms : 0;
-    kept_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 }, WORD_MAX_BYTES);
+    board_kept_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 }, WORD_MAX_BYTES);
 }
 
 static void apply_received (struct board *board, const struct fact *fact)
@@ -135,7 +135,7 @@ static void apply_stepped (struct board *board, const struct fact *fact)
 {
     struct board_host *host = board_host_of (board, fact->of.host_stepped.host);
     if (host && host->life != BOARD_JOINED)
-        kept_set (&host->step, fact->of.host_stepped.step, WORD_MAX_BYTES);
+        board_kept_set (&host->step, fact->of.host_stepped.step, WORD_MAX_BYTES);
 }
 
 static void apply_suspected (struct board *board, const struct fact *fact)
@@ -169,7 +169,8 @@ static void keep_culprits (struct board *board, const struct fact_metric_judged 
     struct text *names = arena_array (&arena, judged->culprits.n, sizeof (*names));
     for (uint32_t i = 0; i < judged->culprits.n; i++)
         names[i] = board_host_name (board, judged->culprits.items[i]);
-    kept_set (&metric->culprits, hostset_folded (names, judged->culprits.n, UINT32_MAX, &arena), BOARD_CAUSE_MAX_BYTES);
+    board_kept_set (&metric->culprits, hostset_folded (names, judged->culprits.n, UINT32_MAX, &arena),
+                    BOARD_CAUSE_MAX_BYTES);
     arena_release (&arena);
     metric->contradicted = 0;
     for (uint32_t i = 0; i < judged->contradicted.n; i++)
@@ -185,11 +186,11 @@ static void apply_metric (struct board *board, const struct fact_metric_judged *
     buf_init (&axes, NAME_MAX_BYTES);
     for (uint32_t i = 0; i < judged->axes.n; i++) {
         buf_puts (&axes, i ? ", " : "");
-        buf_text (&axes, judged->axes.items[i]);
+        buf_add_text (&axes, judged->axes.items[i]);
     }
-    kept_set (&metric->name, judged->metric, WORD_MAX_BYTES);
-    kept_set (&metric->axes, buf_as_text (&axes), NAME_MAX_BYTES);
-    kept_set (&metric->why, judged->why, BOARD_CAUSE_MAX_BYTES);
+    board_kept_set (&metric->name, judged->metric, WORD_MAX_BYTES);
+    board_kept_set (&metric->axes, buf_as_text (&axes), NAME_MAX_BYTES);
+    board_kept_set (&metric->why, judged->why, BOARD_CAUSE_MAX_BYTES);
     buf_release (&axes);
     metric->key = judged->key;
     metric->value = judged->value;
@@ -202,7 +203,7 @@ static void apply_generation (struct board *board, const struct fact *fact)
 {
     const struct fact_generation *from = &fact->of.generation;
     struct board_generation *to = &board->generation;
-    kept_set (&to->bundle, from->bundle, NAME_MAX_BYTES);
+    board_kept_set (&to->bundle, from->bundle, NAME_MAX_BYTES);
     to->adopted = fact->kind == FACT_GENERATION_ADOPTED;
     to->token = from->token;
     to->entries = from->entries;
@@ -222,7 +223,7 @@ static void apply_awaited (struct board *board, const struct fact *fact)
     struct text what = text_clip (fact->of.cache_awaited.what, NAME_MAX_BYTES);
     if (text_equal (board->awaited, what))
         return;
-    kept_set (&board->awaited, what, NAME_MAX_BYTES);
+    board_kept_set (&board->awaited, what, NAME_MAX_BYTES);
     board->awaited_since_ms = fact->at_ms;
 }
 
@@ -233,7 +234,7 @@ static void apply_run_ended (struct board *board, const struct fact_run_ended *e
     board->retry.key.attempt = 0;
     board->outcome = ended->outcome;
     board->exit_status = ended->exit_status;
-    kept_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
+    board_kept_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
 }
 
 static void apply_of_kind (struct board *board, const struct fact *fact)
@@ -246,7 +247,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED: apply_generation (board, fact); break;
     case FACT_GENERATION_DROPPED: apply_dropped (board, &fact->of.generation_dropped); break;
-    case FACT_CACHE_VIOLATED: board->violations_n += finding_counts (fact->of.cache_violated.finding.kind); break;
+    case FACT_CACHE_VIOLATED: board->violations_n += finding_is_violation (fact->of.cache_violated.finding.kind); break;
     case FACT_LEASE_LOST: board->leases_lost_n++; break;
     case FACT_PASS_BEGAN: board_pass_began (board, fact); break;
     case FACT_PASS_SKIPPED: board_pass_skipped (board, &fact->of.pass_skipped); break;

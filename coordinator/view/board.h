@@ -13,7 +13,7 @@
 enum { BOARD_CAUSE_MAX_BYTES = 1024, BOARD_GROUPS_MAX = 12, BOARD_METRICS_MAX = 256, BOARD_PASSES = PASS_RESTORED + 1 };
 
 enum board_life { BOARD_EXPECTED = 0, BOARD_KEYED, BOARD_JOINED, BOARD_LOST };
-extern const struct names board_life_names; /* of life + 1: expected keyed joined lost */
+extern const struct enum_names board_life_names; /* of life + 1: expected keyed joined lost */
 
 struct board_host {
     enum board_life life;
@@ -36,7 +36,7 @@ struct board_host {
 };
 
 /* Hosts whose verdicts say the same. */
-struct board_group {
+struct board_verdict_group {
     enum outcome outcome;
     enum owner owner;
     struct text signature, cause, next, phase;
@@ -51,11 +51,11 @@ struct board_pass {
     enum outcome outcome; /* NONE: not ended */
     uint64_t began_ms, duration_ms;
     uint32_t hosts_n, ended_n;
-    uint32_t failed_n;                   /* ended with anything but exit status 0; what that means is not judged yet */
-    uint32_t counts[OUTCOME_N];          /* once it has ended */
-    LIST_OF (struct board_group) groups; /* what did not pass, at most BOARD_GROUPS_MAX */
-    uint32_t ungrouped_n;                /* verdicts that found no place in `groups` */
-    struct arena arena;                  /* of the groups */
+    uint32_t failed_n;          /* ended with anything but exit status 0; what that means is not judged yet */
+    uint32_t counts[OUTCOME_N]; /* once it has ended */
+    LIST_OF (struct board_verdict_group) groups; /* what did not pass, at most BOARD_GROUPS_MAX */
+    uint32_t ungrouped_n;                        /* verdicts that found no place in `groups` */
+    struct arena arena;                          /* of the groups */
 };
 
 struct board_rung {
@@ -140,15 +140,15 @@ void board_apply (struct board *board, const struct fact *fact);
 
 /* The run's clock when the wall shows `wall_ms`: it stands still once the run has ended, and never runs backwards. */
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms);
-const struct board_pass *board_running (const struct board *board); /* NULL: no pass runs */
+const struct board_pass *board_running_pass (const struct board *board); /* NULL: no pass runs */
 /* How the rung stands: PASSED only when its last pass has passed, NOT_REACHED once the run has ended below it. */
 enum outcome board_rung_outcome (const struct board *board, uint32_t rung);
 uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms); /* spent in its passes */
 /* Of the isolation: how many parts are run at most, and how long each may take. */
-uint32_t board_parts_most (const struct board *board);
-uint64_t board_part_most_ms (const struct board *board);
+uint32_t board_trials_max (const struct board *board);
+uint64_t board_trial_timeout_ms (const struct board *board);
 /* The names of `n` hosts of the plan, folded and escaped. Ranks outside the plan are left out. */
-void board_fold (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
+void board_print_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
 struct text board_host_name (const struct board *board, uint32_t host); /* "?" outside the plan */
 struct text board_rung_id (const struct board *board, uint32_t rung);   /* "?" outside the plan */
 

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-void result_store_forget (struct text *kept)
+void board_kept_clear (struct text *kept)
 {
     mem_free ((void *) kept->ptr);
     *kept = (struct text){ 0 };
 }
 
 /* Where `text` may be cut without halving a character; anything that is no UTF-8 is cut anywhere. */
-uint32_t kept_bytes (struct text text, uint32_t max_bytes)
+uint32_t board_kept_bytes (struct text text, uint32_t max_bytes)
 {
     uint32_t len = text.len < max_bytes ? text.len : max_bytes;
     uint32_t back = len;
@@ -20,15 +20,15 @@ uint32_t kept_bytes (struct text text, uint32_t max_bytes)
 }
 
 /* A heartbeat repeats its phase every second: the same text costs nothing. */
-void kept_set (struct text *kept, struct text from, uint32_t max_bytes)
+void board_kept_set (struct text *kept, struct text from, uint32_t max_bytes)
 {
-    struct text cut = { from.ptr, kept_bytes (from, max_bytes) };
+    struct text cut = { from.ptr, board_kept_bytes (from, max_bytes) };
     if (text_equal (*kept, cut))
         return;
     char *copy = cut.len ? mem_alloc (cut.len) : NULL;
     if (cut.len)
         memcpy (copy, cut.ptr, cut.len);
-    result_store_forget (kept);
+    board_kept_clear (kept);
     *kept = (struct text){ copy, cut.len };
 }
 
@@ -40,6 +40,6 @@ struct board_host *board_host_of (struct board *board, uint32_t host)
 void board_forget_holding (struct board_host *host)
 {
     host->state = ATTEMPT_NONE;
-    result_store_forget (&host->phase);
-    result_store_forget (&host->gate);
+    board_kept_clear (&host->phase);
+    board_kept_clear (&host->gate);
 }

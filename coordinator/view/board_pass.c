@@ -75,7 +75,7 @@ void board_gate_opened (struct board *board, const struct fact_gate_opened *open
         if (host->state != ATTEMPT_AT_GATE || !text_equal (host->gate, opened->gate))
             continue;
         host->state = ATTEMPT_RUNNING; /* its next heartbeat says the same */
-        result_store_forget (&host->gate);
+        board_kept_clear (&host->gate);
     }
 }
 
@@ -92,28 +92,28 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
     pass->failed_n += ended->result.ending != ENDING_EXITED || ended->result.code != 0;
 }
 
-static bool belongs (const struct board_group *group, const struct verdict *verdict)
+static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict)
 {
-    struct text cause = { verdict->cause.ptr, kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
+    struct text cause = { verdict->cause.ptr, board_kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
     return group->outcome == verdict->outcome && group->owner == verdict->owner &&
            text_equal (group->signature, verdict->signature) && text_equal (group->cause, cause);
 }
 
 static struct text keep_in (struct arena *arena, struct text from)
 {
-    return text_copy (arena, (struct text){ from.ptr, kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
+    return text_copy (arena, (struct text){ from.ptr, board_kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
 }
 
 /* NULL: full. */
-static struct board_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
+static struct board_verdict_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
 {
     for (uint32_t i = 0; i < pass->groups.n; i++)
         if (belongs (&pass->groups.items[i], verdict))
             return &pass->groups.items[i];
     if (pass->groups.n == BOARD_GROUPS_MAX)
         return NULL;
-    struct board_group *group = &pass->groups.items[pass->groups.n++];
-    *group = (struct board_group){
+    struct board_verdict_group *group = &pass->groups.items[pass->groups.n++];
+    *group = (struct board_verdict_group){
         .outcome = verdict->outcome,
         .owner = verdict->owner,
         .signature = keep_in (&pass->arena, verdict->signature),
@@ -130,7 +130,7 @@ static void take_verdict (struct board *board, struct board_pass *pass, const st
 {
     if (verdict->outcome > OUTCOME_NONE && verdict->outcome < OUTCOME_N)
         pass->counts[verdict->outcome]++;
-    struct board_group *group = group_for (pass, verdict, capacity);
+    struct board_verdict_group *group = group_for (pass, verdict, capacity);
     if (group)
         group->hosts.items[group->hosts.n++] = verdict->host;
     else
@@ -178,7 +178,7 @@ void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
     pass->outcome = ended->outcome;
     pass->duration_ms = ended->duration_ms;
     arena_reset (&pass->arena);
-    pass->groups.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_group));
+    pass->groups.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_verdict_group));
     pass->groups.n = pass->ungrouped_n = 0;
     memset (pass->counts, 0, sizeof (pass->counts));
     pass->counts[OUTCOME_PASSED] = pass->hosts_n > ended->verdicts.n ? pass->hosts_n - ended->verdicts.n : 0;
@@ -204,7 +204,7 @@ void board_retry_planned (struct board *board, const struct fact *fact)
     board->retry.planned_ms = fact->at_ms;
     board->retry.due_ms = planned->due_ms;
     board->retry.nth = planned->left < most ? most - planned->left : 1;
-    kept_set (&board->retry.why, planned->why, BOARD_CAUSE_MAX_BYTES);
+    board_kept_set (&board->retry.why, planned->why, BOARD_CAUSE_MAX_BYTES);
 }
 
 static void count_again (struct board_pass *pass, enum outcome before, enum outcome after)
@@ -217,7 +217,7 @@ static void count_again (struct board_pass *pass, enum outcome before, enum outc
 
 /* A group's hosts go where their verdicts belong now. */
 static void regroup (struct board *board, struct board_pass *pass, const struct isolate_ruling *ruling,
-                     const struct board_group *from, struct arena *arena)
+                     const struct board_verdict_group *from, struct arena *arena)
 {
     for (uint32_t i = 0; i < from->hosts.n; i++) {
         struct verdict before = { .host = from->hosts.items[i],
@@ -228,11 +228,11 @@ static void regroup (struct board *board, struct board_pass *pass, const struct 
                                   .next = from->next,
                                   .phase = from->phase };
         struct verdict after;
-        isolate_verdict (ruling, &before, arena, &after);
+        isolate_apply_ruling (ruling, &before, arena, &after);
         count_again (pass, before.outcome, after.outcome);
         if (board_host_of (board, after.host))
             board->hosts[after.host].outcome = after.outcome;
-        struct board_group *group = group_for (pass, &after, board->plan.hosts.n);
+        struct board_verdict_group *group = group_for (pass, &after, board->plan.hosts.n);
         if (group)
             group->hosts.items[group->hosts.n++] = after.host;
         else
@@ -245,10 +245,10 @@ static void regroup_all (struct board *board, struct board_pass *pass, const str
     struct arena arena = { 0 };
     struct isolate_ruling ruling;
     uint32_t n = pass->groups.n;
-    struct board_group *before = arena_array (&arena, n, sizeof (*before));
+    struct board_verdict_group *before = arena_array (&arena, n, sizeof (*before));
     if (n)
         memcpy (before, pass->groups.items, n * sizeof (*before));
-    isolate_rule (&board->plan, named, pass->outcome, &arena, &ruling);
+    isolate_make_ruling (&board->plan, named, pass->outcome, &arena, &ruling);
     pass->groups.n = 0; /* their lists and texts stay in the pass's arena */
     for (uint32_t i = 0; i < n; i++)
         regroup (board, pass, &ruling, &before[i], &arena);
@@ -266,21 +266,21 @@ void board_suspects_named (struct board *board, const struct fact_suspects_named
     isolation->passes_n = named->passes;
     isolation->over = true;
     buf_init (&folded, BOARD_CAUSE_MAX_BYTES);
-    board_fold (board, named->suspects.items, named->suspects.n, &folded);
-    kept_set (&isolation->suspects, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
-    kept_set (&isolation->why, named->why, BOARD_CAUSE_MAX_BYTES);
+    board_print_hosts (board, named->suspects.items, named->suspects.n, &folded);
+    board_kept_set (&isolation->suspects, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
+    board_kept_set (&isolation->why, named->why, BOARD_CAUSE_MAX_BYTES);
     buf_release (&folded);
     struct board_pass *pass = &board->rungs[named->key.rung].passes[named->key.pass];
     if (pass->groups.items)
         regroup_all (board, pass, named);
 }
 
-uint32_t board_parts_most (const struct board *board)
+uint32_t board_trials_max (const struct board *board)
 {
     return isolate_trials_max (board->plan.hosts.n);
 }
 
-uint64_t board_part_most_ms (const struct board *board)
+uint64_t board_trial_timeout_ms (const struct board *board)
 {
     return board->isolation.rung < board->plan.rungs.n ? board->plan.rungs.items[board->isolation.rung].timeout_ms : 0;
 }

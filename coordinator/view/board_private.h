@@ -5,9 +5,9 @@
 #include "coordinator/view/board.h"
 
 /* Kept texts are owned, bounded copies. */
-void kept_set (struct text *kept, struct text from, uint32_t max_bytes);
-void result_store_forget (struct text *kept);
-uint32_t kept_bytes (struct text text, uint32_t max_bytes); /* how much of it would be kept */
+void board_kept_set (struct text *kept, struct text from, uint32_t max_bytes);
+void board_kept_clear (struct text *kept);
+uint32_t board_kept_bytes (struct text text, uint32_t max_bytes); /* how much of it would be kept */
 
 struct board_host *board_host_of (struct board *board, uint32_t host); /* NULL outside the plan */
 void board_forget_holding (struct board_host *host);

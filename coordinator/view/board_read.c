@@ -8,7 +8,7 @@ uint64_t board_now_ms (const struct board *board, uint64_t wall_ms)
     return board->clock_ms + (wall_ms - board->clock_wall_ms);
 }
 
-const struct board_pass *board_running (const struct board *board)
+const struct board_pass *board_running_pass (const struct board *board)
 {
     if (!board->running)
         return NULL;
@@ -48,7 +48,7 @@ struct text board_rung_id (const struct board *board, uint32_t rung)
     return rung < board->plan.rungs.n ? board->plan.rungs.items[rung].id : TEXT_LIT ("?");
 }
 
-void board_fold (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
+void board_print_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
 {
     struct text *names = mem_array (n, sizeof (*names));
     uint32_t known = 0;

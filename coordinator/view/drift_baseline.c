@@ -65,7 +65,7 @@ static bool digest_of_json (const json_t *json, char hex[DIGEST_HEX_BYTES])
     return true;
 }
 
-void drift_baseline (const struct slice_receipt *receipt, struct buf *out)
+void drift_baseline_print (const struct slice_receipt *receipt, struct buf *out)
 {
     struct arena arena = { 0 };
     char hex[DIGEST_HEX_BYTES] = "";

@@ -5,7 +5,7 @@
 
 enum { FOLDED_BYTES_MAX = 1 << 20 };
 static const char schema[] = "sliceup.drift/1";
-static const struct drift_wording whole = { 0 };
+static const struct drift_sentence_limits whole = { 0 };
 
 static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uint32_t n)
 {
@@ -54,10 +54,11 @@ static json_t *item_json (const struct drift *drift, const struct drift_item *it
     for (uint32_t i = 0; i < item->groups_n; i++)
         json_array_append_new (groups, group_json (drift, item, &item->groups[i]));
     bool finding = item < drift->items + drift->findings;
-    json_t *json = json_pack (
-        "{s:o, s:s, s:s, s:s, s:o, s:o}", "fact", text_json (item->fact), "compared",
-        names_of (&drift_kind_names, item->kind), "verdict", names_of (&drift_verdict_names, item->verdict), "severity",
-        names_of (&drift_severity_names, item->severity), "groups", groups, "why", text_json (item->why));
+    json_t *json = json_pack ("{s:o, s:s, s:s, s:s, s:o, s:o}", "fact", text_json (item->fact), "compared",
+                              enum_name_of (&drift_kind_names, item->kind), "verdict",
+                              enum_name_of (&drift_verdict_names, item->verdict), "severity",
+                              enum_name_of (&drift_severity_names, item->severity), "groups", groups, "why",
+                              text_json (item->why));
     if (finding)
         json_object_set_new (json, "sentences", sentences_json (drift, item));
     if (item->pinned.len)
@@ -89,7 +90,7 @@ static json_t *first_sentence (const struct drift *drift)
 {
     struct buf sentence;
     buf_init (&sentence, FOLDED_BYTES_MAX);
-    drift_sentence_first (drift, &whole, &sentence);
+    drift_sentence_summary (drift, &whole, &sentence);
     return buf_json (&sentence);
 }
 
@@ -140,7 +141,7 @@ json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct
                                               item->groups[g].absent ? json_null () : text_json (item->groups[g].value),
                                               "hosts", group_hosts (&drift, item, &item->groups[g])));
         json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "fact", text_json (item->fact), "groups", groups,
-                                                 "verdict", names_of (&drift_verdict_names, item->verdict)));
+                                                 "verdict", enum_name_of (&drift_verdict_names, item->verdict)));
     }
     arena_release (&arena);
     return array;

@@ -14,7 +14,7 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
 json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n);
 
 /* What later runs can be compared with: the receipt without what no comparison looks at, and a sha256 over it. */
-void drift_baseline (const struct slice_receipt *receipt, struct buf *out);
+void drift_baseline_print (const struct slice_receipt *receipt, struct buf *out);
 /* A baseline or a receipt (receipt.json). ERR_PARSE: neither; ERR_DAMAGE: a baseline that is not what was saved. */
 int drift_baseline_read (struct text bytes, struct slice_receipt *out, struct arena *arena, struct err *err);
 

@@ -5,7 +5,7 @@
 #include "coordinator/view/drift_text.h"
 
 enum { CELL_BYTES_MAX = 1 << 20 };
-static const struct drift_wording wording = { .value_bytes = 120, .hosts_bytes = 200 };
+static const struct drift_sentence_limits limits = { .value_bytes = 120, .hosts_bytes = 200 };
 
 /* What has a meaning in Markdown or HTML is written as a character reference, so that no value can leave its cell. */
 static void add_cell (struct buf *out, struct text text)
@@ -28,17 +28,17 @@ static void add_row (const struct drift *drift, const struct drift_item *item, c
 {
     struct buf sentence;
     buf_init (&sentence, CELL_BYTES_MAX);
-    drift_sentence_hosts (drift, group->hosts, group->rest ? 0 : group->hosts_n, &wording, &sentence);
+    drift_sentence_hosts (drift, group->hosts, group->rest ? 0 : group->hosts_n, &limits, &sentence);
     buf_puts (out, "| ");
     add_cell (out, buf_as_text (&sentence));
     buf_puts (out, " | ");
     add_cell (out, item->fact);
     buf_clear (&sentence);
-    drift_sentence (drift, item, group, &wording, &sentence);
+    drift_sentence (drift, item, group, &limits, &sentence);
     buf_puts (out, " | ");
     add_cell (out, buf_as_text (&sentence));
-    buf_printf (out, " | %s | %s |\n", names_of (&drift_verdict_names, item->verdict),
-                names_of (&drift_severity_names, item->severity));
+    buf_printf (out, " | %s | %s |\n", enum_name_of (&drift_verdict_names, item->verdict),
+                enum_name_of (&drift_severity_names, item->severity));
     buf_release (&sentence);
 }
 
@@ -55,13 +55,13 @@ static void add_silences (const struct drift *drift, struct buf *out)
     buf_init (&hosts, CELL_BYTES_MAX);
     for (uint32_t i = 0; i < drift->silences_n; i++) {
         buf_clear (&hosts);
-        drift_sentence_hosts (drift, drift->silences[i].hosts, drift->silences[i].hosts_n, &wording, &hosts);
+        drift_sentence_hosts (drift, drift->silences[i].hosts, drift->silences[i].hosts_n, &limits, &hosts);
         buf_printf (&hosts, " did not report %s", drift->silences[i].what);
         add_paragraph (out, "Not compared: ", buf_as_text (&hosts), "");
     }
     if (drift->only_now_n) {
         buf_clear (&hosts);
-        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &wording, &hosts);
+        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &limits, &hosts);
         add_paragraph (out, "Hosts only in this run: ", buf_as_text (&hosts), "");
     }
     if (drift->only_before_n) {
@@ -78,7 +78,7 @@ void drift_markdown (const struct drift *drift, const struct drift_subject *subj
     struct buf sentence;
     uint32_t most = all ? drift->findings : DRIFT_TEXT_FINDINGS;
     buf_init (&sentence, CELL_BYTES_MAX);
-    drift_sentence_first (drift, &wording, &sentence);
+    drift_sentence_summary (drift, &limits, &sentence);
     add_paragraph (out, "", buf_as_text (&sentence), "**");
     for (uint32_t i = 0; i < drift->findings && i < most; i++) {
         if (i == 0)

@@ -27,35 +27,36 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 
 /* ---- pieces ---- */
 
-static void add_hosts (const struct text *names, uint32_t n, const struct drift_wording *wording, struct buf *out)
+static void add_hosts (const struct text *names, uint32_t n, const struct drift_sentence_limits *limits,
+                       struct buf *out)
 {
     struct buf folded;
     buf_init (&folded, HOSTS_TEXT_MAX_BYTES);
     hostset_fold (names, n, &folded);
-    if (wording->hosts_bytes && (folded.overflow || folded.len > wording->hosts_bytes))
+    if (limits->hosts_bytes && (folded.overflow || folded.len > limits->hosts_bytes))
         buf_printf (out, "%u hosts (%.*s ...)", n, TEXT_ARG (names[0]));
     else
-        buf_text (out, buf_as_text (&folded));
+        buf_add_text (out, buf_as_text (&folded));
     buf_release (&folded);
 }
 
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
-                           const struct drift_wording *wording, struct buf *out)
+                           const struct drift_sentence_limits *limits, struct buf *out)
 {
     struct text *names = mem_array (n, sizeof (*names));
     for (uint32_t i = 0; i < n; i++)
         names[i] = drift->names[hosts[i]];
     if (n)
-        add_hosts (names, n, wording, out);
+        add_hosts (names, n, limits, out);
     mem_free (names);
 }
 
 static void add_group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                             const struct drift_wording *wording, struct buf *out)
+                             const struct drift_sentence_limits *limits, struct buf *out)
 {
     struct arena arena = { 0 };
     if (group->hosts_n)
-        add_hosts (drift_group_hosts (drift, item, group, &arena), group->hosts_n, wording, out);
+        add_hosts (drift_group_hosts (drift, item, group, &arena), group->hosts_n, limits, out);
     arena_release (&arena);
 }
 
@@ -63,7 +64,7 @@ static void add_group_hosts (const struct drift *drift, const struct drift_item 
 static void add_others (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                         const char *many, const char *one, struct buf *out)
 {
-    static const struct drift_wording whole = { 0 };
+    static const struct drift_sentence_limits whole = { 0 };
     if (group->hosts_n == 1) {
         add_group_hosts (drift, item, group, &whole, out);
         buf_printf (out, " %s", one);
@@ -79,21 +80,22 @@ static uint32_t common_bytes (struct text a, struct text b)
     return n;
 }
 
-static void add_value (struct text value, struct text beside, const struct drift_wording *wording, struct buf *out)
+static void add_value (struct text value, struct text beside, const struct drift_sentence_limits *limits,
+                       struct buf *out)
 {
     if (value.len == 0) {
         buf_puts (out, "empty");
         return;
     }
-    if (wording->value_bytes == 0 || value.len <= wording->value_bytes) {
-        buf_text (out, value);
+    if (limits->value_bytes == 0 || value.len <= limits->value_bytes) {
+        buf_add_text (out, value);
         return;
     }
     uint32_t from = common_bytes (value, beside);
-    from = from + LEAD_BYTES < wording->value_bytes ? 0 : from - LEAD_BYTES;
+    from = from + LEAD_BYTES < limits->value_bytes ? 0 : from - LEAD_BYTES;
     while (from > 0 && ((unsigned char) value.ptr[from] & 0xC0) == 0x80) /* not into the middle of a character */
         from--;
-    struct text shown = text_clip ((struct text){ value.ptr + from, value.len - from }, wording->value_bytes);
+    struct text shown = text_clip ((struct text){ value.ptr + from, value.len - from }, limits->value_bytes);
     buf_printf (out, "%s%.*s%s", from ? "..." : "", TEXT_ARG (shown), from + shown.len < value.len ? "..." : "");
 }
 
@@ -115,7 +117,7 @@ static void add_place (const struct drift_item *item, struct buf *out)
         buf_printf (out, "phase %.*s of ", TEXT_ARG (item->phase));
     buf_printf (out, "rung %.*s", TEXT_ARG (item->rung));
     if (item->pass == PASS_COLD || item->pass == PASS_RESTORED)
-        buf_printf (out, " (%s)", names_of (&pass_names, item->pass));
+        buf_printf (out, " (%s)", enum_name_of (&pass_names, item->pass));
 }
 
 /* ---- words of flags ---- */
@@ -139,7 +141,7 @@ static void split (struct text text, struct words *words)
 }
 
 static uint32_t add_words_without (struct text text, struct text without, const char *lead,
-                                   const struct drift_wording *wording, struct buf *out)
+                                   const struct drift_sentence_limits *limits, struct buf *out)
 {
     struct words words, others;
     uint32_t n = 0;
@@ -149,24 +151,25 @@ static uint32_t add_words_without (struct text text, struct text without, const 
         if (text_among (words.items[i], others.items, others.n))
             continue;
         buf_puts (out, n++ ? " " : lead);
-        add_value (words.items[i], (struct text){ 0 }, wording, out);
+        add_value (words.items[i], (struct text){ 0 }, limits, out);
     }
     return n;
 }
 
 /* "lacks --a and has --b"; false: it cannot be told so. */
-static bool add_words (struct text value, struct text reference, const struct drift_wording *wording, struct buf *out)
+static bool add_words (struct text value, struct text reference, const struct drift_sentence_limits *limits,
+                       struct buf *out)
 {
     size_t before = out->len;
-    uint32_t lacks = add_words_without (reference, value, " lacks ", wording, out);
-    return lacks + add_words_without (value, reference, lacks ? " and has " : " has ", wording, out) > 0 ||
+    uint32_t lacks = add_words_without (reference, value, " lacks ", limits, out);
+    return lacks + add_words_without (value, reference, lacks ? " and has " : " has ", limits, out) > 0 ||
            out->len > before;
 }
 
 /* ---- sentences ---- */
 
 static void say_difference (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                            const struct drift_wording *wording, struct buf *out)
+                            const struct drift_sentence_limits *limits, struct buf *out)
 {
     const struct drift_group *reference = drift_reference_group (item);
     struct text beside = reference ? reference->value : (struct text){ 0 };
@@ -175,14 +178,14 @@ static void say_difference (const struct drift *drift, const struct drift_item *
     else {
         buf_printf (out, ": %.*s", TEXT_ARG (item->fact));
         if (item->kind == DRIFT_TOKENS && reference && !reference->absent && group->value.len && beside.len &&
-            add_words (group->value, beside, wording, out)) {
+            add_words (group->value, beside, limits, out)) {
             buf_puts (out, ", unlike ");
             add_others (drift, item, reference, "", "", out);
             out->len -= out->len && out->ptr[out->len - 1] == ' ';
             return;
         }
         buf_puts (out, " is ");
-        add_value (group->value, beside, wording, out);
+        add_value (group->value, beside, limits, out);
     }
     if (!reference)
         return;
@@ -190,18 +193,18 @@ static void say_difference (const struct drift *drift, const struct drift_item *
     add_others (drift, item, reference, reference->absent ? "have none" : "have ",
                 reference->absent ? "has none" : "has ", out);
     if (!reference->absent)
-        add_value (reference->value, group->value, wording, out);
+        add_value (reference->value, group->value, limits, out);
 }
 
 static void say_not_pinned (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                            const struct drift_wording *wording, struct buf *out)
+                            const struct drift_sentence_limits *limits, struct buf *out)
 {
     const struct drift_group *reference = drift_reference_group (item);
     buf_printf (out, group->absent ? ": no %.*s" : ": %.*s is ", TEXT_ARG (item->fact));
     if (!group->absent)
-        add_value (group->value, item->pinned, wording, out);
+        add_value (group->value, item->pinned, limits, out);
     buf_puts (out, ", pinned is ");
-    add_value (item->pinned, group->value, wording, out);
+    add_value (item->pinned, group->value, limits, out);
     if (reference) {
         buf_puts (out, ", as ");
         add_others (drift, item, reference, "have", "has", out);
@@ -227,7 +230,7 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
 }
 
 static void say_changed (const struct drift_item *item, const struct drift_group *group,
-                         const struct drift_wording *wording, struct buf *out)
+                         const struct drift_sentence_limits *limits, struct buf *out)
 {
     if (item->rung.len) {
         bool time = text_starts (item->fact, "duration ");
@@ -244,68 +247,68 @@ static void say_changed (const struct drift_item *item, const struct drift_group
     buf_printf (out, ": %.*s ", TEXT_ARG (item->fact));
     if (group->before_absent) {
         buf_puts (out, "is new: ");
-        add_value (group->value, group->before, wording, out);
+        add_value (group->value, group->before, limits, out);
         return;
     }
     if (item->kind == DRIFT_TOKENS && !group->absent && group->value.len && group->before.len) {
         out->len--;
-        add_words (group->value, group->before, wording, out);
+        add_words (group->value, group->before, limits, out);
         buf_puts (out, ", unlike before");
         return;
     }
     buf_puts (out, "was ");
-    add_value (group->before, group->value, wording, out);
+    add_value (group->before, group->value, limits, out);
     buf_puts (out, group->absent ? ", is gone" : ", is ");
     if (!group->absent)
-        add_value (group->value, group->before, wording, out);
+        add_value (group->value, group->before, limits, out);
 }
 
 void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                     const struct drift_wording *wording, struct buf *out)
+                     const struct drift_sentence_limits *limits, struct buf *out)
 {
-    add_group_hosts (drift, item, group, wording, out);
+    add_group_hosts (drift, item, group, limits, out);
     switch (item->verdict) {
-    case DRIFT_NOT_PINNED: say_not_pinned (drift, item, group, wording, out); break;
+    case DRIFT_NOT_PINNED: say_not_pinned (drift, item, group, limits, out); break;
     case DRIFT_OUTLIER: say_outlier (item, group, out); break;
-    case DRIFT_CHANGED: say_changed (item, group, wording, out); break;
+    case DRIFT_CHANGED: say_changed (item, group, limits, out); break;
     case DRIFT_IMPOSSIBLE:
         buf_puts (out, ": ");
-        buf_text (out, group->value);
+        buf_add_text (out, group->value);
         break;
-    default: say_difference (drift, item, group, wording, out);
+    default: say_difference (drift, item, group, limits, out);
     }
 }
 
-void drift_sentence_listed (const struct drift *drift, const struct drift_item *item,
-                            const struct drift_wording *wording, struct buf *out)
+void drift_sentence_values (const struct drift *drift, const struct drift_item *item,
+                            const struct drift_sentence_limits *limits, struct buf *out)
 {
     enum { SHOWN = 4 };
     buf_printf (out, "%.*s: ", TEXT_ARG (item->fact));
     for (uint32_t i = 0; i < item->groups_n && i < SHOWN; i++) {
         const struct drift_group *group = &item->groups[i];
         buf_puts (out, i ? " | " : "");
-        add_group_hosts (drift, item, group, wording, out);
+        add_group_hosts (drift, item, group, limits, out);
         buf_byte (out, ' ');
         if (item->verdict == DRIFT_TOO_FEW)
             add_number (item, group->number, out);
         else if (group->absent)
             buf_puts (out, "none");
         else
-            add_value (group->value, (struct text){ 0 }, wording, out);
+            add_value (group->value, (struct text){ 0 }, limits, out);
     }
     if (item->groups_n > SHOWN)
         buf_printf (out, " | %u more", item->groups_n - SHOWN);
 }
 
 /* Hosts without a report come first: what they would have reported is unknown. */
-void drift_sentence_first (const struct drift *drift, const struct drift_wording *wording, struct buf *out)
+void drift_sentence_summary (const struct drift *drift, const struct drift_sentence_limits *limits, struct buf *out)
 {
     uint32_t at = 0;
     if (drift->silent_n) {
         buf_puts (out, "no report of ");
-        drift_sentence_hosts (drift, drift->silent, drift->silent_n, wording, out);
+        drift_sentence_hosts (drift, drift->silent, drift->silent_n, limits, out);
     } else if (drift->findings)
-        drift_sentence (drift, &drift->items[0], drift_minority_next (&drift->items[0], &at), wording, out);
+        drift_sentence (drift, &drift->items[0], drift_minority_next (&drift->items[0], &at), limits, out);
     else
         buf_printf (out, "no drift: %u host%s, %u facts compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
                     drift->compared);
@@ -317,22 +320,22 @@ enum { SENTENCE_BYTES = 64 << 10 };
 
 static struct text sentence_of (const struct drift *drift, const struct drift_item *item, struct arena *arena)
 {
-    static const struct drift_wording wording = { .value_bytes = 60, .hosts_bytes = 60 };
+    static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
     struct buf sentence;
     uint32_t at = 0;
     buf_init (&sentence, SENTENCE_BYTES);
-    drift_sentence (drift, item, drift_minority_next (item, &at), &wording, &sentence);
+    drift_sentence (drift, item, drift_minority_next (item, &at), &limits, &sentence);
     return buf_finish (&sentence, arena);
 }
 
-void drift_brief_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                       uint32_t most, struct arena *arena, struct drift_brief *out)
+void drift_summary_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                         uint32_t most, struct arena *arena, struct drift_summary *out)
 {
     const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
     struct drift drift;
     drift_find (receipt, &query, arena, &drift);
-    *out = (struct drift_brief){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
-                                 .expected = drift.expected };
+    *out = (struct drift_summary){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
+                                   .expected = drift.expected };
     for (; out->n < drift.findings && out->n < most; out->n++)
         out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;

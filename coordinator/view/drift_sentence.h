@@ -11,34 +11,34 @@
 #include "coordinator/receipt/drift.h"
 
 /* In bytes; 0: any length. Of two long values that are held against one another the part is shown where they part. */
-struct drift_wording {
+struct drift_sentence_limits {
     uint32_t value_bytes, hosts_bytes;
 };
 
 /* Appends the sentence about one group of a finding that is not its reference; of a CHANGED item, about any group. */
 void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
-                     const struct drift_wording *wording, struct buf *out);
+                     const struct drift_sentence_limits *limits, struct buf *out);
 /* An item that is no finding, with all its values. */
-void drift_sentence_listed (const struct drift *drift, const struct drift_item *item,
-                            const struct drift_wording *wording, struct buf *out);
+void drift_sentence_values (const struct drift *drift, const struct drift_item *item,
+                            const struct drift_sentence_limits *limits, struct buf *out);
 /* What the answer comes to: the worst finding, or that there is none, and of how many hosts and facts. */
-void drift_sentence_first (const struct drift *drift, const struct drift_wording *wording, struct buf *out);
+void drift_sentence_summary (const struct drift *drift, const struct drift_sentence_limits *limits, struct buf *out);
 /* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
-                           const struct drift_wording *wording, struct buf *out);
+                           const struct drift_sentence_limits *limits, struct buf *out);
 const struct drift_group *drift_reference_group (const struct drift_item *item); /* NULL: there is none */
 /* The groups a sentence is made for, fewest hosts first: *at counts on from 0; NULL: no more. */
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);
 
 /* How the hosts of a receipt differ in what they said, for the middle of another page; what was measured is left to
  * `sliceup drift`. Everything lives in the arena. */
-struct drift_brief {
+struct drift_summary {
     struct text *sentences; /* the worst first */
     uint32_t n, more;       /* more: findings that have none here */
     uint32_t expected;      /* facts that differ by their nature */
 };
 /* `rules`: how hosts are compared; at most `most` sentences. */
-void drift_brief_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                       uint32_t most, struct arena *arena, struct drift_brief *out);
+void drift_summary_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                         uint32_t most, struct arena *arena, struct drift_summary *out);
 
 #endif

@@ -3,7 +3,7 @@
 #include "coordinator/view/drift_sentence.h"
 
 enum { SENTENCE_BYTES_MAX = 1 << 20 };
-static const struct drift_wording wording = { .value_bytes = 40, .hosts_bytes = 40 };
+static const struct drift_sentence_limits limits = { .value_bytes = 40, .hosts_bytes = 40 };
 
 struct page {
     const struct drift *drift;
@@ -35,10 +35,10 @@ static void put_finding (struct page *page, const struct drift_item *item)
     const struct drift_group *group;
     uint32_t told = 0;
     for (uint32_t at = 0; (group = drift_minority_next (item, &at)) && (told < GROUPS_SHOWN || page->all); told++) {
-        drift_sentence (page->drift, item, group, &wording, &page->sentence);
+        drift_sentence (page->drift, item, group, &limits, &page->sentence);
         put_line (page, paint_of (item), "");
         if (page->all && item->why.len && told == 0) {
-            buf_text (&page->sentence, item->why);
+            buf_add_text (&page->sentence, item->why);
             put_line (page, PAINT_FAINT, "    ");
         }
     }
@@ -58,7 +58,7 @@ static void put_findings (struct page *page)
     const struct drift *drift = page->drift;
     uint32_t most = page->all ? drift->findings : DRIFT_TEXT_FINDINGS;
     if (drift->silent_n || !drift->findings) {
-        drift_sentence_first (drift, &wording, &page->sentence);
+        drift_sentence_summary (drift, &limits, &page->sentence);
         put_line (page, drift->silent_n ? PAINT_BAD : drift_is_incomplete (drift) ? PAINT_NONE : PAINT_GOOD, "");
     }
     for (uint32_t i = 0; i < drift->findings && i < most; i++)
@@ -75,9 +75,9 @@ static void put_silences (struct page *page)
 {
     const struct drift *drift = page->drift;
     for (uint32_t i = 0; i < drift->silences_n; i++) {
-        const struct drift_silence *silence = &drift->silences[i];
+        const struct drift_silent_hosts *silence = &drift->silences[i];
         buf_puts (&page->sentence, "not compared: ");
-        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &wording, &page->sentence);
+        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &limits, &page->sentence);
         if (silence->told)
             buf_printf (&page->sentence, " did not report %s, %u hosts did", silence->what, silence->told);
         else
@@ -91,7 +91,7 @@ static void put_others (struct page *page)
     const struct drift *drift = page->drift;
     if (drift->only_now_n) {
         buf_puts (&page->sentence, "hosts only in this run: ");
-        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &wording, &page->sentence);
+        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &limits, &page->sentence);
         put_line (page, PAINT_WARN, "");
     }
     if (drift->only_before_n) {
@@ -112,7 +112,7 @@ static void put_subject (struct page *page, const struct drift_subject *subject)
     put_line (page, PAINT_NONE, "");
     if (!subject->against && drift->findings && drift->reference_n) {
         buf_puts (&page->sentence, "reference: ");
-        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &wording, &page->sentence);
+        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &limits, &page->sentence);
         buf_printf (&page->sentence, ", %s%s",
                     drift->reference_n == 1 ? "as no two hosts agree" : "which agree in all that was compared",
                     drift->tie ? "; another group is as large, but this one has the host of the lowest rank" : "");
@@ -133,7 +133,7 @@ static void put_rest (struct page *page, const struct drift_subject *subject)
         put_line (page, PAINT_WARN, "");
     }
     for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {
-        drift_sentence_listed (drift, &drift->items[i], &wording, &page->sentence);
+        drift_sentence_values (drift, &drift->items[i], &limits, &page->sentence);
         put_line (page, PAINT_NONE, drift->items[i].verdict == DRIFT_TOO_FEW ? "  too few: " : "  expected: ");
     }
 }

@@ -6,7 +6,7 @@
 #include "coordinator/verdict/flag_set.h"
 
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
-const struct names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };
+const struct enum_names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };
 
 enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4 };
 
@@ -14,7 +14,7 @@ enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4 };
 
 struct asked {
     const struct slice_receipt *receipt;
-    const struct header *header;
+    const struct run_header *header;
     struct text rung; /* where it ended */
     struct arena *arena;
 };
@@ -80,7 +80,8 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
         bool reported = false;
         for (uint32_t k = 0; k < host->policy.observed.n; k++)
             reported |= text_equal (host->policy.observed.items[k].name, launched->name);
-        if (!reported || text_equal (flag_set (launched->value, asked->arena), flag_set (seen, asked->arena)) ||
+        if (!reported ||
+            text_equal (flag_set_normalise (launched->value, asked->arena), flag_set_normalise (seen, asked->arena)) ||
             ++n > VARS_SHOWN)
             continue;
         struct text is = text_clip (seen, CLIPPED_BYTES), was = text_clip (launched->value, CLIPPED_BYTES);
@@ -143,10 +144,10 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
                                   : TEXT_LIT ("no rung has ended on this host");
         return EXPLAIN_UNKNOWN;
     }
-    const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : names_of (&pass_names, last->pass);
+    const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : enum_name_of (&pass_names, last->pass);
     struct text phase = last->phase.len ? last->phase : TEXT_LIT ("start");
     *answer = text_format (asked->arena, "rung %.*s%s%s: %s, last in phase %.*s", TEXT_ARG (last->rung),
-                           *pass ? " " : "", pass, names_of (&outcome_names, last->outcome), TEXT_ARG (phase));
+                           *pass ? " " : "", pass, enum_name_of (&outcome_names, last->outcome), TEXT_ARG (phase));
     if (last->outcome == OUTCOME_PASSED)
         return EXPLAIN_CLEAR;
     return last->outcome == OUTCOME_CASCADE ? EXPLAIN_UNKNOWN : EXPLAIN_SUSPECT;
@@ -195,7 +196,7 @@ static void add_host (struct explain_hosts *hosts, struct text name, uint32_t mo
     hosts->items[hosts->n++] = name;
 }
 
-static struct explain_answer *answer_for (struct explain_step *step, enum explain_mark mark, struct text text)
+static struct explain_answer *answer_for (struct explain_question *step, enum explain_mark mark, struct text text)
 {
     for (uint32_t i = 0; i < step->answers_n; i++)
         if (step->answers[i].mark == mark && text_equal (step->answers[i].text, text))
@@ -215,7 +216,7 @@ static int suspects_first (const void *a, const void *b)
 }
 
 /* Hosts that should be alike and are not make the smaller groups suspect. */
-static void suspect_minority (struct explain_step *step)
+static void suspect_minority (struct explain_question *step)
 {
     uint32_t largest = 0, clear = 0;
     for (uint32_t i = 0; i < step->answers_n; i++) {
@@ -228,10 +229,10 @@ static void suspect_minority (struct explain_step *step)
             step->answers[i].mark = EXPLAIN_SUSPECT;
 }
 
-static void ask (const struct asked *asked, size_t at, struct explain_step *step)
+static void ask (const struct asked *asked, size_t at, struct explain_question *step)
 {
     const struct slice_receipt *receipt = asked->receipt;
-    *step = (struct explain_step){ .id = questions[at].id, .question = questions[at].question };
+    *step = (struct explain_question){ .id = questions[at].id, .question = questions[at].question };
     step->answers = arena_array (asked->arena, receipt->hosts.n, sizeof (*step->answers));
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         struct text text = { 0 };
@@ -288,7 +289,7 @@ static void add_printed (const struct asked *asked, struct explain_cause *cause,
     add_host (&cause->printed[i].hosts, host->host, asked->receipt->hosts.n, asked->arena);
 }
 
-static void add_fallen (const struct asked *asked, struct explanation *out, const struct host_receipt *host,
+static void add_failed (const struct asked *asked, struct explanation *out, const struct host_receipt *host,
                         const struct rung_receipt *rung)
 {
     struct explain_cause *cause = cause_for (out, rung);
@@ -319,7 +320,7 @@ static void find_causes (const struct asked *asked, struct explanation *out)
             add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host, receipt->hosts.n,
                       asked->arena);
         else
-            add_fallen (asked, out, host, rung);
+            add_failed (asked, out, host, rung);
     }
     if (out->causes_n)
         qsort (out->causes, out->causes_n, sizeof (*out->causes), larger_first);
@@ -360,7 +361,7 @@ void explain_make (const struct slice_receipt *receipt, const struct drift_rule 
         find_causes (&asked, out);
     for (size_t i = 0; i < EXPLAIN_STEPS; i++)
         ask (&asked, i, &out->steps[i]);
-    drift_brief_make (receipt, rules, rules_n, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
+    drift_summary_make (receipt, rules, rules_n, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
 }

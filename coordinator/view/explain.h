@@ -15,7 +15,7 @@ enum explain_mark {
     EXPLAIN_UNKNOWN,
     EXPLAIN_SUSPECT
 }; /* the worst of the answers is the step's */
-extern const struct names explain_mark_names;
+extern const struct enum_names explain_mark_names;
 
 struct explain_hosts {
     struct text *items;
@@ -38,7 +38,7 @@ struct explain_cause {
     struct text bad_line; /* of the first of them that broke the canary protocol besides: the rule and the line */
     bool recognised;      /* its text is known, or it was told by something that knows */
 };
-struct explain_step {
+struct explain_question {
     const char *id, *question;
     enum explain_mark mark;
     struct explain_answer *answers; /* suspects first; equal answers folded */
@@ -46,7 +46,7 @@ struct explain_step {
 };
 enum { EXPLAIN_STEPS = 5, EXPLAIN_HISTORY_MAX = 64, EXPLAIN_DIFFERENCES_MAX = 5 };
 struct explanation {
-    const struct header *header;
+    const struct run_header *header;
     struct text rung;             /* where it ended; empty: the top was reached, or nothing was climbed */
     struct explain_cause *causes; /* the largest group first */
     uint32_t causes_n;
@@ -54,9 +54,9 @@ struct explanation {
     const struct reduction_receipt *
         *metrics; /* that are not proved there, or have earlier values that are contradicted */
     uint32_t metrics_n;
-    struct explain_step steps[EXPLAIN_STEPS];
-    struct drift_brief differences; /* of the hosts, by what they said */
-    struct text *history;           /* recoveries: what went before */
+    struct explain_question steps[EXPLAIN_STEPS];
+    struct drift_summary differences; /* of the hosts, by what they said */
+    struct text *history;             /* recoveries: what went before */
     uint32_t history_n;
 };
 

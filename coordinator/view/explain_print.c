@@ -55,8 +55,8 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
 {
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
-    buf_printf (out, "  %s, owner: %s%s%.*s\n", names_of (&outcome_names, cause->outcome),
-                names_of (&owner_names, cause->cause.owner),
+    buf_printf (out, "  %s, owner: %s%s%.*s\n", enum_name_of (&outcome_names, cause->outcome),
+                enum_name_of (&owner_names, cause->cause.owner),
                 cause->cause.signature.len ? ", recognised as "
                 : cause->recognised        ? ""
                                            : " (no known error matched)",
@@ -97,7 +97,7 @@ static void add_metrics (const struct explanation *explanation, struct buf *out)
     }
 }
 
-static void add_step (uint32_t number, const struct explain_step *step, struct buf *out)
+static void add_step (uint32_t number, const struct explain_question *step, struct buf *out)
 {
     static const char *const shown[] = { "", "clear", "not known", "look here" };
     buf_printf (out, "\n%u. %-52s %s\n", number, step->question, shown[step->mark]);
@@ -115,7 +115,7 @@ static void add_step (uint32_t number, const struct explain_step *step, struct b
 
 void explain_text (const struct explanation *explanation, struct buf *out)
 {
-    const struct header *header = explanation->header;
+    const struct run_header *header = explanation->header;
     if (!header) {
         buf_puts (out, "the run was never begun: there is nothing to explain\n");
         return;
@@ -169,12 +169,12 @@ static json_t *json_causes (const struct explanation *explanation)
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
         json_array_append_new (
-            list,
-            json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts), "outcome",
-                       names_of (&outcome_names, cause->outcome), "owner", names_of (&owner_names, cause->cause.owner),
-                       "signature", text_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
-                       text_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
-                       text_json (cause->bad_line), "next", text_json (cause->cause.next)));
+            list, json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts),
+                             "outcome", enum_name_of (&outcome_names, cause->outcome), "owner",
+                             enum_name_of (&owner_names, cause->cause.owner), "signature",
+                             text_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
+                             text_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
+                             text_json (cause->bad_line), "next", text_json (cause->cause.next)));
     }
     return list;
 }
@@ -183,16 +183,16 @@ static json_t *json_steps (const struct explanation *explanation)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < EXPLAIN_STEPS; i++) {
-        const struct explain_step *step = &explanation->steps[i];
+        const struct explain_question *step = &explanation->steps[i];
         json_t *answers = json_array ();
         for (uint32_t k = 0; k < step->answers_n; k++)
             json_array_append_new (answers, json_pack ("{s:s, s:o, s:o}", "mark",
-                                                       names_of (&explain_mark_names, step->answers[k].mark), "text",
-                                                       text_json (step->answers[k].text), "hosts",
+                                                       enum_name_of (&explain_mark_names, step->answers[k].mark),
+                                                       "text", text_json (step->answers[k].text), "hosts",
                                                        json_hosts (&step->answers[k].hosts)));
         json_array_append_new (list,
                                json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question, "mark",
-                                          names_of (&explain_mark_names, step->mark), "answers", answers));
+                                          enum_name_of (&explain_mark_names, step->mark), "answers", answers));
     }
     return list;
 }
@@ -211,8 +211,8 @@ static json_t *json_metrics (const struct explanation *explanation)
 
 void explain_json (const struct explanation *explanation, struct buf *out)
 {
-    static const struct header nobody;
-    const struct header *header = explanation->header ? explanation->header : &nobody;
+    static const struct run_header nobody;
+    const struct run_header *header = explanation->header ? explanation->header : &nobody;
     json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
                              "sliceup.explain/2", "run", text_json (header->run), "slice", text_json (header->slice),
                              "sentence", text_json (header->sentence), "rung", text_json (explanation->rung), "causes",

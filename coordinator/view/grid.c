@@ -98,7 +98,7 @@ static uint32_t draw_hosts (const struct board *board, const struct style *style
             continue;
         struct buf names;
         buf_init (&names, WAITING_BYTES);
-        board_fold (board, hosts, n, &names);
+        board_print_hosts (board, hosts, n, &names);
         struct line line = line_begin (out, style);
         line_paint (&line, shown == SHOWN_LOST ? PAINT_BAD : PAINT_WARN);
         line_printf (&line, "%u %s: ", n, words[shown]);
@@ -234,7 +234,7 @@ static void add_state (struct line *line, const struct board *board, uint32_t ru
     uint32_t width = line->style->columns ? line->style->columns : 100;
     uint32_t time = width >= NARROW ? TIME_COLUMNS : 0;
     if (width >= MIDDLING)
-        line_cell (line, part ? TEXT_LIT ("in parts") : text_of (names_of (&pass_names, state->last)), PASS_COLUMNS,
+        line_cell (line, part ? TEXT_LIT ("in parts") : text_of (enum_name_of (&pass_names, state->last)), PASS_COLUMNS,
                    PASS_COLUMNS);
     uint32_t room = width > line->columns + time ? width - line->columns - time : 0;
     if (pass->running && board->running)
@@ -345,7 +345,7 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
                              .hosts = hosts_wanted (board),
                              .violations = board->violations_n > 0,
                              .notable = notable_n };
-    layout.waiting = waiting_lines (board, now_ms, WAITING_LINES, set_columns (style), &waiting);
+    layout.waiting = waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (style), &waiting);
     layout = lay_out (style, layout);
     draw_header (board, now_ms, style, out);
     draw_rungs (board, now_ms, style, layout.rungs, out);

@@ -135,7 +135,7 @@ static void take_age (struct live *live, const struct fact *fact, uint64_t wall_
     live->lag_ms = wall_ms > fact->wall_ms ? wall_ms - fact->wall_ms : 0;
 }
 
-void live_fact (struct live *live, const struct fact *fact, struct live_now now)
+void live_fact (struct live *live, const struct fact *fact, struct live_time now)
 {
     struct style uncut = { .unicode = live->style.unicode };
     take_time (live, now.boot_ms);
@@ -146,7 +146,7 @@ void live_fact (struct live *live, const struct fact *fact, struct live_now now)
     tell_lines (live);
 }
 
-void live_say (struct live *live, const char *remark)
+void live_print_remark (struct live *live, const char *remark)
 {
     struct style uncut = { .unicode = live->style.unicode };
     buf_clear (&live->lines);
@@ -154,7 +154,7 @@ void live_say (struct live *live, const char *remark)
     tell_lines (live);
 }
 
-void live_freeze (struct live *live, bool frozen)
+void live_freeze_clock (struct live *live, bool frozen)
 {
     if (frozen && live->frozen_ms == UINT64_MAX)
         live->frozen_ms = run_now_ms (live);

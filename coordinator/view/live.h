@@ -20,20 +20,20 @@ struct live_options {
     const char *heading; /* a line above everything else; lives until live_open returns; NULL: none */
 };
 
-struct live_now {
+struct live_time {
     uint64_t boot_ms, wall_ms;
 };
 
 struct live;
 struct live *live_open (const struct live_options *options);
-void live_fact (struct live *live, const struct fact *fact, struct live_now now);
+void live_fact (struct live *live, const struct fact *fact, struct live_time now);
 /* Redraws, when there is something new to see; a plain view says now and then what is waited for. Some five times a
  * second. */
 void live_tick (struct live *live, uint64_t boot_ms);
 /* A remark that is no fact, e.g. "the coordinator is gone"; one line, escaped. */
-void live_say (struct live *live, const char *remark);
+void live_print_remark (struct live *live, const char *remark);
 /* While nothing can be heard of the run, its clock stands still. */
-void live_freeze (struct live *live, bool frozen);
+void live_freeze_clock (struct live *live, bool frozen);
 const struct board *live_board (const struct live *live);
 /* Leaves the last state on the screen, with the cursor below it. NULL is fine. */
 void live_close (struct live *live);

@@ -8,7 +8,7 @@
 #include "coordinator/view/size.h"
 #include "coordinator/view/waiting.h"
 
-enum { SENTENCE_BYTES = 1 << 20, FALLEN_TOLD = 3, SET_COLUMNS = 120 };
+enum { SENTENCE_BYTES = 1 << 20, FAILED_TOLD_MAX = 3, SET_COLUMNS = 120 };
 
 struct printer {
     const struct board *board;
@@ -30,14 +30,14 @@ static void say (struct printer *printer, uint64_t at_ms)
 /* "tiny restored"; a rung with one pass only needs no word for it. */
 static void add_key (struct printer *printer, const struct attempt_key *key)
 {
-    buf_text (&printer->words, board_rung_id (printer->board, key->rung));
+    buf_add_text (&printer->words, board_rung_id (printer->board, key->rung));
     if (key->pass == PASS_COLD || key->pass == PASS_RESTORED)
-        buf_printf (&printer->words, " %s", names_of (&pass_names, key->pass));
+        buf_printf (&printer->words, " %s", enum_name_of (&pass_names, key->pass));
 }
 
 static void add_host (struct printer *printer, uint32_t host)
 {
-    buf_text (&printer->words, board_host_name (printer->board, host));
+    buf_add_text (&printer->words, board_host_name (printer->board, host));
 }
 
 static const char *plural (uint32_t n)
@@ -50,7 +50,7 @@ static void add_after (struct printer *printer, const char *mark, struct text te
 {
     if (text.len)
         buf_puts (&printer->words, mark);
-    buf_text (&printer->words, text);
+    buf_add_text (&printer->words, text);
 }
 
 /* ---- hosts ---- */
@@ -83,7 +83,7 @@ static void tell_lost (struct printer *printer, const struct fact *fact)
 {
     add_host (printer, fact->of.host_lost.host);
     buf_puts (&printer->words, " lost: ");
-    buf_text (&printer->words, fact->of.host_lost.why);
+    buf_add_text (&printer->words, fact->of.host_lost.why);
 }
 
 static void tell_suspected (struct printer *printer, const struct fact *fact)
@@ -138,8 +138,8 @@ static void tell_violated (struct printer *printer, const struct fact *fact)
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
     const struct finding *finding = &violated->finding;
-    buf_printf (&printer->words, "%s: %s", finding_counts (finding->kind) ? "cache violated" : "cache",
-                names_of (&finding_kind_names, finding->kind));
+    buf_printf (&printer->words, "%s: %s", finding_is_violation (finding->kind) ? "cache violated" : "cache",
+                enum_name_of (&finding_kind_names, finding->kind));
     if (finding->token)
         buf_printf (&printer->words, " in generation %" PRIu64, finding->token);
     if (violated->host < printer->board->plan.hosts.n) {
@@ -167,17 +167,17 @@ static void tell_retry (struct printer *printer, const struct fact *fact)
     buf_printf (&printer->words, " is run again in %s (retry %u of %u): ",
                 duration_print (retry->due_ms > fact->at_ms ? retry->due_ms - fact->at_ms : 0, span), retry->nth,
                 printer->board->plan.limits.retries);
-    buf_text (&printer->words, fact->of.retry_planned.why);
+    buf_add_text (&printer->words, fact->of.retry_planned.why);
 }
 
 /* Before the first part: what it costs at most, and how to end it. */
 static void announce_parts (struct printer *printer, const struct fact *fact)
 {
     const struct board *board = printer->board;
-    uint32_t most_n = board_parts_most (board);
-    uint64_t part_ms = board_part_most_ms (board);
+    uint32_t most_n = board_trials_max (board);
+    uint64_t part_ms = board_trial_timeout_ms (board);
     char each[DURATION_TEXT_BYTES], all[DURATION_TEXT_BYTES];
-    buf_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
+    buf_add_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
     buf_printf (
         &printer->words,
         ": no host reports a cause; to find it, parts of the slice are run by themselves: at most %u, each for at most "
@@ -191,7 +191,7 @@ static void add_part_began (struct printer *printer, const struct fact *fact)
     const struct board *board = printer->board;
     if (board->isolation.passes_n == 1)
         announce_parts (printer, fact);
-    buf_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
+    buf_add_text (&printer->words, board_rung_id (board, fact->of.pass_began.key.rung));
     buf_printf (&printer->words, " part %u began on ", board->isolation.passes_n);
 }
 
@@ -199,7 +199,7 @@ static void tell_part_ended (struct printer *printer, const struct fact *fact)
 {
     const struct fact_pass_ended *ended = &fact->of.pass_ended;
     char span[DURATION_TEXT_BYTES];
-    buf_text (&printer->words, board_rung_id (printer->board, ended->key.rung));
+    buf_add_text (&printer->words, board_rung_id (printer->board, ended->key.rung));
     buf_printf (&printer->words, " part %u: %s by itself (%s)", printer->board->isolation.passes_n,
                 ended->outcome == OUTCOME_PASSED ? "works" : "fails", duration_print (ended->duration_ms, span));
 }
@@ -209,9 +209,9 @@ static void tell_suspects (struct printer *printer, const struct fact *fact)
     const struct fact_suspects_named *named = &fact->of.suspects_named;
     add_key (printer, &named->key);
     buf_puts (&printer->words, named->suspects.n ? " isolated: " : " not isolated: ");
-    board_fold (printer->board, named->suspects.items, named->suspects.n, &printer->words);
+    board_print_hosts (printer->board, named->suspects.items, named->suspects.n, &printer->words);
     buf_puts (&printer->words, named->suspects.n ? " " : "");
-    buf_text (&printer->words, named->why);
+    buf_add_text (&printer->words, named->why);
 }
 
 /* ---- passes ---- */
@@ -226,7 +226,7 @@ static void tell_began (struct printer *printer, const struct fact *fact)
         buf_printf (&printer->words, " %sattempt %u began on ", began->purpose == PURPOSE_RETRY ? "again, " : "",
                     began->key.attempt);
     }
-    board_fold (printer->board, began->hosts.items, began->hosts.n, &printer->words);
+    board_print_hosts (printer->board, began->hosts.items, began->hosts.n, &printer->words);
     buf_printf (&printer->words, " (%u host%s)", began->hosts.n, plural (began->hosts.n));
 }
 
@@ -234,7 +234,7 @@ static void tell_skipped (struct printer *printer, const struct fact *fact)
 {
     add_key (printer, &fact->of.pass_skipped.key);
     buf_puts (&printer->words, " skipped: ");
-    buf_text (&printer->words, fact->of.pass_skipped.why);
+    buf_add_text (&printer->words, fact->of.pass_skipped.why);
 }
 
 static void tell_stopped (struct printer *printer, const struct fact *fact)
@@ -242,9 +242,9 @@ static void tell_stopped (struct printer *printer, const struct fact *fact)
     const struct fact_pass_stopped *stopped = &fact->of.pass_stopped;
     add_key (printer, &stopped->key);
     buf_puts (&printer->words, " stopped because of ");
-    board_fold (printer->board, stopped->culprits.items, stopped->culprits.n, &printer->words);
+    board_print_hosts (printer->board, stopped->culprits.items, stopped->culprits.n, &printer->words);
     buf_puts (&printer->words, ": ");
-    buf_text (&printer->words, stopped->cause);
+    buf_add_text (&printer->words, stopped->cause);
 }
 
 static void add_ending (struct printer *printer, const struct result *result)
@@ -252,22 +252,23 @@ static void add_ending (struct printer *printer, const struct result *result)
     switch (result->ending) {
     case ENDING_EXITED: buf_printf (&printer->words, "exited with status %u", result->code); break;
     case ENDING_SIGNALLED: buf_printf (&printer->words, "signal %u", result->code); break;
-    default: buf_puts (&printer->words, names_of (&ending_names, result->ending));
+    default: buf_puts (&printer->words, enum_name_of (&ending_names, result->ending));
     }
     add_after (printer, " in phase ", result->phase);
     add_after (printer, ": ", result->problem);
 }
 
 /* The first failures are printed at once; the verdict names all. */
-static void tell_fallen (struct printer *printer, const struct fact *fact)
+static void tell_failed (struct printer *printer, const struct fact *fact)
 {
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
-    const struct board_pass *pass = board_running (printer->board);
+    const struct board_pass *pass = board_running_pass (printer->board);
     if (ended->result.ending == ENDING_EXITED && ended->result.code == 0)
         return;
     if (printer->board->purpose == PURPOSE_ISOLATION) /* that a part fails is told once */
         return;
-    if (pass == NULL || pass->failed_n > FALLEN_TOLD || !attempt_key_equal (&ended->result.key, &printer->board->key))
+    if (pass == NULL || pass->failed_n > FAILED_TOLD_MAX ||
+        !attempt_key_equal (&ended->result.key, &printer->board->key))
         return;
     add_key (printer, &ended->result.key);
     buf_puts (&printer->words, " ended on ");
@@ -287,20 +288,20 @@ void plain_counts (const struct board_pass *pass, struct buf *out)
         enum outcome outcome = outcome_order[i];
         if (outcome == OUTCOME_PASSED || pass->counts[outcome] == 0)
             continue;
-        buf_printf (out, "%s%u %s", any ? ", " : "", pass->counts[outcome], names_of (&outcome_names, outcome));
+        buf_printf (out, "%s%u %s", any ? ", " : "", pass->counts[outcome], enum_name_of (&outcome_names, outcome));
         any = true;
     }
     if (!any)
-        buf_puts (out, names_of (&outcome_names, pass->outcome));
+        buf_puts (out, enum_name_of (&outcome_names, pass->outcome));
 }
 
-static void tell_group (struct printer *printer, const struct board_group *group, uint64_t at_ms)
+static void tell_group (struct printer *printer, const struct board_verdict_group *group, uint64_t at_ms)
 {
     buf_puts (&printer->words, "  ");
-    board_fold (printer->board, group->hosts.items, group->hosts.n, &printer->words);
-    buf_printf (&printer->words, " %s: ", names_of (&outcome_names, group->outcome));
-    buf_text (&printer->words, group->cause);
-    failure_put_owner (&printer->words, group->owner, group->signature);
+    board_print_hosts (printer->board, group->hosts.items, group->hosts.n, &printer->words);
+    buf_printf (&printer->words, " %s: ", enum_name_of (&outcome_names, group->outcome));
+    buf_add_text (&printer->words, group->cause);
+    failure_print_owner (&printer->words, group->owner, group->signature);
     add_after (printer, "; next: ", group->next);
     say (printer, at_ms);
 }
@@ -349,17 +350,17 @@ static void tell_metric (struct printer *printer, const struct fact *fact)
 {
     const struct fact_metric_judged *judged = &fact->of.metric_judged;
     buf_puts (&printer->words, "metric ");
-    buf_text (&printer->words, judged->metric);
+    buf_add_text (&printer->words, judged->metric);
     if (isfinite (judged->value))
         buf_printf (&printer->words, " = %.6g", judged->value);
-    buf_printf (&printer->words, ": %s", names_of (&proof_names, judged->proof));
+    buf_printf (&printer->words, ": %s", enum_name_of (&proof_names, judged->proof));
     for (uint32_t i = 0; i < judged->axes.n; i++) {
         buf_puts (&printer->words, i ? ", " : " over ");
-        buf_text (&printer->words, judged->axes.items[i]);
+        buf_add_text (&printer->words, judged->axes.items[i]);
     }
     if (judged->proof != PROOF_PROVED && judged->why.len) {
         buf_puts (&printer->words, ": ");
-        buf_text (&printer->words, judged->why);
+        buf_add_text (&printer->words, judged->why);
     }
     add_at_fault (printer, judged);
     uint64_t contradicted = 0;
@@ -376,7 +377,7 @@ static void tell_opened (struct printer *printer, const struct fact *fact)
 {
     const struct fact_run_opened *opened = &fact->of.run_opened;
     buf_puts (&printer->words, "slice ");
-    buf_text (&printer->words, opened->plan.slice);
+    buf_add_text (&printer->words, opened->plan.slice);
     buf_printf (&printer->words, ": %u host%s, %u rung%s", opened->plan.hosts.n, plural (opened->plan.hosts.n),
                 opened->plan.rungs.n, plural (opened->plan.rungs.n));
 }
@@ -406,7 +407,7 @@ static void tell_conflict (struct printer *printer, const struct fact *fact)
 static void tell_run_ended (struct printer *printer, const struct fact *fact)
 {
     const struct fact_run_ended *ended = &fact->of.run_ended;
-    buf_printf (&printer->words, "ended: %s (exit status %u)", names_of (&outcome_names, ended->outcome),
+    buf_printf (&printer->words, "ended: %s (exit status %u)", enum_name_of (&outcome_names, ended->outcome),
                 ended->exit_status);
 }
 
@@ -417,7 +418,7 @@ static tell_fn *const printers[] = {
     [FACT_HOST_JOINED] = tell_joined,         [FACT_HOST_LOST] = tell_lost,
     [FACT_GENERATION_ADOPTED] = tell_adopted, [FACT_WRITER_GRANTED] = tell_granted,
     [FACT_PASS_BEGAN] = tell_began,           [FACT_PASS_SKIPPED] = tell_skipped,
-    [FACT_ATTEMPT_ENDED] = tell_fallen,       [FACT_GENERATION_PUBLISHED] = tell_published,
+    [FACT_ATTEMPT_ENDED] = tell_failed,       [FACT_GENERATION_PUBLISHED] = tell_published,
     [FACT_METRIC_JUDGED] = tell_metric,       [FACT_PASS_ENDED] = tell_ended,
     [FACT_CANCEL_ASKED] = tell_cancel,        [FACT_CONFLICT_SEEN] = tell_conflict,
     [FACT_RUN_ENDED] = tell_run_ended,        [FACT_PASS_STOPPED] = tell_stopped,
@@ -445,7 +446,7 @@ void plain_waiting (const struct board *board, uint64_t now_ms, const struct sty
     struct buf lines;
     buf_init (&lines, SENTENCE_BYTES);
     buf_init (&printer.words, SENTENCE_BYTES);
-    waiting_lines (board, now_ms, WAITING_LINES, SET_COLUMNS, &lines);
+    waiting_append_lines (board, now_ms, WAITING_LINES, SET_COLUMNS, &lines);
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;

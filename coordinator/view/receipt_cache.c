@@ -1,6 +1,6 @@
 #include "coordinator/view/receipt_cache.h"
 
-const struct generation_receipt *receipt_generation (const struct slice_receipt *receipt, struct text run)
+const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run)
 {
     const struct generation_receipt *newest = NULL;
     for (uint32_t i = 0; i < receipt->generations.n; i++) {
@@ -13,7 +13,7 @@ const struct generation_receipt *receipt_generation (const struct slice_receipt 
 }
 
 /* How a host saw the cache at the latest rung that used it; NULL: none did. */
-static const struct cache_view *receipt_view (const struct host_receipt *host)
+static const struct cache_view *receipt_latest_cache_view (const struct host_receipt *host)
 {
     for (uint32_t i = host->rungs.n; i-- > 0;)
         if (host->rungs.items[i].cache_view.level != ENFORCEMENT_NONE)
@@ -23,7 +23,8 @@ static const struct cache_view *receipt_view (const struct host_receipt *host)
 
 static const struct cache_view *view_of (const struct slice_receipt *receipt, struct text run, uint32_t host)
 {
-    return text_equal (receipt->hosts.items[host].run, run) ? receipt_view (&receipt->hosts.items[host]) : NULL;
+    return text_equal (receipt->hosts.items[host].run, run) ? receipt_latest_cache_view (&receipt->hosts.items[host])
+                                                            : NULL;
 }
 
 /* Receipts of one host that differ are neighbours, and it is named once. */
@@ -35,8 +36,8 @@ static uint32_t add_name (struct text names[], uint32_t n, struct text name)
     return n + 1;
 }
 
-uint32_t receipt_enforced (const struct slice_receipt *receipt, struct text run, enum enforcement level,
-                           struct text names[])
+uint32_t receipt_hosts_at_level (const struct slice_receipt *receipt, struct text run, enum enforcement level,
+                                 struct text names[])
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
@@ -72,7 +73,8 @@ static void add_ways (const struct cache_view *view, struct buf *ways)
     }
 }
 
-uint32_t receipt_open (const struct slice_receipt *receipt, struct text run, struct text names[], struct buf *ways)
+uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, struct text run, struct text names[],
+                                       struct buf *ways)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {

@@ -7,15 +7,16 @@
 #include "common/model/receipt.h"
 
 /* The newest one that is not dropped; NULL: there is none. */
-const struct generation_receipt *receipt_generation (const struct slice_receipt *receipt, struct text run);
+const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run);
 /* Names of the run's hosts with this level, in the receipt's order, in `names` (room for receipt->hosts.n); how many.
  */
-uint32_t receipt_enforced (const struct slice_receipt *receipt, struct text run, enum enforcement level,
-                           struct text names[]);
+uint32_t receipt_hosts_at_level (const struct slice_receipt *receipt, struct text run, enum enforcement level,
+                                 struct text names[]);
 /* The same for the hosts on which a way to write was open; all such ways, once each, are appended to `ways`. */
-uint32_t receipt_open (const struct slice_receipt *receipt, struct text run, struct text names[], struct buf *ways);
+uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, struct text run, struct text names[],
+                                       struct buf *ways);
 
 /* The text report's paragraphs about the cache of one run. */
-void receipt_text_cache (const struct slice_receipt *receipt, const struct header *header, struct buf *out);
+void receipt_text_cache (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out);
 
 #endif

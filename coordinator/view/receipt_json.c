@@ -30,12 +30,12 @@ static json_t *time_json (uint64_t wall_ms)
 enum { RECEIPT_JSON_MAX_BYTES = 512 << 20 };
 static const char schema[] = "sliceup.receipt/2", former_schema[] = "sliceup.receipt/1";
 
-static json_t *rung_name (const struct header *header, int rung)
+static json_t *rung_name (const struct run_header *header, int rung)
 {
     return rung < 0 ? json_null () : text_json (header->rungs.items[rung]);
 }
 
-static json_t *host_frontier (const struct header *header, const struct host_receipt *host)
+static json_t *host_frontier (const struct run_header *header, const struct host_receipt *host)
 {
     struct frontier frontier = frontier_of_host (header, host);
     return json_pack ("{s:o, s:o, s:o}", "first_passing", rung_name (header, frontier.first_passing), "highest_passing",
@@ -51,7 +51,7 @@ static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung
     for (int with_cascades = 0; with_cascades < 2; with_cascades++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-            enum outcome outcome = frontier_rung (&receipt->hosts.items[i], rung);
+            enum outcome outcome = frontier_rung_outcome (&receipt->hosts.items[i], rung);
             bool failed = outcome > OUTCOME_NOT_REACHED && (outcome != OUTCOME_CASCADE || with_cascades);
             if (passed ? outcome == OUTCOME_PASSED : failed)
                 names[n++] = receipt->hosts.items[i].host;
@@ -65,7 +65,7 @@ static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung
     return json_null (); /* not reached: the second round always answers */
 }
 
-static json_t *slice_place (const struct slice_receipt *receipt, const struct header *header, int rung, bool passed)
+static json_t *slice_place (const struct slice_receipt *receipt, const struct run_header *header, int rung, bool passed)
 {
     if (rung < 0)
         return json_null ();
@@ -73,7 +73,7 @@ static json_t *slice_place (const struct slice_receipt *receipt, const struct he
                       rung_hosts (receipt, header->rungs.items[rung], passed));
 }
 
-static json_t *slice_frontier (const struct slice_receipt *receipt, const struct header *header)
+static json_t *slice_frontier (const struct slice_receipt *receipt, const struct run_header *header)
 {
     struct frontier frontier = frontier_of_slice (header, receipt);
     return json_pack ("{s:o, s:o, s:o}", "first_passing", slice_place (receipt, header, frontier.first_passing, true),
@@ -81,7 +81,7 @@ static json_t *slice_frontier (const struct slice_receipt *receipt, const struct
                       slice_place (receipt, header, frontier.next_failing, false));
 }
 
-static json_t *mesh_json (const struct header *header)
+static json_t *mesh_json (const struct run_header *header)
 {
     json_t *mesh = json_object ();
     for (uint32_t i = 0; i < header->mesh.n; i++)
@@ -122,16 +122,17 @@ static bool is_unknown (const struct record *record, const struct field *field, 
     }
 }
 
-static void receipt_unknown (const struct record *record, json_t *json);
+static void receipt_null_unknown (const struct record *record, json_t *json);
 
 static void go_into (const struct field *field, json_t *value)
 {
     size_t i;
     json_t *item;
     if (field->kind == FIELD_RECORD)
-        receipt_unknown (field->of, value);
+        receipt_null_unknown (field->of, value);
     if (field->kind == FIELD_LIST && field->item == FIELD_RECORD)
-        json_array_foreach (value, i, item) receipt_unknown (field->of, item); /* lists of variables are no arrays */
+        json_array_foreach (value, i, item)
+            receipt_null_unknown (field->of, item); /* lists of variables are no arrays */
 }
 
 /* Its host was lost before it reported, or there was no attempt. An attempt whose result came took some time. */
@@ -145,7 +146,7 @@ static bool nobody_counted (const struct record *record, const json_t *json)
 
 /* `json` as record_to_json made it of `record`: every empty text becomes null, every number whose 0 means that nobody
  * said, and a backend that nobody named. */
-static void receipt_unknown (const struct record *record, json_t *json)
+static void receipt_null_unknown (const struct record *record, json_t *json)
 {
     if (nobody_counted (record, json))
         for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
@@ -170,11 +171,11 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
     for (enum outcome outcome = OUTCOME_PASSED; outcome < OUTCOME_N; outcome++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < receipt->hosts.n; i++)
-            if (frontier_rung (&receipt->hosts.items[i], rung) == outcome)
+            if (frontier_rung_outcome (&receipt->hosts.items[i], rung) == outcome)
                 names[n++] = receipt->hosts.items[i].host;
         if (n == 0)
             continue;
-        json_object_set_new (object, names_of (&outcome_names, outcome), folded_json (names, n));
+        json_object_set_new (object, enum_name_of (&outcome_names, outcome), folded_json (names, n));
         if (outcome != OUTCOME_NOT_REACHED)
             *worst = *worst == OUTCOME_NOT_REACHED ? outcome : outcome_worst (*worst, outcome);
     }
@@ -182,7 +183,7 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
     return object;
 }
 
-static json_t *ladder_json (const struct slice_receipt *receipt, const struct header *header)
+static json_t *ladder_json (const struct slice_receipt *receipt, const struct run_header *header)
 {
     json_t *ladder = json_array ();
     for (uint32_t i = 0; i < header->rungs.n; i++) {
@@ -195,10 +196,10 @@ static json_t *ladder_json (const struct slice_receipt *receipt, const struct he
                 duration_ms += receipt->times.items[k].duration_ms;
                 attempts++;
             }
-        json_array_append_new (ladder,
-                               json_pack ("{s:o, s:s, s:o, s:i, s:I}", "rung", text_json (header->rungs.items[i]),
-                                          "outcome", names_of (&outcome_names, worst), "hosts_by_outcome", by_outcome,
-                                          "attempts", (int) attempts, "duration_ms", (json_int_t) duration_ms));
+        json_array_append_new (ladder, json_pack ("{s:o, s:s, s:o, s:i, s:I}", "rung",
+                                                  text_json (header->rungs.items[i]), "outcome",
+                                                  enum_name_of (&outcome_names, worst), "hosts_by_outcome", by_outcome,
+                                                  "attempts", (int) attempts, "duration_ms", (json_int_t) duration_ms));
     }
     return ladder;
 }
@@ -210,9 +211,9 @@ static json_t *enforcement_json (const struct slice_receipt *receipt, struct tex
     json_t *object = json_object ();
     struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
     for (enum enforcement level = ENFORCEMENT_NONE + 1; level < ENFORCEMENT_N; level++) {
-        uint32_t n = receipt_enforced (receipt, run, level, names);
+        uint32_t n = receipt_hosts_at_level (receipt, run, level, names);
         if (n > 0)
-            json_object_set_new (object, names_of (&enforcement_names, level), folded_json (names, n));
+            json_object_set_new (object, enum_name_of (&enforcement_names, level), folded_json (names, n));
     }
     mem_free (names);
     return object;
@@ -221,7 +222,7 @@ static json_t *enforcement_json (const struct slice_receipt *receipt, struct tex
 static json_t *violation_json (const struct violation_receipt *violation)
 {
     json_t *json = record_to_json (&violation_receipt_record, violation);
-    receipt_unknown (&violation_receipt_record, json);
+    receipt_null_unknown (&violation_receipt_record, json);
     return json;
 }
 
@@ -234,7 +235,7 @@ static json_t *violations_json (const struct slice_receipt *receipt, struct text
     return array;
 }
 
-static json_t *trust_json (const struct header *header)
+static json_t *trust_json (const struct run_header *header)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < header->cache_trust.n; i++)
@@ -242,9 +243,9 @@ static json_t *trust_json (const struct header *header)
     return array;
 }
 
-static json_t *cache_json (const struct slice_receipt *receipt, const struct header *header)
+static json_t *cache_json (const struct slice_receipt *receipt, const struct run_header *header)
 {
-    const struct generation_receipt *generation = receipt_generation (receipt, header->run);
+    const struct generation_receipt *generation = receipt_newest_generation (receipt, header->run);
     return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_or_null (header->cache_mode),
                       "generation", generation ? text_json (generation->bundle) : json_null (), "token",
                       generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
@@ -261,7 +262,7 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (merge_conflict (receipt, i) &&
+        if (merge_has_conflict (receipt, i) &&
             (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host)))
             json_array_append_new (array,
                                    json_pack ("{s:o, s:o, s:s}", "run", text_json (receipt->hosts.items[i].run), "host",
@@ -280,9 +281,9 @@ static json_t *durability_json (void)
                       "backend", "rerun", "rungs", "rerun", "facts", "recheck", "notes", "each says its own");
 }
 
-static const struct header *header_of (const struct slice_receipt *receipt, struct text run)
+static const struct run_header *header_of (const struct slice_receipt *receipt, struct text run)
 {
-    static const struct header none;
+    static const struct run_header none;
     for (uint32_t i = 0; i < receipt->headers.n; i++)
         if (text_equal (receipt->headers.items[i].run, run))
             return &receipt->headers.items[i];
@@ -292,13 +293,14 @@ static const struct header *header_of (const struct slice_receipt *receipt, stru
 static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
 {
     const struct host_receipt *host = &receipt->hosts.items[i];
-    const struct header *header = header_of (receipt, host->run);
+    const struct run_header *header = header_of (receipt, host->run);
     json_t *json = record_to_json (&host_receipt_record, host);
-    receipt_unknown (&host_receipt_record, json);
-    json_object_set_new (json, "outcome", json_string (names_of (&outcome_names, frontier_host (header, host))));
+    receipt_null_unknown (&host_receipt_record, json);
+    json_object_set_new (json, "outcome",
+                         json_string (enum_name_of (&outcome_names, frontier_host_outcome (header, host))));
     json_object_set_new (json, "frontier", host_frontier (header, host));
     json_object_set_new (json, "durability", durability_json ());
-    json_object_set_new (json, "conflict", json_boolean (merge_conflict (receipt, i)));
+    json_object_set_new (json, "conflict", json_boolean (merge_has_conflict (receipt, i)));
     return json;
 }
 
@@ -314,7 +316,7 @@ static json_t *hosts_json (const struct slice_receipt *receipt)
 static void add_times (json_t *json, const struct slice_receipt *receipt)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
-        const struct header *header = &receipt->headers.items[i];
+        const struct run_header *header = &receipt->headers.items[i];
         json_t *at = json_array_get (json_object_get (json, "headers"), i);
         json_object_set_new (at, "began", time_json (header->began_wall_ms));
         json_object_set_new (at, "ended", time_json (header->ended_wall_ms));
@@ -336,16 +338,17 @@ static const char *const stored[] = { "headers",     "hosts",      "times",     
 void receipt_json (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                    struct buf *out)
 {
-    static const struct header none;
-    const struct header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
+    static const struct run_header none;
+    const struct run_header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
     json_t *json = record_to_json (&slice_receipt_record, receipt);
-    receipt_unknown (&slice_receipt_record, json);
+    receipt_null_unknown (&slice_receipt_record, json);
     add_times (json, receipt);
     json_object_set_new (json, "hosts", hosts_json (receipt));
     json_object_set_new (json, "schema", json_string (schema));
     json_object_set_new (json, "run", text_or_null (header->run));
     json_object_set_new (json, "slice", text_or_null (header->slice));
-    json_object_set_new (json, "outcome", json_string (names_of (&outcome_names, frontier_outcome (header, receipt))));
+    json_object_set_new (json, "outcome",
+                         json_string (enum_name_of (&outcome_names, frontier_slice_outcome (header, receipt))));
     json_object_set_new (json, "sentence", text_or_null (header->sentence));
     json_object_set_new (json, "frontier", slice_frontier (receipt, header));
     json_object_set_new (json, "mesh", mesh_json (header));

@@ -22,7 +22,7 @@ static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
         buf_printf (out, "%s %s", label, text);
 }
 
-static void add_header (const struct header *header, struct buf *out)
+static void add_header (const struct run_header *header, struct buf *out)
 {
     buf_puts (out, "slice    ");
     buf_escaped (out, header->slice, COLUMNS);
@@ -39,7 +39,7 @@ static void add_header (const struct header *header, struct buf *out)
     buf_byte (out, '\n');
 }
 
-static void add_place (struct buf *out, const char *label, const struct header *header, int rung)
+static void add_place (struct buf *out, const char *label, const struct run_header *header, int rung)
 {
     buf_printf (out, "%s", label);
     if (rung < 0)
@@ -48,7 +48,7 @@ static void add_place (struct buf *out, const char *label, const struct header *
         buf_escaped (out, header->rungs.items[rung], COLUMNS);
 }
 
-static void add_frontier (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+static void add_frontier (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     struct frontier frontier = frontier_of_slice (header, receipt);
     add_place (out, "frontier first passing: ", header, frontier.first_passing);
@@ -150,7 +150,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
         return;
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
-    failure_put_owner (out, rung->cause.owner, rung->cause.signature);
+    failure_print_owner (out, rung->cause.owner, rung->cause.signature);
     add_sighting (rung, out);
     add_bad_line (rung, out);
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
@@ -169,8 +169,9 @@ static void add_line (const struct slice_receipt *receipt, const struct line *li
 {
     char span[DURATION_TEXT_BYTES];
     duration_print (time_of (receipt, line->rung), span);
-    buf_printf (out, "    %-9s%-14s ", line->rung->pass == PASS_ONCE ? "" : names_of (&pass_names, line->rung->pass),
-                names_of (&outcome_names, line->rung->outcome));
+    buf_printf (out, "    %-9s%-14s ",
+                line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
+                enum_name_of (&outcome_names, line->rung->outcome));
     hostset_fold (line->hosts, line->hosts_n, out);
     buf_printf (out, "  (%s)", span);
     if (line->rung->attempt > 1)
@@ -179,7 +180,7 @@ static void add_line (const struct slice_receipt *receipt, const struct line *li
     buf_byte (out, '\n');
 }
 
-static void add_ladder (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+static void add_ladder (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     struct arena arena = { 0 };
     buf_puts (out, "ladder\n");
@@ -215,21 +216,21 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
                        struct buf *out)
 {
     struct arena arena = { 0 };
-    struct drift_brief brief;
-    drift_brief_make (receipt, rules, rules_n, DRIFT_SHOWN, &arena, &brief);
-    for (uint32_t i = 0; i < brief.n; i++) {
+    struct drift_summary summary;
+    drift_summary_make (receipt, rules, rules_n, DRIFT_SHOWN, &arena, &summary);
+    for (uint32_t i = 0; i < summary.n; i++) {
         buf_puts (out, i == 0 ? "drift    " : "         ");
-        buf_escaped (out, brief.sentences[i], CAUSE_COLUMNS);
+        buf_escaped (out, summary.sentences[i], CAUSE_COLUMNS);
         buf_byte (out, '\n');
     }
-    if (brief.more)
-        buf_printf (out, "         ... and %u more, listed by: sliceup drift\n", brief.more);
-    if (brief.n == 0 && receipt->hosts.n > 1)
-        buf_printf (out, "drift    none (%u facts differ as expected: names, ids, free space)\n", brief.expected);
+    if (summary.more)
+        buf_printf (out, "         ... and %u more, listed by: sliceup drift\n", summary.more);
+    if (summary.n == 0 && receipt->hosts.n > 1)
+        buf_printf (out, "drift    none (%u facts differ as expected: names, ids, free space)\n", summary.expected);
     arena_release (&arena);
 }
 
-static bool same_setup (const struct setup *a, const struct setup *b)
+static bool same_setup (const struct environment_receipt *a, const struct environment_receipt *b)
 {
     return text_equal (a->environment, b->environment) && text_equal (a->restore_method, b->restore_method);
 }
@@ -239,7 +240,7 @@ static void add_setup (const struct slice_receipt *receipt, struct buf *out)
     struct text *hosts = mem_array (receipt->hosts.n, sizeof (*hosts));
     bool first = true;
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct setup *setup = &receipt->hosts.items[i].setup;
+        const struct environment_receipt *setup = &receipt->hosts.items[i].setup;
         uint32_t n = 0;
         bool told = setup->pins_sha256.len == 0;
         for (uint32_t k = 0; k < i && !told; k++)
@@ -260,7 +261,7 @@ static void add_setup (const struct slice_receipt *receipt, struct buf *out)
     mem_free (hosts);
 }
 
-static bool same_backend (const struct backends *a, const struct backends *b)
+static bool same_backend (const struct backend_receipt *a, const struct backend_receipt *b)
 {
     return text_equal (a->observed.platform, b->observed.platform) &&
            text_equal (a->observed.device_kind, b->observed.device_kind) &&
@@ -271,7 +272,7 @@ static void add_backend (const struct slice_receipt *receipt, struct buf *out)
 {
     struct text *hosts = mem_array (receipt->hosts.n, sizeof (*hosts));
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct backends *backend = &receipt->hosts.items[i].backend;
+        const struct backend_receipt *backend = &receipt->hosts.items[i].backend;
         uint32_t n = 0;
         bool told = backend->observed.platform.len == 0;
         for (uint32_t k = 0; k < i && !told; k++)
@@ -302,7 +303,7 @@ static void add_recoveries (const struct slice_receipt *receipt, struct buf *out
         buf_byte (out, '\n');
     }
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (merge_conflict (receipt, i)) {
+        if (merge_has_conflict (receipt, i)) {
             buf_puts (out, "conflict ");
             buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
             buf_puts (out, " has several receipts for this run that differ; all are kept\n");
@@ -324,14 +325,14 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
     uint32_t shown = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
-            const struct note *note = &receipt->hosts.items[i].notes.items[k];
+            const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
             if (note_told (receipt, i, k) || shown >= NOTES_SHOWN)
                 continue;
             buf_puts (out, shown++ ? "         " : "notes    ");
             buf_escaped (out, note->text, CAUSE_COLUMNS);
             buf_puts (out, "  (");
             buf_escaped (out, note->source, 40);
-            buf_printf (out, ", %s)\n", names_of (&durability_names, note->durability));
+            buf_printf (out, ", %s)\n", enum_name_of (&durability_names, note->durability));
         }
 }
 
@@ -339,7 +340,7 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_rule 
                    struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
-        const struct header *header = &receipt->headers.items[i];
+        const struct run_header *header = &receipt->headers.items[i];
         add_header (header, out);
         add_frontier (receipt, header, out);
         add_ladder (receipt, header, out);

@@ -44,9 +44,9 @@ static uint64_t saved_ms (const struct saving *sum, const struct generation_rece
     return otherwise > sum->retrieval_ms ? otherwise - sum->retrieval_ms : 0;
 }
 
-static void add_generation (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+static void add_generation (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
-    const struct generation_receipt *newest = receipt_generation (receipt, header->run);
+    const struct generation_receipt *newest = receipt_newest_generation (receipt, header->run);
     if (newest == NULL)
         return;
     struct saving sum = savings (receipt);
@@ -62,24 +62,24 @@ static void add_generation (const struct slice_receipt *receipt, const struct he
     buf_printf (out, " (the writer compiled them in %s)\n", duration_print (newest->compile_ms, spent));
 }
 
-static void add_enforcement (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+static void add_enforcement (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
     struct buf ways;
     bool first = true;
     buf_init (&ways, 1 << 16);
     for (enum enforcement level = ENFORCEMENT_N; level-- > ENFORCEMENT_NONE + 1;) {
-        uint32_t n = receipt_enforced (receipt, header->run, level, names);
+        uint32_t n = receipt_hosts_at_level (receipt, header->run, level, names);
         if (n == 0)
             continue;
         buf_printf (out, "%s%s on ", first ? "         programs are kept from writing the cache by " : "; ",
                     level == ENFORCEMENT_COOPERATIVE ? "convention only (cooperative)"
-                                                     : names_of (&enforcement_names, level));
+                                                     : enum_name_of (&enforcement_names, level));
         hostset_fold (names, n, out);
         first = false;
     }
     buf_puts (out, first ? "" : "\n");
-    uint32_t n = receipt_open (receipt, header->run, names, &ways);
+    uint32_t n = receipt_hosts_with_open_ways (receipt, header->run, names, &ways);
     if (n > 0) {
         buf_puts (out, "         ways in which programs could still write the cache on ");
         hostset_fold (names, n, out);
@@ -89,7 +89,7 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct h
     mem_free (names);
 }
 
-static void add_trust (const struct header *header, struct buf *out)
+static void add_trust (const struct run_header *header, struct buf *out)
 {
     const char *before = "         users who may own the cache, besides root and the user of the worker: uid ";
     for (uint32_t i = 0; i < header->cache_trust.n; i++)
@@ -97,7 +97,7 @@ static void add_trust (const struct header *header, struct buf *out)
     buf_puts (out, header->cache_trust.n ? "\n" : "");
 }
 
-static void add_dropped (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+static void add_dropped (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->generations.n; i++) {
         const struct generation_receipt *generation = &receipt->generations.items[i];
@@ -111,8 +111,8 @@ static void add_dropped (const struct slice_receipt *receipt, const struct heade
 
 static void add_violation (const struct violation_receipt *violation, struct buf *out)
 {
-    buf_printf (out, "%s %s", finding_counts (violation->kind) ? "violated" : "noted   ",
-                names_of (&finding_kind_names, violation->kind));
+    buf_printf (out, "%s %s", finding_is_violation (violation->kind) ? "violated" : "noted   ",
+                enum_name_of (&finding_kind_names, violation->kind));
     if (violation->token)
         buf_printf (out, " in generation %" PRIu64, violation->token);
     buf_escaped_after (out, ": ", violation->path, COLUMNS);
@@ -132,7 +132,7 @@ static void add_violation (const struct violation_receipt *violation, struct buf
     buf_byte (out, '\n');
 }
 
-void receipt_text_cache (const struct slice_receipt *receipt, const struct header *header, struct buf *out)
+void receipt_text_cache (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     uint32_t shown = 0, left = 0;
     add_generation (receipt, header, out);

@@ -51,7 +51,7 @@ void json_put (json_t *json, size_t flags, struct buf *out)
 {
     char *text = json ? json_dumps (json, flags) : NULL;
     if (!text)
-        mem_exhausted (0);
+        mem_exit_exhausted (0);
     buf_puts (out, text);
     buf_byte (out, '\n');
     free (text);
@@ -80,9 +80,9 @@ static json_t *double_json (double value)
     return isfinite (value) ? json_real (value) : json_null ();
 }
 
-static json_t *enum_json (const struct names *names, uint32_t value)
+static json_t *enum_json (const struct enum_names *names, uint32_t value)
 {
-    return value ? json_string (names_of (names, value)) : json_null ();
+    return value ? json_string (enum_name_of (names, value)) : json_null ();
 }
 
 static json_t *vars_json (const struct any_list *list)
@@ -98,7 +98,7 @@ static json_t *vars_json (const struct any_list *list)
 static json_t *numbers_json (const struct any_list *list)
 {
     json_t *object = json_object ();
-    const struct number *numbers = list->items;
+    const struct named_number *numbers = list->items;
     for (uint32_t i = 0; i < list->n; i++)
         json_object_setn_new (object, numbers[i].name.len ? numbers[i].name.ptr : "", numbers[i].name.len,
                               json_integer ((json_int_t) numbers[i].value));
@@ -198,12 +198,13 @@ static int take_double (const json_t *json, double *out, struct err *err)
     return 0;
 }
 
-static int take_enum (const struct names *names, const json_t *json, uint32_t *out, struct err *err)
+static int take_enum (const struct enum_names *names, const json_t *json, uint32_t *out, struct err *err)
 {
     *out = 0;
-    if (json_is_null (json) || (json_is_string (json) && names_find (names, text_of (json_string_value (json)), out)))
+    if (json_is_null (json) ||
+        (json_is_string (json) && enum_value_of (names, text_of (json_string_value (json)), out)))
         return 0;
-    return err_set (err, ERR_PARSE, "expected null or a known word such as %s", names_of (names, names->n - 1));
+    return err_set (err, ERR_PARSE, "expected null or a known word such as %s", enum_name_of (names, names->n - 1));
 }
 
 static int take_vars (const json_t *json, const struct field *field, struct any_list *out, struct arena *arena,
@@ -218,7 +219,7 @@ static int take_vars (const json_t *json, const struct field *field, struct any_
     json_object_foreach ((json_t *) (uintptr_t) json, name, member)
     {
         struct var *var = (struct var *) out->items + out->n;
-        struct number *number = (struct number *) out->items + out->n;
+        struct named_number *number = (struct named_number *) out->items + out->n;
         struct text *at = numbers ? &number->name : &var->name;
         *at = text_copy (arena, text_of (name));
         if (numbers ? take_integer (member, INT64_MAX, &number->value, err)

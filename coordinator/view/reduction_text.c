@@ -34,7 +34,7 @@ static void add_hosts (const char *label, const struct text *hosts, uint32_t n, 
 static void add_contradicted (const struct reduction_receipt *metric, struct buf *out)
 {
     uint32_t n = metric->contradicted.n;
-    const struct contradicted_receipt *items = metric->contradicted.items;
+    const struct contradicted_values_receipt *items = metric->contradicted.items;
     struct text *hosts = mem_array (n, sizeof (*hosts));
     for (uint32_t i = 0, told = 0; i < n; i++) {
         uint32_t alike = 0;
@@ -60,7 +60,7 @@ void reduction_text (const struct reduction_receipt *metric, struct buf *out)
     buf_escaped (out, metric->metric, COLUMNS);
     if (isfinite (metric->value))
         buf_printf (out, " = %.9g", metric->value);
-    buf_printf (out, "  %s", names_of (&proof_names, metric->proof));
+    buf_printf (out, "  %s", enum_name_of (&proof_names, metric->proof));
     add_axes (metric, out);
     buf_escaped_after (out, ": ", metric->why, CAUSE_COLUMNS);
     add_hosts (", missing ", metric->missing.items, metric->missing.n, out);

@@ -23,9 +23,9 @@ static json_t *text_or_null (struct text text)
     return text.len ? escaped_json (text) : json_null ();
 }
 
-static json_t *word_or_null (const struct names *names, uint32_t value)
+static json_t *word_or_null (const struct enum_names *names, uint32_t value)
 {
-    return value ? json_string (names_of (names, value)) : json_null ();
+    return value ? json_string (enum_name_of (names, value)) : json_null ();
 }
 
 static json_t *number (uint64_t value)
@@ -42,7 +42,7 @@ static json_t *fold_value (const struct board *board, const uint32_t *hosts, uin
 {
     struct buf folded;
     buf_init (&folded, LINES_BYTES);
-    board_fold (board, hosts, n, &folded);
+    board_print_hosts (board, hosts, n, &folded);
     return buf_json (&folded);
 }
 
@@ -76,7 +76,7 @@ static json_t *host_value (const struct status *status, uint32_t rank)
     json_t *object = json_object ();
     set (object, "host", escaped_json (board_host_name (status->board, rank)));
     set (object, "rank", number (rank));
-    set (object, "life", json_string (names_of (&board_life_names, host->life + 1)));
+    set (object, "life", json_string (enum_name_of (&board_life_names, host->life + 1)));
     set (object, "why", text_or_null (host->why));
     set (object, "outcome", word_or_null (&outcome_names, host->outcome));
     set (object, "rungs_passed", number (host->rungs_passed));
@@ -100,7 +100,7 @@ static json_t *hosts_value (const struct status *status)
 
 /* ---- rungs ---- */
 
-static json_t *group_value (const struct board *board, const struct board_group *group)
+static json_t *group_value (const struct board *board, const struct board_verdict_group *group)
 {
     json_t *object = json_object ();
     set (object, "outcome", word_or_null (&outcome_names, group->outcome));
@@ -119,7 +119,7 @@ static void set_counts (const struct board_pass *pass, json_t *object)
     json_t *counts = json_object ();
     for (uint32_t i = OUTCOME_PASSED; i < OUTCOME_N; i++)
         if (pass->counts[i])
-            set (counts, names_of (&outcome_names, i), number (pass->counts[i]));
+            set (counts, enum_name_of (&outcome_names, i), number (pass->counts[i]));
     set (object, "counts", counts);
 }
 
@@ -128,7 +128,7 @@ static json_t *pass_value (const struct status *status, const struct board_pass 
     json_t *object = json_object (), *failures = json_array ();
     uint64_t spent_ms = pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms
                                                                          : pass->duration_ms;
-    set (object, "pass", json_string (names_of (&pass_names, which)));
+    set (object, "pass", json_string (enum_name_of (&pass_names, which)));
     set (object, "attempt", number (pass->attempt));
     set (object, "state", json_string (pass->skipped ? "skipped" : pass->running ? "running" : "ended"));
     set (object, "outcome", word_or_null (&outcome_names, pass->outcome));
@@ -170,7 +170,7 @@ static json_t *waiting_value (const struct status *status)
     struct buf lines;
     json_t *list = json_array ();
     buf_init (&lines, LINES_BYTES);
-    waiting_lines (status->board, status->now_ms, status->board->plan.hosts.n, 0, &lines);
+    waiting_append_lines (status->board, status->now_ms, status->board->plan.hosts.n, 0, &lines);
     for (size_t from = 0, at = 0; at < lines.len; at++) {
         if (lines.ptr[at] != '\n')
             continue;
@@ -206,8 +206,8 @@ static json_t *isolation_value (const struct board *board)
     json_t *object = json_object ();
     set (object, "rung", escaped_json (board_rung_id (board, isolation->rung)));
     set (object, "passes", number (isolation->passes_n));
-    set (object, "passes_most", number (board_parts_most (board)));
-    set (object, "pass_most_ms", number (board_part_most_ms (board)));
+    set (object, "passes_most", number (board_trials_max (board)));
+    set (object, "pass_most_ms", number (board_trial_timeout_ms (board)));
     set (object, "over", json_boolean (isolation->over));
     set (object, "suspects", isolation->over ? escaped_json (isolation->suspects) : json_null ());
     set (object, "why", text_or_null (isolation->why));

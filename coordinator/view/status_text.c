@@ -27,22 +27,22 @@ static void add_sentence (const struct board *board, const struct style *style, 
     line_put (out, style, board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, board->sentence);
 }
 
-static void add_group (const struct board *board, const struct board_group *group, const struct style *style,
+static void add_group (const struct board *board, const struct board_verdict_group *group, const struct style *style,
                        struct buf *out)
 {
     struct buf names;
     struct line line = line_begin (out, style);
     buf_init (&names, 1 << 20);
-    board_fold (board, group->hosts.items, group->hosts.n, &names);
+    board_print_hosts (board, group->hosts.items, group->hosts.n, &names);
     line_puts (&line, "  ");
     line_text (&line, buf_as_text (&names));
     line_paint (&line, PAINT_BAD);
-    line_printf (&line, " %s", names_of (&outcome_names, group->outcome));
+    line_printf (&line, " %s", enum_name_of (&outcome_names, group->outcome));
     line_paint (&line, PAINT_NONE);
     line_puts (&line, ": ");
     line_text (&line, group->cause);
     buf_clear (&names);
-    failure_put_owner (&names, group->owner, group->signature);
+    failure_print_owner (&names, group->owner, group->signature);
     line_text (&line, buf_as_text (&names));
     if (group->next.len) {
         line_puts (&line, "; next: ");
@@ -74,7 +74,7 @@ static void add_metrics (const struct board *board, const struct style *style, s
         line_text (&line, metric->name);
         if (isfinite (metric->value))
             line_printf (&line, " = %.6g", metric->value);
-        line_printf (&line, ": %s", names_of (&proof_names, metric->proof));
+        line_printf (&line, ": %s", enum_name_of (&proof_names, metric->proof));
         if (metric->axes.len)
             line_puts (&line, " over ");
         line_text (&line, metric->axes);

@@ -61,7 +61,7 @@ static void add (struct wait_table *table, enum wait wait, struct text word, uin
 static void add_part (const struct board *board, uint32_t at, struct wait_table *table)
 {
     const struct board_host *host = &board->hosts[at];
-    uint64_t began_ms = board_running (board)->began_ms;
+    uint64_t began_ms = board_running_pass (board)->began_ms;
     struct text none = { 0 };
     switch (host->state) {
     case ATTEMPT_AT_GATE: add (table, WAIT_GATE, host->gate, at, began_ms); break;
@@ -111,13 +111,13 @@ static void add_set (const struct printer *printer, const uint32_t *hosts, uint3
 {
     struct buf set;
     buf_init (&set, SET_BYTES);
-    board_fold (printer->board, hosts, n, &set);
+    board_print_hosts (printer->board, hosts, n, &set);
     if (printer->set_columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= printer->set_columns) {
-        buf_text (printer->out, buf_as_text (&set));
+        buf_add_text (printer->out, buf_as_text (&set));
     } else {
         buf_printf (printer->out, "%" PRIu32 " hosts", n);
         buf_puts (printer->out, printer->set_columns >= NAMED_COLUMNS ? " (" : "");
-        board_fold (printer->board, hosts, printer->set_columns >= NAMED_COLUMNS, printer->out);
+        board_print_hosts (printer->board, hosts, printer->set_columns >= NAMED_COLUMNS, printer->out);
         buf_puts (printer->out, printer->set_columns >= NAMED_COLUMNS ? " ...)" : "");
     }
     buf_release (&set);
@@ -136,7 +136,7 @@ static void add_span (const struct printer *printer, uint64_t from_ms, uint64_t 
 static void add_attempt_span (const struct printer *printer)
 {
     const struct board *board = printer->board;
-    add_span (printer, board_running (board)->began_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
+    add_span (printer, board_running_pass (board)->began_ms, board->plan.rungs.items[board->key.rung].timeout_ms);
 }
 
 /* Who takes part and has not come to this gate yet. */
@@ -257,8 +257,8 @@ static void add_line (const struct printer *printer, const struct wait_group *gr
     buf_byte (printer->out, '\n');
 }
 
-uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns,
-                        struct buf *out)
+uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns,
+                               struct buf *out)
 {
     struct printer printer = { board, now_ms, set_columns, out };
     struct wait_table table = { 0 };

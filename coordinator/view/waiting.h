@@ -19,7 +19,7 @@ enum { WAITING_LINES = 5 };
  * none is cut. A folded set of hosts that is wider than `set_columns` (0: any width) is told as "672 hosts (v6e1 ...)",
  * or where there is little room as "672 hosts", so that what they wait for is not what gets cut. Nothing when nothing
  * is waited for. `now_ms`: on the run's clock. Returns how many lines were appended. */
-uint32_t waiting_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns,
-                        struct buf *out);
+uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint32_t lines, uint32_t set_columns,
+                               struct buf *out);
 
 #endif

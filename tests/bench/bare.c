@@ -141,7 +141,7 @@ static void all_rounds (struct bare *bare)
 
 /* ---- life ---- */
 
-static void open_router (struct bare *bare, struct crowd_order *order)
+static void open_router (struct bare *bare, struct crowd_request *request)
 {
     char public_key[LINK_KEY_BYTES], secret_key[LINK_KEY_BYTES], endpoint[256];
     const int server = 1, backlog = BACKLOG, mandatory = 1;
@@ -156,21 +156,21 @@ static void open_router (struct bare *bare, struct crowd_order *order)
         zmq_bind (bare->router, "tcp://127.0.0.1:*") != 0 ||
         zmq_getsockopt (bare->router, ZMQ_LAST_ENDPOINT, endpoint, &len) != 0)
         bench_die ("no ROUTER");
-    order->port = order->bulk_port = (uint16_t) atoi (strrchr (endpoint, ':') + 1);
-    memcpy (order->hub_key, public_key, LINK_KEY_BYTES);
+    request->port = request->bulk_port = (uint16_t) atoi (strrchr (endpoint, ':') + 1);
+    memcpy (request->hub_key, public_key, LINK_KEY_BYTES);
 }
 
 static void run (struct bare *bare)
 {
     pthread_t zap;
-    struct crowd_order order = { .bare = true, .bulk = bare->options->bulk, .frames = bare->options->frames };
+    struct crowd_request request = { .bare = true, .bulk = bare->options->bulk, .frames = bare->options->frames };
     bare->context = zmq_ctx_new ();
     if (bare->context == NULL || zmq_ctx_set (bare->context, ZMQ_MAX_SOCKETS, SOCKETS_MAX) != 0)
         bench_die ("no messaging");
     if (pthread_create (&zap, NULL, handle_zap, bare) != 0)
         bench_die ("no thread");
-    open_router (bare, &order);
-    crowd_aim (&bare->crowd, &order);
+    open_router (bare, &request);
+    crowd_aim (&bare->crowd, &request);
     join (bare);
     all_rounds (bare);
     crowd_finish (&bare->crowd, &bare->figures->crowd);

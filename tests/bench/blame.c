@@ -117,7 +117,7 @@ static uint64_t count_lines (const char *bytes, size_t len)
 static void read_log (struct reader *reader, const char *path)
 {
     struct arena arena = { 0 };
-    struct signature_seen seen;
+    struct signature_scan_result seen;
     struct signature_decision decision;
     struct signature_scan *scan = reader->set ? signature_scan_begin (reader->set) : NULL;
     ssize_t got;

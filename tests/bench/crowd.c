@@ -72,11 +72,11 @@ void crowd_start (struct crowd *crowd, uint32_t hosts)
             crowd_read (crowd->fds[i], crowd->public_keys[rank], LINK_KEY_BYTES);
 }
 
-void crowd_aim (struct crowd *crowd, const struct crowd_order *order)
+void crowd_aim (struct crowd *crowd, const struct crowd_request *request)
 {
     char ready;
     for (int i = 0; i < CROWD_HELPERS; i++)
-        crowd_write (crowd->fds[i], order, sizeof *order);
+        crowd_write (crowd->fds[i], request, sizeof *request);
     for (int i = 0; i < CROWD_HELPERS; i++)
         crowd_read (crowd->fds[i], &ready, sizeof ready);
 }

@@ -18,7 +18,7 @@ struct frames {
     uint32_t hello, heartbeat, result, welcome, run, ack;
 };
 
-struct crowd_order {
+struct crowd_request {
     bool bare;
     bool bulk; /* a second connection each, as real workers make one */
     uint16_t port, bulk_port;
@@ -40,9 +40,9 @@ struct crowd {
     char (*public_keys)[LINK_KEY_BYTES]; /* by rank */
 };
 void crowd_start (struct crowd *crowd, uint32_t hosts);
-void crowd_aim (struct crowd *crowd, const struct crowd_order *order); /* returns when all sockets are made */
-void crowd_release (struct crowd *crowd);                              /* now they connect and say hello */
-void crowd_finish (struct crowd *crowd, struct crowd_report *sum);     /* once they were told to stop */
+void crowd_aim (struct crowd *crowd, const struct crowd_request *request); /* returns when all sockets are made */
+void crowd_release (struct crowd *crowd);                                  /* now they connect and say hello */
+void crowd_finish (struct crowd *crowd, struct crowd_report *sum);         /* once they were told to stop */
 
 /* One message of fixed size over a socketpair, whole or not at all. */
 void crowd_read (int fd, void *bytes, size_t len);

@@ -22,12 +22,12 @@ static struct var result_facts[] = {
     { { "boot", 4 }, { "8f2f6c1e-1d6c-4a8e-b3a4-0c1d4f2e9a77", 36 } },
     { { "hugepages", 9 }, { "always", 6 } },
 };
-static struct number result_counters[] = {
+static struct named_number result_counters[] = {
     { { "compile_requests", 16 }, 3 },
     { { "cache_hits", 10 }, 3 },
     { { "executions", 10 }, 128 },
 };
-static struct check result_checks[] = {
+static struct program_check result_checks[] = {
     { { "sum", 3 }, 285.5, 285.5, 0.001 },
     { { "norm", 4 }, 16.89, 16.8900001, 0.001 },
 };
@@ -65,7 +65,7 @@ static uint32_t send_msg (struct peer_world *world, struct peer *peer, struct ms
 {
     msg->major = PROTOCOL_MAJOR;
     msg->minor = PROTOCOL_MINOR;
-    msg->run_id = (struct text){ world->order.run_id, RUN_ID_BYTES };
+    msg->run_id = (struct text){ world->request.run_id, RUN_ID_BYTES };
     msg->epoch = peer->epoch;
     msg->session = peer->session;
     msg->seq = ++peer->seq;
@@ -92,8 +92,8 @@ static void say_hello (struct peer_world *world, struct peer *peer)
                                        .pid = 4000 + peer->rank,
                                        .pid_start = 123456,
                                        .boot_id = TEXT_LIT ("8f2f6c1e-1d6c-4a8e-b3a4-0c1d4f2e9a77") };
-    world->report.frames.hello = world->order.bare ? send_bare (peer, MSG_HELLO, world->order.frames.hello)
-                                                   : send_msg (world, peer, &msg);
+    world->report.frames.hello = world->request.bare ? send_bare (peer, MSG_HELLO, world->request.frames.hello)
+                                                     : send_msg (world, peer, &msg);
 }
 
 static void say_result (struct peer_world *world, struct peer *peer, uint64_t now_ms)
@@ -101,15 +101,15 @@ static void say_result (struct peer_world *world, struct peer *peer, uint64_t no
     struct msg msg = { .kind = MSG_RESULT };
     msg.of.result = result_of (&peer->key);
     peer->sent_ms = now_ms;
-    world->report.frames.result = world->order.bare ? send_bare (peer, MSG_RESULT, world->order.frames.result)
-                                                    : send_msg (world, peer, &msg);
+    world->report.frames.result = world->request.bare ? send_bare (peer, MSG_RESULT, world->request.frames.result)
+                                                      : send_msg (world, peer, &msg);
 }
 
 static void say_bye (struct peer_world *world, struct peer *peer)
 {
     struct msg msg = { .kind = MSG_BYE };
     msg.of.bye.why = TEXT_LIT ("the run is over");
-    if (!world->order.bare)
+    if (!world->request.bare)
         send_msg (world, peer, &msg);
 }
 
@@ -120,9 +120,9 @@ static void say_heartbeat (struct peer_world *world, struct peer *peer)
     msg.of.heartbeat.beat = peer->seq;
     msg.of.heartbeat.holdings.items = &holding;
     msg.of.heartbeat.holdings.n = peer->holds;
-    uint32_t bytes = world->order.frames.heartbeat;
-    world->report.frames.heartbeat = world->order.bare ? send_bare (peer, MSG_HEARTBEAT, bytes)
-                                                       : send_msg (world, peer, &msg);
+    uint32_t bytes = world->request.frames.heartbeat;
+    world->report.frames.heartbeat = world->request.bare ? send_bare (peer, MSG_HEARTBEAT, bytes)
+                                                         : send_msg (world, peer, &msg);
 }
 
 void peer_beat (struct peer_world *world, struct peer *peer, uint64_t now_ms)
@@ -130,7 +130,7 @@ void peer_beat (struct peer_world *world, struct peer *peer, uint64_t now_ms)
     if (!peer->welcomed || peer->stopped || now_ms < peer->beat_at_ms)
         return;
     say_heartbeat (world, peer);
-    if (peer->holds && !world->order.bare && now_ms >= peer->sent_ms + RESEND_MS)
+    if (peer->holds && !world->request.bare && now_ms >= peer->sent_ms + RESEND_MS)
         say_result (world, peer, now_ms);
     peer->beat_at_ms = now_ms + BEAT_MS;
     peer_pump (world, peer, now_ms);
@@ -200,7 +200,7 @@ void peer_pump (struct peer_world *world, struct peer *peer, uint64_t now_ms)
     zmq_msg_init (&frame);
     while (zmq_msg_recv (&frame, peer->socket, ZMQ_DONTWAIT) >= 0) {
         struct text bytes = { zmq_msg_data (&frame), (uint32_t) zmq_msg_size (&frame) };
-        if (world->order.bare)
+        if (world->request.bare)
             take_kind (world, peer, (enum msg_kind) bytes.ptr[0], bytes.len, now_ms);
         else
             take_real (world, peer, bytes, now_ms);
@@ -215,7 +215,7 @@ static void *dealer (struct peer_world *world, const struct peer *peer)
     const int linger = 0;
     void *socket = zmq_socket (world->context, ZMQ_DEALER);
     if (socket == NULL || zmq_setsockopt (socket, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
-        zmq_setsockopt (socket, ZMQ_CURVE_SERVERKEY, world->order.hub_key, LINK_KEY_BYTES) != 0 ||
+        zmq_setsockopt (socket, ZMQ_CURVE_SERVERKEY, world->request.hub_key, LINK_KEY_BYTES) != 0 ||
         zmq_setsockopt (socket, ZMQ_CURVE_PUBLICKEY, peer->keys.public_key, LINK_KEY_BYTES) != 0 ||
         zmq_setsockopt (socket, ZMQ_CURVE_SECRETKEY, peer->keys.secret_key, LINK_KEY_BYTES) != 0)
         bench_die ("no socket for a worker");
@@ -226,7 +226,7 @@ void peer_make_socket (struct peer_world *world, struct peer *peer)
 {
     size_t len = sizeof peer->fd;
     peer->socket = dealer (world, peer);
-    if (world->order.bulk)
+    if (world->request.bulk)
         peer->bulk = dealer (world, peer);
     if (zmq_getsockopt (peer->socket, ZMQ_FD, &peer->fd, &len) != 0)
         bench_die ("no descriptor for a worker");
@@ -242,9 +242,9 @@ static void connect_to (void *socket, uint16_t port)
 
 void peer_connect (struct peer_world *world, struct peer *peer)
 {
-    connect_to (peer->socket, world->order.port);
+    connect_to (peer->socket, world->request.port);
     if (peer->bulk)
-        connect_to (peer->bulk, world->order.bulk_port);
+        connect_to (peer->bulk, world->request.bulk_port);
     say_hello (world, peer);
 }
 

@@ -18,7 +18,7 @@ struct peer {
 };
 /* What all peers of a helper share. */
 struct peer_world {
-    struct crowd_order order;
+    struct crowd_request request;
     void *context;
     struct crowd_report report;
     uint32_t welcomed_n, stopped_n;

@@ -78,7 +78,7 @@ void peers_serve (int fd, uint32_t first, uint32_t n)
     char go;
     buf_init (&peers.world.frame, MSG_MAX_BYTES);
     make_keys (&peers, fd, first);
-    crowd_read (fd, &peers.world.order, sizeof peers.world.order);
+    crowd_read (fd, &peers.world.request, sizeof peers.world.request);
     make_sockets (&peers);
     crowd_write (fd, "r", 1);
     crowd_read (fd, &go, sizeof go);

@@ -163,20 +163,20 @@ static void release_later (struct project *project, struct err *err)
 
 static void aim (struct project *project, const struct run_dir *dir)
 {
-    struct crowd_order order = { .bulk = project->options->bulk };
+    struct crowd_request request = { .bulk = project->options->bulk };
     struct run_hub hub;
     struct err err = { 0 };
     if (run_hub_load (dir, &hub, &err) < 0)
         bench_die (err.text);
-    order.port = hub.control_port;
-    order.bulk_port = hub.bulk_port;
-    snprintf (order.hub_key, sizeof order.hub_key, "%s", hub.public_key);
+    request.port = hub.control_port;
+    request.bulk_port = hub.bulk_port;
+    snprintf (request.hub_key, sizeof request.hub_key, "%s", hub.public_key);
     for (int i = 0; i < RUN_ID_BYTES; i++) {
         unsigned byte = 0;
         sscanf (dir->id + 2 * i, "%2x", &byte);
-        order.run_id[i] = (char) byte;
+        request.run_id[i] = (char) byte;
     }
-    crowd_aim (&project->crowd, &order);
+    crowd_aim (&project->crowd, &request);
 }
 
 static void run (struct project *project, const struct plan *plan, struct err *err)
@@ -193,7 +193,7 @@ static void run (struct project *project, const struct plan *plan, struct err *e
         bench_die (err->text);
     aim (project, &dir);
     for (uint32_t i = 0; i < project->options->hosts; i++)
-        driver_key (driver, i, text_of (project->crowd.public_keys[i]));
+        driver_admit_key (driver, i, text_of (project->crowd.public_keys[i]));
     release_later (project, err);
     if (loop_run (project->loop, err) < 0)
         bench_die (err->text);

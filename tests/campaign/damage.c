@@ -164,7 +164,7 @@ static void load (struct sweep *sweep)
     struct journal_reader *reader = journal_reader_open (sweep->journal, &err);
     if (!reader || read_facts (sweep, &sweep->last, &sweep->facts, &err) != 0)
         fail (err.text);
-    snprintf (run, sizeof run, "%s", journal_reader_run (reader));
+    snprintf (run, sizeof run, "%s", journal_reader_run_id (reader));
     journal_reader_close (reader);
     if (journal_mark_read (sweep->journal, run, &mark, &err) != 0)
         fail (err.text);

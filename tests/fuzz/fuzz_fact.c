@@ -17,7 +17,7 @@ static struct buf again;
 
 static void check_sound (struct text input, const struct fact *fact)
 {
-    const struct record *body = fact_body (fact->kind);
+    const struct record *body = fact_record_of_kind (fact->kind);
     struct fact back;
 
     struct compared found = compare_readers (input, WIRE_RECORD_ITEMS_MAX);

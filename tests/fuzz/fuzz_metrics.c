@@ -13,7 +13,7 @@ enum { INPUT_MAX_BYTES = 16 * 1024, COUNTERS_MAX = 64, ARENA_MAX_BYTES = 4 << 20
 
 static struct arena arena;
 
-static void check_row (const struct xla_metrics *metrics, const struct xla_row *row)
+static void check_row (const struct xla_metrics *metrics, const struct xla_report_row *row)
 {
     char name[XLA_NAME_MAX_BYTES + 1];
     assert (row->name.len > 0 && text_to_c (row->name, name, sizeof name));
@@ -30,7 +30,7 @@ static void check_sound (const struct xla_metrics *metrics)
     assert (metrics->n <= XLA_ROWS_MAX && (metrics->n == 0 || metrics->reports > 0));
     for (uint32_t i = 0; i < metrics->n; i++)
         check_row (metrics, &metrics->rows[i]);
-    xla_metrics_counters (metrics, COUNTERS_MAX, &arena, &counters, &left_out);
+    xla_metrics_to_counters (metrics, COUNTERS_MAX, &arena, &counters, &left_out);
     assert (counters.n <= COUNTERS_MAX && (metrics->reports > 0) == (counters.n > 0));
     for (uint32_t i = 0; i < counters.n; i++)
         assert (counters.items[i].name.len > 0 && counters.items[i].value <= INT64_MAX);
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     struct xla_metrics metrics, piece;
     if (len > INPUT_MAX_BYTES)
         return 0;
-    struct xla_text text = { .text = { (const char *) bytes, (uint32_t) len } };
+    struct xla_report_text text = { .text = { (const char *) bytes, (uint32_t) len } };
     xla_metrics_read (&text, &arena, &metrics);
     check_sound (&metrics);
     text.ends_short = true;

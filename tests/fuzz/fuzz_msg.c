@@ -14,7 +14,7 @@ static struct buf again;
 
 static void check_sound (struct text input, const struct msg *msg)
 {
-    const struct record *body = msg_body (msg->kind);
+    const struct record *body = msg_record_of_kind (msg->kind);
     struct msg back;
 
     struct compared found = compare_readers (input, WIRE_ITEMS_MAX);

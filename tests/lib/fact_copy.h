@@ -7,7 +7,7 @@
 static inline void fact_copy (struct fact *to, const struct fact *from, struct arena *arena)
 {
     struct fact copy = { .kind = from->kind, .index = from->index, .at_ms = from->at_ms, .wall_ms = from->wall_ms };
-    const struct record *body = fact_body (from->kind);
+    const struct record *body = fact_record_of_kind (from->kind);
 
     if (body)
         record_copy (body, &copy.of, &from->of, arena);

@@ -90,7 +90,7 @@ void sample_plan (struct plan *plan, uint32_t hosts, struct arena *arena)
 
 static void add_counter (struct result *result, const char *name, uint64_t value)
 {
-    result->counters.items[result->counters.n++] = (struct number){ text_of (name), value };
+    result->counters.items[result->counters.n++] = (struct named_number){ text_of (name), value };
 }
 
 /* loss: every device contributes its global index as value, weight 1; summed over both axes. */
@@ -127,12 +127,12 @@ static void add_evidence (const struct msg_run *run, struct result *result, stru
                                         .devices = (slice ? run->world : 1) * per_host,
                                         .process_count = slice ? run->world : 1,
                                         .process_index = run->rank };
-    result->counters.items = arena_array (arena, 8, sizeof (struct number));
+    result->counters.items = arena_array (arena, 8, sizeof (struct named_number));
     add_counter (result, "compile_requests", 3);
     add_counter (result, "cache_hits", run->key.pass == PASS_RESTORED ? 3 : 0);
     add_counter (result, "executions", 1);
-    result->checks.items = arena_alloc (arena, sizeof (struct check));
-    result->checks.items[0] = (struct check){ TEXT_LIT ("sum"), 285, 285, 0.001 };
+    result->checks.items = arena_alloc (arena, sizeof (struct program_check));
+    result->checks.items[0] = (struct program_check){ TEXT_LIT ("sum"), 285, 285, 0.001 };
     result->checks.n = 1;
 }
 

@@ -212,7 +212,7 @@ static void send_frame (struct world *world, const struct effect *effect, struct
     msg.session = effect->session;
     msg.seq = ++world->own_seq[effect->host];
     msg.ack = coord_seen_seq (world->coord, effect->host);
-    msg_set_index (&msg, world->recorded);
+    msg_set_fact_index (&msg, world->recorded);
     struct buf buf;
     *frame = own (encode (&msg, &buf));
     buf_release (&buf);
@@ -235,7 +235,7 @@ static void take_outbox (struct world *world)
             send_frame (world, &item->effect, &world->held[world->held_n].frame);
         if (item->effect.kind ==
             FX_CACHE_PUBLISH) /* the catalogue keeps the newest; its texts live with the coordinator */
-            record_copy (fact_body (FACT_GENERATION_PUBLISHED), &world->published, item->effect.generation,
+            record_copy (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &world->published, item->effect.generation,
                          &world->arena);
         world->held_n++;
     }
@@ -308,7 +308,7 @@ static void check_replay (struct world *world)
     coord_destroy (copy);
 }
 
-static void coord_input (struct world *world, const struct input *in)
+static void coord_input (struct world *world, const struct core_input *in)
 {
     if (world->coord == NULL)
         return;
@@ -375,7 +375,7 @@ static void resume_coord (struct world *world)
                     text_of ("sim"), 1, world->now_ms, &world->outbox);
     else {
         replay (world, world->coord, world->recorded);
-        coord_attach (world->coord, 1, world->now_ms, &world->outbox);
+        coord_resume (world->coord, 1, world->now_ms, &world->outbox);
     }
     world->report->epochs++;
     take_outbox (world);
@@ -439,7 +439,7 @@ static void start_program (struct world *world, uint32_t at, const struct msg_ru
     world->report->programs_started++;
     world->report->started_again += world->put_back;
     stop_program (host);
-    record_copy (msg_body (MSG_RUN), &host->run, run, &host->run_arena);
+    record_copy (msg_record_of_kind (MSG_RUN), &host->run, run, &host->run_arena);
     host->running = true;
     host->step = 0;
     host->waiting_gate = host->passed_gate = host->hung = false;
@@ -622,7 +622,7 @@ static void kill_worker (struct world *world, uint32_t at)
     host->member = NULL;
     host->life++;
     stop_program (host);
-    struct input in = { .kind = IN_WORKER_EXITED, .host = at, .text = TEXT_LIT ("killed by signal 9") };
+    struct core_input in = { .kind = IN_WORKER_EXITED, .host = at, .text = TEXT_LIT ("killed by signal 9") };
     coord_input (world, &in);
 }
 
@@ -636,7 +636,7 @@ static void deliver_to_coord (struct world *world, const struct event *event)
     int rc = wire_get_msg (event->frame, &msg, &arena, &err);
     PROMISE (world, rc == 0, "a worker's frame does not decode: %s", err.text);
     char hex[DIGEST_HEX_BYTES] = "";
-    struct input in = { .kind = IN_MSG, .host = event->host, .msg = &msg };
+    struct core_input in = { .kind = IN_MSG, .host = event->host, .msg = &msg };
     if (msg.kind == MSG_RESULT) {
         struct digest digest;
         wire_digest (&result_record, &msg.of.result, &digest);
@@ -653,8 +653,8 @@ static void note_told (struct world *world, uint32_t at, const struct msg *msg)
     if (!member || msg->kind == MSG_WELCOME || msg->session != member_session (member) ||
         msg->epoch != member_epoch (member) || msg->seq <= member_ack (member))
         return;
-    if (msg_index (msg) > world->told[at])
-        world->told[at] = msg_index (msg);
+    if (msg_fact_index (msg) > world->told[at])
+        world->told[at] = msg_fact_index (msg);
 }
 
 static void deliver_to_host (struct world *world, const struct event *event)
@@ -673,7 +673,7 @@ static void deliver_to_host (struct world *world, const struct event *event)
 /* The catalogue: one run at a time, and who takes over says from whom. */
 static void answer_token (struct world *world, uint64_t over)
 {
-    struct input in = { .kind = IN_TOKEN };
+    struct core_input in = { .kind = IN_TOKEN };
     if (world->now_ms < world->lease_owner_until_ms && !over) {
         uint64_t beats_ms = world->now_ms < world->lease_owner_beats_until_ms ? world->now_ms
                                                                               : world->lease_owner_beats_until_ms;
@@ -692,11 +692,11 @@ static void answer_token (struct world *world, uint64_t over)
 
 static void answer_audit (struct world *world)
 {
-    struct root_finding found = { .finding = { .kind = FINDING_CHANGED,
-                                               .token = world->published.token,
-                                               .path = TEXT_LIT ("jit_tiny-cache"),
-                                               .detail = TEXT_LIT ("other bytes") } };
-    struct input in = { .kind = IN_CACHE_AUDITED, .findings = &found };
+    struct cache_root_finding found = { .finding = { .kind = FINDING_CHANGED,
+                                                     .token = world->published.token,
+                                                     .path = TEXT_LIT ("jit_tiny-cache"),
+                                                     .detail = TEXT_LIT ("other bytes") } };
+    struct core_input in = { .kind = IN_CACHE_AUDITED, .findings = &found };
     if (world->options.tampered && !world->tampered && world->published.token) {
         world->tampered = true;
         in.findings_n = 1;
@@ -713,7 +713,7 @@ static void answer (struct world *world, const struct event *event)
     else if (event->number == FX_CACHE_AUDIT)
         answer_audit (world);
     else
-        coord_input (world, &(struct input){ .kind = IN_CACHE_FOUND });
+        coord_input (world, &(struct core_input){ .kind = IN_CACHE_FOUND });
 }
 
 static void happen (struct world *world, const struct event *event)
@@ -737,9 +737,9 @@ static void happen (struct world *world, const struct event *event)
     case EV_KILL_WORKER: kill_worker (world, event->host); break;
     case EV_RELAUNCH: break;
     case EV_KEYED: {
-        struct input in = { .kind = IN_WORKER_KEYED,
-                            .host = event->host,
-                            .text = TEXT_LIT ("0123456789012345678901234567890123456789") };
+        struct core_input in = { .kind = IN_WORKER_KEYED,
+                                 .host = event->host,
+                                 .text = TEXT_LIT ("0123456789012345678901234567890123456789") };
         coord_input (world, &in);
         break;
     }
@@ -768,7 +768,7 @@ static bool serve_deadlines (struct world *world, uint64_t until)
         world->now_ms = next;
     else
         world->now_ms++; /* time moves while a core works */
-    struct input tick = { .kind = IN_TICK };
+    struct core_input tick = { .kind = IN_TICK };
     struct member_input member_tick = { .kind = MEMBER_TICK };
     if (who == (int) world->options.hosts)
         coord_input (world, &tick);

@@ -154,7 +154,7 @@ static void *client_create (void *raw)
 
 static void *platform_name (void *raw)
 {
-    struct pjrt_text_of *args = raw;
+    struct pjrt_text_args *args = raw;
     act ("platform_name");
     args->text = lies ("text_null") ? NULL : lies ("text_negative") ? at_the_edge ("lie") : "lie";
     args->text_size = lies ("text_negative") ? (size_t) -3 : 3;
@@ -163,20 +163,20 @@ static void *platform_name (void *raw)
 
 static void *process_index (void *raw)
 {
-    struct pjrt_number_of *args = raw;
+    struct pjrt_number_args *args = raw;
     args->number = lies ("process_negative") ? -1 : 0;
     return NULL;
 }
 
 static void *description_number (void *raw)
 {
-    ((struct pjrt_number_of *) raw)->number = lies ("process_far") ? 1 << 30 : 0;
+    ((struct pjrt_number_args *) raw)->number = lies ("process_far") ? 1 << 30 : 0;
     return NULL;
 }
 
 static void *list_devices (void *raw)
 {
-    struct pjrt_list_of *args = raw;
+    struct pjrt_list_args *args = raw;
     act ("devices");
     args->items = lies ("devices_null") ? NULL : devices;
     args->items_n = lies ("devices_zero") ? 0 : lies ("devices_negative") ? (size_t) -1 : DEVICES;
@@ -187,7 +187,7 @@ static void *list_devices (void *raw)
 
 static void *list_here (void *raw)
 {
-    struct pjrt_list_of *args = raw;
+    struct pjrt_list_args *args = raw;
     act ("addressable_devices");
     args->items = devices;
     args->items_n = lies ("devices_elsewhere") ? 0 : lies ("devices_more") ? 60000 : DEVICES;
@@ -196,7 +196,7 @@ static void *list_here (void *raw)
 
 static void *description (void *raw)
 {
-    ((struct pjrt_object_of *) raw)->other = lies ("description_null") ? NULL : &objects[3];
+    ((struct pjrt_other_object_args *) raw)->other = lies ("description_null") ? NULL : &objects[3];
     return NULL;
 }
 
@@ -210,7 +210,7 @@ static void *compile (void *raw)
 
 static void *list_loaded (void *raw)
 {
-    struct pjrt_list_of *args = raw;
+    struct pjrt_list_args *args = raw;
     args->items = devices;
     args->items_n = lies ("compiled_elsewhere") ? 0 : 1;
     return NULL;
@@ -218,13 +218,13 @@ static void *list_loaded (void *raw)
 
 static void *get_executable (void *raw)
 {
-    ((struct pjrt_object_of *) raw)->other = &objects[5];
+    ((struct pjrt_other_object_args *) raw)->other = &objects[5];
     return NULL;
 }
 
 static void *count_outputs (void *raw)
 {
-    ((struct pjrt_count_of *) raw)->count = lies ("outputs_two") ? 2 : 1;
+    ((struct pjrt_count_args *) raw)->count = lies ("outputs_two") ? 2 : 1;
     return NULL;
 }
 
@@ -306,8 +306,8 @@ static void *device_memory (void *raw)
     if (lies ("memory_lacks"))
         return error_of (PJRT_UNIMPLEMENTED, "nobody counts here");
     args->in_use = lies ("memory_negative") ? -5 : 64;
-    args->limit = (struct pjrt_said){ 1 << 20, true };
-    args->peak = (struct pjrt_said){ 128, true };
+    args->limit = (struct pjrt_optional_int64){ 1 << 20, true };
+    args->peak = (struct pjrt_optional_int64){ 128, true };
     return NULL;
 }
 

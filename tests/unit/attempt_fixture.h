@@ -19,7 +19,7 @@ enum { TIMEOUT_MS = 30000 };
 struct bench {
     char directory[64];
     struct loop *loop;
-    struct attempt_place place;
+    struct attempt_context context;
     struct attempt *attempt;
     struct msg_run run;
     struct text argv[3];
@@ -49,7 +49,7 @@ static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
     struct bench *bench = owner;
     if (bench->input_closed)
         return false;
-    buf_text (&bench->chunks, chunk->bytes);
+    buf_add_text (&bench->chunks, chunk->bytes);
     bench->unsent_bytes = chunk->unsent_bytes;
     bench->chunks_n++;
     bench->lasts += chunk->last;
@@ -102,14 +102,14 @@ static inline void pass (void *owner)
 {
     struct bench *bench = owner;
     struct attempt_event event;
-    attempt_turn (bench->attempt, clock_boot_ms ());
+    attempt_poll (bench->attempt, clock_boot_ms ());
     while (bench->asked && !bench->silent)
         answer_ask (bench);
     if (bench->asks && bench->stop_when_asked)
         loop_stop (bench->loop);
     while (attempt_next (bench->attempt, &event))
         take_event (bench, &event);
-    loop_deadline (bench->loop, attempt_deadline_ms (bench->attempt));
+    loop_set_deadline (bench->loop, attempt_deadline_ms (bench->attempt));
 }
 
 static inline void on_signal (void *owner, int signal_number, int64_t pid)
@@ -127,16 +127,16 @@ static inline int setup (void **state)
     assert_non_null (mkdtemp (bench->directory));
     bench->loop = loop_open (NULL);
     assert_non_null (bench->loop);
-    assert_int_equal (loop_signals (bench->loop, signals, on_signal, bench, NULL), 0);
-    loop_each_pass (bench->loop, pass, bench);
-    bench->place = (struct attempt_place){ .host = TEXT_LIT ("h0"),
-                                           .run_hex = TEXT_LIT ("ab"),
-                                           .owner = bench,
-                                           .directory = bench->directory,
-                                           .output = take_chunk,
-                                           .fetch = take_ask,
-                                           .stop_ms = 300,
-                                           .log_bytes = 1 << 20 };
+    assert_int_equal (loop_watch_signals (bench->loop, signals, on_signal, bench, NULL), 0);
+    loop_set_iteration_fn (bench->loop, pass, bench);
+    bench->context = (struct attempt_context){ .host = TEXT_LIT ("h0"),
+                                               .run_hex = TEXT_LIT ("ab"),
+                                               .owner = bench,
+                                               .directory = bench->directory,
+                                               .output = take_chunk,
+                                               .fetch = take_ask,
+                                               .stop_ms = 300,
+                                               .log_bytes = 1 << 20 };
     bench->run = (struct msg_run){ .key = { 2, PASS_ONCE, 1 },
                                    .nonce = TEXT_LIT (NONCE),
                                    .world = 1,
@@ -193,7 +193,7 @@ static inline void use_canary (struct bench *bench, const char *body)
 
 static inline const struct result *run (struct bench *bench)
 {
-    bench->attempt = attempt_start (bench->loop, &bench->place, &bench->run, clock_boot_ms ());
+    bench->attempt = attempt_start (bench->loop, &bench->context, &bench->run, clock_boot_ms ());
     assert_int_equal (loop_run (bench->loop, NULL), 0);
     assert_non_null (bench->result);
     assert_true (record_check (&result_record, bench->result, NULL));

@@ -125,7 +125,7 @@ static inline bool taken (struct scene *scene, uint64_t token, struct text run)
 
 static inline void end (struct scene *scene, uint64_t token, struct text run, bool abandoned)
 {
-    well (scene, catalogue_end (scene->catalogue, token, run, abandoned, &scene->err));
+    well (scene, catalogue_release_lease (scene->catalogue, token, run, abandoned, &scene->err));
 }
 
 /* What the library would not write. */

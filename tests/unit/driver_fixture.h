@@ -230,7 +230,7 @@ static inline void actor_take (struct actor *actor)
         if (msg.kind == MSG_WELCOME) {
             actor->epoch = msg.epoch;
             actor->session = msg.session;
-            actor->told = msg_index (&msg);
+            actor->told = msg_fact_index (&msg);
             actor->seq = 0;
         }
         assert_true (actor->received_n < RECEIVED_MAX);
@@ -299,7 +299,7 @@ static inline void stage_key (struct stage *stage, uint32_t host)
     struct actor *actor = &stage->actors[host];
     struct err err = { 0 };
     link_keys_make (&actor->keys);
-    driver_key (stage->driver, host, text_of (actor->keys.public_key));
+    driver_admit_key (stage->driver, host, text_of (actor->keys.public_key));
     stage_settle (stage); /* who is refused comes back late */
     struct run_hub at = { 0 };
     assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
@@ -347,7 +347,7 @@ static inline struct listener *stage_listen (const struct stage *stage)
 static inline void stage_ask (struct stage *stage, struct listener *listener)
 {
     char question[QUESTION_MAX_BYTES + 1];
-    size_t len = snapshot_ask (&(struct snapshot_place){ .index = 1 }, question);
+    size_t len = snapshot_write_question (&(struct snapshot_position){ .index = 1 }, question);
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !listener_ask (listener, question, len);
          stage_run (stage, STAGE_STEP_MS))
         assert_true (clock_boot_ms () < end);

@@ -88,7 +88,7 @@ static inline void wait_durable (struct journal *journal, uint64_t index)
         struct pollfd woken = { .fd = journal_fd (journal), .events = POLLIN };
         assert_true (now_ms () < end);
         assert_true (poll (&woken, 1, WAIT_MS) == 1);
-        journal_woken (journal);
+        journal_clear_wakeup (journal);
     }
 }
 

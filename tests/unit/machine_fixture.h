@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/io/atomic_file.h"
-#include "worker/facts/fact_list.h"
+#include "worker/facts/host_fact_list.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 struct machine {
     char base[64], proc[80], sys[80], dev[80], etc[80], tmp[80], root[80];
     struct host_fact_roots roots;
-    struct fact_list list;
+    struct host_fact_list list;
 };
 
 static inline int machine_setup (void **state)
@@ -36,7 +36,7 @@ static inline int machine_setup (void **state)
     snprintf (machine->root, sizeof machine->root, "%s/root", machine->base);
     machine->roots = (struct host_fact_roots){ machine->proc, machine->sys, machine->dev,
                                                machine->etc,  machine->tmp, machine->root };
-    fact_list_init (&machine->list, &machine->roots);
+    host_fact_list_init (&machine->list, &machine->roots);
     *state = machine;
     return 0;
 }
@@ -44,7 +44,7 @@ static inline int machine_setup (void **state)
 static inline int machine_teardown (void **state)
 {
     struct machine *machine = *state;
-    fact_list_release (&machine->list);
+    host_fact_list_release (&machine->list);
     assert_int_equal (folder_remove (machine->base, NULL), 0);
     mem_free (machine);
     return 0;
@@ -76,15 +76,15 @@ static inline void put_link (struct machine *machine, const char *path, const ch
 
 static inline void is (const struct machine *machine, const char *name, const char *value)
 {
-    struct text found = fact_value (&machine->list, name);
+    struct text found = host_fact_value (&machine->list, name);
     if (!text_is (found, value))
         fail_msg ("%s is \"%.*s\", not \"%s\"", name, TEXT_ARG (found), value);
 }
 
 static inline void again (struct machine *machine)
 {
-    fact_list_release (&machine->list);
-    fact_list_init (&machine->list, &machine->roots);
+    host_fact_list_release (&machine->list);
+    host_fact_list_init (&machine->list, &machine->roots);
 }
 
 static inline size_t cost_of (const struct machine *machine)

@@ -35,12 +35,13 @@ static inline void collect (struct bench *bench)
             continue;
         bench->said[item->effect.msg->kind]++;
         if (item->effect.msg->kind == MSG_RUN)
-            record_copy (msg_body (MSG_RUN), &bench->runs[item->effect.host], &item->effect.msg->of.run, &bench->arena);
+            record_copy (msg_record_of_kind (MSG_RUN), &bench->runs[item->effect.host], &item->effect.msg->of.run,
+                         &bench->arena);
     }
     outbox_clear (&bench->out);
 }
 
-static inline void step (struct bench *bench, const struct input *in)
+static inline void step (struct bench *bench, const struct core_input *in)
 {
     coord_step (bench->coord, in, ++bench->now_ms, &bench->out);
     collect (bench);
@@ -48,14 +49,14 @@ static inline void step (struct bench *bench, const struct input *in)
 
 static inline void tick_at (struct bench *bench, uint64_t now_ms)
 {
-    struct input in = { .kind = IN_TICK };
+    struct core_input in = { .kind = IN_TICK };
     bench->now_ms = now_ms - 1;
     step (bench, &in);
 }
 
 static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
 {
-    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
+    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
     msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
     msg->seq = ++bench->seq;
     step (bench, &in);
@@ -141,7 +142,7 @@ static inline void die_unheard (struct bench *bench, enum fact_kind kind)
     bench->coord = coord_create ();
     replay (bench);
     memset (bench->said, 0, sizeof (bench->said));
-    coord_attach (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 
@@ -153,13 +154,13 @@ static inline void die_after (struct bench *bench, enum fact_kind kind)
 
 static inline void lose (struct bench *bench, uint32_t host)
 {
-    struct input in = { .kind = IN_WORKER_EXITED, .host = host, .text = TEXT_LIT ("killed") };
+    struct core_input in = { .kind = IN_WORKER_EXITED, .host = host, .text = TEXT_LIT ("killed") };
     step (bench, &in);
 }
 
 static inline void cancel (struct bench *bench)
 {
-    struct input in = { .kind = IN_CANCEL, .level = 1 };
+    struct core_input in = { .kind = IN_CANCEL, .level = 1 };
     step (bench, &in);
 }
 

@@ -65,7 +65,7 @@ static inline void stretched_fits (const struct fact *facts, uint32_t n)
     struct buf why;
     buf_init (&why, 256);
     for (uint32_t i = 0; i < n; i++)
-        if (!record_check (fact_body (facts[i].kind), &facts[i].of, &why))
+        if (!record_check (fact_record_of_kind (facts[i].kind), &facts[i].of, &why))
             fail_msg ("fact %u, %s, is out of its bounds: %s", i, fact_name (facts[i].kind), buf_c (&why));
     buf_release (&why);
 }

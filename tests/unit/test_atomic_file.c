@@ -293,12 +293,12 @@ static void one_event_is_one_line_that_cannot_drive_a_terminal (void **state)
     (void) state;
     FILE *to = fopen (below ("log"), "we");
     struct log log = { .to = to, .program = "sliceup" };
-    log_say (&log, "host %d said %s", 3, "a\nb\033[2J");
+    log_print (&log, "host %d said %s", 3, "a\nb\033[2J");
     log_detail (&log, "not shown");
     log.verbose = 1;
     log_detail (&log, "shown");
     log.to = NULL;
-    log_say (&log, "silent");
+    log_print (&log, "silent");
     fclose (to);
     assert_holds ("log", "sliceup: host 3 said a\\x0ab\\x1b[2J\nsliceup: shown\n");
 }

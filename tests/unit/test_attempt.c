@@ -97,7 +97,7 @@ static void what_is_not_there_does_not_start (void **state)
 static void a_log_has_a_cap_and_the_rest_is_counted (void **state)
 {
     struct bench *b = *state;
-    b->place.log_bytes = 1000;
+    b->context.log_bytes = 1000;
     use_command (b, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end");
     uint64_t began_ms = clock_boot_ms ();
     const struct result *r = run (b);
@@ -390,10 +390,10 @@ static void a_stop_while_fetching_is_immediate (void **state)
     use_tree (b, TELL);
     hide_tree (b);
     b->silent = true;
-    b->attempt = attempt_start (b->loop, &b->place, &b->run, clock_boot_ms ());
+    b->attempt = attempt_start (b->loop, &b->context, &b->run, clock_boot_ms ());
     uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     struct attempt_event event;
-    for (; !b->asks && clock_boot_ms () < until_ms; attempt_turn (b->attempt, clock_boot_ms ()))
+    for (; !b->asks && clock_boot_ms () < until_ms; attempt_poll (b->attempt, clock_boot_ms ()))
         poll (NULL, 0, 1);
     assert_int_equal (b->asks, 1);
     attempt_stop (b->attempt, false, ENDING_CANCELLED, TEXT_LIT ("enough"), clock_boot_ms ());
@@ -518,7 +518,7 @@ static void what_could_not_be_looked_over_afterwards_is_not_verified (void **sta
     b->run.cache.role = CACHE_ROLE_READER;
     use_command (b, "touch ran; i=0; while [ ! -e go ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done; [ -e go ]");
     struct text scratch = text_format (&b->arena, "%s/scratch/%u.%s.%u", b->directory, b->run.key.rung,
-                                       names_of (&pass_names, b->run.key.pass), b->run.key.attempt + 1);
+                                       enum_name_of (&pass_names, b->run.key.pass), b->run.key.attempt + 1);
     struct spoiler spoiler = { .ran = text_format (&b->arena, "%s/ran", scratch.ptr),
                                .mark = text_format (&b->arena, "%s/root/storage", b->directory),
                                .go = text_format (&b->arena, "%s/go", scratch.ptr) };

@@ -58,7 +58,7 @@ static void use_table (struct bench *bench)
     put_table (bench, bench->held[0]);
 }
 
-static const struct note *note_from (const struct result *result, const char *source)
+static const struct result_note *note_from (const struct result *result, const char *source)
 {
     for (uint32_t i = 0; i < result->notes.n; i++)
         if (text_is (result->notes.items[i].source, source))
@@ -80,7 +80,7 @@ static void a_known_text_long_before_the_end_is_seen (void **state)
 {
     struct bench *b = *state;
     use_table (b);
-    b->place.log_bytes = 8 << 20;
+    b->context.log_bytes = 8 << 20;
     use_command (b, "echo one; echo '" HBM "'; i=0; head -c 1000000 /dev/zero | tr '\\0' x | fold -w 100; exit 3");
     const struct result *r = run (b);
     saw_hbm (r);
@@ -251,7 +251,7 @@ static void the_end_of_a_log_that_was_cut_is_read_too (void **state)
 {
     struct bench *b = *state;
     use_table (b);
-    b->place.log_bytes = 1000;
+    b->context.log_bytes = 1000;
     use_command (b, "head -c 50000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo '" HBM "'; exit 1");
     const struct result *r = run (b);
     saw_hbm (r);
@@ -264,7 +264,7 @@ static void of_a_log_that_is_not_kept_the_end_is_read (void **state)
 {
     struct bench *b = *state;
     use_table (b);
-    b->place.log_bytes = 0;
+    b->context.log_bytes = 0;
     use_command (b, "echo '" HBM "'; exit 1");
     const struct result *r = run (b);
     assert_int_equal (log_of (b).len, 0);
@@ -363,7 +363,7 @@ static void a_cancel_while_the_table_is_awaited_ends_it (void **state)
     make_table (b);
     b->silent = true;
     use_command (b, "echo '" HBM "'; exit 3");
-    b->attempt = attempt_start (b->loop, &b->place, &b->run, clock_boot_ms ());
+    b->attempt = attempt_start (b->loop, &b->context, &b->run, clock_boot_ms ());
     b->stop_when_asked = true;
     assert_int_equal (loop_run (b->loop, NULL), 0); /* at the latest when reading took too long */
     assert_true (b->asks > 0 && !b->result);
@@ -396,7 +396,7 @@ static void a_table_that_nobody_sends_is_given_up (void **state)
 
 /* ---- the time of phases ---- */
 
-static const struct number *phase_of (const struct result *result, const char *name)
+static const struct named_number *phase_of (const struct result *result, const char *name)
 {
     for (uint32_t i = 0; i < result->phases.n; i++)
         if (text_is (result->phases.items[i].name, name))
@@ -510,18 +510,18 @@ static void add_own_lists (struct bench *b, struct result *r)
 {
     static struct finding findings[FINDINGS_MAX];
     static struct sighting sightings[SIGHTINGS_MAX];
-    static struct note notes[5];
-    static struct number phases[9];
+    static struct result_note notes[5];
+    static struct named_number phases[9];
     static struct text shown[SHOWN_MAX];
-    static struct number left_out[LEFT_OUT_MAX];
+    static struct named_number left_out[LEFT_OUT_MAX];
     for (uint32_t i = 0; i < LEFT_OUT_MAX; i++)
-        left_out[i] = (struct number){ filled (b, 8), INT64_MAX };
+        left_out[i] = (struct named_number){ filled (b, 8), INT64_MAX };
     for (uint32_t i = 0; i < FINDINGS_MAX; i++)
         findings[i] = (struct finding){ FINDING_CHANGED, INT64_MAX, filled (b, 72), filled (b, 72) };
     for (uint32_t i = 0; i < 5; i++)
-        notes[i] = (struct note){ filled (b, 512), filled (b, 8), DURABILITY_RECHECK };
+        notes[i] = (struct result_note){ filled (b, 512), filled (b, 8), DURABILITY_RECHECK };
     for (uint32_t i = 0; i < 9; i++)
-        phases[i] = (struct number){ filled (b, 12), INT64_MAX };
+        phases[i] = (struct named_number){ filled (b, 12), INT64_MAX };
     for (uint32_t i = 0; i < SIGHTINGS_MAX; i++)
         sightings[i] = (struct sighting){ filled (b, ID_MAX_BYTES), UINT32_MAX, INT64_MAX, filled (b, 150) };
     for (uint32_t i = 0; i < SHOWN_MAX; i++)

@@ -58,8 +58,8 @@ static void slice_close (struct slice *slice)
 static void read_part (struct slice *slice, uint32_t i, struct blame_host *host)
 {
     const struct part *part = &slice->parts[i];
-    struct signature_seen seen;
-    struct reading reading;
+    struct signature_scan_result seen;
+    struct failure_reading reading;
     struct result *result = arena_alloc (&slice->arena, sizeof *result);
     signature_scan_text (slice->set, text_of (part->log), &slice->arena, &seen);
     *result = (struct result){ .ending = part->ending,
@@ -95,7 +95,7 @@ static void expect_only (struct slice *slice, uint32_t initiator)
     for (uint32_t i = 0; i < HOSTS; i++)
         if ((slice->verdicts[i].outcome == OUTCOME_CASCADE) == (i == initiator))
             fail_msg ("rank %u: %s (%.*s), the initiator is %u", i,
-                      names_of (&outcome_names, slice->verdicts[i].outcome), TEXT_ARG (slice->verdicts[i].cause),
+                      enum_name_of (&outcome_names, slice->verdicts[i].outcome), TEXT_ARG (slice->verdicts[i].cause),
                       initiator);
     uint32_t other = initiator == 0;
     char sentence[64];
@@ -337,7 +337,7 @@ static void expect_reading (struct slice *slice, enum owner said, const char *fa
     judge_result (&of, &slice->arena, &verdict);
     if (!text_is (verdict.signature, id) || verdict.owner != owner || verdict.transient != transient)
         fail_msg ("'%s', '%s': %.*s, %s%s", failure, tail, TEXT_ARG (verdict.signature),
-                  names_of (&owner_names, verdict.owner), verdict.transient ? ", passes" : "");
+                  enum_name_of (&owner_names, verdict.owner), verdict.transient ? ", passes" : "");
 }
 
 static void known_text_goes_before_what_the_program_says_of_its_owner (void **state)
@@ -377,8 +377,8 @@ static void nothing_is_transient_once_a_program_computed (void **state)
     struct result result = { .ending = ENDING_EXITED,
                              .code = 1,
                              .failure = TEXT_LIT ("open(/dev/vfio/0): Device or resource busy") };
-    struct number executions = { .name = TEXT_LIT ("executions"), .value = 0 };
-    struct check check = { .name = TEXT_LIT ("sum") };
+    struct named_number executions = { .name = TEXT_LIT ("executions"), .value = 0 };
+    struct program_check check = { .name = TEXT_LIT ("sum") };
     struct metric metric = { .name = TEXT_LIT ("devices") };
     (void) state;
     slice_open (&slice, "");
@@ -410,7 +410,7 @@ static void nothing_is_transient_once_a_program_computed (void **state)
 static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
 {
     struct slice slice;
-    struct reading reading;
+    struct failure_reading reading;
     struct result result = { .ending = ENDING_EXITED, .code = 1 };
     struct sighting sightings[SIGHTINGS_MAX];
     char line[SHOWN_LINE_BYTES + 1];
@@ -481,7 +481,7 @@ static void our_own_programs_are_believed (void **state)
 static void noise_is_quoted_with_what_else_there_was (void **state)
 {
     struct slice slice;
-    struct reading reading;
+    struct failure_reading reading;
     struct result result = { .ending = ENDING_EXITED, .code = 1 };
     (void) state;
     slice_open (&slice, "");

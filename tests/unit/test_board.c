@@ -15,10 +15,10 @@ static void a_pass_counts_its_hosts (void **state)
     show_ended (&show, 0, ENDING_EXITED, 0);
     show_ended (&show, 0, ENDING_EXITED, 0); /* said twice: counted once */
     show_ended (&show, 1, ENDING_SIGNALLED, 9);
-    assert_ptr_equal (board_running (show.board), pass_at (&show, FACTS, PASS_ONCE));
-    assert_int_equal (board_running (show.board)->hosts_n, 4);
-    assert_int_equal (board_running (show.board)->ended_n, 2);
-    assert_int_equal (board_running (show.board)->failed_n, 1);
+    assert_ptr_equal (board_running_pass (show.board), pass_at (&show, FACTS, PASS_ONCE));
+    assert_int_equal (board_running_pass (show.board)->hosts_n, 4);
+    assert_int_equal (board_running_pass (show.board)->ended_n, 2);
+    assert_int_equal (board_running_pass (show.board)->failed_n, 1);
     assert_int_equal (board_rung_outcome (show.board, FACTS), OUTCOME_NONE);
     show_release (&show);
 }
@@ -36,7 +36,7 @@ static void verdicts_with_the_same_cause_fold (void **state)
     show_began (&show, FACTS, PASS_ONCE, 1, 4);
     show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 3);
     const struct board_pass *pass = pass_at (&show, FACTS, PASS_ONCE);
-    assert_null (board_running (show.board));
+    assert_null (board_running_pass (show.board));
     assert_int_equal (pass->groups.n, 2);
     assert_int_equal (pass->groups.items[0].hosts.n, 2);
     assert_int_equal (pass->groups.items[0].hosts.items[1], 3);
@@ -181,7 +181,7 @@ static void a_metric_is_kept_once_per_rung (void **state)
     assert_int_equal (show.board->metrics.items[0].proof, PROOF_PROVED);
     assert_true (text_is (show.board->metrics.items[0].axes, "data, model"));
     uint32_t culprit = 0;
-    struct contradicted earlier = { 0, 4 };
+    struct contradicted_values earlier = { 0, 4 };
     fact.of.metric_judged.culprits.items = &culprit;
     fact.of.metric_judged.contradicted.items = &earlier;
     fact.of.metric_judged.culprits.n = fact.of.metric_judged.contradicted.n = 1;
@@ -230,7 +230,7 @@ static void only_hosts_of_the_plan_are_folded (void **state)
     uint32_t hosts[] = { 2, 0, 3, UINT32_MAX };
     show_gathered (&show, 3);
     buf_init (&out, 256);
-    board_fold (show.board, hosts, 4, &out);
+    board_print_hosts (show.board, hosts, 4, &out);
     assert_string_equal (buf_c (&out), "host[0,2]");
     assert_true (text_is (board_host_name (show.board, 3), "?"));
     assert_true (text_is (board_rung_id (show.board, 3), "?"));
@@ -251,8 +251,8 @@ static void any_facts_in_any_order_are_survived (void **state)
             show_fact (&show, chaos_fact (&rng, &arena));
             arena_release (&arena); /* the board keeps nothing of a fact */
             assert_true (show.board->joined_n <= 5);
-            if (board_running (show.board))
-                assert_true (board_running (show.board)->ended_n <= board_running (show.board)->hosts_n);
+            if (board_running_pass (show.board))
+                assert_true (board_running_pass (show.board)->ended_n <= board_running_pass (show.board)->hosts_n);
         }
         assert_safe (&show.lines);
         show_release (&show);

@@ -19,7 +19,7 @@ static void bytes_are_appended_in_order (void **state)
     buf_init (&buf, 100000);
     buf_puts (&buf, "a");
     buf_byte (&buf, 'b');
-    buf_text (&buf, TEXT_LIT ("c\0d"));
+    buf_add_text (&buf, TEXT_LIT ("c\0d"));
     buf_add (&buf, NULL, 0);
     buf_printf (&buf, "%d-%s", 7, "x");
     assert_true (text_equal (buf_as_text (&buf), TEXT_LIT ("abc\0d7-x")));

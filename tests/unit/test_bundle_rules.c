@@ -123,7 +123,7 @@ static void a_rule_is_met_when_all_its_parts_are_there (void **state)
 static void what_is_known_and_what_is_not_is_noted (void **state)
 {
     struct arena arena = { 0 };
-    struct note note;
+    struct result_note note;
     var_list good = BUNDLE (V ("jax", "0.7.1"), V ("libtpu", "0.0.20.1"), V ("numpy", "2.0"));
     var_list other = BUNDLE (V ("jax", "0.9.9"), V ("libtpu", "0.0.99"), V ("numpy", "2.0"));
     var_list bad = BUNDLE (V ("jax", "0.4.32"), V ("libtpu", "0.0.2"));

@@ -621,7 +621,7 @@ static void the_constant_path_moves_at_once (void **state)
     for (int i = 0; i < 3; i++) {
         char dir[24];
         snprintf (dir, sizeof dir, "/gen-%d", i);
-        assert_int_equal (cache_link (link_path, dir, &fixture->err), 0);
+        assert_int_equal (cache_set_symlink (link_path, dir, &fixture->err), 0);
         ssize_t len = readlink (link_path, target, sizeof target);
         assert_int_equal (len, 6);
         assert_memory_equal (target, dir, 6);
@@ -629,7 +629,7 @@ static void the_constant_path_moves_at_once (void **state)
     assert_false (exists (fixture->base, "cache-link.next"));
     assert_int_equal (unlink (link_path), 0);
     assert_int_equal (mkdir (link_path, 0755), 0);
-    assert_int_equal (cache_link (link_path, "/gen-9", &fixture->err), -1);
+    assert_int_equal (cache_set_symlink (link_path, "/gen-9", &fixture->err), -1);
     assert_false (exists (fixture->base, "cache-link.next"));
 }
 

@@ -17,7 +17,7 @@ enum { BASE = 3000, NEXT, ROOT_FINDINGS = 1024 };
 static struct fact_generation longest (struct arena *arena)
 {
     struct fact_generation generation = { 0 };
-    stretch (fact_body (FACT_GENERATION_ADOPTED), &generation, 1,
+    stretch (fact_record_of_kind (FACT_GENERATION_ADOPTED), &generation, 1,
              arena); /* host 0, which writes, speaks in another voice */
     generation.token = BASE;
     generation.entries = 1;
@@ -40,8 +40,8 @@ static void say_at_length (struct bench *bench, uint32_t host, bool finds)
     said->cache = good.cache;
     said->cache_state = good.cache_state;
     said->seal.token = good.seal.token;
-    memcpy (said->counters.items, good.counters.items, good.counters.n * sizeof (struct number));
-    said->counters.items[good.counters.n] = (struct number){ TEXT_LIT ("compile_ms"), INT64_MAX };
+    memcpy (said->counters.items, good.counters.items, good.counters.n * sizeof (struct named_number));
+    said->counters.items[good.counters.n] = (struct named_number){ TEXT_LIT ("compile_ms"), INT64_MAX };
     said->checks.n = 0;
     if (!finds)
         said->findings.n = 0;
@@ -97,7 +97,7 @@ static void what_readers_find_is_recorded_whatever_it_is_called (void **state)
 static void what_lies_in_the_root_is_recorded_whatever_it_is_called (void **state)
 {
     (void) state;
-    static struct root_finding findings[ROOT_FINDINGS];
+    static struct cache_root_finding findings[ROOT_FINDINGS];
     struct bench bench;
     struct arena arena = { 0 };
     for (uint32_t i = 0; i < ROOT_FINDINGS; i++) {
@@ -108,7 +108,7 @@ static void what_lies_in_the_root_is_recorded_whatever_it_is_called (void **stat
     }
     open_longest (&bench, &arena);
     say_at_length (&bench, 0, false);
-    struct input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = ROOT_FINDINGS };
+    struct core_input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = ROOT_FINDINGS };
     step (&bench, &in);
     stretched_fits (bench.facts, bench.facts_n);
     bench_close (&bench);
@@ -119,7 +119,7 @@ static void what_the_catalogue_complains_of_is_recorded (void **state)
 {
     (void) state;
     struct text longest_text = stretched_text (3, TEXT_MAX_BYTES);
-    const struct input answers[] = {
+    const struct core_input answers[] = {
         { .kind = IN_CACHE_FOUND, .text = longest_text },
         { .kind = IN_CACHE_AUDITED, .text = longest_text },
         { .kind = IN_TOKEN, .lease_owner = { stretched_text (0, NAME_MAX_BYTES), INT64_MAX, INT64_MAX } },
@@ -131,7 +131,7 @@ static void what_the_catalogue_complains_of_is_recorded (void **state)
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         if (answers[i].kind == IN_TOKEN && answers[i].text.len) { /* it is asked once more */
             bench.now_ms += LEASE_TERM_MS;
-            step (&bench, &(struct input){ .kind = IN_TICK });
+            step (&bench, &(struct core_input){ .kind = IN_TICK });
             step (&bench, &answers[0]);
         }
         step (&bench, &answers[i]);

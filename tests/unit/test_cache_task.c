@@ -3,13 +3,13 @@
 #include "cache_fixture.h"
 
 #include "worker/attempt/cache_task.h"
-#include "worker/attempt/verified.h"
+#include "worker/attempt/verified_generations.h"
 
 enum { LARGE_BYTES = 1024 * 1024, LARGE = 12 };
 
 struct place {
     struct fixture *fixture;
-    struct task_place at;
+    struct task_context at;
     char directory[96];
     struct task_answer answer;
 };
@@ -25,7 +25,7 @@ static struct place place_of (struct fixture *fixture)
 
 static int prepare_order (struct place *place, const struct cache_access *access)
 {
-    place->at = (struct task_place){ .directory = place->directory, .host = TEXT_LIT ("h1") };
+    place->at = (struct task_context){ .directory = place->directory, .host = TEXT_LIT ("h1") };
     place->answer = (struct task_answer){ 0 };
     return cache_task_prepare (&place->at, access, &place->fixture->arena, &place->answer);
 }
@@ -134,18 +134,18 @@ static void every_byte_is_read_the_first_time_only (void **state)
     char path[128];
     seal_large (fixture);
     struct cache_access access = reader_order (fixture, 4), other = access;
-    assert_false (verified_before (place.directory, &access));
+    assert_false (verified_contains (place.directory, &access));
     assert_int_equal (prepare_order (&place, &access), 0);
-    assert_true (verified_before (place.directory, &access));
+    assert_true (verified_contains (place.directory, &access));
     other.token = 5;
-    assert_false (verified_before (place.directory, &other));
+    assert_false (verified_contains (place.directory, &other));
     spoil (fixture, 4, "large-05");
     int refused = refusals (&place, &access, 60);
     assert_true (refused > 0 && refused < 60);
     snprintf (path, sizeof path, "%s/verified", place.directory);
     assert_int_equal (unlink (path), 0);
     assert_int_equal (refusals (&place, &access, 5), 5);
-    assert_false (verified_before (place.directory, &access));
+    assert_false (verified_contains (place.directory, &access));
 }
 
 static void what_was_verified_is_remembered_for_the_newest (void **state)
@@ -160,12 +160,12 @@ static void what_was_verified_is_remembered_for_the_newest (void **state)
     }
     for (uint64_t token = 1; token <= 100; token++) {
         access.token = token;
-        assert_int_equal (verified_before (place.directory, &access), token > 36);
+        assert_int_equal (verified_contains (place.directory, &access), token > 36);
     }
     write_file (place.directory, "verified", "nonsense", 8);
-    assert_false (verified_before (place.directory, &access));
+    assert_false (verified_contains (place.directory, &access));
     assert_int_equal (verified_note (place.directory, &access, &fixture->err), 0);
-    assert_true (verified_before (place.directory, &access));
+    assert_true (verified_contains (place.directory, &access));
 }
 
 static void a_refused_generation_is_answered_with_all_that_is_wrong (void **state)

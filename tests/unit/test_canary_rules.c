@@ -176,10 +176,10 @@ static void bench_open (struct bench *bench, enum asked asked)
                                      .warm = asked == AHEAD ? WARM_AOT : WARM_NONE,
                                      .backend = asked == ALONE ? (struct text){ 0 } : TEXT_LIT ("cpu") };
     evidence_init (&bench->evidence, TEXT_LIT (NONCE));
-    evidence_ask (&bench->evidence, &bench->run);
+    evidence_expect (&bench->evidence, &bench->run);
     bench->channel = channel_open (&bench->evidence, note_statement, bench, NULL);
     assert_non_null (bench->channel);
-    bench->peer = channel_take_peer (bench->channel);
+    bench->peer = channel_take_program_fd (bench->channel);
 }
 
 static void bench_close (struct bench *bench)
@@ -314,7 +314,7 @@ static void a_line_that_stays_half_is_broken_but_not_by_one_that_is_being_ended 
         bench_open (&bench, ALONE);
         say_bytes (&bench, "{\"type\":\"phase\"", 15);
         if (ended)
-            channel_cut_short (bench.channel);
+            channel_allow_partial_line (bench.channel);
         shutdown (bench.peer, SHUT_WR);
         assert_false (channel_read (bench.channel));
         assert_int_equal (bench.evidence.result.bad_lines, ended ? 0 : 1);

@@ -205,7 +205,7 @@ static void a_published_generation_is_found_as_it_was (void **state)
     assert_int_equal (catalogue_find (scene->catalogue, BUNDLE, &generation, &scene->arena, NULL), 0);
     struct fact_generation expected = generation_of (number, BUNDLE);
     expected.from_run = RUN;
-    assert_true (record_equal (fact_body (FACT_GENERATION_PUBLISHED), &generation, &expected));
+    assert_true (record_equal (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &generation, &expected));
     assert_int_equal (found (scene, TEXT_LIT ("jax/5f2")), 0);
     assert_int_equal (found (scene, TEXT_LIT ("jax/5f2a ")), 0);
 }

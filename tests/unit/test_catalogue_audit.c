@@ -62,7 +62,7 @@ static uint64_t abandoned (struct scene *scene)
 
 /* ---- what is found ---- */
 
-static struct root_finding *items;
+static struct cache_root_finding *items;
 
 static uint32_t look (struct scene *scene)
 {
@@ -77,8 +77,8 @@ static void finds_one (struct scene *scene, enum finding_kind kind, uint64_t tok
     if (n == 1 && items[0].finding.kind == kind && items[0].finding.token == token &&
         text_is (items[0].finding.path, path))
         return;
-    fail_msg ("%u findings, not one of kind %s; the first is %s", n, names_of (&finding_kind_names, kind),
-              n ? names_of (&finding_kind_names, items[0].finding.kind) : "none");
+    fail_msg ("%u findings, not one of kind %s; the first is %s", n, enum_name_of (&finding_kind_names, kind),
+              n ? enum_name_of (&finding_kind_names, items[0].finding.kind) : "none");
 }
 
 static void a_root_as_its_writers_left_it_has_no_findings (void **state)
@@ -124,16 +124,16 @@ static void a_write_after_the_lease_is_late_and_names_the_run (void **state)
     finds_one (scene, FINDING_LATE_WRITE, token, "gen-1");
     assert_true (text_equal (items[0].run, RUN));
     finds_one (scene, FINDING_LATE_WRITE, token, "gen-1"); /* until it is quarantined */
-    well (scene, catalogue_drop (scene->catalogue, token, OTHER_RUN, TEXT_LIT ("late-write"), &scene->err));
+    well (scene, catalogue_quarantine (scene->catalogue, token, OTHER_RUN, TEXT_LIT ("late-write"), &scene->err));
     assert_int_equal (look (scene), 0);
 }
 
 /* As an earlier sliceup remembered it. */
 static void remember_old (struct scene *scene)
 {
-    struct stored *stored;
+    struct generation_inventory *stored;
     uint32_t n;
-    well (scene, audit_inventory (bundle_root (scene), &scene->arena, &stored, &n, &scene->err));
+    well (scene, audit_list_generations (bundle_root (scene), &scene->arena, &stored, &n, &scene->err));
     assert_int_equal (n, 1);
     struct text listing = { (const char *) &stored[0].old_listing, sizeof stored[0].old_listing };
     well (scene, catalogue_change (scene->catalogue, "remember", NULL, &scene->err, "UPDATE seen SET listing = ?1", "b",
@@ -200,7 +200,7 @@ static void who_only_looks_finds_the_same_and_remembers_nothing (void **state)
     struct scene *scene = *state;
     uint32_t n = 9;
     uint64_t token = abandoned (scene);
-    struct catalogue *looking = catalogue_look (scene->root, &scene->err);
+    struct catalogue *looking = catalogue_open_read_only (scene->root, &scene->err);
     assert_non_null (looking);
     put (scene, token, "jit_a", "one");
     for (int i = 0; i < 2; i++) {
@@ -219,9 +219,9 @@ static void who_only_looks_finds_the_same_and_remembers_nothing (void **state)
 
 static const uid_list nobody;
 
-static struct cache_looked verify (struct scene *scene, bool every_byte, const uint64_t *tokens, uint32_t n)
+static struct cache_audit_result verify (struct scene *scene, bool every_byte, const uint64_t *tokens, uint32_t n)
 {
-    struct cache_looked looked;
+    struct cache_audit_result looked;
     struct cache_audit audit = { .catalogue = scene->catalogue,
                                  .root = scene->root,
                                  .trust = &nobody,
@@ -244,7 +244,7 @@ static void only_every_byte_finds_a_change_that_keeps_size_and_mode (void **stat
     assert_int_equal (fputc ('E', file), 'E');
     assert_int_equal (fclose (file), 0);
     assert_int_equal (chmod (path, 0444), 0);
-    struct cache_looked looked = verify (scene, false, NULL, 0);
+    struct cache_audit_result looked = verify (scene, false, NULL, 0);
     assert_int_equal (looked.found.n, 0);
     assert_int_equal (looked.generations, 2);
     looked = verify (scene, true, NULL, 0);
@@ -261,7 +261,7 @@ static void a_bundle_that_the_catalogue_does_not_know_is_looked_at_too (void **s
     char path[160];
     snprintf (path, sizeof path, "%s/jax/unknown/gen-5", scene->root);
     well (scene, folder_make (path, 0755, &scene->err));
-    struct cache_looked looked = verify (scene, true, NULL, 0);
+    struct cache_audit_result looked = verify (scene, true, NULL, 0);
     assert_int_equal (looked.found.n, 1);
     assert_true (text_is (looked.found.items[0].bundle, "jax/unknown"));
     assert_int_equal (looked.found.items[0].found.finding.kind, FINDING_FOREIGN_TOKEN);
@@ -272,7 +272,7 @@ static void a_bundle_that_the_catalogue_does_not_know_is_looked_at_too (void **s
 static void collected_means_gone_from_the_catalogue_and_from_the_folder (void **state)
 {
     struct scene *scene = *state;
-    struct collected freed = { 0 };
+    struct collect_result freed = { 0 };
     uint64_t old = real (scene), newest = real (scene);
     well (scene, collect_generation (scene->catalogue, scene->root, BUNDLE, old, NULL, 0, &freed, &scene->err));
     assert_true (freed.bytes > 0);
@@ -288,16 +288,16 @@ static void collected_means_gone_from_the_catalogue_and_from_the_folder (void **
 static void a_collection_that_was_killed_is_finished_by_the_next (void **state)
 {
     struct scene *scene = *state;
-    struct collected freed;
+    struct collect_result freed;
     uint32_t left = 9;
     for (int step = 0; step < 3; step++) {
         uint64_t old = real (scene), newest = real (scene);
         const char *hidden = text_format (&scene->arena, "%s/jax/5f2a/.removing-gen-%" PRIu64, scene->root, old).ptr;
-        well (scene, catalogue_retire (scene->catalogue, old, NULL, 0, &scene->err));
+        well (scene, catalogue_begin_removal (scene->catalogue, old, NULL, 0, &scene->err));
         if (step > 0)
             assert_int_equal (rename (place (scene, old, ""), hidden), 0);
         if (step > 1)
-            well (scene, catalogue_forget (scene->catalogue, old, &scene->err));
+            well (scene, catalogue_finish_removal (scene->catalogue, old, &scene->err));
         assert_int_equal (look (scene), 0);
         assert_int_equal (found (scene), newest);
         if (step < 2)
@@ -315,16 +315,16 @@ static void a_user_is_over_only_when_its_journal_says_so (void **state)
     struct scene *scene = *state;
     char why[STANDS_BYTES], host[256] = "";
     assert_int_equal (gethostname (host, sizeof host - 1), 0);
-    struct catalogue_user user = { .run = RUN,
-                                   .home = text_of (scene->root),
-                                   .machine = TEXT_LIT ("elsewhere.invalid") };
-    assert_false (collect_user_over (&user, why));
+    struct generation_user user = { .run = RUN,
+                                    .home = text_of (scene->root),
+                                    .machine = TEXT_LIT ("elsewhere.invalid") };
+    assert_false (collect_user_has_ended (&user, why));
     assert_non_null (strstr (why, "another machine"));
     user.machine = text_of (host);
-    assert_false (collect_user_over (&user, why)); /* no such run here */
+    assert_false (collect_user_has_ended (&user, why)); /* no such run here */
     assert_non_null (strstr (why, "cannot be read"));
     user.run = TEXT_LIT ("../../../../../etc/passwd");
-    assert_false (collect_user_over (&user, why));
+    assert_false (collect_user_has_ended (&user, why));
     assert_non_null (strstr (why, "no valid run id or home"));
 }
 

@@ -3,9 +3,9 @@
 #include "catalogue_fixture.h"
 #include "coordinator/verdict/covers.h"
 
-static const struct catalogue_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
-                                            .home = { .ptr = "/home/x", .len = 7 },
-                                            .machine = { .ptr = "v6e-0", .len = 5 } };
+static const struct generation_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
+                                             .home = { .ptr = "/home/x", .len = 7 },
+                                             .machine = { .ptr = "v6e-0", .len = 5 } };
 
 /* "a b c" */
 static text_list list_of (struct scene *scene, const char *words)
@@ -102,7 +102,7 @@ static void what_is_used_and_never_made_again_stays (void **state)
         text_list ladder = list_of (scene, text_format (&scene->arena, "day%u", day).ptr);
         if (day == 0)
             base = newest (scene);
-        publish_with (scene, covers_next (&base.covers, &ladder, ladder.items[0], &scene->arena));
+        publish_with (scene, covers_merge (&base.covers, &ladder, ladder.items[0], &scene->arena));
         struct fact_generation next = newest (scene);
         well (scene, catalogue_use (scene->catalogue, &next, &ladder, &user, &scene->err));
     }
@@ -128,9 +128,9 @@ static void only_what_the_newest_generation_has_is_kept_account_of (void **state
     use (scene, "c");
     well (scene, catalogue_publish (scene->catalogue, RUN, &again, &scene->err)); /* said again after a restart */
     assert_int_equal (rows (scene), 2);
-    well (scene, catalogue_forget (scene->catalogue, second, &scene->err));
+    well (scene, catalogue_finish_removal (scene->catalogue, second, &scene->err));
     assert_int_equal (rows (scene), 2);
-    well (scene, catalogue_forget (scene->catalogue, second - 1, &scene->err));
+    well (scene, catalogue_finish_removal (scene->catalogue, second - 1, &scene->err));
     assert_int_equal (rows (scene), 0);
 }
 
@@ -139,7 +139,7 @@ static void a_generation_that_nobody_can_use_changes_nothing (void **state)
     struct scene *scene = *state;
     publish_with (scene, list_of (scene, "a"));
     struct fact_generation gone = newest (scene);
-    well (scene, catalogue_drop (scene->catalogue, gone.token, OTHER_RUN, TEXT_LIT ("torn"), &scene->err));
+    well (scene, catalogue_quarantine (scene->catalogue, gone.token, OTHER_RUN, TEXT_LIT ("torn"), &scene->err));
     assert_int_equal (catalogue_use (scene->catalogue, &gone, &gone.covers, &user, &scene->err), -1);
     assert_int_equal (scene->err.code, ERR_STATE);
     assert_int_equal (rows (scene), 0);
@@ -165,7 +165,7 @@ static void a_catalogue_whose_covers_are_full_is_brought_to_format_3_and_built_u
     use (scene, "cover7");
     struct fact_generation base = newest (scene);
     text_list ladder = list_of (scene, "cover7 new");
-    text_list next = covers_next (&base.covers, &ladder, ladder.items[1], &scene->arena);
+    text_list next = covers_merge (&base.covers, &ladder, ladder.items[1], &scene->arena);
     publish_with (scene, next);
     struct fact_generation built = newest (scene);
     assert_int_equal (built.covers.n, COVERS_KEPT);
@@ -179,7 +179,7 @@ static void a_catalogue_of_format_2_can_be_looked_at (void **state)
     publish_with (scene, list_of (scene, "a b"));
     to_format_2 (scene);
     struct fact_generation there;
-    struct catalogue *looking = catalogue_look (scene->root, &scene->err);
+    struct catalogue *looking = catalogue_open_read_only (scene->root, &scene->err);
     assert_non_null (looking);
     well (scene, catalogue_find (looking, BUNDLE, &there, &scene->arena, &scene->err));
     assert_int_equal (there.covers.n, 2);

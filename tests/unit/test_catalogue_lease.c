@@ -190,7 +190,7 @@ static int polite (const char *root, int process, struct shared *shared)
         atomic_fetch_sub (&shared->inside, 1);
         struct fact_generation generation = generation_of (token);
         if (rc == 0)
-            rc = done % 2 ? catalogue_end (catalogue, token, text_of (id), true, &err)
+            rc = done % 2 ? catalogue_release_lease (catalogue, token, text_of (id), true, &err)
                           : catalogue_publish (catalogue, text_of (id), &generation, &err);
         done++;
     }
@@ -227,7 +227,7 @@ static int rude (const char *root, int process, struct shared *shared)
             atomic_fetch_add (&shared->wrongs, !gone && newest > token);
         }
         if (rc == 0 && !gone)
-            rc = catalogue_end (catalogue, token, text_of (id), true, &err);
+            rc = catalogue_release_lease (catalogue, token, text_of (id), true, &err);
         done++;
     }
     if (err.code)
@@ -298,7 +298,7 @@ static int restless (const char *root, int process, struct shared *shared)
         generation = generation_of (token);
         if (catalogue_beat (catalogue, token, text_of (id), &gone, NULL) != 0 ||
             (token % 2 ? catalogue_publish (catalogue, text_of (id), &generation, NULL)
-                       : catalogue_end (catalogue, token, text_of (id), true, NULL)) != 0)
+                       : catalogue_release_lease (catalogue, token, text_of (id), true, NULL)) != 0)
             break;
     }
     return 1; /* refused: nothing here may be */

@@ -6,11 +6,11 @@
 
 /* ---- quarantine, use, collecting ---- */
 
-static const struct catalogue_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
-                                            .home = { .ptr = "/home/x/.local/state/sliceup", .len = 28 },
-                                            .machine = { .ptr = "v6e-0", .len = 5 } };
+static const struct generation_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },
+                                             .home = { .ptr = "/home/x/.local/state/sliceup", .len = 28 },
+                                             .machine = { .ptr = "v6e-0", .len = 5 } };
 
-static int use_as (struct scene *scene, uint64_t token, const struct catalogue_user *as)
+static int use_as (struct scene *scene, uint64_t token, const struct generation_user *as)
 {
     struct fact_generation generation = generation_of (token);
     return catalogue_use (scene->catalogue, &generation, &(text_list){ 0 }, as, &scene->err);
@@ -24,7 +24,7 @@ static void use (struct scene *scene, uint64_t token)
 static int retire (struct scene *scene, uint64_t token, const struct text *over, uint32_t n)
 {
     scene->err = (struct err){ 0 };
-    return catalogue_retire (scene->catalogue, token, over, n, &scene->err);
+    return catalogue_begin_removal (scene->catalogue, token, over, n, &scene->err);
 }
 
 static void stays (struct scene *scene, uint64_t token, const char *because)
@@ -37,7 +37,7 @@ static void stays (struct scene *scene, uint64_t token, const char *because)
 
 static void drop (struct scene *scene, uint64_t token, const char *why)
 {
-    well (scene, catalogue_drop (scene->catalogue, token, OTHER_RUN, text_of (why), &scene->err));
+    well (scene, catalogue_quarantine (scene->catalogue, token, OTHER_RUN, text_of (why), &scene->err));
 }
 
 static void a_dropped_generation_is_not_found_any_more (void **state)
@@ -72,7 +72,7 @@ static void users_are_listed_and_forgotten_by_run (void **state)
 {
     struct scene *scene = *state;
     uint64_t first = published (scene, RUN), second = published (scene, RUN);
-    struct catalogue_user other = user;
+    struct generation_user other = user;
     other.run = OTHER_RUN;
     use (scene, first);
     use (scene, first); /* once, however often it is said */
@@ -140,10 +140,10 @@ static void the_number_of_what_was_forgotten_stays_used (void **state)
     uint64_t token = published (scene, RUN);
     use (scene, token);
     for (int i = 0; i < 2; i++)
-        well (scene, catalogue_forget (scene->catalogue, token, &scene->err));
+        well (scene, catalogue_finish_removal (scene->catalogue, token, &scene->err));
     assert_null (entry_of (scene, token));
     enum generation_state now = GENERATION_GRANTED;
-    well (scene, catalogue_state (scene->catalogue, token, &now, &scene->err));
+    well (scene, catalogue_generation_state (scene->catalogue, token, &now, &scene->err));
     assert_int_equal (now, GENERATION_NONE);
     assert_true (granted (scene, RUN) > token);
 }
@@ -220,7 +220,7 @@ static void looking_makes_and_changes_nothing (void **state)
     char path[96];
     struct lease_owner lease_owner;
     uint64_t token = published (scene, RUN);
-    struct catalogue *looking = catalogue_look (scene->root, &scene->err);
+    struct catalogue *looking = catalogue_open_read_only (scene->root, &scene->err);
     assert_non_null (looking);
     struct fact_generation there = { 0 };
     assert_int_equal (catalogue_find (looking, BUNDLE, &there, &scene->arena, &scene->err), 0);
@@ -229,7 +229,7 @@ static void looking_makes_and_changes_nothing (void **state)
         catalogue_acquire (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err), -1);
     catalogue_close (looking);
     snprintf (path, sizeof path, "%s/nothing", scene->root);
-    assert_null (catalogue_look (path, &scene->err));
+    assert_null (catalogue_open_read_only (path, &scene->err));
     assert_int_equal (scene->err.code, ERR_STATE);
     assert_int_equal (access (path, F_OK), -1);
 }
@@ -257,7 +257,7 @@ static void write_format_1 (const char *root)
     assert_int_equal (atomic_file_write (path, "", 0, 0600, NULL), 0);
     change (root, format_1);
     buf_init (&record, 8192);
-    wire_put_record (&record, fact_body (FACT_GENERATION_PUBLISHED), &generation);
+    wire_put_record (&record, fact_record_of_kind (FACT_GENERATION_PUBLISHED), &generation);
     int len = snprintf (insert, sizeof insert,
                         "INSERT INTO generation VALUES (1, 'jax/5f2a', '0123456789abcdef0123456789abcdef', x'");
     for (size_t i = 0; i < record.len; i++)
@@ -274,7 +274,7 @@ static void a_catalogue_of_format_1_is_brought_to_todays_in_place (void **state)
     scene->catalogue = NULL;
     assert_int_equal (folder_remove (scene->root, NULL), 0);
     write_format_1 (scene->root);
-    assert_null (catalogue_look (scene->root, &scene->err));
+    assert_null (catalogue_open_read_only (scene->root, &scene->err));
     assert_non_null (strstr (scene->err.text, "older sliceup"));
     scene->catalogue = catalogue_open (scene->root, &scene->err);
     assert_non_null (scene->catalogue);

@@ -35,16 +35,16 @@ static bool is_certificate (const char *text)
 static void words_and_keys_come_back (void **state)
 {
     (void) state;
-    const struct certificate_word words[] = { { "run", "0123" }, { "address", "fe80::1%eth0 #x='y'" } };
+    const struct certificate_meta words[] = { { "run", "0123" }, { "address", "fe80::1%eth0 #x='y'" } };
     struct link_keys keys = { PUBLIC, SECRET }, back;
     struct buf out;
     buf_init (&out, CERTIFICATE_MAX_BYTES);
     certificate_print (&keys, words, 2, &out);
     struct certificate *certificate = certificate_read (buf_as_text (&out));
     assert_non_null (certificate);
-    assert_string_equal (certificate_word (certificate, "run"), "0123");
-    assert_string_equal (certificate_word (certificate, "address"), "fe80::1%eth0 #x='y'");
-    assert_null (certificate_word (certificate, "port"));
+    assert_string_equal (certificate_meta (certificate, "run"), "0123");
+    assert_string_equal (certificate_meta (certificate, "address"), "fe80::1%eth0 #x='y'");
+    assert_null (certificate_meta (certificate, "port"));
     assert_true (certificate_keys (certificate, &back));
     assert_memory_equal (&keys, &back, sizeof keys);
     certificate_release (certificate);

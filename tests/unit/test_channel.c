@@ -45,7 +45,7 @@ static int setup (void **state)
     evidence_init (&bench->evidence, TEXT_LIT (NONCE));
     bench->channel = channel_open (&bench->evidence, note_statement, bench, NULL);
     assert_non_null (bench->channel);
-    bench->peer = channel_take_peer (bench->channel);
+    bench->peer = channel_take_program_fd (bench->channel);
     *state = bench;
     return 0;
 }

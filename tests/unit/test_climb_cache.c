@@ -25,13 +25,14 @@ static void expect_exit (const struct bench *bench, uint32_t wanted, const char 
 
 static void lease_owner (struct bench *bench, uint64_t beat)
 {
-    struct input in = { .kind = IN_TOKEN, .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, beat } };
+    struct core_input in = { .kind = IN_TOKEN,
+                             .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, beat } };
     step (bench, &in);
 }
 
 static void exited (struct bench *bench, uint32_t host)
 {
-    struct input in = { .kind = IN_WORKER_EXITED, .host = host, .text = TEXT_LIT ("killed by signal 9") };
+    struct core_input in = { .kind = IN_WORKER_EXITED, .host = host, .text = TEXT_LIT ("killed by signal 9") };
     step (bench, &in);
 }
 
@@ -157,9 +158,9 @@ static void a_token_that_comes_when_the_run_is_over_is_given_back (void **state)
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, NULL);
     audited (&bench, NULL);
-    struct input cancel = { .kind = IN_CANCEL, .level = 1 };
+    struct core_input cancel = { .kind = IN_CANCEL, .level = 1 };
     step (&bench, &cancel);
-    struct input late = { .kind = IN_TOKEN, .token = 3 };
+    struct core_input late = { .kind = IN_TOKEN, .token = 3 };
     assert_true (coord_ended (bench.coord, NULL));
     step (&bench, &late);
     assert_null (last_fact (&bench, FACT_WRITER_GRANTED));
@@ -179,7 +180,7 @@ static void a_grant_that_nobody_was_told_of_ends_with_the_run (void **state)
     bench.coord = coord_create ();
     for (uint32_t i = 0; i < bench.facts_n; i++)
         coord_apply (bench.coord, &bench.facts[i]);
-    coord_attach (bench.coord, 2, ++bench.now_ms, &bench.out);
+    coord_resume (bench.coord, 2, ++bench.now_ms, &bench.out);
     collect (&bench);
     for (uint32_t host = 0; host < HOSTS; host++)
         exited (&bench, host);
@@ -357,7 +358,8 @@ static void read_only_says_why_nothing_could_be_found (void **state)
 {
     (void) state;
     struct bench bench;
-    struct input in = { .kind = IN_CACHE_FOUND, .text = TEXT_LIT ("catalogue.db cannot be opened: permission denied") };
+    struct core_input in = { .kind = IN_CACHE_FOUND,
+                             .text = TEXT_LIT ("catalogue.db cannot be opened: permission denied") };
     bench_open (&bench, CACHE_READ_ONLY);
     step (&bench, &in);
     audited (&bench, NULL);

@@ -2,7 +2,7 @@
 #include "conf_share.h"
 
 #include "common/base/digest.h"
-#include "common/conf/nearest.h"
+#include "common/conf/nearest_word.h"
 #include "common/conf/section.h"
 
 static void valid_files_become_the_whole_plan (void **state)
@@ -323,7 +323,7 @@ static void the_nearest_word_is_proposed_only_when_near (void **state)
                   { "profiling-options", NULL } };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *near = nearest_of (text_of (cases[i].word), known, 4);
+        const char *near = nearest_word (text_of (cases[i].word), known, 4);
         if ((near == NULL) != (cases[i].near == NULL) || (near && strcmp (near, cases[i].near) != 0))
             fail_msg ("'%s' brought %s", cases[i].word, near ? near : "nothing");
     }

@@ -28,7 +28,7 @@ static void nothing_of_it_is_planned_for_local_workers (void **state)
     share_open (&share);
     assert_int_equal (share_load (&share), 0);
     assert_memory_equal (&share.plan.start, &nothing, sizeof nothing);
-    assert_memory_equal (&share.plan.hosts.items[0].ssh, &(struct ssh_way){ 0 }, sizeof (struct ssh_way));
+    assert_memory_equal (&share.plan.hosts.items[0].ssh, &(struct ssh_route){ 0 }, sizeof (struct ssh_route));
     share_close (&share);
 }
 

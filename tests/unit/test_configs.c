@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/conf/conf.h"
-#include "common/conf/keys.h"
+#include "common/conf/conf_keys.h"
 #include "common/frontend/frontend.h"
 #include "coordinator/receipt/drift_rules.h"
 
@@ -258,7 +258,7 @@ static char *read_whole (const char *path)
 }
 
 /* In the order of the page; NULL ends the list. */
-static const struct section *const conf_sections[] = { &slice_section,     &host_section,       &way_section,
+static const struct section *const conf_sections[] = { &slice_section,     &host_section,       &ssh_route_section,
                                                        &from_section,      &start_section,      &coordinator_section,
                                                        &ssh_section,       &slurm_section,      &pins_section,
                                                        &cache_section,     &limits_section,     &profile_section,
@@ -271,9 +271,9 @@ static void section_reference (const struct section *section, struct buf *out)
 {
     buf_puts (out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (uint32_t i = 0; i < section->keys_n; i++) {
-        const struct key *key = &section->keys[i];
+        const struct conf_key *key = &section->keys[i];
         buf_printf (out, "| `%s` | ", key->name);
-        key_expectation (key, out);
+        key_describe_value (key, out);
         if (key->fallback)
             buf_printf (out, " | `%s` | %s |\n", key->fallback, key->help);
         else

@@ -8,8 +8,8 @@
 
 #include "common/io/atomic_file.h"
 #include "worker/command/confine_command.h"
+#include "worker/sandbox/confine_args.h"
 #include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_plan.h"
 #include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/landlock.h"
@@ -63,9 +63,9 @@ static int teardown (void **state)
     return rc;
 }
 
-static struct confine_plan plan_of (const struct fixture *fixture, enum enforcement most)
+static struct confine_args plan_of (const struct fixture *fixture, enum enforcement most)
 {
-    return (struct confine_plan){ .root = fixture->root,
+    return (struct confine_args){ .root = fixture->root,
                                   .bundle = fixture->bundle,
                                   .generation = fixture->generation,
                                   .scratch = fixture->scratch,
@@ -82,29 +82,31 @@ struct found {
 
 static uid_t find_as; /* 0: as whoever runs the test */
 
-static void look (struct fixture *fixture, const struct confine_plan *plan, const struct confine_measures *measures,
-                  int fd)
+static void look (struct fixture *fixture, const struct confine_args *args,
+                  const struct confine_restrictions *restrictions, int fd)
 {
-    struct confine_site site;
+    struct confine_cache_paths cache_paths;
     struct confine_sandbox sandbox;
     struct found found = { UINT32_MAX, 0 };
     if (find_as && (setresgid (find_as, find_as, find_as) < 0 || setresuid (find_as, find_as, find_as) < 0 ||
                     prctl (PR_SET_DUMPABLE, 1) < 0))
         _exit (1);
-    if (confine_site_find (plan, &fixture->arena, &site, NULL) == 0) {
-        confine_sandbox_enter (plan, &site, measures, &fixture->arena, &sandbox);
-        struct write_probe_target target = {
-            .folder = site.generation, .witness = true, .mounts = { site.root }, .own_mounts = sandbox.own_mounts
-        };
+    if (confine_cache_paths_find (args, &fixture->arena, &cache_paths, NULL) == 0) {
+        confine_sandbox_enter (args, &cache_paths, restrictions, &fixture->arena, &sandbox);
+        struct write_probe_target target = { .folder = cache_paths.generation,
+                                             .witness = true,
+                                             .mounts = { cache_paths.root },
+                                             .own_mounts = sandbox.own_mounts };
         found = (struct found){ write_probe_try (&target), sandbox.levels };
     }
     _exit (write (fd, &found, sizeof found) == sizeof found ? 0 : 1);
 }
 
 /* In a child, since nothing of it can be undone. */
-static struct found find (struct fixture *fixture, enum enforcement most, const struct confine_measures *measures)
+static struct found find (struct fixture *fixture, enum enforcement most,
+                          const struct confine_restrictions *restrictions)
 {
-    struct confine_plan plan = plan_of (fixture, most);
+    struct confine_args args = plan_of (fixture, most);
     struct found found;
     int ends[2], status;
     char witness[256]; /* where only removing is open, it cannot be put back */
@@ -113,7 +115,7 @@ static struct found find (struct fixture *fixture, enum enforcement most, const 
     assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
     pid_t pid = fork ();
     if (pid == 0)
-        look (fixture, &plan, measures, ends[1]);
+        look (fixture, &args, restrictions, ends[1]);
     close (ends[1]);
     assert_int_equal (read (ends[0], &found, sizeof found), sizeof found);
     assert_int_equal (waitpid (pid, &status, 0), pid);
@@ -122,10 +124,10 @@ static struct found find (struct fixture *fixture, enum enforcement most, const 
     return found;
 }
 
-static struct confine_measures measures_of (const struct fixture *fixture, enum enforcement most)
+static struct confine_restrictions measures_of (const struct fixture *fixture, enum enforcement most)
 {
-    struct confine_plan plan = plan_of (fixture, most);
-    return confine_measures_of (&plan);
+    struct confine_args args = plan_of (fixture, most);
+    return confine_restrictions_of (&args);
 }
 
 /* ---- what the measures are for: without one, a way is open ---- */
@@ -147,12 +149,12 @@ static void without_one_right_a_probe_is_open (void **state)
     struct fixture *fixture = *state;
     if (landlock_abi () < 1)
         skip ();
-    struct confine_measures whole = measures_of (fixture, ENFORCEMENT_LANDLOCK);
+    struct confine_restrictions whole = measures_of (fixture, ENFORCEMENT_LANDLOCK);
     assert_int_equal (find (fixture, ENFORCEMENT_LANDLOCK, &whole).open_ways & ~MODES, 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (landlock_abi () < rows[i].abi)
             continue;
-        struct confine_measures holed = whole;
+        struct confine_restrictions holed = whole;
         holed.landlock_rights &= ~rows[i].right;
         uint32_t open_ways = find (fixture, ENFORCEMENT_LANDLOCK, &holed).open_ways;
         if (!(open_ways & PROBE_BIT (rows[i].probe)))
@@ -166,11 +168,11 @@ static void before_abi_3_truncation_needs_seccomp (void **state)
     struct fixture *fixture = *state;
     if (landlock_abi () < 3)
         skip ();
-    struct confine_measures measures = measures_of (fixture, ENFORCEMENT_LANDLOCK);
-    measures.landlock_rights = landlock_write_rights (2);
-    assert_true (find (fixture, ENFORCEMENT_LANDLOCK, &measures).open_ways & PROBE_BIT (PROBE_TRUNCATE));
-    measures.landlock_abi = 2;
-    assert_false (find (fixture, ENFORCEMENT_LANDLOCK, &measures).open_ways & PROBE_BIT (PROBE_TRUNCATE));
+    struct confine_restrictions restrictions = measures_of (fixture, ENFORCEMENT_LANDLOCK);
+    restrictions.landlock_rights = landlock_write_rights (2);
+    assert_true (find (fixture, ENFORCEMENT_LANDLOCK, &restrictions).open_ways & PROBE_BIT (PROBE_TRUNCATE));
+    restrictions.landlock_abi = 2;
+    assert_false (find (fixture, ENFORCEMENT_LANDLOCK, &restrictions).open_ways & PROBE_BIT (PROBE_TRUNCATE));
 }
 
 static void with_one_capability_more_a_mount_is_undone (void **state)
@@ -185,12 +187,12 @@ static void with_one_capability_more_a_mount_is_undone (void **state)
     struct fixture *fixture = *state;
     if (geteuid () != 0 || !confine_caps_have (CAP_SYS_ADMIN))
         skip ();
-    struct confine_measures whole = measures_of (fixture, ENFORCEMENT_NAMESPACE);
+    struct confine_restrictions whole = measures_of (fixture, ENFORCEMENT_NAMESPACE);
     struct found found = find (fixture, ENFORCEMENT_NAMESPACE, &whole);
     assert_int_equal (found.open_ways, 0);
     assert_true (found.levels & 1u << ENFORCEMENT_NAMESPACE);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct confine_measures holed = whole;
+        struct confine_restrictions holed = whole;
         holed.caps_kept |= UINT64_C (1) << rows[i].capability;
         uint32_t open_ways = find (fixture, ENFORCEMENT_NAMESPACE, &holed).open_ways;
         if ((open_ways & rows[i].probes) != rows[i].probes)
@@ -205,9 +207,9 @@ static void in_the_second_user_namespace_mounts_are_locked (void **state)
     find_as = geteuid () == 0 ? 65534 : 0;
     assert_int_equal (chmod (fixture->top, 0755), 0);
     assert_true (geteuid () != 0 || chown (fixture->scratch, find_as, find_as) == 0);
-    struct confine_measures measures = measures_of (fixture, ENFORCEMENT_NAMESPACE);
-    measures.caps_kept = UINT64_MAX;
-    struct found found = find (fixture, ENFORCEMENT_NAMESPACE, &measures);
+    struct confine_restrictions restrictions = measures_of (fixture, ENFORCEMENT_NAMESPACE);
+    restrictions.caps_kept = UINT64_MAX;
+    struct found found = find (fixture, ENFORCEMENT_NAMESPACE, &restrictions);
     find_as = 0;
     if (!(found.levels & 1u << ENFORCEMENT_NAMESPACE))
         skip (); /* no user namespaces here */
@@ -238,8 +240,8 @@ static void without_landlock_and_mounts_root_becomes_somebody_else (void **state
     if (geteuid () != 0)
         skip ();
     assert_int_equal (chmod (fixture->top, 0755), 0);
-    struct confine_measures measures = measures_of (fixture, ENFORCEMENT_OTHER_UID);
-    struct found found = find (fixture, ENFORCEMENT_OTHER_UID, &measures);
+    struct confine_restrictions restrictions = measures_of (fixture, ENFORCEMENT_OTHER_UID);
+    struct found found = find (fixture, ENFORCEMENT_OTHER_UID, &restrictions);
     assert_true (found.levels & 1u << ENFORCEMENT_OTHER_UID);
     assert_int_equal (found.open_ways, 0);
 }
@@ -252,14 +254,14 @@ static void an_open_probe_takes_the_level_down_to_what_does_not_promise_it (void
 {
     const uint32_t both = SET (COOPERATIVE, LANDLOCK) | SET (NAMESPACE, NAMESPACE_LANDLOCK);
     (void) state;
-    assert_int_equal (write_probe_level (both, 0), ENFORCEMENT_NAMESPACE_LANDLOCK);
-    assert_int_equal (write_probe_level (both | 1u << ENFORCEMENT_STORAGE, 0), ENFORCEMENT_STORAGE);
-    assert_int_equal (write_probe_level (both, PROBE_BIT (PROBE_CHMOD)), ENFORCEMENT_LANDLOCK);
-    assert_int_equal (write_probe_level (both, PROBE_BIT (PROBE_CREATE)), ENFORCEMENT_COOPERATIVE);
-    assert_int_equal (write_probe_level (SET (COOPERATIVE, NAMESPACE), PROBE_BIT (PROBE_CHMOD)),
+    assert_int_equal (write_probe_best_level (both, 0), ENFORCEMENT_NAMESPACE_LANDLOCK);
+    assert_int_equal (write_probe_best_level (both | 1u << ENFORCEMENT_STORAGE, 0), ENFORCEMENT_STORAGE);
+    assert_int_equal (write_probe_best_level (both, PROBE_BIT (PROBE_CHMOD)), ENFORCEMENT_LANDLOCK);
+    assert_int_equal (write_probe_best_level (both, PROBE_BIT (PROBE_CREATE)), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (write_probe_best_level (SET (COOPERATIVE, NAMESPACE), PROBE_BIT (PROBE_CHMOD)),
                       ENFORCEMENT_COOPERATIVE);
-    assert_int_equal (write_probe_level (SET (COOPERATIVE, LANDLOCK), MODES), ENFORCEMENT_LANDLOCK);
-    assert_int_equal (write_probe_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
+    assert_int_equal (write_probe_best_level (SET (COOPERATIVE, LANDLOCK), MODES), ENFORCEMENT_LANDLOCK);
+    assert_int_equal (write_probe_best_level (1u << ENFORCEMENT_COOPERATIVE, 0), ENFORCEMENT_COOPERATIVE);
 }
 
 static void every_probe_has_a_name_of_its_own (void **state)
@@ -280,9 +282,9 @@ static int write_plan (struct fixture *fixture, struct msg_run *run, char *const
 {
     static char *argv[] = { (char *) "prog", (char *) "--role", NULL };
     struct command command = { .program = "/bin/prog", .argv = argv, .envp = (char **) envp };
-    struct command_place place = { .directory = TEXT_LIT ("/w"), .scratch = TEXT_LIT ("/w/scratch/a") };
-    const struct confine_more more = { .protected = { "/more/of/ours" }, .n = 1 };
-    return confine_plan_write (run, &place, &more, &command, 4, &fixture->arena, out, err);
+    struct command_context context = { .directory = TEXT_LIT ("/w"), .scratch = TEXT_LIT ("/w/scratch/a") };
+    const struct protected_paths paths = { .protected = { "/more/of/ours" }, .n = 1 };
+    return confine_args_write (run, &context, &paths, &command, 4, &fixture->arena, out, err);
 }
 
 static uint32_t count (char *const *words)
@@ -304,28 +306,28 @@ static void an_order_comes_out_as_it_went_in (void **state)
                                       .overlay = true } };
     char *envp[] = { (char *) "LD_PRELOAD=/p.so", (char *) "HOME=/h", NULL };
     struct command out;
-    struct confine_plan plan;
+    struct confine_args args;
     run.cache.writable.items = writable;
     run.cache.writable.n = 2;
     run.cache.protected.items = protected;
     run.cache.protected.n = 1;
     assert_int_equal (write_plan (fixture, &run, envp, &out, NULL), 0);
-    assert_int_equal (confine_plan_read ((int) count (out.argv) - 1, out.argv + 1, &plan, NULL), 0);
-    assert_string_equal (plan.root, "/c");
-    assert_string_equal (plan.bundle, "/c/jax/f00d");
-    assert_string_equal (plan.base, "/c/jax/f00d/gen-7");
-    assert_string_equal (plan.place, "/w/cache");
-    assert_string_equal (plan.writable[1], "/most");
-    assert_int_equal (plan.protected_n, 2);
-    assert_string_equal (plan.protected[0], "/ours");
-    assert_string_equal (plan.protected[1], "/more/of/ours");
-    assert_int_equal (plan.least, ENFORCEMENT_LANDLOCK);
-    assert_int_equal (plan.report_fd, 4);
-    assert_false (plan.overlay); /* a writer writes the generation itself */
-    assert_string_equal (plan.program[0], "/bin/prog");
-    assert_string_equal (plan.program[2], "--role");
+    assert_int_equal (confine_args_read ((int) count (out.argv) - 1, out.argv + 1, &args, NULL), 0);
+    assert_string_equal (args.root, "/c");
+    assert_string_equal (args.bundle, "/c/jax/f00d");
+    assert_string_equal (args.base, "/c/jax/f00d/gen-7");
+    assert_string_equal (args.place, "/w/cache");
+    assert_string_equal (args.writable[1], "/most");
+    assert_int_equal (args.protected_n, 2);
+    assert_string_equal (args.protected[0], "/ours");
+    assert_string_equal (args.protected[1], "/more/of/ours");
+    assert_int_equal (args.least, ENFORCEMENT_LANDLOCK);
+    assert_int_equal (args.report_fd, 4);
+    assert_false (args.overlay); /* a writer writes the generation itself */
+    assert_string_equal (args.program[0], "/bin/prog");
+    assert_string_equal (args.program[2], "--role");
     assert_string_equal (out.envp[0], "SLICEUP_KEPT_LD_PRELOAD=/p.so");
-    confine_plan_free_environment (out.envp);
+    confine_args_restore_environ (out.envp);
     assert_string_equal (out.envp[0], "LD_PRELOAD=/p.so");
     assert_string_equal (out.envp[1], "HOME=/h");
 }
@@ -336,7 +338,7 @@ static void a_cache_without_two_folders_above_it_is_refused (void **state)
     struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct text root;
-        if (confine_plan_root (text_of (paths[i]), &fixture->arena, &root, NULL) == 0)
+        if (confine_args_cache_root (text_of (paths[i]), &fixture->arena, &root, NULL) == 0)
             assert_true (root.len > 0 && paths[i][0] != '/'); /* then the stage refuses it, being no absolute path */
     }
 }
@@ -352,10 +354,10 @@ static void the_last_report_counts (void **state)
     assert_int_equal (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     assert_false (confine_report_receive (pair[0], &fixture->arena, &received, &over));
     assert_false (over);
-    assert_int_equal (confine_report_tell (pair[1], &said, NULL), 0);
+    assert_int_equal (confine_report_send (pair[1], &said, NULL), 0);
     said.ready = false;
     said.problem = TEXT_LIT ("it was not to be");
-    assert_int_equal (confine_report_tell (pair[1], &said, NULL), 0);
+    assert_int_equal (confine_report_send (pair[1], &said, NULL), 0);
     assert_int_equal (send (pair[1], "\xff\xff", 2, 0), 2);
     close (pair[1]);
     assert_true (confine_report_receive (pair[0], &fixture->arena, &received, &over));

@@ -68,7 +68,7 @@ static int teardown (void **state)
 {
     struct bench *bench = *state;
     exec_destroy (bench->exec);
-    exec_contain (NULL);
+    exec_set_containment (NULL);
     containment_close (bench->containment);
     leftovers_end ();
     remove_leaf (bench);
@@ -84,7 +84,7 @@ static enum containment_level choose (struct bench *bench, enum containment_leve
     assert_non_null (log.to);
     bench->containment = containment_choose (most, bench->directory, &log);
     fclose (log.to);
-    exec_contain (bench->containment);
+    exec_set_containment (bench->containment);
     return containment_level (bench->containment);
 }
 
@@ -115,7 +115,7 @@ static struct exec *start (const struct bench *bench, const char *script, int ou
                                      .output_fd = output_fd,
                                      .channel_fd = -1 };
     struct err err = { 0 };
-    struct exec *exec = outside ? exec_start_outside (&request, &err) : exec_start (&request, &err);
+    struct exec *exec = outside ? exec_start_on_host (&request, &err) : exec_start (&request, &err);
     if (!exec)
         fail_msg ("%s", err.text);
     return exec;
@@ -125,7 +125,7 @@ static void wait_until_gone (struct bench *bench)
 {
     uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     for (;;) {
-        exec_turn (bench->exec, clock_boot_ms ());
+        exec_poll (bench->exec, clock_boot_ms ());
         if (exec_gone (bench->exec, &bench->end))
             break;
         assert_true (clock_boot_ms () < until_ms);
@@ -195,7 +195,7 @@ static void nothing_is_left_of_a_way_that_was_given_back (void **state)
     buf_init (&leaf, 4096);
     assert_int_equal (file_read (record, &leaf, NULL), 0);
     assert_int_equal (access (buf_c (&leaf), F_OK), 0);
-    exec_contain (NULL);
+    exec_set_containment (NULL);
     containment_close (b->containment);
     b->containment = NULL;
     assert_int_equal (access (buf_c (&leaf), F_OK), -1);
@@ -226,7 +226,7 @@ static void elsewhere (struct bench *bench, void (*body) (struct bench *bench))
         end_at_a_failure ();
         assert_int_equal (exec_adopt_orphans (NULL), 0);
         body (bench);
-        exec_contain (NULL);
+        exec_set_containment (NULL);
         containment_close (bench->containment);
         _exit (0);
     }
@@ -398,7 +398,7 @@ static void in_a_pid_namespace_everything_dies_with_its_owner (void **state)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_PID_NAMESPACE);
-    exec_contain (NULL);
+    exec_set_containment (NULL);
     containment_close (b->containment);
     b->containment = NULL;
     kill_an_owner (b, CONTAINMENT_PID_NAMESPACE);
@@ -409,7 +409,7 @@ static void in_a_cgroup_the_next_owner_ends_what_is_left (void **state)
 {
     struct bench *b = *state;
     need (b, CONTAINMENT_CGROUP);
-    exec_contain (NULL);
+    exec_set_containment (NULL);
     containment_close (b->containment);
     b->containment = NULL;
     kill_an_owner (b, CONTAINMENT_CGROUP);
@@ -430,7 +430,7 @@ static void a_file_that_names_another_cgroup_is_refused (void **state)
         assert_int_equal (atomic_file_write (record, paths[i], strlen (paths[i]), 0600, NULL), 0);
         choose (b, CONTAINMENT_SUBREAPER);
         says (b, "worker.cgroup does not name a control group that a worker made; remove this file");
-        exec_contain (NULL);
+        exec_set_containment (NULL);
         containment_close (b->containment);
         b->containment = NULL;
     }

@@ -79,7 +79,7 @@ static void bench_close (struct bench *bench)
     arena_release (&bench->arena);
 }
 
-static void step (struct bench *bench, const struct input *in)
+static void step (struct bench *bench, const struct core_input *in)
 {
     coord_step (bench->coord, in, ++bench->now_ms, &bench->out);
     collect (bench);
@@ -87,7 +87,7 @@ static void step (struct bench *bench, const struct input *in)
 
 static void tell (struct bench *bench, uint32_t host, struct msg *msg)
 {
-    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
+    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
     msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
     msg->seq = ++bench->seq;
     step (bench, &in);
@@ -146,7 +146,7 @@ static void restart (struct bench *bench)
     bench->coord = coord_create ();
     for (uint32_t i = 0; i < bench->facts_n; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_attach (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 
@@ -160,7 +160,7 @@ static const struct fact *last_fact (const struct bench *bench, enum fact_kind k
 
 static void cancel (struct bench *bench, uint32_t level)
 {
-    struct input in = { .kind = IN_CANCEL, .level = level };
+    struct core_input in = { .kind = IN_CANCEL, .level = level };
     step (bench, &in);
 }
 
@@ -202,20 +202,20 @@ static void an_order_that_cannot_be_said_ends_its_own_attempt_only (void **state
 {
     (void) state;
     struct bench bench;
-    struct input unsaid = { .kind = IN_ORDER_UNSAID, .key = running, .text = TEXT_LIT ("too large") };
+    struct core_input undeliverable = { .kind = IN_RUN_UNDELIVERABLE, .key = running, .text = TEXT_LIT ("too large") };
     bench_open (&bench, 0);
     all_join (&bench);
-    unsaid.key.attempt = 2;
-    step (&bench, &unsaid);
+    undeliverable.key.attempt = 2;
+    step (&bench, &undeliverable);
     assert_null (last_fact (&bench, FACT_ATTEMPT_ENDED));
-    unsaid.key = running;
-    for (unsaid.host = 0; unsaid.host < HOSTS; unsaid.host++) {
-        step (&bench, &unsaid);
+    undeliverable.key = running;
+    for (undeliverable.host = 0; undeliverable.host < HOSTS; undeliverable.host++) {
+        step (&bench, &undeliverable);
         const struct fact_attempt_ended *ended = &last_fact (&bench, FACT_ATTEMPT_ENDED)->of.attempt_ended;
-        assert_int_equal (ended->host, unsaid.host);
+        assert_int_equal (ended->host, undeliverable.host);
         assert_int_equal (ended->result.ending, ENDING_NOT_STARTED);
         uint32_t facts = bench.facts_n;
-        step (&bench, &unsaid); /* it is over already */
+        step (&bench, &undeliverable); /* it is over already */
         assert_int_equal (bench.facts_n, facts);
     }
     assert_int_equal (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.outcome, OUTCOME_BLOCKED);
@@ -236,7 +236,7 @@ static void nothing_is_recorded_after_the_end (void **state)
     static const enum input_kind kinds[] = { IN_TICK,        IN_WORKER_KEYED, IN_WORKER_EXITED,
                                              IN_CACHE_FOUND, IN_TOKEN,        IN_CANCEL };
     for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
-        struct input in = { .kind = kinds[i], .token = 1, .level = 1, .text = TEXT_LIT ("x") };
+        struct core_input in = { .kind = kinds[i], .token = 1, .level = 1, .text = TEXT_LIT ("x") };
         step (&bench, &in);
     }
     beat (&bench, 0, NULL);
@@ -457,7 +457,7 @@ static void many_different_results_are_one_conflict (void **state)
     end (&bench, 0, ENDING_EXITED);
     for (uint32_t i = 0; i < 100; i++) {
         struct msg msg = { .kind = MSG_RESULT, .of.result = { .key = running, .ending = ENDING_EXITED, .code = i } };
-        struct input in = { .kind = IN_MSG, .host = 0, .msg = &msg, .text = TEXT_LIT ("another") };
+        struct core_input in = { .kind = IN_MSG, .host = 0, .msg = &msg, .text = TEXT_LIT ("another") };
         msg.session = bench.coord->state->hosts.items[0].session;
         msg.seq = ++bench.seq;
         step (&bench, &in);
@@ -472,7 +472,7 @@ static void a_result_that_comes_after_its_host_was_given_up_is_no_conflict (void
     struct bench bench;
     bench_open (&bench, 0);
     all_join (&bench);
-    struct input gone = { .kind = IN_WORKER_EXITED, .host = 0, .text = TEXT_LIT ("killed") };
+    struct core_input gone = { .kind = IN_WORKER_EXITED, .host = 0, .text = TEXT_LIT ("killed") };
     step (&bench, &gone);
     hello (&bench, 0);
     bench_forget (&bench);
@@ -539,7 +539,7 @@ static void a_beat_that_comes_in_time_is_no_silence (void **state)
 
 static void tick (struct bench *bench, uint64_t now_ms)
 {
-    struct input in = { .kind = IN_TICK };
+    struct core_input in = { .kind = IN_TICK };
     bench->now_ms = now_ms - 1;
     step (bench, &in);
 }

@@ -15,13 +15,13 @@
 #define OURS "sliceup-bootstrap " NONCE " "
 #define ANSWER "{\"sliceup-worker\":1,\"key\":\"k\"}"
 
-static const struct bootstrap_terms terms = { .nonce = NONCE,
-                                              .bundle_sha256 = "abc",
-                                              .directory = "/d",
-                                              .machine = "x86_64",
-                                              .launch_line = "{launch}",
-                                              .bundle_head_bytes = 33,
-                                              .bundle_bytes = 77 };
+static const struct bootstrap_parameters terms = { .nonce = NONCE,
+                                                   .bundle_sha256 = "abc",
+                                                   .directory = "/d",
+                                                   .machine = "x86_64",
+                                                   .launch_line = "{launch}",
+                                                   .bundle_head_bytes = 33,
+                                                   .bundle_bytes = 77 };
 
 struct scene {
     struct bootstrap_protocol bootstrap_protocol;
@@ -51,7 +51,7 @@ static void receive (struct scene *scene, const char *bytes, size_t len, struct 
             if (event != BOOTSTRAP_PROTOCOL_NOTHING && scene->n < 32)
                 scene->events[scene->n++] = event;
             if (event == BOOTSTRAP_PROTOCOL_WANT)
-                bootstrap_protocol_sent (&scene->bootstrap_protocol);
+                bootstrap_protocol_note_sent (&scene->bootstrap_protocol);
         }
     }
 }
@@ -209,7 +209,7 @@ static void an_early_end_says_when_and_what_was_heard (void **state)
     struct err err = { 0 };
     begin (&scene);
     receive_text (&scene, "This account is\x1b[2J not available.\n");
-    bootstrap_protocol_ended (&scene.bootstrap_protocol, "exit status 1", &err);
+    bootstrap_protocol_note_end (&scene.bootstrap_protocol, "exit status 1", &err);
     assert_non_null (strstr (err.text, "exit status 1"));
     assert_non_null (strstr (err.text, "not available."));
     assert_null (strchr (err.text, 0x1b));

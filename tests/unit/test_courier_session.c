@@ -8,7 +8,7 @@
 
 #include "common/io/clock.h"
 #include "coordinator/courier/bootstrap.h"
-#include "coordinator/courier/session.h"
+#include "coordinator/courier/bootstrap_session.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static bool goes_on (struct transport *transport, struct buf *how)
 static const struct transport_ops ops = { .watch = watch_nothing, .receive = receive, .say = say, .ended = goes_on };
 
 /* The courier's side of it. The coordinator is gone from the start when it `hangs_up`. */
-static struct session_end session (const char *script, enum transport_stream endless, bool hangs_up)
+static struct bootstrap_session_end session (const char *script, enum transport_stream endless, bool hangs_up)
 {
     struct chatter chatter = { .transport.ops = &ops, .script = script, .endless = endless };
     char nonce[] = NONCE, directory[] = "/d", sha256[] = "ab", launch[] = "{}";
@@ -74,9 +74,9 @@ static struct session_end session (const char *script, enum transport_stream end
                                .bundle_bytes = 1,
                                .launch = launch,
                                .deadline_ms = TIMEOUT_MS };
-    struct session_end end = { 0 };
+    struct bootstrap_session_end end = { 0 };
     struct reporter reporter;
-    struct input input;
+    struct courier_input input;
     int ends[2], null_fd = open ("/dev/null", O_WRONLY | O_CLOEXEC), error_fd = dup (STDERR_FILENO);
     assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     if (hangs_up)
@@ -85,7 +85,7 @@ static struct session_end session (const char *script, enum transport_stream end
     input_init (&input, ends[0]);
     assert_int_equal (dup2 (null_fd, STDERR_FILENO), STDERR_FILENO); /* what the host complains of */
     alarm (HANGS_S); /* a courier that hangs is what these tests are about */
-    session_run (&request, &reporter, &input, &chatter.transport, clock_boot_ms () + TIMEOUT_MS, &end);
+    bootstrap_session_run (&request, &reporter, &input, &chatter.transport, clock_boot_ms () + TIMEOUT_MS, &end);
     alarm (0);
     assert_int_equal (dup2 (error_fd, STDERR_FILENO), STDERR_FILENO);
     close (error_fd);
@@ -104,7 +104,7 @@ static void a_host_that_never_stops_talking_does_not_hide_the_end_of_the_coordin
               "sliceup-bootstrap " NONCE " host %s 6.1\nsliceup-bootstrap " NONCE " have\nsliceup-bootstrap " NONCE
               " ready\n{\"sliceup-worker\":1}\n",
               bootstrap_machine);
-    struct session_end end = session (script, TRANSPORT_OUTPUT, true);
+    struct bootstrap_session_end end = session (script, TRANSPORT_OUTPUT, true);
     assert_int_equal (end.status, 1);
     assert_false (end.refused);
 }
@@ -112,7 +112,7 @@ static void a_host_that_never_stops_talking_does_not_hide_the_end_of_the_coordin
 static void a_host_that_never_stops_complaining_is_given_up_at_the_deadline (void **state)
 {
     (void) state;
-    struct session_end end = session ("", TRANSPORT_ERROR, false);
+    struct bootstrap_session_end end = session ("", TRANSPORT_ERROR, false);
     assert_int_equal (end.status, 1);
     assert_true (end.refused);
     assert_non_null (strstr (end.why.text, "deadline"));
@@ -121,7 +121,7 @@ static void a_host_that_never_stops_complaining_is_given_up_at_the_deadline (voi
 static void a_host_that_never_stops_printing_is_refused (void **state)
 {
     (void) state;
-    struct session_end end = session ("", TRANSPORT_OUTPUT, false);
+    struct bootstrap_session_end end = session ("", TRANSPORT_OUTPUT, false);
     assert_int_equal (end.status, 1);
     assert_true (end.refused);
     assert_non_null (strstr (end.why.text, "KiB"));

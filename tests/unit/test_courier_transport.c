@@ -12,7 +12,7 @@ static void assert_without_jobs (const char *line, const char *expected)
 {
     struct buf out;
     buf_init (&out, 256);
-    transport_without_jobs (text_of (line), &out);
+    transport_mask_job_ids (text_of (line), &out);
     assert_string_equal (buf_c (&out), expected);
     buf_release (&out);
 }

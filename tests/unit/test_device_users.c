@@ -10,7 +10,7 @@
 #include "common/io/clock.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/facts/device_users.h"
-#include "worker/facts/shown.h"
+#include "worker/facts/display.h"
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -221,7 +221,7 @@ static void a_program_has_one_name_on_all_hosts (void **state)
                                             { "/", "" },
                                             { "a\033b", "a\\x1bb" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        assert_true (text_is (shown_program (&machine->arena, text_of (lines[i][0])), lines[i][1]));
+        assert_true (text_is (display_program (&machine->arena, text_of (lines[i][0])), lines[i][1]));
 }
 
 /* ---- waiting ---- */

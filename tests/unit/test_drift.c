@@ -39,9 +39,9 @@ static void add_rung (struct slice *slice, struct host_receipt *host, const char
     struct rung_receipt *items = arena_array (&slice->arena, host->rungs.n + 1, sizeof (*items));
     if (host->rungs.n)
         memcpy (items, host->rungs.items, host->rungs.n * sizeof (*items));
-    struct number *phases = arena_array (&slice->arena, 2, sizeof (*phases));
-    phases[0] = (struct number){ TEXT_LIT ("init"), 900 };
-    phases[1] = (struct number){ TEXT_LIT ("compile"), compile_ms };
+    struct named_number *phases = arena_array (&slice->arena, 2, sizeof (*phases));
+    phases[0] = (struct named_number){ TEXT_LIT ("init"), 900 };
+    phases[1] = (struct named_number){ TEXT_LIT ("compile"), compile_ms };
     items[host->rungs.n] = (struct rung_receipt){
         .rung = text_of (rung), .pass = pass, .attempt = 1, .outcome = OUTCOME_PASSED, .duration_ms = compile_ms + 900
     };
@@ -89,11 +89,11 @@ static struct host_receipt *host (struct slice *slice, uint32_t i)
 
 static const char *first_line (struct slice *slice, const struct drift_query *query)
 {
-    static const struct drift_wording whole = { 0 };
+    static const struct drift_sentence_limits whole = { 0 };
     struct buf out;
     buf_init (&out, 1 << 20);
     drift_find (&slice->receipt, query, &slice->arena, &slice->drift);
-    drift_sentence_first (&slice->drift, &whole, &out);
+    drift_sentence_summary (&slice->drift, &whole, &out);
     const char *line = text_copy (&slice->arena, buf_as_text (&out)).ptr;
     buf_release (&out);
     return line;
@@ -349,7 +349,7 @@ static void a_host_that_only_the_header_names_is_silent (void **state)
 {
     struct slice slice;
     struct text names[] = { TEXT_LIT ("h0"), TEXT_LIT ("h1"), TEXT_LIT ("h2") };
-    struct header header = { .run = TEXT_LIT ("run") };
+    struct run_header header = { .run = TEXT_LIT ("run") };
     (void) state;
     make (&slice, 2);
     header.hosts.items = names;
@@ -473,10 +473,10 @@ static void measures_that_no_two_hosts_share_cost_no_memory (void **state)
     make (&slice, HOSTS);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct rung_receipt *rung = &host (&slice, i)->rungs.items[0];
-        rung->phases.items = arena_array (&slice.arena, PHASES, sizeof (struct number));
+        rung->phases.items = arena_array (&slice.arena, PHASES, sizeof (struct named_number));
         rung->phases.n = PHASES;
         for (uint32_t k = 0; k < PHASES; k++) /* of two hosts each */
-            rung->phases.items[k] = (struct number){ text_format (&slice.arena, "p%u-%u", i / 2, k), 1 };
+            rung->phases.items[k] = (struct named_number){ text_format (&slice.arena, "p%u-%u", i / 2, k), 1 };
     }
     size_t before = slice.arena.used_bytes;
     assert_string_equal (first_line (&slice, &plain), "no drift: 4000 hosts, 8016 facts compared");
@@ -487,8 +487,8 @@ static void measures_that_no_two_hosts_share_cost_no_memory (void **state)
 static void add_build (struct slice *slice, uint32_t i, uint64_t build_ms, uint64_t compile_ms)
 {
     struct rung_receipt *rung = &host (slice, i)->rungs.items[0];
-    rung->phases.items[0] = (struct number){ TEXT_LIT ("build"), build_ms };
-    rung->phases.items[1] = (struct number){ TEXT_LIT ("compile"), compile_ms };
+    rung->phases.items[0] = (struct named_number){ TEXT_LIT ("build"), build_ms };
+    rung->phases.items[1] = (struct named_number){ TEXT_LIT ("compile"), compile_ms };
     rung->duration_ms = build_ms + compile_ms;
 }
 
@@ -515,7 +515,7 @@ static void a_phase_that_one_host_goes_through_for_all_makes_none_slow (void **s
 static void the_cache_writer_is_not_compared_with_readers (void **state)
 {
     struct slice slice;
-    struct header header = { .run = TEXT_LIT ("run"), .cache_writer = TEXT_LIT ("h0") };
+    struct run_header header = { .run = TEXT_LIT ("run"), .cache_writer = TEXT_LIT ("h0") };
     (void) state;
     make (&slice, 8);
     slice.receipt.headers.items = &header;

@@ -20,7 +20,7 @@ enum { HOSTS = 4 };
 
 struct slice {
     struct slice_receipt receipt;
-    struct header header;
+    struct run_header header;
 };
 
 static void make (struct slice *slice, const char *prefix, struct arena *arena)
@@ -52,7 +52,7 @@ static void make (struct slice *slice, const char *prefix, struct arena *arena)
 }
 
 static const struct drift_query plain;
-static const struct drift_wording whole;
+static const struct drift_sentence_limits whole;
 
 static const char *first_against (const struct slice *now, const struct slice *before, struct drift *drift,
                                   struct arena *arena)
@@ -60,7 +60,7 @@ static const char *first_against (const struct slice *now, const struct slice *b
     struct buf out;
     buf_init (&out, 1 << 20);
     drift_against (&now->receipt, &before->receipt, &plain, arena, drift);
-    drift_sentence_first (drift, &whole, &out);
+    drift_sentence_summary (drift, &whole, &out);
     const char *line = text_copy (arena, buf_as_text (&out)).ptr;
     buf_release (&out);
     return line;
@@ -221,13 +221,13 @@ static void a_baseline_comes_back_as_it_went (void **state)
     make (&a, "h", &arena);
     buf_init (&file, 1 << 20);
     buf_init (&again, 1 << 20);
-    drift_baseline (&a.receipt, &file);
+    drift_baseline_print (&a.receipt, &file);
     if (read_back (&file, &back.receipt, &arena, &err) < 0)
         fail_msg ("%s", err.text);
     first_against (&a, &back, &drift, &arena);
     assert_int_equal (drift.n, 0);
     assert_int_equal (drift.only_now_n + drift.only_before_n, 0);
-    drift_baseline (&back.receipt, &again);
+    drift_baseline_print (&back.receipt, &again);
     assert_int_equal (file.len, again.len);
     assert_memory_equal (file.ptr, again.ptr, file.len);
     buf_clear (&file); /* and a receipt will do */
@@ -249,7 +249,7 @@ static void every_damage_of_a_baseline_is_refused (void **state)
     make (&a, "h", &arena);
     buf_init (&file, 1 << 20);
     buf_init (&damaged, 1 << 20);
-    drift_baseline (&a.receipt, &file);
+    drift_baseline_print (&a.receipt, &file);
     for (size_t at = 0; at < file.len; at += 7) {
         buf_clear (&damaged);
         buf_add (&damaged, file.ptr, file.len);
@@ -348,7 +348,7 @@ static void no_line_of_the_text_is_wider_than_120 (void **state)
 /* Two long values that differ at their ends. */
 static void long_values_are_shown_where_they_part (void **state)
 {
-    static const struct drift_wording narrow = { .value_bytes = 40 };
+    static const struct drift_sentence_limits narrow = { .value_bytes = 40 };
     struct arena arena = { 0 };
     struct slice a;
     struct drift drift;
@@ -364,7 +364,7 @@ static void long_values_are_shown_where_they_part (void **state)
     a.receipt.hosts.items[1].facts.items[1].value = text_of (value);
     buf_init (&out, 1 << 20);
     drift_find (&a.receipt, &plain, &arena, &drift);
-    drift_sentence_first (&drift, &narrow, &out);
+    drift_sentence_summary (&drift, &narrow, &out);
     assert_string_equal (buf_c (&out), "h1: fact kernel is ...xxxxxxxxxxxxnew, 3 others have ...xxxxxxxxxxxxold");
     buf_release (&out);
     arena_release (&arena);

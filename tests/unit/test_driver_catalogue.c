@@ -49,7 +49,7 @@ static struct catalogue_entry entry_of (struct stage *stage)
 static void order_publish (struct stage *stage, uint64_t token)
 {
     struct outbox *out = &stage->driver->outbox;
-    struct effect *effect = outbox_effect (out, FX_CACHE_PUBLISH);
+    struct effect *effect = outbox_add_effect (out, FX_CACHE_PUBLISH);
     struct fact_generation *generation = arena_alloc (&out->arena, sizeof *generation);
     struct text sha256 = text_copy (&out->arena, SHA256);
     *generation = (struct fact_generation){ .token = token,
@@ -72,7 +72,7 @@ static void order_publish (struct stage *stage, uint64_t token)
 
 static void order_drop (struct stage *stage, uint64_t token, const char *why)
 {
-    struct effect *effect = outbox_effect (&stage->driver->outbox, FX_CACHE_DROP);
+    struct effect *effect = outbox_add_effect (&stage->driver->outbox, FX_CACHE_DROP);
     effect->token = token;
     effect->text = text_of (why);
     driver_take_outbox (stage->driver);

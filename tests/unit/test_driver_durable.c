@@ -100,7 +100,7 @@ static void turn (struct lab *lab)
     assert_int_equal (loop_watch (lab->loop, fd, EPOLLIN, on_time, lab, &err), 0);
     assert_int_equal (loop_run (lab->loop, &err), 0);
     close (fd);
-    if (follow_listen (lab->follow, &err) < 0 || follow_events (lab->follow, &err) < 0 ||
+    if (follow_connect_events (lab->follow, &err) < 0 || follow_events (lab->follow, &err) < 0 ||
         follow_journal (lab->follow, &err) < 0)
         fail_msg ("%s", err.text);
 }
@@ -161,7 +161,7 @@ static void nobody_is_shown_a_fact_before_it_is_durable (void **state)
 
     pthread_mutex_lock (&sync_gate);
     int before = atomic_load (&log_syncs_begun);
-    driver_key (lab.driver, 0, text_of (keys.public_key));
+    driver_admit_key (lab.driver, 0, text_of (keys.public_key));
     until_syncing (&lab, before);
     for (uint64_t until_ms = clock_boot_ms () + LOOK_MS; clock_boot_ms () < until_ms;)
         turn (&lab);
@@ -193,7 +193,7 @@ static void as_many_threads_are_asked_for_as_a_run_has (void **state)
     uint32_t before = threads ();
     lab_make (&lab);
     until_seen (&lab, &lab.here, FACT_RUN_OPENED);
-    assert_int_equal (climb_needs (lab.plan.hosts.n).threads, threads () - before + VIEW);
+    assert_int_equal (climb_capacity_needed (lab.plan.hosts.n).threads, threads () - before + VIEW);
     lab_release (&lab);
 }
 

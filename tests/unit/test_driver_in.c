@@ -144,12 +144,12 @@ static void a_pass_takes_its_share_and_comes_again_at_once (void **state)
     for (uint32_t i = 0; i < TRIES && !stage->driver->more; i++) {
         crowd (stage, EACH, i);
         uint64_t before = refused (stage);
-        driver_each_pass (stage->driver);
+        driver_on_loop_iteration (stage->driver);
         assert_in_range (refused (stage) - before, 0, A_PASS);
     }
     assert_true (stage->driver->more);
     uint64_t before = refused (stage);
-    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; stage->driver->more; driver_each_pass (stage->driver))
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; stage->driver->more; driver_on_loop_iteration (stage->driver))
         assert_true (clock_boot_ms () < end);
     assert_true (refused (stage) > before);
 }
@@ -180,7 +180,7 @@ static void time_has_its_turn_while_much_is_left (void **state)
         assert_int_equal (suspected (coord), 0);
         engine_of (coord)->state.plan.limits.suspect_ms = 1; /* nobody was heard for longer */
         coord->soft.stepped_ms = 0;                          /* and not for this process standing still */
-        driver_each_pass (stage->driver);
+        driver_on_loop_iteration (stage->driver);
         assert_int_equal (suspected (coord), STAGE_HOSTS - 1);
     }
     assert_true (stage->driver->more);
@@ -201,10 +201,10 @@ static void who_says_too_much_is_not_heard_for_a_moment (void **state)
             say_bytes (stage, 0, TEXT_LIT ("nonsense"));
         assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < began + STAGE_WAIT_MS);
     }
-    struct allowance *allowance = &stage->driver->protocol_writers[0].may[LINK_CONTROL];
-    allowance->spent_us += LONG_US; /* its moment lasts until the other was heard */
+    struct rate_limit *limit = &stage->driver->host_rate_limits[0].may[LINK_CONTROL];
+    limit->spent_us += LONG_US; /* its moment lasts until the other was heard */
     ask (stage, 1);
-    allowance->spent_us -= LONG_US;
+    limit->spent_us -= LONG_US;
     uint64_t most = AT_ONCE + (clock_boot_ms () - began + 1000) * A_SECOND / 1000;
     assert_in_range (refused (stage), AT_ONCE, most);
     assert_int_equal (lines_with (stage, "sends more than"), 1);
@@ -222,11 +222,11 @@ static void nothing_is_taken_in_while_effects_are_behind (void **state)
     stage_key (stage, 0);
     crowd (stage, 1, 0);
     for (uint32_t i = 0; i < 20000; i++) {
-        struct held *held = held_add (&stage->driver->held, 0);
+        struct held_effect *held = held_add (&stage->driver->held, 0);
         held->kind = HELD_PUBLISH;
-        held_own (held, TEXT_LIT ("to nobody"));
+        held_copy_bytes (held, TEXT_LIT ("to nobody"));
     }
-    driver_each_pass (stage->driver);
+    driver_on_loop_iteration (stage->driver);
     assert_int_equal (refused (stage), 0);
     assert_true (stage->driver->more);
     stage_settle (stage);

@@ -37,10 +37,10 @@ static void nobody_is_let_in_before_it_is_durable (void **state)
     stage_settle (stage);
     link_keys_make (&keys);
     disk_stalls = true;
-    driver_key (stage->driver, 0, text_of (keys.public_key));
+    driver_admit_key (stage->driver, 0, text_of (keys.public_key));
     assert_true (stage->driver->coord->state->hosts.items[0].keyed);
     assert_true (stage_run (stage, 100));
-    struct held *held = held_ready (&stage->driver->held, UINT64_MAX);
+    struct held_effect *held = held_ready (&stage->driver->held, UINT64_MAX);
     while (held && (held->kind != HELD_EFFECT || held->effect != FX_ADMIT)) { /* only publishing goes before it */
         assert_int_equal (held->kind, HELD_PUBLISH);
         held_done (&stage->driver->held);
@@ -62,10 +62,10 @@ static bool take_last (struct listener *listener, uint64_t *index, bool *end)
     while (listener_receive (listener, &frame)) {
         struct snapshot_piece piece;
         uint32_t at = SNAPSHOT_HEAD_BYTES;
-        while (snapshot_is_answer (frame) && snapshot_next (frame, &at, &piece))
+        while (snapshot_is_answer (frame) && snapshot_next_piece (frame, &at, &piece))
             *index = piece.index;
-        *end = snapshot_is_answer (frame) && snapshot_has (frame, SNAPSHOT_END);
-        if (snapshot_is_answer (frame) && snapshot_has (frame, SNAPSHOT_LAST))
+        *end = snapshot_is_answer (frame) && snapshot_has_flag (frame, SNAPSHOT_END);
+        if (snapshot_is_answer (frame) && snapshot_has_flag (frame, SNAPSHOT_LAST))
             return true;
     }
     return false;
@@ -92,7 +92,7 @@ static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **stat
     struct listener *listener = stage_listen (stage);
     assert_int_equal (told_up_to (stage, listener), durable);
     mark_stalls = true;
-    driver_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    driver_admit_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !stage_recorded (stage).of[FACT_HOST_KEYED];)
         assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
     assert_int_equal (told_up_to (stage, listener), durable);
@@ -122,12 +122,12 @@ static void what_is_said_comes_in_its_order (void **state)
 static void soft_facts_are_not_recorded_and_not_kept_without_end (void **state)
 {
     struct stage *stage = *state;
-    struct input in = { .kind = IN_WORKER_STEP, .text = TEXT_LIT ("copy") };
+    struct core_input in = { .kind = IN_WORKER_STEP, .text = TEXT_LIT ("copy") };
     stage_start (stage);
     stage_settle (stage);
     uint64_t recorded = stage->driver->recorded_index;
     disk_stalls = true;
-    driver_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    driver_admit_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
     for (uint32_t i = 0; i < 70000; i++)
         driver_step (stage->driver, &in);
     assert_int_equal (stage->driver->recorded_index, recorded + 1); /* the key */
@@ -155,7 +155,7 @@ static void a_disk_that_fails_ends_it_without_another_word (void **state)
     assert_int_equal (exit_status, 3);
     assert_int_not_equal (problem.code, ERR_NONE);
     assert_non_null (strstr (problem.text, "journal"));
-    struct input in = { .kind = IN_CANCEL, .level = 1 };
+    struct core_input in = { .kind = IN_CANCEL, .level = 1 };
     struct arena arena = { 0 };
     struct state before;
     record_copy (&state_record, &before, stage->driver->coord->state, &arena);
@@ -220,10 +220,10 @@ static void a_fact_out_of_its_bounds_is_where_it_stops (void **state)
     struct outbox *out = &stage->driver->outbox;
     char longer[4096];
     memset (longer, 'x', sizeof longer);
-    struct fact *fact = outbox_fact (out, FACT_HOST_KEYED);
+    struct fact *fact = outbox_add_fact (out, FACT_HOST_KEYED);
     fact->index = stage->driver->recorded_index + 1;
     fact->of.host_keyed.public_key = (struct text){ longer, sizeof longer };
-    outbox_effect (out, FX_END)->exit_status = 0;
+    outbox_add_effect (out, FX_END)->exit_status = 0;
     driver_take_outbox (stage->driver);
     driver_release_held (stage->driver);
     assert_true (driver_has_ended (stage->driver, &exit_status, &problem));
@@ -244,8 +244,8 @@ static void what_is_too_large_is_not_sent (void **state)
     memset (longer, 'x', MSG_MAX_BYTES);
     struct msg too_large = { .kind = MSG_SHUTDOWN }, small = { .kind = MSG_RESULT_ACK };
     too_large.of.shutdown.why = (struct text){ longer, MSG_MAX_BYTES };
-    outbox_effect (&stage->driver->outbox, FX_SEND)->msg = &too_large;
-    outbox_effect (&stage->driver->outbox, FX_SEND)->msg = &small;
+    outbox_add_effect (&stage->driver->outbox, FX_SEND)->msg = &too_large;
+    outbox_add_effect (&stage->driver->outbox, FX_SEND)->msg = &small;
     driver_take_outbox (stage->driver);
     driver_release_held (stage->driver);
     mem_free (longer);
@@ -284,8 +284,8 @@ static void an_effect_may_lead_to_further_facts (void **state)
 {
     struct stage *stage = *state;
     stage_start (stage);
-    driver_key (stage->driver, 0, TEXT_LIT ("this is no key"));
-    driver_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
+    driver_admit_key (stage->driver, 0, TEXT_LIT ("this is no key"));
+    driver_admit_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
     stage_until (stage, FACT_HOST_LOST, 1);
     stage_settle (stage);
     assert_int_equal (stage->facts[FACT_HOST_KEYED], 2);
@@ -296,9 +296,9 @@ static void an_effect_may_lead_to_further_facts (void **state)
 static void hold_many (struct driver *driver, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct held *held = held_add (&driver->held, 0);
+        struct held_effect *held = held_add (&driver->held, 0);
         held->kind = HELD_PUBLISH;
-        held_own (held, TEXT_LIT ("to nobody"));
+        held_copy_bytes (held, TEXT_LIT ("to nobody"));
     }
 }
 
@@ -318,7 +318,7 @@ static void effects_take_no_more_than_their_share_of_a_pass (void **state)
     driver_release_held (driver); /* in the same pass, for whatever came meanwhile */
     assert_int_equal (driver->held.n, left);
     driver->more = false;
-    driver_end_pass (driver);
+    driver_end_loop_iteration (driver);
     assert_true (driver->more); /* the next one comes at once */
     driver_release_held (driver);
     assert_in_range (driver->held.n, left > A_PASS ? left - A_PASS : 0, left);
@@ -333,7 +333,7 @@ static void effects_that_were_left_go_on_by_themselves (void **state)
     stage_settle (stage);
     hold_many (stage->driver, MANY);
     for (uint32_t i = 0; i < PASSES && stage->driver->held.n; i++) {
-        driver_each_pass (stage->driver);
+        driver_on_loop_iteration (stage->driver);
         assert_true (stage->driver->more || !stage->driver->held.n); /* the next one comes at once */
     }
     assert_int_equal (stage->driver->held.n, 0);

@@ -299,12 +299,12 @@ static void the_path_ends_in_the_interpreter_s_version (void **state)
         fail_msg ("%s", err.text);
     assert_int_equal (sscanf (path, "/srv/envs/abc-py3.%u%c", &minor, &rest), 1);
     assert_true (minor >= 8);
-    assert_int_equal (environment_place (TEXT_LIT ("/e"), "3.13.0", path, sizeof path, &err), 0);
+    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, sizeof path, &err), 0);
     assert_string_equal (path, "/e-py3.13");
     assert_int_equal (environment_site ("/e-py3.13", "3.13.0", path, sizeof path, &err), 0);
     assert_string_equal (path, "/e-py3.13/lib/python3.13/site-packages");
-    assert_int_equal (environment_place (TEXT_LIT ("/e"), "3.13.0", path, 9, &err), -1);
-    assert_int_equal (environment_place (TEXT_LIT ("/e"), "3.13.0", path, 10, &err), 0);
+    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, 9, &err), -1);
+    assert_int_equal (environment_path_of_version (TEXT_LIT ("/e"), "3.13.0", path, 10, &err), 0);
 }
 
 static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
@@ -315,7 +315,7 @@ static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
     struct err err;
     (void) state;
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-        assert_int_equal (environment_place (text_of (dirs[i]), "3.11.1", path, sizeof path, &err), -1);
+        assert_int_equal (environment_path_of_version (text_of (dirs[i]), "3.11.1", path, sizeof path, &err), -1);
     for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++) {
         err.text[0] = '\0';
         assert_int_equal (environment_python (pythons[i], version, &err), -1);

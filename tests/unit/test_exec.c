@@ -102,7 +102,7 @@ static void wait_until_gone (struct bench *bench)
     sigaddset (&child, SIGCHLD);
     uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     for (;;) {
-        exec_turn (bench->exec, clock_boot_ms ());
+        exec_poll (bench->exec, clock_boot_ms ());
         if (exec_gone (bench->exec, &bench->end))
             return;
         assert_true (clock_boot_ms () < until_ms);
@@ -457,10 +457,10 @@ static int run_contained (enum containment_level level, const char *directory)
     contained = containment_choose (level, directory, &log);
     int failed = 0;
     if (containment_level (contained) == level) {
-        exec_contain (contained);
+        exec_set_containment (contained);
         failed = _cmocka_run_group_tests (containment_name (level), tests, sizeof tests / sizeof tests[0], group_setup,
                                           NULL);
-        exec_contain (NULL);
+        exec_set_containment (NULL);
     }
     containment_close (contained);
     contained = NULL;

@@ -16,7 +16,7 @@ enum { HOSTS = 8 };
 
 struct story {
     struct arena arena;
-    struct header header;
+    struct run_header header;
     struct text rungs[2], names[HOSTS];
     struct host_receipt hosts[HOSTS];
     struct rung_receipt attempts[HOSTS][2];
@@ -67,9 +67,9 @@ static int set_up (void **state)
     memset (story, 0, sizeof *story);
     story->rungs[0] = TEXT_LIT ("probe");
     story->rungs[1] = TEXT_LIT ("dense");
-    story->header = (struct header){ .run = TEXT_LIT ("0123456789abcdef"),
-                                     .slice = TEXT_LIT ("v6e"),
-                                     .sentence = TEXT_LIT ("slice v6e: stopped at rung dense") };
+    story->header = (struct run_header){ .run = TEXT_LIT ("0123456789abcdef"),
+                                         .slice = TEXT_LIT ("v6e"),
+                                         .sentence = TEXT_LIT ("slice v6e: stopped at rung dense") };
     story->header.rungs.items = story->rungs;
     story->header.rungs.n = 2;
     for (uint32_t i = 0; i < HOSTS; i++)
@@ -111,7 +111,7 @@ static void print_receipt (struct story *story, struct buf *out)
     receipt_text (&story->receipt, NULL, 0, out);
 }
 
-static const struct explain_step *step (struct story *story, const char *id)
+static const struct explain_question *step (struct story *story, const char *id)
 {
     for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
         if (strcmp (story->told.steps[i].id, id) == 0)
@@ -166,7 +166,7 @@ static void a_broken_rule_is_told_beside_another_cause_and_once (void **state)
 static void metrics_that_are_not_proved_there_are_told (void **state)
 {
     struct story *story = *state;
-    struct contradicted_receipt earlier = { story->names[1], 4 };
+    struct contradicted_values_receipt earlier = { story->names[1], 4 };
     struct reduction_receipt metrics[] = {
         { .run = story->header.run,
           .rung = TEXT_LIT ("dense"),
@@ -237,7 +237,7 @@ static void a_holder_is_where_to_look (void **state)
     story->facts[3][0].value = TEXT_LIT ("/dev/vfio/0 by process 4711 (python)");
     story->attempts[3][1].cause.owner = OWNER_PEER;
     explain (story);
-    const struct explain_step *device = step (story, "device");
+    const struct explain_question *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
     assert_true (text_is (device->answers[0].text, "/dev/vfio/0 by process 4711 (python)"));
     assert_int_equal (device->answers[0].hosts.n, 1);
@@ -247,7 +247,7 @@ static void a_failure_of_its_owner_outweighs_a_fact_from_before (void **state)
 {
     struct story *story = *state;
     explain (story);
-    const struct explain_step *device = step (story, "device");
+    const struct explain_question *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
     assert_true (
         text_is (device->answers[0].text, "held by none; but rung dense failed for a reason of this kind: vfio-busy"));
@@ -372,7 +372,7 @@ static void a_person_reads_the_fault_first (void **state)
 
 static bool says (struct story *story, const char *id, const char *text)
 {
-    const struct explain_step *asked = step (story, id);
+    const struct explain_question *asked = step (story, id);
     for (uint32_t i = 0; i < asked->answers_n; i++)
         if (text_is (asked->answers[i].text, text))
             return true;

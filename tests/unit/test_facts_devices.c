@@ -68,8 +68,8 @@ static void a_free_device_is_held_by_none (void **state)
     device_facts (&machine->list);
     is (machine, "device.holders", "none");
     put (machine, "/proc/2/fd", "no folder that could be read");
-    fact_list_release (&machine->list);
-    fact_list_init (&machine->list, &machine->roots);
+    host_fact_list_release (&machine->list);
+    host_fact_list_init (&machine->list, &machine->roots);
     device_facts (&machine->list);
     is (machine, "device.holders", "none seen; not every process could be looked at");
     is (machine, "device.held_by", "none seen");
@@ -93,8 +93,8 @@ static void a_lock_of_libtpu_names_its_live_holder (void **state)
     snprintf (path, sizeof path, "uid %u mode 0640, locked by process 815", geteuid ());
     is (machine, "libtpu.lockfile", path);
     is (machine, "libtpu.lock", "held");
-    fact_list_release (&machine->list);
-    fact_list_init (&machine->list, &machine->roots);
+    host_fact_list_release (&machine->list);
+    host_fact_list_init (&machine->list, &machine->roots);
     put (machine, "/proc/locks", "1: FLOCK  ADVISORY  WRITE 12 00:01:99 0 EOF\n");
     device_facts (&machine->list);
     snprintf (path, sizeof path, "uid %u mode 0640, not locked", geteuid ());
@@ -181,7 +181,7 @@ static void a_bus_full_of_chips_fits (void **state)
     }
     pci_facts (&machine->list);
     is (machine, "tpu.chips", "80");
-    assert_true (fact_value (&machine->list, "accelerator.functions").len <= FACT_VALUE_BYTES);
+    assert_true (host_fact_value (&machine->list, "accelerator.functions").len <= FACT_VALUE_BYTES);
 }
 
 /* A lock of the kernel's, on a file system whose device numbers stat and /proc/locks agree about. */
@@ -211,14 +211,14 @@ static void a_real_lock_is_seen_and_is_gone_with_its_holder (void **state)
     machine->roots.tmp = folder;
     device_facts (&machine->list);
     snprintf (wanted, sizeof wanted, "uid %u mode 0600, locked by process %d", geteuid (), pid);
-    struct text held = text_copy (&machine->list.arena, fact_value (&machine->list, "libtpu.lockfile"));
+    struct text held = text_copy (&machine->list.arena, host_fact_value (&machine->list, "libtpu.lockfile"));
     bool as_wanted = text_is (held, wanted);
     kill (pid, SIGKILL);
     waitpid (pid, NULL, 0);
     again (machine);
     device_facts (&machine->list);
     snprintf (wanted, sizeof wanted, "uid %u mode 0600, not locked", geteuid ());
-    bool gone = text_is (fact_value (&machine->list, "libtpu.lockfile"), wanted);
+    bool gone = text_is (host_fact_value (&machine->list, "libtpu.lockfile"), wanted);
     assert_int_equal (folder_remove (folder, NULL), 0);
     close (ready[0]);
     close (ready[1]);

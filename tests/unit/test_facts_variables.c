@@ -8,7 +8,7 @@ static void is_var (struct machine *machine, const char *name, const char *value
     size_t left_bytes = 8192;
     char fact[160];
     again (machine);
-    variable_facts (&machine->list, "env", &vars, 4, &left_bytes);
+    variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
     snprintf (fact, sizeof fact, "env.%s", name);
     is (machine, fact, told);
 }
@@ -70,13 +70,13 @@ static void a_long_value_still_shows_what_differs_behind_its_cut (void **state)
     for (int i = 0; i < 20000; i++)
         flags[i] = i % 10 ? 'a' : ' ';
     size_t left_bytes = 20000;
-    variable_facts (&machine->list, "env", &vars, 4, &left_bytes);
-    assert_true (text_to_c (fact_value (&machine->list, "env.XLA_FLAGS"), first, sizeof first));
+    variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
+    assert_true (text_to_c (host_fact_value (&machine->list, "env.XLA_FLAGS"), first, sizeof first));
     assert_true (left_bytes < 20000 - 3000);
     flags[19999] = 'b';
     again (machine);
-    variable_facts (&machine->list, "env", &vars, 4, &left_bytes);
-    struct text other = fact_value (&machine->list, "env.XLA_FLAGS");
+    variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
+    struct text other = host_fact_value (&machine->list, "env.XLA_FLAGS");
     mem_free (flags);
     assert_true (other.len > 3000 && !text_is (other, first));
 }
@@ -94,21 +94,21 @@ static void many_variables_stay_within_what_a_result_carries (void **state)
     }
     var_list all = { vars, MANY };
     size_t left_bytes = ROOM;
-    variable_facts (&machine->list, "env", &all, MOST, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, MOST, &left_bytes);
     size_t spent = cost_of (machine);
     assert_in_range (machine->list.n, 40, MOST + 1);
     assert_true (spent > ROOM / 2 && spent < ROOM + 64);
     snprintf (left_out, sizeof left_out, "%u", MANY - (machine->list.n - 1));
     is (machine, "env.left_out", left_out);
-    assert_int_equal (fact_value (&machine->list, "env.XLA_001").len, 3000);
-    assert_true (fact_value (&machine->list, "env.XLA_040").len <= FACT_BRIEF_BYTES);
+    assert_int_equal (host_fact_value (&machine->list, "env.XLA_001").len, 3000);
+    assert_true (host_fact_value (&machine->list, "env.XLA_040").len <= FACT_BRIEF_BYTES);
     again (machine);
     left_bytes = 100 * ROOM; /* the list itself has a bound, too */
-    variable_facts (&machine->list, "env", &all, MOST, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, MOST, &left_bytes);
     assert_true (cost_of (machine) < FACT_BYTES_MAX - 7 * 1024);
     left_bytes = 100;
     again (machine);
-    variable_facts (&machine->list, "env", &all, 0, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, 0, &left_bytes);
     is (machine, "env.left_out", "300");
     mem_free (value);
 }
@@ -126,10 +126,10 @@ static void odd_names_are_counted_and_not_told (void **state)
     };
     var_list all = { vars, sizeof vars / sizeof *vars };
     size_t left_bytes = 20000;
-    variable_facts (&machine->list, "env", &all, 64, &left_bytes);
+    variable_add_facts (&machine->list, "env", &all, 64, &left_bytes);
     assert_int_equal (machine->list.n, 2);
     is (machine, "env.left_out", "4");
-    assert_true (fact_value (&machine->list, "env.XLA_GOOD").len > 0);
+    assert_true (host_fact_value (&machine->list, "env.XLA_GOOD").len > 0);
 }
 
 int main (void)

@@ -119,7 +119,7 @@ static void what_the_roles_set_is_owned_and_is_no_policy (void **state)
         assert_int_equal (env.n > 0, frontend_has_cache (frontend));
         for (uint32_t k = 0; k < env.n; k++) {
             assert_true (frontend_owns_var (frontend, env.items[k].name));
-            assert_false (frontend_policy_var (frontend, env.items[k].name));
+            assert_false (frontend_is_policy_var (frontend, env.items[k].name));
         }
         arena_release (&arena);
     }
@@ -129,12 +129,12 @@ static void policy_is_what_is_read_before_import (void **state)
 {
     const struct frontend *jax = frontend_find (TEXT_LIT ("jax"));
     (void) state;
-    assert_true (frontend_policy_var (jax, TEXT_LIT ("XLA_FLAGS")));
-    assert_true (frontend_policy_var (jax, TEXT_LIT ("LIBTPU_INIT_ARGS")));
-    assert_true (frontend_policy_var (jax, TEXT_LIT ("JAX_PLATFORMS")));
-    assert_true (frontend_policy_var (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")));
-    assert_false (frontend_policy_var (jax, TEXT_LIT ("PATH")));
-    assert_false (frontend_policy_var (jax, TEXT_LIT ("XLA")));
+    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("XLA_FLAGS")));
+    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("LIBTPU_INIT_ARGS")));
+    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("JAX_PLATFORMS")));
+    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")));
+    assert_false (frontend_is_policy_var (jax, TEXT_LIT ("PATH")));
+    assert_false (frontend_is_policy_var (jax, TEXT_LIT ("XLA")));
     assert_true (frontend_owns_var (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")));
     assert_false (frontend_owns_var (jax, TEXT_LIT ("JAX_PLATFORMS")));
 }
@@ -197,8 +197,8 @@ static void releases_whose_cache_is_broken_are_told (void **state)
         struct var items[] = { { TEXT_LIT ("python"), TEXT_LIT ("2.9.0") },
                                { text_of (c->package), text_of (c->version) } };
         const var_list bundle = { .items = items, .n = 2 };
-        const char *said = frontend_cache_problem (frontend_find (text_of (c->frontend)), text_of (c->backend), &bundle,
-                                                   &arena);
+        const char *said = frontend_cache_defect (frontend_find (text_of (c->frontend)), text_of (c->backend), &bundle,
+                                                  &arena);
         if (!c->says != !said || (said && !text_find (text_of (said), text_of (c->says), NULL)))
             fail_msg ("%s with %s %s: %s", c->frontend, c->package, c->version, said ? said : "nothing");
         arena_release (&arena);
@@ -213,8 +213,8 @@ static void a_release_may_be_broken_on_one_backend_only (void **state)
     const var_list bundle = { .items = &item, .n = 1 };
     struct arena arena = { 0 };
     (void) state;
-    assert_string_equal (frontend_cache_problem (&row, TEXT_LIT ("tpu"), &bundle, &arena), "p 1.10 fails: use 1.1");
-    assert_null (frontend_cache_problem (&row, TEXT_LIT ("cpu"), &bundle, &arena));
+    assert_string_equal (frontend_cache_defect (&row, TEXT_LIT ("tpu"), &bundle, &arena), "p 1.10 fails: use 1.1");
+    assert_null (frontend_cache_defect (&row, TEXT_LIT ("cpu"), &bundle, &arena));
     arena_release (&arena);
 }
 
@@ -222,14 +222,14 @@ static void an_empty_bundle_has_no_problem (void **state)
 {
     const var_list none = { 0 };
     (void) state;
-    assert_null (frontend_cache_problem (frontend_find (TEXT_LIT ("torch_xla")), TEXT_LIT ("tpu"), &none, NULL));
+    assert_null (frontend_cache_defect (frontend_find (TEXT_LIT ("torch_xla")), TEXT_LIT ("tpu"), &none, NULL));
 }
 
 static void what_a_restored_run_may_not_count_is_named (void **state)
 {
     const char *names[NAMES_MAX];
     const struct frontend *torch = frontend_find (TEXT_LIT ("torch_xla"));
-    uint32_t n = frontend_spoiling_counters (torch, names, NAMES_MAX), found = 0;
+    uint32_t n = frontend_recompile_counters (torch, names, NAMES_MAX), found = 0;
     (void) state;
     for (uint32_t i = 0; i < n; i++)
         found += text_is (text_of (names[i]), "CompileTime") || text_is (text_of (names[i]), "PersistentCacheMiss") ||
@@ -237,9 +237,9 @@ static void what_a_restored_run_may_not_count_is_named (void **state)
                  text_is (text_of (names[i]), "UncachedCompile");
     assert_int_equal (found, 4);
     names[1] = NULL;
-    assert_int_equal (frontend_spoiling_counters (torch, names, 1), n);
+    assert_int_equal (frontend_recompile_counters (torch, names, 1), n);
     assert_null (names[1]);
-    assert_int_equal (frontend_spoiling_counters (frontend_find (TEXT_LIT ("plain")), names, NAMES_MAX), 0);
+    assert_int_equal (frontend_recompile_counters (frontend_find (TEXT_LIT ("plain")), names, NAMES_MAX), 0);
 }
 
 struct sign_case {
@@ -270,7 +270,7 @@ static void a_log_tells_what_became_of_the_cache (void **state)
     (void) state;
     for (size_t i = 0; i < sizeof sign_cases / sizeof sign_cases[0]; i++) {
         const struct frontend *frontend = frontend_find (text_of (sign_cases[i].frontend));
-        assert_int_equal (frontend_cache_sign (frontend, text_of (sign_cases[i].log)), sign_cases[i].state);
+        assert_int_equal (frontend_log_cache_state (frontend, text_of (sign_cases[i].log)), sign_cases[i].state);
     }
 }
 

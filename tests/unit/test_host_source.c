@@ -105,11 +105,11 @@ static void words_are_parted_by_blanks_outside_brackets (void **state)
     struct text word;
     uint32_t at = 0;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        assert_true (host_source_word (content, &at, &word));
+        assert_true (host_source_next_word (content, &at, &word));
         if (!text_is (word, expected[i]))
             fail_msg ("%.*s instead of %s", TEXT_ARG (word), expected[i]);
     }
-    assert_false (host_source_word (content, &at, &word));
+    assert_false (host_source_next_word (content, &at, &word));
 }
 
 int main (void)

@@ -329,7 +329,7 @@ static void work_is_bounded_as_well (void **state)
     expect_refusal (&rules, "@a", ERR_LIMIT, "the parts of this set, repeats counted, name far more hosts");
     struct hostset *set = hostset_create (&rules);
     for (int i = 0; i < 40; i++) /* that of one step, not of all of them */
-        assert_int_equal (hostset_apply (set, HOSTSET_TAKE, text_of ("b[0-4095]"), NULL), 0);
+        assert_int_equal (hostset_apply_expression (set, HOSTSET_TAKE, text_of ("b[0-4095]"), NULL), 0);
     hostset_destroy (set);
     buf_release (&chain);
 }
@@ -350,20 +350,21 @@ static void steps_are_expressions_of_their_own (void **state)
     const struct hostset_rules rules = { .max = 5 };
     struct hostset *set = hostset_create (&rules), *other = hostset_create (&rules);
     struct err err = { 0 };
-    assert_int_equal (hostset_apply (set, HOSTSET_ADD, text_of ("a[1-4]"), &err), 0);
-    assert_int_equal (hostset_apply (set, HOSTSET_TAKE, text_of ("a1,a2!a2"), &err), 0); /* a2 stays */
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("a[1-4]"), &err), 0);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_TAKE, text_of ("a1,a2!a2"), &err), 0); /* a2 stays */
     expect_set (set, "a2 a3 a4");
-    assert_int_equal (hostset_apply (set, HOSTSET_ADD, text_of ("b[1-3]"), &err), -1);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b[1-3]"), &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
-    assert_int_equal (hostset_apply (set, HOSTSET_ADD, text_of ("b,"), &err), -1);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b,"), &err), -1);
     expect_set (set, "a2 a3 a4");
-    assert_int_equal (hostset_apply (other, HOSTSET_ADD, text_of ("a[3-6]"), &err), 0);
-    assert_int_equal (hostset_join (set, HOSTSET_EITHER, other, &err), 0);
+    assert_int_equal (hostset_apply_expression (other, HOSTSET_ADD, text_of ("a[3-6]"), &err), 0);
+    assert_int_equal (hostset_apply_set (set, HOSTSET_EITHER, other, &err), 0);
     expect_set (set, "a2 a5 a6");
-    assert_int_equal (hostset_apply (set, HOSTSET_ADD, text_of ("b[1-2]"), &err), 0);
-    assert_int_equal (hostset_apply (set, HOSTSET_EITHER, text_of ("a2,c"), &err), 0); /* one leaves, one comes: full */
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_ADD, text_of ("b[1-2]"), &err), 0);
+    assert_int_equal (hostset_apply_expression (set, HOSTSET_EITHER, text_of ("a2,c"), &err),
+                      0); /* one leaves, one comes: full */
     expect_set (set, "a5 a6 b1 b2 c");
-    assert_int_equal (hostset_join (set, HOSTSET_KEEP, other, &err), 0);
+    assert_int_equal (hostset_apply_set (set, HOSTSET_KEEP, other, &err), 0);
     hostset_destroy (other);
     expect_set (set, "a5 a6");
     hostset_destroy (set);

@@ -45,7 +45,7 @@ static void what_is_published_reaches_every_monitor (void **state)
         struct text got = { 0 };
         bool there = false;
         for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !there && clock_boot_ms () < end;) {
-            struct hub_client query;
+            struct hub_monitor query;
             struct text question;
             (void) listener_ask (listeners[i], "listen", 6); /* not connected yet: asked again */
             while (hub_question (hub, &query, &question))
@@ -70,7 +70,7 @@ static struct listener *open_listener (const struct hub *hub, const struct link_
     return listener;
 }
 
-static bool is_received (struct hub *hub, struct listener *listener, const char *question, struct hub_client *query)
+static bool is_received (struct hub *hub, struct listener *listener, const char *question, struct hub_monitor *query)
 {
     struct text got;
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (hub_events_fd (hub))) {
@@ -97,7 +97,7 @@ static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
     (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[2];
-    struct hub_client query_queue[2];
+    struct hub_monitor query_queue[2];
     struct text got;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
     for (int i = 0; i < 2; i++) {
@@ -124,7 +124,7 @@ static void one_key_has_four_places (void **state)
     enum { PLACES = 4 };
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[PLACES], *late, *other;
-    struct hub_client query;
+    struct hub_monitor query;
     struct text got;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
     assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), NULL), 0);
@@ -163,7 +163,7 @@ static void every_key_has_a_place_of_its_own (void **state)
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[GREEDY][MONITOR_PLACES_A_KEY], *other;
     struct link_keys greedy[GREEDY];
-    struct hub_client query;
+    struct hub_monitor query;
     struct text got;
     for (int i = 0; i < GREEDY; i++) {
         link_keys_make (&greedy[i]);
@@ -202,7 +202,7 @@ static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
     enum { AT_ONCE = 64, MANY = 200 };
     struct hub *hub = lab_hub (&hub_keys);
     struct listener *listeners[MONITOR_PLACES_A_KEY], *late;
-    struct hub_client query;
+    struct hub_monitor query;
     struct text got;
     bool left = false;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);

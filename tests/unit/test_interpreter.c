@@ -154,15 +154,15 @@ static void what_programs_cannot_write_is_left_out (void **state)
 static void only_runs_that_confine_ask (void **state)
 {
     struct fixture *fixture = *state;
-    assert_true (interpreter_is_needed (&fixture->run));
+    assert_true (interpreter_must_be_asked (&fixture->run));
     fixture->run.rung.kind = PROGRAM_BUILTIN;
     fixture->run.rung.builtin = TEXT_LIT ("cache");
-    assert_true (interpreter_is_needed (&fixture->run));
+    assert_true (interpreter_must_be_asked (&fixture->run));
     fixture->run.rung.builtin = TEXT_LIT ("facts");
-    assert_false (interpreter_is_needed (&fixture->run));
+    assert_false (interpreter_must_be_asked (&fixture->run));
     fixture->run.rung.kind = PROGRAM_COMMAND;
     fixture->run.cache.frontend_root = TEXT_LIT ("");
-    assert_false (interpreter_is_needed (&fixture->run));
+    assert_false (interpreter_must_be_asked (&fixture->run));
 }
 
 static void a_script_names_its_interpreter (void **state)

@@ -262,7 +262,7 @@ static void trials_that_say_nothing_are_no_evidence (void **state)
         assert_true (of.trials_n < 3);
         trials[of.trials_n++] = (struct isolate_trial){ step.hosts, ISOLATE_VOID, 1 };
     }
-    assert_int_equal (step.kind, ISOLATE_UNTOLD);
+    assert_int_equal (step.kind, ISOLATE_NO_EVIDENCE);
     assert_int_equal (step.hosts.n, 0);
     arena_release (&arena);
 }
@@ -342,7 +342,7 @@ static void hang (struct seen *seen)
 
 static bool without_cause (const struct seen *seen)
 {
-    return isolate_without_cause (&seen->plan, seen->hosts, SEEN, true);
+    return isolate_is_called_for (&seen->plan, seen->hosts, SEEN, true);
 }
 
 /* Host `at` ended by itself with status 1, and is not called a cascade. */
@@ -412,8 +412,8 @@ static void a_group_of_one_has_nobody_else_to_ask (void **state)
     (void) state;
     struct seen seen;
     hang (&seen);
-    assert_true (isolate_without_cause (&seen.plan, seen.hosts, 2, true));
-    assert_false (isolate_without_cause (&seen.plan, seen.hosts, 1, true));
+    assert_true (isolate_is_called_for (&seen.plan, seen.hosts, 2, true));
+    assert_false (isolate_is_called_for (&seen.plan, seen.hosts, 1, true));
 }
 
 static void a_mesh_that_is_too_small_is_a_confession (void **state)
@@ -438,7 +438,7 @@ static void one_that_went_down_while_all_others_complain_is_named_already (void 
     assert_false (without_cause (&seen));
     seen.hosts[2].ending = ENDING_CANCELLED; /* but this one did not move: it may be why */
     assert_true (without_cause (&seen));
-    assert_false (isolate_without_cause (&seen.plan, seen.hosts, SEEN, false)); /* not when they had not met */
+    assert_false (isolate_is_called_for (&seen.plan, seen.hosts, SEEN, false)); /* not when they had not met */
 }
 
 /* ---- what it means ---- */
@@ -458,8 +458,8 @@ static void rule (const struct fact_suspects_named *named, enum outcome outcome,
                   struct arena *arena, struct verdict *after)
 {
     struct isolate_ruling ruling;
-    isolate_rule (named_plan (), named, outcome, arena, &ruling);
-    isolate_verdict (&ruling, before, arena, after);
+    isolate_make_ruling (named_plan (), named, outcome, arena, &ruling);
+    isolate_apply_ruling (&ruling, before, arena, after);
 }
 
 static void a_suspect_keeps_the_failure_and_all_others_failed_with_it (void **state)
@@ -506,7 +506,7 @@ static void two_halves_that_work_alone_are_named (void **state)
     struct isolate_trial trials[] = { { { left, 1 }, ISOLATE_WORKS, 1 }, { { right, 2 }, ISOLATE_WORKS, 1 } };
     struct isolate_case of = { 3, 1, trials, 2 };
     struct isolate_step found = { .kind = ISOLATE_TOGETHER };
-    struct text why = isolate_why (named_plan (), &of, &found, &arena);
+    struct text why = isolate_explain (named_plan (), &of, &found, &arena);
     assert_true (text_find (why, TEXT_LIT ("h0 and h[1-2] each work alone (2 passes)"), &(uint32_t){ 0 }));
     arena_release (&arena);
 }

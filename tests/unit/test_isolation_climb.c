@@ -50,7 +50,7 @@ static void a_part_is_ordered_again_as_it_was (void **state)
     bench.runs[1] = (struct msg_run){ 0 };
     bench.now_ms += 10000; /* longer than an order may take to show */
     all_join (&bench);
-    assert_true (record_equal (msg_body (MSG_RUN), &before, &bench.runs[1]));
+    assert_true (record_equal (msg_record_of_kind (MSG_RUN), &before, &bench.runs[1]));
     bench_close (&bench);
 }
 
@@ -98,8 +98,8 @@ static void a_death_at_any_point_of_it_changes_nothing (void **state)
 static void a_lost_host_or_a_cancellation_ends_it_and_the_verdict_stays (void **state)
 {
     (void) state;
-    static const struct input ways[] = { { .kind = IN_WORKER_EXITED, .host = 3, .text = { "killed", 6 } },
-                                         { .kind = IN_CANCEL, .level = 1 } };
+    static const struct core_input ways[] = { { .kind = IN_WORKER_EXITED, .host = 3, .text = { "killed", 6 } },
+                                              { .kind = IN_CANCEL, .level = 1 } };
     for (size_t i = 0; i < 2; i++) {
         struct bench bench;
         bench_open (&bench);

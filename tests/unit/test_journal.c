@@ -53,9 +53,9 @@ static void the_descriptor_wakes_when_more_is_durable (void **state)
     append_until (journal, 1, 1);
     assert_int_equal (poll (&woken, 1, WAIT_MS), 1);
     assert_int_equal (journal_durable (journal), 1);
-    journal_woken (journal);
+    journal_clear_wakeup (journal);
     assert_int_equal (poll (&woken, 1, 0), 0);
-    journal_woken (journal); /* with nothing to read away: does not block */
+    journal_clear_wakeup (journal); /* with nothing to read away: does not block */
     append_until (journal, 2, 500);
     wait_durable (journal, 500);
     assert_int_equal (journal_durable (journal), 500);

@@ -68,7 +68,7 @@ static int close_bench (void **state)
 
 static void tell (struct bench *bench, uint32_t host, struct msg *msg, uint64_t epoch)
 {
-    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
+    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
     msg->epoch = epoch;
     msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
     msg->seq = ++bench->seq;
@@ -106,7 +106,7 @@ static void restart_from (struct bench *bench, uint32_t kept)
     bench->facts_n = kept;
     for (uint32_t i = 0; i < kept; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_attach (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 
@@ -167,9 +167,9 @@ static void nothing_follows_a_doubt_and_a_restart_finds_it (void **state)
     restart_from (bench, all - 1);
     hello (bench, 0, 1, all);
     uint32_t facts_n = bench->facts_n;
-    struct input inputs[] = { { .kind = IN_TICK },
-                              { .kind = IN_WORKER_EXITED, .host = 1 },
-                              { .kind = IN_CANCEL, .level = 1 } };
+    struct core_input inputs[] = { { .kind = IN_TICK },
+                                   { .kind = IN_WORKER_EXITED, .host = 1 },
+                                   { .kind = IN_CANCEL, .level = 1 } };
     for (uint32_t i = 0; i < 3; i++) {
         bench->now_ms += 1000000;
         coord_step (bench->coord, &inputs[i], bench->now_ms, &bench->out);

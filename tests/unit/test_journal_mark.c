@@ -283,13 +283,13 @@ static void a_mark_alone_tells_of_a_journal_only_when_it_names_facts (void **sta
     assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
     assert_false (any);
     assert_int_equal (unlink (place->path), 0);
-    assert_false (journal_was_made (place->path));
+    assert_false (journal_exists (place->path));
     assert_int_equal (journal_has_facts (place->path, &any, &err), 0);
     assert_false (any);
     assert_int_equal (unlink (path_of (place, MARK)), 0);
     make_killed (place->path, 1, FACTS);
     assert_int_equal (unlink (place->path), 0);
-    assert_true (journal_was_made (place->path));
+    assert_true (journal_exists (place->path));
     assert_int_equal (journal_has_facts (place->path, &any, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
 }
@@ -317,7 +317,7 @@ static void put_mark (const struct place *place, int slot, const char *run, cons
 {
     uint8_t note[MARK_NOTE_BYTES];
     int fd = open (path_of (place, MARK), O_WRONLY);
-    journal_mark_write (note, run, boot, index, chain);
+    journal_mark_encode (note, run, boot, index, chain);
     assert_int_equal (pwrite (fd, note, sizeof note, (off_t) slot * MARK_SLOT_BYTES), sizeof note);
     assert_int_equal (close (fd), 0);
 }
@@ -336,7 +336,7 @@ static void a_mark_of_another_run_or_history_is_told (void **state)
     char boot[MARK_BOOT_BYTES + 1];
     make_killed (place->path, 1, FACTS);
     take_copy (place, &sound);
-    journal_mark_boot (boot);
+    journal_mark_boot_id (boot);
     assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
     assert_int_equal (mark.index, FACTS);
     for (int slot = 0; slot < MARK_SLOTS; slot++)

@@ -311,7 +311,7 @@ static void our_own_programs_name_their_failures_themselves (void **state)
 
 /* ---- blame ---- */
 
-struct fallen {
+struct failed_host {
     enum ending ending;
     uint32_t code;
     const char *tail;
@@ -321,7 +321,7 @@ struct fallen {
 };
 enum { COMPLAINS = 7 }; /* a program that exits with this has said that the collective failed it */
 
-static void blame_case (const struct fallen *fallen, uint32_t n)
+static void blame_case (const struct failed_host *failed, uint32_t n)
 {
     struct verdict verdicts[4];
     struct blame_host hosts[4];
@@ -330,20 +330,20 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         bench_make (&bench, ALL, PASS_ONCE);
         bench.of.host = i;
-        bench.result.ending = fallen[i].ending;
-        bench.result.code = fallen[i].code;
-        bench.result.tail = text_of (fallen[i].tail);
-        bool complains = fallen[i].ending == ENDING_EXITED && fallen[i].code == COMPLAINS;
+        bench.result.ending = failed[i].ending;
+        bench.result.code = failed[i].code;
+        bench.result.tail = text_of (failed[i].tail);
+        bool complains = failed[i].ending == ENDING_EXITED && failed[i].code == COMPLAINS;
         bench.result.owner = complains ? OWNER_PEER : OWNER_NONE;
         judge (&bench);
         verdicts[i] = bench.verdict;
         verdicts[i].cause = verdicts[i].phase = verdicts[i].next = (struct text){ 0 };
         verdicts[i].signature = text_copy (&arena, bench.verdict.signature);
         hosts[i] = (struct blame_host){ .verdict = &verdicts[i],
-                                        .ending = fallen[i].ending,
-                                        .order = fallen[i].order,
-                                        .at_gate = fallen[i].at_gate,
-                                        .killed = failure_is_a_kill (fallen[i].ending, fallen[i].code),
+                                        .ending = failed[i].ending,
+                                        .order = failed[i].order,
+                                        .at_gate = failed[i].at_gate,
+                                        .killed = failure_is_a_kill (failed[i].ending, failed[i].code),
                                         .complains = complains };
         arena_release (&bench.arena);
     }
@@ -351,9 +351,9 @@ static void blame_case (const struct fallen *fallen, uint32_t n)
     sample_plan (&plan, 4, &arena);
     blame_slice (&plan, hosts, n, &arena);
     for (uint32_t i = 0; i < n; i++)
-        if (verdicts[i].outcome != fallen[i].expected)
-            fail_msg ("host %u: %s, expected %s", i, names_of (&outcome_names, verdicts[i].outcome),
-                      names_of (&outcome_names, fallen[i].expected));
+        if (verdicts[i].outcome != failed[i].expected)
+            fail_msg ("host %u: %s, expected %s", i, enum_name_of (&outcome_names, verdicts[i].outcome),
+                      enum_name_of (&outcome_names, failed[i].expected));
     arena_release (&arena);
 }
 
@@ -362,18 +362,18 @@ static void those_for_whom_the_others_waited_are_the_cause (void **state)
 {
     (void) state;
     static const char peers[] = "Gloo: Connection closed by peer";
-    const struct fallen out_of_time[] = {
+    const struct failed_host out_of_time[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
         { ENDING_TIMEOUT, 0, peers, 2, false, OUTCOME_TIMED_OUT },
         { ENDING_TIMEOUT, 0, peers, 1, true, OUTCOME_CASCADE },
     };
-    const struct fallen stopped_in_time[] = {
+    const struct failed_host stopped_in_time[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
         { ENDING_CANCELLED, 0, peers, 1, false, OUTCOME_TIMED_OUT },
         { ENDING_CANCELLED, 0, "", 2, true, OUTCOME_CASCADE },
         { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_TIMED_OUT },
     };
-    const struct fallen one_confesses[] = {
+    const struct failed_host one_confesses[] = {
         { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
         { ENDING_CANCELLED, 0, "", 2, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
@@ -386,44 +386,44 @@ static void those_for_whom_the_others_waited_are_the_cause (void **state)
 static void the_cause_is_told_from_the_cascade (void **state)
 {
     (void) state;
-    const struct fallen peers_report_first[] = {
+    const struct failed_host peers_report_first[] = {
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 0, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 1, false, OUTCOME_CASCADE },
         { ENDING_LOST, 0, "", 3, false, OUTCOME_LOST },
         { ENDING_EXITED, 1, "Gloo: Connection closed by peer", 2, false, OUTCOME_CASCADE },
     };
-    const struct fallen killed_after_unknown[] = {
+    const struct failed_host killed_after_unknown[] = {
         { ENDING_EXITED, 1, "something odd", 0, false, OUTCOME_FAILED },
         { ENDING_SIGNALLED, SIGKILL, "", 1, false, OUTCOME_FAILED },
         { ENDING_EXITED, 1, "something odd", 2, false, OUTCOME_CASCADE },
     };
-    const struct fallen unknown_after_known[] = {
+    const struct failed_host unknown_after_known[] = {
         { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
         { ENDING_SIGNALLED, SIGABRT, "something odd", 1, false, OUTCOME_CASCADE },
         { ENDING_CANCELLED, 0, "", 2, true, OUTCOME_CASCADE },
         { ENDING_EXITED, 0, "", 3, false, OUTCOME_PASSED },
     };
-    const struct fallen gate_waiters[] = {
+    const struct failed_host gate_waiters[] = {
         { ENDING_TIMEOUT, 0, "", 0, true, OUTCOME_CASCADE },
         { ENDING_TIMEOUT, 0, "", 1, true, OUTCOME_CASCADE },
         { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_TIMED_OUT },
         { ENDING_TIMEOUT, 0, "", 3, true, OUTCOME_CASCADE },
     };
-    const struct fallen nobody_confesses[] = {
+    const struct failed_host nobody_confesses[] = {
         { ENDING_EXITED, 1, "Connection closed by peer", 1, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "Connection closed by peer", 0, false, OUTCOME_FAILED },
     };
-    const struct fallen two_causes[] = {
+    const struct failed_host two_causes[] = {
         { ENDING_EXITED, 1, "No space left on device", 1, false, OUTCOME_FAILED },
         { ENDING_EXITED, 1, "No space left on device", 0, false, OUTCOME_FAILED },
     };
-    const struct fallen complaints[] = {
+    const struct failed_host complaints[] = {
         { ENDING_EXITED, COMPLAINS, "rank 2 closed the connection", 1, false, OUTCOME_CASCADE },
         { ENDING_CANCELLED, 0, "", 3, true, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "this host cannot go on", 2, false, OUTCOME_FAILED },
         { ENDING_EXITED, COMPLAINS, "rank 0 closed the connection", 0, false, OUTCOME_CASCADE },
     };
-    const struct fallen only_complaints[] = {
+    const struct failed_host only_complaints[] = {
         { ENDING_EXITED, COMPLAINS, "rank 1: no route", 1, false, OUTCOME_FAILED },
         { ENDING_EXITED, COMPLAINS, "rank 0: no route", 0, false, OUTCOME_FAILED },
     };
@@ -441,10 +441,11 @@ static void flags_compare_as_sets_of_tokens (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
-    struct text a = flag_set (text_of ("--b=2  --a=1 --b=2"), &arena), b = flag_set (text_of ("--a=1 --b=2"), &arena);
+    struct text a = flag_set_normalise (text_of ("--b=2  --a=1 --b=2"), &arena),
+                b = flag_set_normalise (text_of ("--a=1 --b=2"), &arena);
     assert_true (text_equal (a, b));
     assert_true (text_is (a, "--a=1 --b=2"));
-    assert_false (text_equal (a, flag_set (text_of ("--a=1"), &arena)));
+    assert_false (text_equal (a, flag_set_normalise (text_of ("--a=1"), &arena)));
     arena_release (&arena);
 }
 

@@ -67,7 +67,7 @@ static int teardown (void **state)
 
 static struct kit *find (struct bench *bench)
 {
-    if (kit_find (&bench->list, bench->directory, &bench->arena, &bench->kit, &bench->err) < 0)
+    if (kit_prepare (&bench->list, bench->directory, &bench->arena, &bench->kit, &bench->err) < 0)
         fail_msg ("%s", bench->err.text);
     return &bench->kit;
 }
@@ -120,14 +120,14 @@ static void a_list_with_a_bad_name_makes_nothing (void **state)
     struct text outside = text_format (&b->arena, "%s/escaped", b->directory);
     keep_all (b);
     b->list.items[1].name = TEXT_LIT ("../../escaped");
-    assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
+    assert_int_equal (kit_prepare (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
     has (b->err.text, "file 2 of this rung has no sha256, or its name cannot be a file name");
     b->list.items[1].name = b->list.items[0].name;
-    assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
+    assert_int_equal (kit_prepare (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
     has (b->err.text, "two files of this rung have the name jax/tiny.py");
     b->list.items[1].name = TEXT_LIT ("jax/b.py");
     b->list.items[1].file.sha256 = TEXT_LIT ("../../escaped");
-    assert_int_equal (kit_find (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
+    assert_int_equal (kit_prepare (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
     assert_int_equal (kit_keep (b->directory, TEXT_LIT ("../escaped"), TEXT_LIT ("x"), &b->err), -1);
     assert_int_equal (access (outside.ptr, F_OK), -1);
 }
@@ -245,23 +245,23 @@ static void a_canary_of_a_kit_finds_its_helper_there (void **state)
 {
     struct bench *b = *state;
     struct command command;
-    struct command_place place = { .host = TEXT_LIT ("h0"),
-                                   .run_hex = TEXT_LIT ("ab"),
-                                   .directory = TEXT_LIT ("/w"),
-                                   .scratch = TEXT_LIT ("/w/s"),
-                                   .kit = TEXT_LIT ("/w/kits/1") };
+    struct command_context context = { .host = TEXT_LIT ("h0"),
+                                       .run_hex = TEXT_LIT ("ab"),
+                                       .directory = TEXT_LIT ("/w"),
+                                       .scratch = TEXT_LIT ("/w/s"),
+                                       .kit = TEXT_LIT ("/w/kits/1") };
     struct msg_run run = { .key = { 1, PASS_ONCE, 1 }, .rung = { .kind = PROGRAM_CANARY } };
     run.rung.files.items = b->list.items;
     run.rung.files.n = 3;
     run.rung.program = b->list.items[0].file;
-    assert_int_equal (command_make (&run, &place, &b->arena, &command, &b->err), 0);
+    assert_int_equal (command_make (&run, &context, &b->arena, &command, &b->err), 0);
     assert_string_equal (command.argv[2], "/w/kits/1/jax/tiny.py");
     bool found = false;
     for (char **var = command.envp; *var; var++)
         found |= strcmp (*var, "PYTHONPATH=/w/kits/1") == 0;
     assert_true (found);
-    place.kit = (struct text){ 0 };
-    assert_int_equal (command_make (&run, &place, &b->arena, &command, &b->err), 0);
+    context.kit = (struct text){ 0 };
+    assert_int_equal (command_make (&run, &context, &b->arena, &command, &b->err), 0);
     assert_string_equal (command.argv[2], b->list.items[0].file.path.ptr);
 }
 
@@ -270,11 +270,11 @@ static void a_restore_reads_the_pins_of_its_kit (void **state)
     struct bench *b = *state;
     struct command command;
     struct kit_list list;
-    struct command_place place = { .host = TEXT_LIT ("h0"),
-                                   .run_hex = TEXT_LIT ("ab"),
-                                   .directory = TEXT_LIT ("/w"),
-                                   .scratch = TEXT_LIT ("/w/s"),
-                                   .kit = TEXT_LIT ("/w/kits/2") };
+    struct command_context context = { .host = TEXT_LIT ("h0"),
+                                       .run_hex = TEXT_LIT ("ab"),
+                                       .directory = TEXT_LIT ("/w"),
+                                       .scratch = TEXT_LIT ("/w/s"),
+                                       .kit = TEXT_LIT ("/w/kits/2") };
     struct msg_run run = { .key = { 1, PASS_ONCE, 1 } };
     run.rung = (struct rung){ .kind = PROGRAM_BUILTIN, .builtin = TEXT_LIT ("restore") };
     run.pins.file = b->list.items[0].file;
@@ -283,7 +283,7 @@ static void a_restore_reads_the_pins_of_its_kit (void **state)
     run.pins.setup = b->list.items[1].file;
     kit_list_of (&run, &list);
     assert_int_equal (list.n, 2);
-    assert_int_equal (command_make (&run, &place, &b->arena, &command, &b->err), 0);
+    assert_int_equal (command_make (&run, &context, &b->arena, &command, &b->err), 0);
     has (command.line.ptr, "\"pins\":\"/w/kits/2/pins.txt\"");
     run.rung.builtin = TEXT_LIT ("facts");
     kit_list_of (&run, &list);
@@ -309,7 +309,7 @@ static struct fetch *begin (struct bench *bench)
     run.rung.files.items = bench->list.items;
     run.rung.files.n = bench->list.n;
     struct fetch *fetch = fetch_start (&run, kit->missing.items, kit->missing.n, bench->directory, take_ask, bench, T0);
-    fetch_turn (fetch, T0);
+    fetch_poll (fetch, T0);
     return fetch;
 }
 
@@ -365,7 +365,7 @@ static void what_is_lost_is_asked_for_again_less_and_less_often (void **state)
     struct fetch *fetch = begin (b);
     uint32_t n = 1;
     for (uint64_t now_ms = T0; now_ms < T0 + 36 * SECOND; now_ms += 100) {
-        fetch_turn (fetch, now_ms);
+        fetch_poll (fetch, now_ms);
         if (b->asks > n)
             assert_int_equal (now_ms, T0 + asked_at_s[n++] * SECOND);
         assert_true (fetch_deadline_ms (fetch) > now_ms);
@@ -381,7 +381,7 @@ static void what_cannot_be_sent_is_tried_soon (void **state)
     struct fetch *fetch = begin (b);
     assert_true (fetch_deadline_ms (fetch) < T0 + SECOND);
     b->blocked = false;
-    fetch_turn (fetch, fetch_deadline_ms (fetch));
+    fetch_poll (fetch, fetch_deadline_ms (fetch));
     assert_int_equal (b->asks, 1);
     fetch_destroy (fetch);
 }
@@ -402,9 +402,9 @@ static void silence_ends_it_and_progress_does_not (void **state)
     struct msg_chunk first = piece (b, 0, 0, 10), nothing = piece (b, 0, 10, 0);
     fetch_take (fetch, &first, T0 + FETCH_SILENCE_MS - 1);
     fetch_take (fetch, &nothing, T0 + FETCH_SILENCE_MS);
-    fetch_turn (fetch, T0 + 2 * FETCH_SILENCE_MS - 2);
+    fetch_poll (fetch, T0 + 2 * FETCH_SILENCE_MS - 2);
     assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
-    fetch_turn (fetch, T0 + 2 * FETCH_SILENCE_MS - 1);
+    fetch_poll (fetch, T0 + 2 * FETCH_SILENCE_MS - 1);
     fails_with (fetch,
                 "no piece of it arrived for 60 s; check whether this host can reach the coordinator's bulk port");
 }

@@ -37,8 +37,8 @@ static void take_answer (void *owner, uint32_t host, const struct msg_chunk *chu
 {
     struct bench *bench = owner;
     assert_true (host < HOSTS);
-    assert_true (record_check (msg_body (MSG_CHUNK), chunk, NULL));
-    record_copy (msg_body (MSG_CHUNK), &bench->last[host], chunk, &bench->arena);
+    assert_true (record_check (msg_record_of_kind (MSG_CHUNK), chunk, NULL));
+    record_copy (msg_record_of_kind (MSG_CHUNK), &bench->last[host], chunk, &bench->arena);
     bench->answers++;
 }
 
@@ -47,7 +47,7 @@ static void pass (void *owner)
     struct bench *bench = owner;
     if (bench->answers >= bench->wanted || clock_boot_ms () >= bench->until_ms)
         loop_stop (bench->loop);
-    loop_deadline (bench->loop, bench->until_ms);
+    loop_set_deadline (bench->loop, bench->until_ms);
 }
 
 static struct text path_of (struct bench *bench, uint32_t i)
@@ -88,7 +88,7 @@ static int setup (void **state)
     bench->plan.rungs.n = 1;
     bench->loop = loop_open (NULL);
     assert_non_null (bench->loop);
-    loop_each_pass (bench->loop, pass, bench);
+    loop_set_iteration_fn (bench->loop, pass, bench);
     bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, bench, NULL);
     assert_non_null (bench->store);
     *state = bench;
@@ -139,7 +139,7 @@ static void a_file_comes_in_pieces (void **state)
         assert_int_equal (chunk->offset, whole.len);
         assert_int_equal (chunk->size_bytes, BIG_BYTES);
         assert_true (chunk->bytes.len > 0 && chunk->bytes.len <= FILE_CHUNK_MAX_BYTES);
-        buf_text (&whole, chunk->bytes);
+        buf_add_text (&whole, chunk->bytes);
     }
     assert_true (text_equal (buf_as_text (&whole), b->content[0]));
     buf_release (&whole);

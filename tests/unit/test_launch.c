@@ -50,7 +50,7 @@ static void on_keyed (void *owner, uint32_t rank, struct text public_key)
     scene->keyed[rank]++;
     assert_true (text_to_c (public_key, scene->key, sizeof scene->key));
     if (scene->admit)
-        launch_admitted (scene->launch, rank);
+        launch_note_admitted (scene->launch, rank);
 }
 
 static void on_exited (void *owner, uint32_t rank, struct text why)
@@ -105,14 +105,14 @@ static void each_pass (void *owner)
     uint64_t now_ms = clock_boot_ms ();
     if (scene->done (scene) || now_ms >= scene->give_up_ms)
         loop_stop (scene->loop);
-    loop_deadline (scene->loop, now_ms + 10); /* some conditions are files, which wake nobody */
+    loop_set_deadline (scene->loop, now_ms + 10); /* some conditions are files, which wake nobody */
 }
 
 static void run_until (struct scene *scene, bool (*done) (struct scene *scene))
 {
     scene->done = done;
     scene->give_up_ms = clock_boot_ms () + WAIT_MS;
-    loop_each_pass (scene->loop, each_pass, scene);
+    loop_set_iteration_fn (scene->loop, each_pass, scene);
     assert_int_equal (loop_run (scene->loop, NULL), 0);
     if (!done (scene))
         fail_msg ("not within %d ms; last end: '%s'", WAIT_MS, scene->why);
@@ -186,7 +186,7 @@ static const char good_worker[] = "read -r line; printf '%s' \"$line\" > line\n"
 static void admit_and_kill (struct scene *scene)
 {
     run_until (scene, is_keyed);
-    launch_admitted (scene->launch, 0);
+    launch_note_admitted (scene->launch, 0);
     run_until (scene, has_gone);
     launch_kill (scene->launch, 0);
     run_until (scene, is_exited);
@@ -473,13 +473,13 @@ static void a_start_that_is_refused_changes_nothing (void **state)
 static void admitting_or_killing_a_rank_without_a_worker_does_nothing (void **state)
 {
     struct scene *scene = *state;
-    launch_admitted (scene->launch, 3);
+    launch_note_admitted (scene->launch, 3);
     launch_kill (scene->launch, 3);
     write_worker (scene, good_worker);
     start (scene);
-    launch_admitted (scene->launch, 0); /* no key yet: there is nothing to admit */
+    launch_note_admitted (scene->launch, 0); /* no key yet: there is nothing to admit */
     admit_and_kill (scene);
-    launch_admitted (scene->launch, 0);
+    launch_note_admitted (scene->launch, 0);
     launch_kill (scene->launch, 0);
     assert_int_equal (scene->exited[0], 1);
 }
@@ -490,7 +490,7 @@ static void admitting_too_early_does_not_stop_the_waiting_for_the_key (void **st
     scene->launch->timeout_ms = 200;
     write_worker (scene, "read -r line; read -r go && echo let through >&2; exec sleep 600");
     start (scene);
-    launch_admitted (scene->launch, 0);
+    launch_note_admitted (scene->launch, 0);
     run_until (scene, is_exited);
     assert_string_equal (scene->why, "the worker did not join: it reported no public key within 200 ms");
 }
@@ -503,7 +503,7 @@ static void closing_ends_no_worker (void **state)
     write_worker (scene, good_worker);
     start (scene);
     run_until (scene, is_keyed);
-    launch_admitted (scene->launch, 0);
+    launch_note_admitted (scene->launch, 0);
     run_until (scene, has_gone);
     launch_close (scene->launch);
     scene->launch = NULL;
@@ -541,7 +541,7 @@ static void an_adopted_worker_is_watched_and_can_be_killed (void **state)
     assert_true (launch_process_start_time (pid, &ticks));
     assert_int_equal (launch_adopt (scene->launch, 0, pid, ticks, NULL), 0);
     assert_int_equal (launch_adopt (scene->launch, 0, pid, ticks, NULL), -1); /* one worker a rank */
-    launch_admitted (scene->launch, 0);
+    launch_note_admitted (scene->launch, 0);
     launch_kill (scene->launch, 0);
     run_until (scene, is_exited);
     assert_int_equal (scene->exited[0], 1);

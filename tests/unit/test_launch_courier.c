@@ -52,7 +52,7 @@ static void on_keyed (void *owner, uint32_t rank, struct text public_key)
     scene->keyed[rank]++;
     assert_true (text_is (public_key, KEY));
     if (scene->admit)
-        launch_admitted (scene->launch, rank);
+        launch_note_admitted (scene->launch, rank);
 }
 
 static void on_step (void *owner, uint32_t rank, struct text step)
@@ -139,14 +139,14 @@ static void each_pass (void *owner)
     uint64_t now_ms = clock_boot_ms ();
     if (scene->done (scene) || now_ms >= scene->give_up_ms)
         loop_stop (scene->loop);
-    loop_deadline (scene->loop, now_ms + 10); /* some conditions are files, which wake nobody */
+    loop_set_deadline (scene->loop, now_ms + 10); /* some conditions are files, which wake nobody */
 }
 
 static void run_until (struct scene *scene, bool (*done) (struct scene *scene))
 {
     scene->done = done;
     scene->give_up_ms = clock_boot_ms () + WAIT_MS;
-    loop_each_pass (scene->loop, each_pass, scene);
+    loop_set_iteration_fn (scene->loop, each_pass, scene);
     assert_int_equal (loop_run (scene->loop, NULL), 0);
     if (!done (scene))
         fail_msg ("not within %d ms; last end: '%s', steps: %s", WAIT_MS, scene->why, scene->steps);

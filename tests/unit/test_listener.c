@@ -83,8 +83,8 @@ static void nobody_there_is_told_at_once (void **state)
     struct listener *listener = open_at ("127.0.0.1", 1, &code);
     assert_false (listener_ask (listener, "listen", 6));
     assert_false (listener_receive (listener, &bytes));
-    listener_again (listener);
-    listener_again (listener);
+    listener_reconnect (listener);
+    listener_reconnect (listener);
     assert_false (listener_ask (listener, "listen", 6));
     listener_close (listener);
 }
@@ -116,7 +116,7 @@ static void it_comes_back_to_a_hub_that_was_away (void **state)
     options.events_port = hub_events_port (hub);
     struct listener *listener = open_at ("127.0.0.1", options.events_port, &code);
     for (int i = 0; i < 2; i++) {
-        struct hub_client who;
+        struct hub_monitor who;
         struct text question = { 0 };
         assert_int_equal (hub_admit_monitor (hub, text_of (keys.public_key), NULL), 0);
         for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !text_is (question, "who") && clock_boot_ms () < end;) {

@@ -73,7 +73,7 @@ static void on_pass (void *owner)
     struct lab *lab = owner;
     lab->passes++;
     assert_true (clock_boot_ms () < lab->deadline_ms);
-    loop_deadline (lab->loop, lab->deadline_ms);
+    loop_set_deadline (lab->loop, lab->deadline_ms);
     if (lab->calls >= lab->passes_wanted)
         loop_stop (lab->loop);
 }
@@ -104,7 +104,7 @@ static void what_is_ready_is_called (void **state)
     say (lab, 1);
     say (lab, 1);
     lab->passes_wanted = 3;
-    loop_each_pass (lab->loop, on_pass, lab);
+    loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->calls, 3);
 }
@@ -119,7 +119,7 @@ static void only_the_wanted_events_are_told (void **state)
     say (lab, 0);
     say (lab, 1);
     lab->passes_wanted = 1;
-    loop_each_pass (lab->loop, on_pass, lab);
+    loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->calls, 1);
     assert_int_equal (loop_change (lab->loop, lab->pipes[0][0], EPOLLIN, &err), 0);
@@ -145,7 +145,7 @@ static void a_forgotten_descriptor_is_not_called_in_the_same_pass (void **state)
     say (lab, 0);
     say (lab, 1);
     lab->passes_wanted = 1;
-    loop_each_pass (lab->loop, on_pass, lab);
+    loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->calls, 1);
 }
@@ -176,7 +176,7 @@ static void an_event_of_a_closed_descriptor_does_not_reach_its_successor (void *
     say (lab, 0);
     say (lab, 1);
     lab->passes_wanted = 1;
-    loop_each_pass (lab->loop, on_pass, lab);
+    loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->calls, 1);
     loop_forget (lab->loop, lab->forget_fd);
@@ -197,7 +197,7 @@ static void a_callback_may_watch_and_forget (void **state)
     watch (lab, 0, on_watch_next);
     say (lab, 0);
     lab->passes_wanted = 2;
-    loop_each_pass (lab->loop, on_pass, lab);
+    loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->calls, 2);
 }
@@ -229,14 +229,14 @@ static void on_timing (void *owner)
     if (timing->passes == timing->passes_wanted)
         loop_stop (timing->loop);
     else
-        loop_deadline (timing->loop, timing->wanted_ms);
+        loop_set_deadline (timing->loop, timing->wanted_ms);
 }
 
 static void a_deadline_ends_the_wait_and_not_before (void **state)
 {
     struct lab *lab = *state;
     struct timing timing = { .loop = lab->loop, .wanted_ms = clock_boot_ms () + 60, .passes_wanted = 2 };
-    loop_each_pass (lab->loop, on_timing, &timing);
+    loop_set_iteration_fn (lab->loop, on_timing, &timing);
     run (lab);
     assert_int_equal (timing.passes, 2);
     assert_true (clock_boot_ms () >= timing.wanted_ms);
@@ -248,7 +248,7 @@ static void a_deadline_in_the_past_is_now_each_time_it_is_set (void **state)
     const uint64_t pasts_ms[] = { 0, 1, 999, clock_boot_ms () };
     for (size_t i = 0; i < sizeof pasts_ms / sizeof pasts_ms[0]; i++) {
         struct timing timing = { .loop = lab->loop, .wanted_ms = pasts_ms[i], .passes_wanted = 5 };
-        loop_each_pass (lab->loop, on_timing, &timing);
+        loop_set_iteration_fn (lab->loop, on_timing, &timing);
         run (lab);
         assert_int_equal (timing.passes, 5);
     }
@@ -258,8 +258,8 @@ static void on_no_deadline (void *owner)
 {
     struct lab *lab = owner;
     if (lab->passes++ == 0) {
-        loop_deadline (lab->loop, 0);
-        loop_deadline (lab->loop, UINT64_MAX); /* taken back */
+        loop_set_deadline (lab->loop, 0);
+        loop_set_deadline (lab->loop, UINT64_MAX); /* taken back */
         say (lab, 0);
         return;
     }
@@ -270,7 +270,7 @@ static void a_deadline_taken_back_does_not_wake (void **state)
 {
     struct lab *lab = *state;
     watch (lab, 0, on_bytes);
-    loop_each_pass (lab->loop, on_no_deadline, lab);
+    loop_set_iteration_fn (lab->loop, on_no_deadline, lab);
     run (lab);
     assert_int_equal (lab->calls, 1); /* woken by the pipe alone */
 }
@@ -279,7 +279,7 @@ static void the_first_pass_does_not_wait (void **state)
 {
     struct lab *lab = *state;
     lab->passes_wanted = 0;
-    loop_each_pass (lab->loop, on_pass, lab);
+    loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->passes, 1);
 }
@@ -299,10 +299,10 @@ static void signals_arrive_with_their_sender (void **state)
     struct lab *lab = *state;
     struct err err = { 0 };
     const int signals[] = { SIGUSR1, SIGCHLD, 0 };
-    assert_int_equal (loop_signals (lab->loop, signals, on_signal, lab, &err), 0);
+    assert_int_equal (loop_watch_signals (lab->loop, signals, on_signal, lab, &err), 0);
     assert_int_equal (kill (getpid (), SIGUSR1), 0);
     lab->passes_wanted = 1;
-    loop_each_pass (lab->loop, on_pass, lab);
+    loop_set_iteration_fn (lab->loop, on_pass, lab);
     run (lab);
     assert_int_equal (lab->last_signal, SIGUSR1);
     assert_int_equal (lab->last_pid, getpid ());

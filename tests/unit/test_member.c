@@ -659,7 +659,7 @@ static void receive_with_index (struct bench *bench, enum msg_kind kind, uint64_
 {
     struct msg msg = said (bench, kind);
     msg.of.cancel.key = key_of (9);
-    msg_set_index (&msg, index);
+    msg_set_fact_index (&msg, index);
     receive (bench, &msg);
 }
 

@@ -35,16 +35,16 @@ static void words_of_before_are_still_read (void **state)
                  { "collective", OWNER_PEER } };
     uint32_t owner = 0, outcome = 0;
     for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
-        assert_true (names_find (&owner_names, text_of (said[i].word), &owner));
+        assert_true (enum_value_of (&owner_names, text_of (said[i].word), &owner));
         assert_int_equal (owner, said[i].owner);
-        assert_false (names_find (&outcome_names, text_of (said[i].word), &outcome));
+        assert_false (enum_value_of (&outcome_names, text_of (said[i].word), &outcome));
     }
-    assert_true (names_find (&outcome_names, TEXT_LIT ("could-not-run"), &outcome));
+    assert_true (enum_value_of (&outcome_names, TEXT_LIT ("could-not-run"), &outcome));
     assert_int_equal (outcome, OUTCOME_BLOCKED);
-    assert_true (names_find (&outcome_names, TEXT_LIT ("no-report"), &outcome));
+    assert_true (enum_value_of (&outcome_names, TEXT_LIT ("no-report"), &outcome));
     assert_int_equal (outcome, OUTCOME_LOST);
-    assert_false (names_find (&owner_names, (struct text){ 0 }, &owner));
-    assert_string_equal (names_of (&owner_names, OWNER_FORMER_BACKEND), "?");
+    assert_false (enum_value_of (&owner_names, (struct text){ 0 }, &owner));
+    assert_string_equal (enum_name_of (&owner_names, OWNER_FORMER_BACKEND), "?");
 }
 
 static void the_worst_is_the_one_that_matters_more (void **state)

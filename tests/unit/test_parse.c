@@ -163,7 +163,7 @@ static void other_rungs_are_left_alone (void **state)
     struct environ_list list;
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1"));
     environ_begin (&list, &bench->arena);
-    parse_set_environment (&bench->run, text_of (bench->scratch), &list);
+    parse_set_report_path (&bench->run, text_of (bench->scratch), &list);
     assert_string_equal (environ_get (&list, "XLA_METRICS_FILE").ptr, path_in (bench, "xla-metrics").ptr);
     bench->result.ending = ENDING_NOT_STARTED;
     parse (bench);
@@ -175,7 +175,7 @@ static void other_rungs_are_left_alone (void **state)
     bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND };
     parse (bench);
     environ_begin (&list, &bench->arena);
-    parse_set_environment (&bench->run, text_of (bench->scratch), &list);
+    parse_set_report_path (&bench->run, text_of (bench->scratch), &list);
     assert_int_equal (bench->result.counters.n + bench->result.notes.n, 0);
     assert_int_equal (environ_get (&list, "XLA_METRICS_FILE").len, 0);
 }

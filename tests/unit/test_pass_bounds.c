@@ -33,7 +33,7 @@ static void expect_writable (struct slice *slice)
             continue;
         buf_clear (&bytes);
         wire_put_fact (&bytes, fact);
-        if (bytes.overflow || !record_check (fact_body (fact->kind), &fact->of, NULL))
+        if (bytes.overflow || !record_check (fact_record_of_kind (fact->kind), &fact->of, NULL))
             fail_msg ("%s of %u hosts is out of its bounds", fact_name (fact->kind), slice->plan.hosts.n);
     }
     buf_release (&bytes);
@@ -42,7 +42,7 @@ static void expect_writable (struct slice *slice)
 
 static void tell (struct slice *slice, uint32_t host, struct msg *msg)
 {
-    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = TEXT_LIT ("sha") };
+    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = TEXT_LIT ("sha") };
     msg->session = msg->kind == MSG_HELLO ? 0 : slice->coord->state->hosts.items[host].session;
     msg->seq = ++slice->seq;
     coord_step (slice->coord, &in, ++slice->now_ms, &slice->out);

@@ -19,13 +19,13 @@
 
 /* ---- hosts that are shown ---- */
 
-static struct host_probe host; /* large */
+static struct host_check host; /* large */
 static struct preflight preflight;
 
 static int good_host (void **state)
 {
     (void) state;
-    host = (struct host_probe){ .directory = "/var/tmp/sliceup",
+    host = (struct host_check){ .directory = "/var/tmp/sliceup",
                                 .python = "python3",
                                 .python_version = "3.9.2",
                                 .python_venv = true,
@@ -64,7 +64,7 @@ static void expect (const char *name, enum preflight_state expected, const char 
     preflight_release (&preflight);
     preflight_judge (&preflight, &host, true);
     check_is (name, expected, found, next);
-    assert_int_equal (preflight_ready (&preflight), expected != PREFLIGHT_MISSING);
+    assert_int_equal (preflight_is_ready (&preflight), expected != PREFLIGHT_MISSING);
 }
 
 static const char *sentence (char out[1024])
@@ -85,7 +85,7 @@ static void a_host_with_everything_is_ready_and_nothing_is_said (void **state)
     for (uint32_t i = 0; i < preflight.n; i++)
         assert_int_equal (preflight.checks[i].state, PREFLIGHT_OK);
     assert_int_equal (preflight.n, PREFLIGHT_MAX);
-    assert_true (preflight_ready (&preflight));
+    assert_true (preflight_is_ready (&preflight));
     assert_string_equal (sentence (line), "");
 }
 
@@ -176,7 +176,7 @@ static void python_is_only_told_where_it_is_not_asked_for (void **state)
     strcpy (host.python_version, "3.8.10");
     preflight_judge (&preflight, &host, false);
     check_is ("python", PREFLIGHT_NOTE, "3.8.10", "3.9");
-    assert_true (preflight_ready (&preflight));
+    assert_true (preflight_is_ready (&preflight));
 }
 
 static void what_was_not_asked_for_is_not_said (void **state)
@@ -188,7 +188,7 @@ static void what_was_not_asked_for_is_not_said (void **state)
     strcpy (host.namespace_problem, "none");
     preflight_judge (&preflight, &host, true);
     assert_int_equal (preflight.n, PREFLIGHT_MAX - 3);
-    assert_true (preflight_ready (&preflight));
+    assert_true (preflight_is_ready (&preflight));
 }
 
 static void the_sentence_is_one_line_with_what_to_do_and_counts_the_rest (void **state)
@@ -243,7 +243,7 @@ static const char *script (const char *body)
 static void this_host_has_what_its_tests_need (void **state)
 {
     (void) state;
-    host_probe (&host, top, "python3");
+    host_check (&host, top, "python3");
     for (int i = 0; i < HOST_CALLS_N; i++)
         assert_int_equal (host.call_errors[i], 0);
     assert_int_equal (host.proc_error, 0);
@@ -260,24 +260,24 @@ static void a_directory_is_tried (void **state)
 {
     (void) state;
     char path[128], long_path[2000];
-    host_probe (&host, in_top ("missing", path), NULL);
+    host_check (&host, in_top ("missing", path), NULL);
     assert_int_equal (host.directory_error, ENOENT);
     memset (long_path, 'a', sizeof long_path - 1);
     long_path[0] = '/';
     long_path[sizeof long_path - 1] = '\0';
-    host_probe (&host, long_path, NULL);
+    host_check (&host, long_path, NULL);
     assert_int_equal (host.directory_error, ENAMETOOLONG);
-    host_probe (&host, "/proc", NULL);
+    host_check (&host, "/proc", NULL);
     assert_int_not_equal (host.directory_error, 0);
 }
 
 static void an_interpreter_is_asked_and_its_answer_read (void **state)
 {
     (void) state;
-    host_probe (&host, NULL, script ("echo a warning; echo version 3.11.2; echo venv"));
+    host_check (&host, NULL, script ("echo a warning; echo version 3.11.2; echo venv"));
     assert_string_equal (host.python_version, "3.11.2");
     assert_true (host.python_venv);
-    host_probe (&host, NULL, script ("echo version 3.8.1"));
+    host_check (&host, NULL, script ("echo version 3.8.1"));
     assert_string_equal (host.python_version, "3.8.1");
     assert_false (host.python_venv);
 }
@@ -286,16 +286,16 @@ static void an_interpreter_that_is_none_is_quoted (void **state)
 {
     (void) state;
     char path[128];
-    host_probe (&host, NULL, script ("echo version 3.11.2; echo one; echo it is broken; exit 4"));
+    host_check (&host, NULL, script ("echo version 3.11.2; echo one; echo it is broken; exit 4"));
     assert_string_equal (host.python_version, "");
     assert_string_equal (host.python_problem, "it exited with status 4: it is broken");
-    host_probe (&host, NULL, script ("exit 0"));
+    host_check (&host, NULL, script ("exit 0"));
     assert_string_equal (host.python_problem, "it exited with status 0");
-    host_probe (&host, NULL, script ("head -c 9000 /dev/zero | tr '\\0' x; echo version 3"));
+    host_check (&host, NULL, script ("head -c 9000 /dev/zero | tr '\\0' x; echo version 3"));
     assert_string_equal (host.python_version, "3");
-    host_probe (&host, NULL, script ("printf 'version '; head -c 3000 /dev/zero | tr '\\0' 9; echo"));
+    host_check (&host, NULL, script ("printf 'version '; head -c 3000 /dev/zero | tr '\\0' 9; echo"));
     assert_string_equal (host.python_version, "");
-    host_probe (&host, NULL, in_top ("missing", path));
+    host_check (&host, NULL, in_top ("missing", path));
     assert_non_null (strstr (host.python_problem, "No such file or directory"));
 }
 

@@ -14,28 +14,28 @@
 
 enum { LATELY_MS = 10000 };
 
-static struct hub_client who (uint32_t key, uint32_t connection)
+static struct hub_monitor who (uint32_t key, uint32_t connection)
 {
-    struct hub_client query = { .key = key };
+    struct hub_monitor query = { .key = key };
     memcpy (query.id + 1, &connection, sizeof (connection));
     return query;
 }
 
 static void ask (struct query_queue *query_queue, uint32_t key, uint32_t connection, uint64_t index, uint64_t now_ms)
 {
-    struct hub_client from = who (key, connection);
-    query_queue_ask (query_queue, &from, &(struct snapshot_place){ .index = index }, now_ms);
+    struct hub_monitor from = who (key, connection);
+    query_queue_add (query_queue, &from, &(struct snapshot_position){ .index = index }, now_ms);
 }
 
 /* The key that is served next, at once and wholly; 0: nobody. */
 static uint32_t serve (struct query_queue *query_queue, uint64_t *index)
 {
-    struct hub_client from;
-    struct snapshot_place place;
-    if (!query_queue_next (query_queue, &from, &place))
+    struct hub_monitor from;
+    struct snapshot_position position;
+    if (!query_queue_next (query_queue, &from, &position))
         return 0;
     query_queue_done (query_queue, &from, true);
-    *index = place.index;
+    *index = position.index;
     return from.key;
 }
 
@@ -83,12 +83,12 @@ static void connections_of_one_key_take_turns_as_well (void **state)
     struct query_queue *query_queue = *state;
     uint32_t turns[QUERY_QUEUE_A_KEY] = { 0 };
     for (uint32_t round = 0; round < 10 * QUERY_QUEUE_A_KEY; round++) {
-        struct hub_client from;
-        struct snapshot_place place;
+        struct hub_monitor from;
+        struct snapshot_position position;
         for (uint32_t connection = 0; connection < QUERY_QUEUE_A_KEY; connection++)
             ask (query_queue, 1, connection, connection + 1, round);
-        assert_true (query_queue_next (query_queue, &from, &place));
-        turns[place.index - 1]++;
+        assert_true (query_queue_next (query_queue, &from, &position));
+        turns[position.index - 1]++;
         query_queue_done (query_queue, &from, false);
     }
     for (uint32_t connection = 0; connection < QUERY_QUEUE_A_KEY; connection++)
@@ -99,15 +99,15 @@ static void connections_of_one_key_take_turns_as_well (void **state)
 static void a_connection_is_served_once_at_a_time (void **state)
 {
     struct query_queue *query_queue = *state;
-    struct hub_client first, second;
-    struct snapshot_place place;
+    struct hub_monitor first, second;
+    struct snapshot_position position;
     ask (query_queue, 1, 1, 5, 0);
-    assert_true (query_queue_next (query_queue, &first, &place));
+    assert_true (query_queue_next (query_queue, &first, &position));
     ask (query_queue, 1, 1, 6, 1);
-    assert_false (query_queue_next (query_queue, &second, &place));
+    assert_false (query_queue_next (query_queue, &second, &position));
     query_queue_done (query_queue, &first, false);
-    assert_true (query_queue_next (query_queue, &second, &place));
-    assert_int_equal (place.index, 6);
+    assert_true (query_queue_next (query_queue, &second, &position));
+    assert_int_equal (position.index, 6);
 }
 
 /* It connects anew for each question: that is no new turn, and drives out only its own. */
@@ -145,11 +145,11 @@ static void every_key_has_its_place (void **state)
     assert_int_equal (serve (query_queue, &index), MONITOR_KEYS + 1);
 }
 
-static uint32_t untold (const struct query_queue *query_queue, uint64_t now_ms)
+static uint32_t pending (const struct query_queue *query_queue, uint64_t now_ms)
 {
-    struct hub_client from;
+    struct hub_monitor from;
     uint32_t at = 0, n = 0;
-    while (query_queue_untold (query_queue, now_ms, LATELY_MS, &at, &from))
+    while (query_queue_next_pending (query_queue, now_ms, LATELY_MS, &at, &from))
         n++;
     return n;
 }
@@ -163,18 +163,18 @@ static void after_the_end_those_who_asked_lately_are_to_be_told (void **state)
     ask (query_queue, 3, 1, 1, 9000);
     while (serve (query_queue, &index))
         ; /* they know all there was by then */
-    query_queue_end (query_queue);
-    assert_int_equal (untold (query_queue, 9500), 3);
-    assert_int_equal (untold (query_queue, 12000), 2); /* the first has not asked for long */
-    struct hub_client gone = who (3, 1);
-    query_queue_gone (query_queue, &gone);
-    assert_int_equal (untold (query_queue, 12000), 1);
+    query_queue_note_run_ended (query_queue);
+    assert_int_equal (pending (query_queue, 9500), 3);
+    assert_int_equal (pending (query_queue, 12000), 2); /* the first has not asked for long */
+    struct hub_monitor gone = who (3, 1);
+    query_queue_note_gone (query_queue, &gone);
+    assert_int_equal (pending (query_queue, 12000), 1);
     ask (query_queue, 2, 1, 5, 12000);
-    assert_int_equal (untold (query_queue, 12000), 1);
+    assert_int_equal (pending (query_queue, 12000), 1);
     assert_int_equal (serve (query_queue, &index), 2);
-    assert_int_equal (untold (query_queue, 12000), 0);
+    assert_int_equal (pending (query_queue, 12000), 0);
     ask (query_queue, 3, 1, 5, 12000); /* it is there after all */
-    assert_int_equal (untold (query_queue, 12000), 1);
+    assert_int_equal (pending (query_queue, 12000), 1);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)

@@ -93,10 +93,10 @@ static void contradicting_receipts_of_one_host_both_stay (void **state)
     a.hosts.n = b.hosts.n = 1;
     merge_receipts (&a, &b, &arena, &both);
     assert_int_equal (both.hosts.n, 2);
-    assert_true (merge_conflict (&both, 0) && merge_conflict (&both, 1));
+    assert_true (merge_has_conflict (&both, 0) && merge_has_conflict (&both, 1));
     merge_receipts (&a, &a, &arena, &both);
     assert_int_equal (both.hosts.n, 1);
-    assert_false (merge_conflict (&both, 0));
+    assert_false (merge_has_conflict (&both, 0));
     arena_release (&arena);
 }
 
@@ -245,7 +245,7 @@ static struct receipt_fold *failed_at_two (struct arena *arena, struct slice_rec
     for (uint32_t host = 0; host < 2; host++)
         end_attempt (fold, host, two);
     end_pass (fold, two, &verdict, 1);
-    receipt_fold_take (fold, arena, receipt);
+    receipt_fold_build (fold, arena, receipt);
     return fold;
 }
 
@@ -255,16 +255,16 @@ static void the_fold_tells_where_each_host_stands (void **state)
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = failed_at_two (&arena, &receipt);
-    const struct header *header = &receipt.headers.items[0];
+    const struct run_header *header = &receipt.headers.items[0];
     struct frontier slice = frontier_of_slice (header, &receipt);
     assert_int_equal (receipt.hosts.n, 2);
     assert_int_equal (slice.first_passing, 0);
     assert_int_equal (slice.highest_passing, 0);
     assert_int_equal (slice.next_failing, 1);
-    assert_int_equal (frontier_host (header, &receipt.hosts.items[0]), OUTCOME_PASSED);
-    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_FAILED);
+    assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[0]), OUTCOME_PASSED);
+    assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[1]), OUTCOME_FAILED);
     assert_int_equal (frontier_of_host (header, &receipt.hosts.items[0]).highest_passing, 1);
-    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_FAILED);
+    assert_int_equal (frontier_slice_outcome (header, &receipt), OUTCOME_FAILED);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -279,12 +279,12 @@ static void a_later_attempt_counts_and_keeps_its_history (void **state)
     for (uint32_t host = 0; host < 2; host++)
         end_attempt (fold, host, again);
     end_pass (fold, again, NULL, 0);
-    receipt_fold_take (fold, &arena, &receipt);
-    const struct rung_receipt *latest = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("two"), PASS_ONCE);
+    receipt_fold_build (fold, &arena, &receipt);
+    const struct rung_receipt *latest = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("two"), PASS_ONCE);
     assert_int_equal (latest->outcome, OUTCOME_PASSED);
     assert_int_equal (latest->recovered.n, 1);
     assert_true (text_find (latest->recovered.items[0], TEXT_LIT ("exit status 3"), NULL));
-    assert_int_equal (frontier_outcome (&receipt.headers.items[0], &receipt), OUTCOME_PASSED);
+    assert_int_equal (frontier_slice_outcome (&receipt.headers.items[0], &receipt), OUTCOME_PASSED);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -292,10 +292,10 @@ static void a_later_attempt_counts_and_keeps_its_history (void **state)
 /* What h1 measured and saw when it fell, as its receipt has it. */
 static void measure (struct receipt_fold *fold, struct attempt_key key)
 {
-    static struct number phases[] = { { TEXT_LIT ("start"), 5 }, { TEXT_LIT ("compile"), 7 } };
+    static struct named_number phases[] = { { TEXT_LIT ("start"), 5 }, { TEXT_LIT ("compile"), 7 } };
     static struct sighting seen[] = { { TEXT_LIT ("hbm"), 12, 345, TEXT_LIT ("out of memory in hbm") } };
-    static struct note notes[] = { { TEXT_LIT ("/dev/accel0 was held by pid 7 (x) for 2 s"), TEXT_LIT ("device"),
-                                     DURABILITY_RECHECK } };
+    static struct result_note notes[] = { { TEXT_LIT ("/dev/accel0 was held by pid 7 (x) for 2 s"), TEXT_LIT ("device"),
+                                            DURABILITY_RECHECK } };
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
     struct result *result = &fact.of.attempt_ended.result;
     fact.of.attempt_ended.host = 1;
@@ -329,8 +329,8 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     open_run (fold);
     measure (fold, one);
     end_pass (fold, one, &verdict, 1);
-    receipt_fold_take (fold, &arena, &receipt);
-    const struct rung_receipt *rung = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
+    receipt_fold_build (fold, &arena, &receipt);
+    const struct rung_receipt *rung = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_int_equal (rung->phases.n, 2);
     assert_true (text_is (rung->phases.items[0].name, "start") && rung->phases.items[1].value == 7);
     assert_true (rung->memory.peak_bytes == 1 && rung->memory.predicted_bytes == 2 &&
@@ -346,7 +346,7 @@ static void what_an_attempt_measured_and_saw_is_kept (void **state)
     buf_clear (&out);
     receipt_json (&receipt, NULL, 0, &out);
     read_back (&out, &back, &arena);
-    assert_int_equal (frontier_latest (&back.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE)->phases.n, 2);
+    assert_int_equal (frontier_latest_attempt (&back.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE)->phases.n, 2);
     buf_release (&out);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -372,7 +372,7 @@ static struct receipt_fold *refused_at_launch (struct arena *arena, struct slice
     open_run (fold);
     lose_host (fold, 1, "the worker was not started, in step connect: no connection to port 22");
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_take (fold, arena, receipt);
+    receipt_fold_build (fold, arena, receipt);
     return fold;
 }
 
@@ -382,15 +382,15 @@ static void a_host_that_was_refused_could_not_run_and_the_others_were_not_reache
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct receipt_fold *fold = refused_at_launch (&arena, &receipt);
-    const struct header *header = &receipt.headers.items[0];
-    const struct rung_receipt *first = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
+    const struct run_header *header = &receipt.headers.items[0];
+    const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
     assert_non_null (first);
     assert_int_equal (first->outcome, OUTCOME_BLOCKED);
     assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
-    assert_int_equal (frontier_host (header, &receipt.hosts.items[0]), OUTCOME_NOT_REACHED);
-    assert_int_equal (frontier_host (header, &receipt.hosts.items[1]), OUTCOME_BLOCKED);
-    assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
-    assert_int_equal (frontier_outcome (header, &receipt), OUTCOME_BLOCKED);
+    assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[0]), OUTCOME_NOT_REACHED);
+    assert_int_equal (frontier_host_outcome (header, &receipt.hosts.items[1]), OUTCOME_BLOCKED);
+    assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
+    assert_int_equal (frontier_slice_outcome (header, &receipt), OUTCOME_BLOCKED);
     assert_int_equal (frontier_of_slice (header, &receipt).next_failing, 0);
     receipt_fold_destroy (fold);
     arena_release (&arena);
@@ -411,8 +411,9 @@ static void a_cancelled_run_tells_why_a_host_never_came (void **state)
         fact = (struct fact){ .kind = FACT_RUN_ENDED };
         fact.of.run_ended = (struct fact_run_ended){ .outcome = OUTCOME_CANCELLED, .exit_status = 130 };
         receipt_fold_apply (fold, &fact);
-        receipt_fold_take (fold, &arena, &receipt);
-        const struct rung_receipt *first = frontier_latest (&receipt.hosts.items[1], TEXT_LIT ("one"), PASS_ONCE);
+        receipt_fold_build (fold, &arena, &receipt);
+        const struct rung_receipt *first = frontier_latest_attempt (&receipt.hosts.items[1], TEXT_LIT ("one"),
+                                                                    PASS_ONCE);
         assert_non_null (first);
         assert_int_equal (first->outcome, joined ? OUTCOME_LOST : OUTCOME_BLOCKED);
         assert_true (text_find (first->cause.text, TEXT_LIT ("step connect"), NULL));
@@ -435,10 +436,10 @@ static void a_host_lost_between_two_rungs_stands_at_the_next_one (void **state)
     end_pass (fold, one, NULL, 0);
     lose_host (fold, 0, "silent for 30 s");
     end_run (fold, OUTCOME_LOST);
-    receipt_fold_take (fold, &arena, &receipt);
-    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("one")), OUTCOME_PASSED);
-    assert_int_equal (frontier_rung (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_LOST);
-    assert_int_equal (frontier_rung (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
+    receipt_fold_build (fold, &arena, &receipt);
+    assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[0], TEXT_LIT ("one")), OUTCOME_PASSED);
+    assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[0], TEXT_LIT ("two")), OUTCOME_LOST);
+    assert_int_equal (frontier_rung_outcome (&receipt.hosts.items[1], TEXT_LIT ("two")), OUTCOME_NOT_REACHED);
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -455,7 +456,7 @@ static void a_host_that_came_back_is_not_missing (void **state)
     receipt_fold_apply (fold, &joined);
     lose_host (fold, 1, "silent for 31 s");
     end_run (fold, OUTCOME_BLOCKED);
-    receipt_fold_take (fold, &arena, &receipt);
+    receipt_fold_build (fold, &arena, &receipt);
     assert_int_equal (receipt.hosts.items[0].rungs.n, 0);
     assert_int_equal (receipt.hosts.items[1].rungs.n, 1);
     receipt_fold_destroy (fold);
@@ -566,7 +567,7 @@ static struct receipt_fold *violated (struct arena *arena, struct slice_receipt 
     drop (fold, 7);
     drop (fold, 3);
     publish (fold, 8);
-    receipt_fold_take (fold, arena, receipt);
+    receipt_fold_build (fold, arena, receipt);
     receipt->headers.items[0].ended_wall_ms = 1795364232992;
     receipt->headers.items[0].exit_status = 4;
     return fold;
@@ -603,12 +604,12 @@ static void a_dropped_generation_is_not_the_one_that_counts (void **state)
     assert_true (receipt.generations.items[0].token == 7 &&
                  text_is (receipt.generations.items[0].dropped, "an entry changed"));
     assert_int_equal (receipt.generations.items[1].dropped.len, 0);
-    assert_int_equal (receipt_generation (&receipt, receipt.headers.items[0].run)->token, 8);
+    assert_int_equal (receipt_newest_generation (&receipt, receipt.headers.items[0].run)->token, 8);
     assert_true (text_has (&receipt, "generation 7 is no longer used: an entry changed"));
     assert_true (text_has (&receipt, "generation 3 was dropped: an entry changed"));
     assert_true (text_has (&receipt, "h0 lost the lease to write generation 6: it was silent"));
     receipt.generations.items[1].dropped = TEXT_LIT ("as well");
-    assert_null (receipt_generation (&receipt, receipt.headers.items[0].run));
+    assert_null (receipt_newest_generation (&receipt, receipt.headers.items[0].run));
     receipt_fold_destroy (fold);
     arena_release (&arena);
 }
@@ -620,10 +621,10 @@ static void enforcement_is_that_of_the_latest_rung_with_a_cache (void **state)
     struct slice_receipt receipt;
     struct receipt_fold *fold = violated (&arena, &receipt);
     struct text names[2], run = receipt.headers.items[0].run;
-    assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_LANDLOCK, names), 0);
-    assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_NAMESPACE_LANDLOCK, names), 1);
+    assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_LANDLOCK, names), 0);
+    assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_NAMESPACE_LANDLOCK, names), 1);
     assert_true (text_is (names[0], "h0"));
-    assert_int_equal (receipt_enforced (&receipt, run, ENFORCEMENT_COOPERATIVE, names), 1);
+    assert_int_equal (receipt_hosts_at_level (&receipt, run, ENFORCEMENT_COOPERATIVE, names), 1);
     assert_true (text_is (names[0], "h1"));
     assert_true (text_has (
         &receipt, "kept from writing the cache by namespace+landlock on h0; convention only (cooperative) on h1\n"));
@@ -709,7 +710,7 @@ static void what_is_not_known_is_null (void **state)
     struct receipt_fold *fold = receipt_fold_create ();
     open_run (fold);
     end_attempt (fold, 0, (struct attempt_key){ 0, PASS_ONCE, 1 });
-    receipt_fold_take (fold, &arena, &receipt);
+    receipt_fold_build (fold, &arena, &receipt);
     buf_init (&json, 1 << 20);
     receipt_json (&receipt, NULL, 0, &json);
     json_t *object = json_loads (buf_c (&json), 0, NULL);
@@ -764,7 +765,7 @@ static void what_the_plan_does_not_have_is_left_empty (void **state)
     open_run (fold);
     receipt_fold_apply (fold, &fact);
     receipt_fold_apply (fold, &lost);
-    receipt_fold_take (fold, &arena, &receipt);
+    receipt_fold_build (fold, &arena, &receipt);
     assert_int_equal (receipt.violations.n, 1);
     assert_true (receipt.violations.items[0].host.len == 0 && receipt.violations.items[0].rung.len == 0);
     assert_true (text_has (&receipt, "noted    none"));
@@ -785,7 +786,7 @@ static void judge_loss (struct receipt_fold *fold, struct attempt_key key, enum 
 {
     static struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
     static uint32_t hosts[] = { 1, 9 };
-    static struct contradicted contradicted[] = { { 0, 2 }, { 1, 3 }, { 9, 1 } };
+    static struct contradicted_values contradicted[] = { { 0, 2 }, { 1, 3 }, { 9, 1 } };
     struct fact fact = { .kind = FACT_METRIC_JUDGED,
                          .of.metric_judged = {
                              .key = key, .metric = TEXT_LIT ("loss"), .proof = proof, .value = 2.5 } };
@@ -809,7 +810,7 @@ static struct receipt_fold *judged_unproved (struct arena *arena, struct slice_r
     open_run (fold);
     begin_pass (fold, key, PURPOSE_CLIMB);
     judge_loss (fold, key, PROOF_UNPROVED);
-    receipt_fold_take (fold, arena, receipt);
+    receipt_fold_build (fold, arena, receipt);
     return fold;
 }
 
@@ -834,15 +835,15 @@ static void of_each_pass_the_latest_attempt_proves_or_does_not (void **state)
     struct slice_receipt receipt;
     struct receipt_fold *fold = judged_unproved (&arena, &receipt);
     begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 2 }, PURPOSE_ISOLATION); /* a part changes nothing */
-    receipt_fold_take (fold, &arena, &receipt);
+    receipt_fold_build (fold, &arena, &receipt);
     assert_int_equal (receipt.reductions.n, 1);
     begin_pass (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PURPOSE_RETRY);
-    receipt_fold_take (fold, &arena, &receipt);
+    receipt_fold_build (fold, &arena, &receipt);
     assert_int_equal (receipt.reductions.n, 0);
     for (int twice = 0; twice < 2; twice++) /* also by the coordinator that took over */
         judge_loss (fold, (struct attempt_key){ 1, PASS_ONCE, 3 }, PROOF_PROVED);
     judge_loss (fold, (struct attempt_key){ 2, PASS_ONCE, 1 }, PROOF_UNPROVED);
-    receipt_fold_take (fold, &arena, &receipt);
+    receipt_fold_build (fold, &arena, &receipt);
     assert_int_equal (receipt.reductions.n, 2);
     assert_true (receipt.reductions.items[0].proof == PROOF_UNPROVED &&
                  text_is (receipt.reductions.items[0].rung, "three"));

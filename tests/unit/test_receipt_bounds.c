@@ -41,7 +41,7 @@ static void taken_is_readable (struct scene *scene, struct slice_receipt *receip
     struct buf json, why;
     buf_init (&json, 512 << 20);
     buf_init (&why, 256);
-    receipt_fold_take (scene->fold, &scene->arena, receipt);
+    receipt_fold_build (scene->fold, &scene->arena, receipt);
     if (!record_check (&slice_receipt_record, receipt, &why))
         fail_msg ("%s", buf_c (&why));
     receipt_json (receipt, NULL, 0, &json);
@@ -135,7 +135,7 @@ static void a_host_that_is_lost_with_many_words (void **state)
     struct slice_receipt receipt;
     scene_open (&scene, 2);
     struct fact *fact = next_fact (&scene, FACT_HOST_LOST);
-    stretch (fact_body (FACT_HOST_LOST), &fact->of, 3, &scene.arena);
+    stretch (fact_record_of_kind (FACT_HOST_LOST), &fact->of, 3, &scene.arena);
     fact->of.host_lost.host = 1;
     receipt_fold_apply (scene.fold, fact);
     taken_is_readable (&scene, &receipt);

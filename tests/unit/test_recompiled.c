@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coordinator/receipt/key_causes.h"
+#include "coordinator/receipt/cache_key_causes.h"
 #include "coordinator/verdict/recompiled.h"
 
 /* Keys as jax 0.10.2 told them on the CPU backend of worker/canaries/jax/tiny.py: as it is; with count 11; with
@@ -51,7 +51,7 @@ struct bench {
     struct arena arena;
     struct result reader;
     struct cache_key keys[4];
-    struct number counters[3];
+    struct named_number counters[3];
     enum recompile_reason reason;
 };
 
@@ -59,9 +59,9 @@ struct bench {
 static void bench_make (struct bench *bench, uint64_t requests, uint64_t hits)
 {
     *bench = (struct bench){ 0 };
-    bench->counters[0] = (struct number){ TEXT_LIT ("compile_requests"), requests };
-    bench->counters[1] = (struct number){ TEXT_LIT ("cache_hits"), hits };
-    bench->counters[2] = (struct number){ TEXT_LIT ("cache_requests"), requests };
+    bench->counters[0] = (struct named_number){ TEXT_LIT ("compile_requests"), requests };
+    bench->counters[1] = (struct named_number){ TEXT_LIT ("cache_hits"), hits };
+    bench->counters[2] = (struct named_number){ TEXT_LIT ("cache_requests"), requests };
     bench->reader.counters.items = bench->counters;
     bench->reader.counters.n = 3;
     bench->reader.keys.items = bench->keys;
@@ -269,15 +269,15 @@ static void torn_is_an_entry_of_this_very_key_that_the_writer_left (void **state
         sealed.state = rows[i].writer;
         bench_make (&bench, 1, 0);
         add (&bench, plain, rows[i].reader);
-        assert_int_equal (recompiled_torn (&bench.reader, &sealed, 1), rows[i].torn);
-        assert_false (recompiled_torn (&bench.reader, NULL, 0));
+        assert_int_equal (recompiled_is_torn (&bench.reader, &sealed, 1), rows[i].torn);
+        assert_false (recompiled_is_torn (&bench.reader, NULL, 0));
     }
 }
 
 /* ---- two hosts ---- */
 
-static void has_difference (const struct key_difference_list *list, uint32_t at, const char *part, const char *here,
-                            const char *there)
+static void has_difference (const struct cache_key_difference_list *list, uint32_t at, const char *part,
+                            const char *here, const char *there)
 {
     assert_true (at < list->n);
     assert_true (text_is (list->items[at].part, part));
@@ -287,7 +287,7 @@ static void has_difference (const struct key_difference_list *list, uint32_t at,
 static void keys_of_two_hosts_are_held_against_each_other (void **state)
 {
     struct arena arena = { 0 };
-    struct key_difference_list list;
+    struct cache_key_difference_list list;
     struct cache_key only_here = count, only_there = plain;
     (void) state;
     only_here.program = TEXT_LIT ("jit_x");
@@ -308,7 +308,7 @@ static void keys_of_two_hosts_are_held_against_each_other (void **state)
 static void equal_keys_are_no_difference_and_unknown_parts_are_told_as_keys (void **state)
 {
     struct arena arena = { 0 };
-    struct key_difference_list list;
+    struct cache_key_difference_list list;
     struct cache_key bare = count;
     (void) state;
     key_differences (&plain, 1, &plain, 1, &arena, &list);
@@ -322,7 +322,7 @@ static void equal_keys_are_no_difference_and_unknown_parts_are_told_as_keys (voi
     arena_release (&arena);
 }
 
-static const struct key_cause *cause (const struct key_cause_list *list, const char *what)
+static const struct cache_key_cause *cause (const struct cache_key_cause_list *list, const char *what)
 {
     for (uint32_t i = 0; i < list->n; i++)
         if (text_is (list->items[i].what, what))
@@ -334,15 +334,15 @@ static const struct key_cause *cause (const struct key_cause_list *list, const c
 static void causes_are_said_in_words (void **state)
 {
     struct arena arena = { 0 };
-    struct key_cause_list list;
+    struct cache_key_cause_list list;
     struct var policy_a[] = { VAR ("XLA_FLAGS", "--xla_a=1  --xla_x=1"), VAR ("LIBTPU_INIT_ARGS", "--l=1 --m=2"),
                               VAR ("JAX_ENABLE_X64", "true") };
     struct var policy_b[] = { VAR ("LIBTPU_INIT_ARGS", "--m=3 --l=1"), VAR ("XLA_FLAGS", "--xla_a=1") };
     struct var bundle_a[] = { VAR ("jaxlib", "0.10.1"), VAR ("numpy", "2.4.6") };
     struct var bundle_b[] = { VAR ("numpy", "2.4.6"), VAR ("jaxlib", "0.10.2"), VAR ("zstandard", "0.25.0") };
     struct var facts_b[] = { VAR ("xla.arguments", "--xla_y=1") };
-    struct program program_a = { TEXT_LIT ("tiny"), TEXT_LIT ("aa") },
-                   program_b = { TEXT_LIT ("tiny"), TEXT_LIT ("bb") };
+    struct program_fingerprint program_a = { TEXT_LIT ("tiny"), TEXT_LIT ("aa") },
+                               program_b = { TEXT_LIT ("tiny"), TEXT_LIT ("bb") };
     struct result here = { .policy = { policy_a, 3 },
                            .bundle = { bundle_a, 2 },
                            .programs = { &program_a, 1 },
@@ -379,7 +379,7 @@ static void causes_are_said_in_words (void **state)
 static void settings_of_the_roles_are_no_cause (void **state)
 {
     struct arena arena = { 0 };
-    struct key_cause_list list;
+    struct cache_key_cause_list list;
     struct var writer[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"),
                             VAR ("JAX_COMPILATION_CACHE_DIR", "/one"), VAR ("JAX_ENABLE_COMPILATION_CACHE", "true") };
     struct var reader[] = { VAR ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "1000000000"),

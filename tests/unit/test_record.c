@@ -33,9 +33,9 @@ static int collect_all (void **state)
 {
     (void) state;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind))
-        collect (msg_body (kind));
+        collect (msg_record_of_kind (kind));
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind))
-        collect (fact_body (kind));
+        collect (fact_record_of_kind (kind));
     return 0;
 }
 
@@ -190,7 +190,7 @@ static void keys_decide_before_later_fields_and_items_before_length (void **stat
 {
     (void) state;
     struct fact_pass_began a = { .seed = 9 }, b = { .key.rung = 1 };
-    const struct record *record = fact_body (FACT_PASS_BEGAN);
+    const struct record *record = fact_record_of_kind (FACT_PASS_BEGAN);
     assert_true (record_compare (record, &a, &b) < 0);
     uint32_t one_nine[] = { 1, 9 }, two[] = { 2 }, one[] = { 1 };
     a.key.rung = 1;
@@ -206,7 +206,7 @@ static void keys_decide_before_later_fields_and_items_before_length (void **stat
 static void numbers_that_are_written_alike_are_equal (void **state)
 {
     (void) state;
-    struct check a = { .expected = NAN }, b = { .expected = -NAN };
+    struct program_check a = { .expected = NAN }, b = { .expected = -NAN };
     assert_true (record_equal (&check_record, &a, &b));
     a.expected = INFINITY;
     assert_true (record_compare (&check_record, &a, &b) < 0);
@@ -308,12 +308,12 @@ static void texts_are_utf8_without_nul_and_bytes_are_anything (void **state)
     for (uint32_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct buf why;
         buf_init (&why, 512);
-        struct note note = { .text = bad[i] };
+        struct result_note note = { .text = bad[i] };
         assert_false (record_check (&note_record, &note, &why));
         assert_string_equal (buf_c (&why), "note.text: the text has a NUL or is not UTF-8");
         buf_release (&why);
         struct msg_log log = { .bytes = bad[i] };
-        assert_true (record_check (msg_body (MSG_LOG), &log, NULL));
+        assert_true (record_check (msg_record_of_kind (MSG_LOG), &log, NULL));
     }
 }
 
@@ -343,7 +343,7 @@ static void magnitudes_bound_negative_numbers_too (void **state)
 }
 
 static const struct {
-    const struct names *names;
+    const struct enum_names *names;
     const char *words;
 } vocabulary[] = {
     { &launcher_names, "none local join ssh slurm" },
@@ -373,15 +373,15 @@ static void enums_have_the_words_of_the_receipt (void **state)
         uint32_t value = 77;
         buf_init (&words, 512);
         for (uint32_t j = 0; j < vocabulary[i].names->n; j++)
-            buf_printf (&words, "%s%s", j ? " " : "", names_of (vocabulary[i].names, j));
+            buf_printf (&words, "%s%s", j ? " " : "", enum_name_of (vocabulary[i].names, j));
         assert_string_equal (buf_c (&words), vocabulary[i].words);
-        assert_string_equal (names_of (vocabulary[i].names, vocabulary[i].names->n), "?");
-        assert_false (names_find (vocabulary[i].names, TEXT_LIT ("none"), &value));
+        assert_string_equal (enum_name_of (vocabulary[i].names, vocabulary[i].names->n), "?");
+        assert_false (enum_value_of (vocabulary[i].names, TEXT_LIT ("none"), &value));
         assert_int_equal (value, 77);
         buf_release (&words);
     }
     uint32_t value = 0;
-    assert_true (names_find (&proof_names, TEXT_LIT ("wrong-axis"), &value));
+    assert_true (enum_value_of (&proof_names, TEXT_LIT ("wrong-axis"), &value));
     assert_int_equal (value, PROOF_WRONG_AXIS);
     assert_int_equal (proof_names.n, PROOF_UNPROVED + 1);
     assert_int_equal (ending_names.n, ENDING_LEASE_LOST + 1);
@@ -393,23 +393,23 @@ static void kinds_have_bodies_names_and_directions (void **state)
     uint32_t messages = 0, facts = 0;
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind), messages++) {
         assert_string_not_equal (msg_name (kind), "?");
-        assert_true (msg_from_worker (kind) == (kind <= MSG_FETCH));
-        assert_true ((msg_body (kind) == NULL) == (kind == MSG_REHELLO));
-        assert_true (!msg_body (kind) || msg_body (kind)->bytes <= sizeof ((struct msg *) 0)->of);
+        assert_true (msg_is_from_worker (kind) == (kind <= MSG_FETCH));
+        assert_true ((msg_record_of_kind (kind) == NULL) == (kind == MSG_REHELLO));
+        assert_true (!msg_record_of_kind (kind) || msg_record_of_kind (kind)->bytes <= sizeof ((struct msg *) 0)->of);
     }
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind), facts++) {
         assert_string_not_equal (fact_name (kind), "?");
         assert_true (fact_is_soft (kind) == (kind >= FACT_HOST_REPORTED));
-        assert_true (fact_body (kind)->bytes <= sizeof ((struct fact *) 0)->of);
+        assert_true (fact_record_of_kind (kind)->bytes <= sizeof ((struct fact *) 0)->of);
     }
     assert_int_equal (messages, 16);
     assert_int_equal (facts, 29);
     static const uint32_t unknown[] = { 0, 31, 42, 63, 68, 1000, UINT32_MAX };
     for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
-        assert_null (msg_body ((enum msg_kind) unknown[i]));
-        assert_false (msg_is_known ((enum msg_kind) unknown[i]) || msg_from_worker ((enum msg_kind) unknown[i]));
+        assert_null (msg_record_of_kind ((enum msg_kind) unknown[i]));
+        assert_false (msg_is_known ((enum msg_kind) unknown[i]) || msg_is_from_worker ((enum msg_kind) unknown[i]));
         assert_string_equal (msg_name ((enum msg_kind) unknown[i]), "?");
-        assert_null (fact_body ((enum fact_kind) unknown[i]));
+        assert_null (fact_record_of_kind ((enum fact_kind) unknown[i]));
         assert_string_equal (fact_name ((enum fact_kind) unknown[i]), "?");
     }
 }
@@ -428,7 +428,7 @@ static void facts_copy_with_their_head (void **state)
         generate_fact (&g, kind, &again);
         assert_true (copy.kind == kind && copy.index == again.index && copy.at_ms == again.at_ms &&
                      copy.wall_ms == again.wall_ms);
-        assert_true (record_equal (fact_body (kind), &copy.of, &again.of));
+        assert_true (record_equal (fact_record_of_kind (kind), &copy.of, &again.of));
         arena_release (&original);
         arena_release (&kept);
     }
@@ -449,7 +449,7 @@ static void plans_find_hosts_and_rungs (void **state)
 static void results_find_counters_and_attempts_their_keys (void **state)
 {
     (void) state;
-    struct number counters[] = { { TEXT_LIT ("hits"), 0 }, { TEXT_LIT ("requests"), 7 } };
+    struct named_number counters[] = { { TEXT_LIT ("hits"), 0 }, { TEXT_LIT ("requests"), 7 } };
     struct result result = { .counters = { counters, 2 } };
     uint64_t value = 99;
     assert_false (result_counter (&result, "misses", &value));

@@ -679,7 +679,7 @@ static void earlier_values_are_held_against_the_sums_that_are_right (void **stat
     struct scene scene;
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
     for (uint32_t host = 0; host < HOSTS; host++)
-        scene.metrics[host].earlier = (struct earlier){ .count = 10, .alike = 10 - host };
+        scene.metrics[host].earlier = (struct earlier_values){ .count = 10, .alike = 10 - host };
     assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* they are told, and fail nobody */
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (scene.verdict.contradicted[host], host);
@@ -687,10 +687,10 @@ static void earlier_values_are_held_against_the_sums_that_are_right (void **stat
     assert_int_equal (scene_judge (&scene), PROOF_LOCAL);
     assert_int_equal (scene.verdict.contradicted[1], 9); /* those that were as wrong as the last one, at least */
     assert_int_equal (scene.verdict.contradicted[3], 3);
-    scene.metrics[0].earlier = (struct earlier){ .count = 1, .alike = 99 }; /* a worker lies */
+    scene.metrics[0].earlier = (struct earlier_values){ .count = 1, .alike = 99 }; /* a worker lies */
     scene_judge (&scene);
     assert_int_equal (scene.verdict.contradicted[0], 0);
-    scene.metrics[0].earlier = (struct earlier){ .count = INT64_MAX };
+    scene.metrics[0].earlier = (struct earlier_values){ .count = INT64_MAX };
     scene_judge (&scene);
     assert_int_equal (scene.verdict.contradicted[0], UINT32_MAX);
 }
@@ -700,7 +700,7 @@ static void last_values_of_different_steps_are_told_by_their_number (void **stat
     (void) state;
     struct scene scene;
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
-    scene.metrics[2].earlier = (struct earlier){ .count = 8, .alike = 8 };
+    scene.metrics[2].earlier = (struct earlier_values){ .count = 8, .alike = 8 };
     assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* said more often, and yet at last the same */
     for (uint32_t device = 2 * PER_HOST; device < 3 * PER_HOST; device++)
         scene.shards[device].local += 1;

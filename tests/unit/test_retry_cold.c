@@ -33,7 +33,7 @@ static void fall_for_a_while (struct bench *bench, uint32_t host)
 }
 
 /* To where the writer, host0 with token 1, fell and is to be run again. */
-static void open_fallen (struct bench *bench)
+static void open_failed (struct bench *bench)
 {
     open_granted (bench);
     ask (bench, 0, 1, 1);
@@ -55,7 +55,7 @@ static void a_cold_pass_that_is_run_again_has_a_token_of_its_own (void **state)
 {
     (void) state;
     struct bench bench;
-    open_fallen (&bench);
+    open_failed (&bench);
     await_token (&bench, 2);
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
     token (&bench, 2);
@@ -73,7 +73,7 @@ static void a_death_before_the_token_comes_neither_waits_nor_counts_again (void 
 {
     (void) state;
     struct bench bench;
-    open_fallen (&bench);
+    open_failed (&bench);
     await_token (&bench, 2);
     restart (&bench);
     await_token (&bench, 3);
@@ -87,11 +87,11 @@ static void what_follows_a_retry_is_none (void **state)
 {
     (void) state;
     struct bench bench;
-    open_fallen (&bench);
+    open_failed (&bench);
     await_token (&bench, 2);
     token (&bench, 2);
     assert_int_equal (began (&bench)->purpose, PURPOSE_RETRY);
-    struct input taken = { .kind = IN_LEASE_TAKEN, .token = 2 };
+    struct core_input taken = { .kind = IN_LEASE_TAKEN, .token = 2 };
     step (&bench, &taken);
     assert_int_equal (count (&bench, FACT_LEASE_LOST), 1);
     fall_for_a_while (&bench, 0);
@@ -108,7 +108,7 @@ static void cold_and_restored_have_a_budget_each (void **state)
 {
     (void) state;
     struct bench bench;
-    open_fallen (&bench);
+    open_failed (&bench);
     await_token (&bench, 2);
     token (&bench, 2);
     ask (&bench, 0, 2, 1);
@@ -145,10 +145,10 @@ static void what_another_run_published_meanwhile_is_restored_and_no_retry (void 
                                         last_fact (&bench, FACT_GENERATION_PUBLISHED)->of.generation.covers.items[0]);
     theirs.covers.n = 1;
     bench_close (&bench);
-    open_fallen (&bench);
+    open_failed (&bench);
     await_token (&bench, 2);
-    struct input lease_owner = { .kind = IN_TOKEN,
-                                 .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, 1 } };
+    struct core_input lease_owner = { .kind = IN_TOKEN,
+                                      .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, 1 } };
     step (&bench, &lease_owner);
     tick_at (&bench, bench.now_ms + TERM_MS);
     found (&bench, &theirs);

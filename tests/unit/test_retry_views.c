@@ -114,7 +114,7 @@ static void assert_waiting (struct both *both, const char *expected)
 {
     struct buf out;
     buf_init (&out, 1 << 20);
-    waiting_lines (both->show.board, both->show.at_ms, WAITING_LINES, 0, &out);
+    waiting_append_lines (both->show.board, both->show.at_ms, WAITING_LINES, 0, &out);
     assert_string_equal (buf_c (&out), expected);
     buf_release (&out);
 }
@@ -140,8 +140,8 @@ static void a_retry_is_waited_for_by_name_and_stays_in_the_history (void **state
     assert_has (&both.show.lines, "facts is run again in 2 s (retry 1 of 2): metadata on host3");
     assert_has (&both.show.lines, "facts again, attempt 2 began on host[0-3]");
     struct slice_receipt receipt;
-    receipt_fold_take (both.fold, &both.show.arena, &receipt);
-    const struct rung_receipt *rung = frontier_latest (&receipt.hosts.items[3], TEXT_LIT ("facts"), PASS_ONCE);
+    receipt_fold_build (both.fold, &both.show.arena, &receipt);
+    const struct rung_receipt *rung = frontier_latest_attempt (&receipt.hosts.items[3], TEXT_LIT ("facts"), PASS_ONCE);
     assert_int_equal (rung->outcome, OUTCOME_PASSED);
     assert_int_equal (rung->purpose, PURPOSE_RETRY);
     assert_int_equal (rung->recovered.n, 1);
@@ -244,11 +244,11 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     struct slice_receipt receipt;
     both_open (&both);
     isolate (&both);
-    receipt_fold_take (both.fold, &both.show.arena, &receipt);
+    receipt_fold_build (both.fold, &both.show.arena, &receipt);
     for (uint32_t i = 0; i < HOSTS; i++) {
         const struct host_receipt *host = &receipt.hosts.items[i];
         assert_int_equal (host->rungs.n, 2);
-        assert_int_equal (frontier_rung (host, TEXT_LIT ("all")), i == 3 ? OUTCOME_TIMED_OUT : OUTCOME_CASCADE);
+        assert_int_equal (frontier_rung_outcome (host, TEXT_LIT ("all")), i == 3 ? OUTCOME_TIMED_OUT : OUTCOME_CASCADE);
         assert_int_equal (host->backend.observed.devices, 2 * HOSTS);
         for (uint32_t k = 0; k < host->rungs.n; k++)
             assert_int_equal (host->rungs.items[k].purpose,

@@ -105,12 +105,12 @@ static void a_run_that_was_removed_meanwhile_is_no_damage (void **state)
     struct err err = { 0 };
     char path[RUN_PATH_BYTES];
     assert_int_equal (folder_remove (run_dir_path (&home->newer, "", path), NULL), 0);
-    assert_int_equal (unlink (run_dir_unbegun (&home->newer, path)), 0);
+    assert_int_equal (unlink (run_dir_unbegun_path (&home->newer, path)), 0);
     assert_int_equal (run_begun_check (&home->newer, &err), -1);
     assert_int_equal (err.code, ERR_USAGE);
     assert_non_null (strstr (err.text, "no longer exists"));
     err = (struct err){ 0 };
-    assert_int_equal (run_begun_or_remove (&home->newer, &err), -1);
+    assert_int_equal (run_begun_check_or_remove (&home->newer, &err), -1);
     assert_int_equal (err.code, ERR_USAGE);
 }
 

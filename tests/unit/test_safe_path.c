@@ -23,10 +23,12 @@
 enum { ALICE = 61001, MALLORY = 61002 };
 
 static char top[64];
-static const struct safe_rule shared = { .what = "cache root",
-                                         .instead = "set another cache.root",
-                                         .trust = "cache: {trust: [...]}" };
-static const struct safe_rule own = { .what = "home", .instead = "set SLICEUP_HOME to another folder", .own = true };
+static const struct safe_path_rule shared = { .what = "cache root",
+                                              .instead = "set another cache.root",
+                                              .trust = "cache: {trust: [...]}" };
+static const struct safe_path_rule own = { .what = "home",
+                                           .instead = "set SLICEUP_HOME to another folder",
+                                           .own = true };
 
 static int make_top (void **state)
 {
@@ -63,14 +65,14 @@ static void make_link (const char *name, const char *target, uid_t uid)
     assert_int_equal (lchown (path_of (name), uid, uid), 0);
 }
 
-static void assert_good (const char *name, const struct safe_rule *rule)
+static void assert_good (const char *name, const struct safe_path_rule *rule)
 {
     struct err err = { 0 };
     if (safe_path_check (path_of (name), rule, &err) != 0)
         fail_msg ("%s: %s", name, err.text);
 }
 
-static void assert_refused (const char *name, const struct safe_rule *rule, const char *words[])
+static void assert_refused (const char *name, const struct safe_path_rule *rule, const char *words[])
 {
     struct err err = { 0 };
     if (safe_path_check (path_of (name), rule, &err) == 0)
@@ -184,7 +186,7 @@ static void whom_the_rule_trusts_may_own_it_and_others_not (void **state)
     if (!is_root ())
         return;
     static const uint32_t uids[] = { 7, ALICE };
-    struct safe_rule rule = shared;
+    struct safe_path_rule rule = shared;
     rule.uids = uids;
     rule.uids_n = 2;
     make ("a", 0755, ALICE);

@@ -13,7 +13,7 @@
 #include "common/base/rng.h"
 #include "common/signature/automaton.h"
 #include "common/signature/decide.h"
-#include "common/signature/line.h"
+#include "common/signature/log_line.h"
 
 #define ONE(text_)                                                                                                     \
     {                                                                                                                  \
@@ -62,7 +62,7 @@ static const struct signature signatures[SIGNATURES] = {
 
 struct read {
     struct arena arena;
-    struct signature_seen seen;
+    struct signature_scan_result seen;
     struct signature_decision decision;
 };
 
@@ -362,7 +362,7 @@ static void lines_are_graded_by_level_and_words (void **state)
 {
     static const struct {
         const char *line;
-        enum line_grade grade;
+        enum log_line_grade grade;
     } lines[] = {
         { "I0604 12:45:24.926233   62136 tpu_hal.cc:214] INTERNAL: no", LINE_HARMLESS },
         { "W torch_xla/csrc/client.cc:680] INTERNAL: no", LINE_HARMLESS },
@@ -380,8 +380,8 @@ static void lines_are_graded_by_level_and_words (void **state)
     };
     (void) state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (line_grade (text_of (lines[i].line)) != lines[i].grade)
-            fail_msg ("%s: %d", lines[i].line, line_grade (text_of (lines[i].line)));
+        if (log_line_grade (text_of (lines[i].line)) != lines[i].grade)
+            fail_msg ("%s: %d", lines[i].line, log_line_grade (text_of (lines[i].line)));
 }
 
 /* Many signatures, all sighted: the first causes stay, and some of what is said of peers. */
@@ -390,7 +390,7 @@ static void more_than_fit_leave_the_first_causes_and_some_peers (void **state)
     enum { CAUSES = 30, PEERS = 6 };
     struct signature many[CAUSES + PEERS];
     struct arena arena = { 0 };
-    struct signature_seen seen;
+    struct signature_scan_result seen;
     struct buf log;
     (void) state;
     buf_init (&log, 1 << 16);

@@ -46,7 +46,7 @@ static void read_heading (char *line, struct failure *failure)
             *rest = '\0', rest += 3;
     }
     assert_non_null (parts[2]);
-    assert_true (names_find (&owner_names, text_of (parts[1]), &owner));
+    assert_true (enum_value_of (&owner_names, text_of (parts[1]), &owner));
     assert_true (strcmp (parts[2], "lasts") == 0 || strcmp (parts[2], "passes") == 0);
     *failure = (struct failure){ .name = text_copy (&arena, text_of (parts[0])),
                                  .owner = (enum owner) owner,
@@ -247,7 +247,7 @@ struct tally {
 
 static void decide (struct text log, struct rng *rng, struct signature_decision *decision, struct arena *scratch)
 {
-    struct signature_seen seen;
+    struct signature_scan_result seen;
     struct signature_scan *scan = signature_scan_begin (set);
     while (log.len) {
         uint32_t piece = 1 + (uint32_t) rng_below (rng, rng_below (rng, 2) ? 64 : 100000);
@@ -278,9 +278,9 @@ static void judge (const struct failure *failure, struct text log, struct rng *r
     tally->passing += failure->passes && decision.transient;
     if ((loud && !right) || (decision.transient && !failure->passes))
         print_message ("%.*s: %s [%.*s]%s, expected %s\n", TEXT_ARG (failure->name),
-                       names_of (&owner_names, owner_of (&decision)),
+                       enum_name_of (&owner_names, owner_of (&decision)),
                        TEXT_ARG (decision.signature ? decision.signature->id : TEXT_LIT ("-")),
-                       decision.transient ? " transient" : "", names_of (&owner_names, failure->owner));
+                       decision.transient ? " transient" : "", enum_name_of (&owner_names, failure->owner));
     arena_release (&scratch);
 }
 
@@ -331,7 +331,7 @@ static void what_logs_do_to_messages_hides_few_owners (void **state)
     buf_init (&log, MUTATED_MAX_BYTES);
     for (uint32_t i = 0; i < cases_n; i++)
         for (uint32_t round = 0; round < ROUNDS; round++) {
-            struct rng rng = rng_seed (rng_fold (SEED + i, round));
+            struct rng rng = rng_seed (rng_derive_seed (SEED + i, round));
             mutate (&cases[i], 0, &rng, &log);
             judge (&cases[i], buf_as_text (&log), &rng, &tally, false);
         }
@@ -347,7 +347,7 @@ static void ten_megabytes_hide_nothing (void **state)
     (void) state;
     buf_init (&log, MUTATED_MAX_BYTES);
     for (uint32_t round = 0; round < LARGE_ROUNDS; round++) {
-        struct rng rng = rng_seed (rng_fold (SEED, round));
+        struct rng rng = rng_seed (rng_derive_seed (SEED, round));
         const struct failure *failure = &cases[rng_below (&rng, cases_n)];
         while (failure->noise)
             failure = &cases[rng_below (&rng, cases_n)];
@@ -365,9 +365,9 @@ static uint32_t is_said_to_pass (const struct failure *first, const struct failu
     struct rng rng = rng_seed (SEED);
     struct signature_decision decision;
     buf_clear (log);
-    buf_text (log, first->text);
+    buf_add_text (log, first->text);
     add_others (log, &rng, 3);
-    buf_text (log, second->text);
+    buf_add_text (log, second->text);
     decide (buf_as_text (log), &rng, &decision, &scratch);
     arena_release (&scratch);
     if (decision.transient)
@@ -414,7 +414,7 @@ static void who_went_on_for_long_did_not_end_of_what_passes (void **state)
         struct rng rng = rng_seed (SEED + i);
         struct signature_decision decision;
         buf_clear (&log);
-        buf_text (&log, cases[i].text);
+        buf_add_text (&log, cases[i].text);
         add_others (&log, &rng, 100);
         buf_puts (&log, "loss is nan at step 300, giving up\n");
         decide (buf_as_text (&log), &rng, &decision, &scratch);

@@ -138,7 +138,7 @@ static void an_older_table_is_read (void **state)
     struct bench *b = *state;
     struct signature_table table = { 0 }, old = { .signatures = { signatures, 2 } };
     struct signature_decision decision;
-    struct signature_seen seen;
+    struct signature_scan_result seen;
     struct buf bytes;
     buf_init (&bytes, KIT_FILE_MAX_BYTES);
     wire_put_record (&bytes, &old_table_record, &old);

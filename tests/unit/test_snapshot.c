@@ -15,12 +15,12 @@
 static void a_question_is_read_as_it_was_asked (void **state)
 {
     (void) state;
-    const struct snapshot_place places[] = { { 1, 0 }, { 77, 4096 }, { INT64_MAX, UINT32_MAX } };
+    const struct snapshot_position places[] = { { 1, 0 }, { 77, 4096 }, { INT64_MAX, UINT32_MAX } };
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char question[QUESTION_MAX_BYTES + 1];
-        struct snapshot_place got = { 0 };
-        size_t len = snapshot_ask (&places[i], question);
-        assert_true (snapshot_asked ((struct text){ question, (uint32_t) len }, &got));
+        struct snapshot_position got = { 0 };
+        size_t len = snapshot_write_question (&places[i], question);
+        assert_true (snapshot_parse_question ((struct text){ question, (uint32_t) len }, &got));
         assert_int_equal (got.index, places[i].index);
         assert_int_equal (got.offset, places[i].offset);
     }
@@ -49,13 +49,13 @@ static void what_is_no_question_for_facts_is_none (void **state)
         "facts 1\n0",
         "facts 0x1 0",
     };
-    struct snapshot_place place = { 5, 6 };
+    struct snapshot_position position = { 5, 6 };
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
-        if (snapshot_asked (text_of (odd[i]), &place))
+        if (snapshot_parse_question (text_of (odd[i]), &position))
             fail_msg ("'%s' was taken", odd[i]);
-    assert_false (snapshot_asked ((struct text){ "facts 1\0 0", 10 }, &place));
-    assert_int_equal (place.index, 5);
-    assert_int_equal (place.offset, 6);
+    assert_false (snapshot_parse_question ((struct text){ "facts 1\0 0", 10 }, &position));
+    assert_int_equal (position.index, 5);
+    assert_int_equal (position.offset, 6);
 }
 
 /* As the coordinator cuts and the monitor joins: the same bytes come out, whatever their sizes. */
@@ -75,16 +75,16 @@ static void facts_that_are_cut_into_frames_come_out_whole (void **state)
         struct snapshot_piece got;
         uint32_t at = SNAPSHOT_HEAD_BYTES;
         assert_true (frames < 8);
-        snapshot_begin (&frame);
-        uint32_t put = snapshot_put (&frame, &piece);
+        snapshot_begin_answer (&frame);
+        uint32_t put = snapshot_add_piece (&frame, &piece);
         assert_true (put > 0 && frame.len <= ANSWER_MAX_BYTES && !frame.overflow);
-        assert_true (snapshot_next (buf_as_text (&frame), &at, &got));
+        assert_true (snapshot_next_piece (buf_as_text (&frame), &at, &got));
         assert_int_equal (got.index, 9);
         assert_int_equal (got.size_bytes, BYTES);
         assert_int_equal (got.offset, joined.len);
         assert_int_equal (got.bytes.len, put);
-        buf_text (&joined, got.bytes);
-        assert_false (snapshot_next (buf_as_text (&frame), &at, &got));
+        buf_add_text (&joined, got.bytes);
+        assert_false (snapshot_next_piece (buf_as_text (&frame), &at, &got));
         piece.offset += put;
         piece.bytes = (struct text){ bytes + piece.offset, BYTES - piece.offset };
     }
@@ -100,12 +100,12 @@ static void flags_are_told_apart_and_events_are_no_answers (void **state)
     (void) state;
     struct buf frame;
     buf_init (&frame, ANSWER_MAX_BYTES);
-    snapshot_begin (&frame);
+    snapshot_begin_answer (&frame);
     assert_true (snapshot_is_answer (buf_as_text (&frame)));
-    assert_false (snapshot_has (buf_as_text (&frame), SNAPSHOT_LAST));
-    snapshot_flag (&frame, SNAPSHOT_LAST);
-    assert_true (snapshot_has (buf_as_text (&frame), SNAPSHOT_LAST));
-    assert_false (snapshot_has (buf_as_text (&frame), SNAPSHOT_END));
+    assert_false (snapshot_has_flag (buf_as_text (&frame), SNAPSHOT_LAST));
+    snapshot_set_flag (&frame, SNAPSHOT_LAST);
+    assert_true (snapshot_has_flag (buf_as_text (&frame), SNAPSHOT_LAST));
+    assert_false (snapshot_has_flag (buf_as_text (&frame), SNAPSHOT_END));
     assert_false (snapshot_is_answer (text_of ("\x95\x01")));
     assert_false (snapshot_is_answer (text_of ("S")));
     assert_false (snapshot_is_answer (text_of ("")));
@@ -120,10 +120,10 @@ static void damaged_answers_are_never_read_beyond (void **state)
     struct rng rng = rng_seed (11);
     struct buf frame;
     buf_init (&frame, 256);
-    snapshot_begin (&frame);
+    snapshot_begin_answer (&frame);
     for (uint64_t i = 1; i <= 4; i++) {
         const struct snapshot_piece piece = { .index = i, .size_bytes = 10, .bytes = { "0123456789", 10 } };
-        assert_int_equal (snapshot_put (&frame, &piece), 10);
+        assert_int_equal (snapshot_add_piece (&frame, &piece), 10);
     }
     for (int round = 0; round < 20000; round++) {
         struct snapshot_piece piece;
@@ -134,7 +134,7 @@ static void damaged_answers_are_never_read_beyond (void **state)
             copy[rng_below (&rng, len)] = (char) rng_next (&rng);
         char *exact = malloc (len ? len : 1);
         memcpy (exact, copy, len);
-        while (snapshot_next ((struct text){ exact, len }, &at, &piece)) {
+        while (snapshot_next_piece ((struct text){ exact, len }, &at, &piece)) {
             assert_true (at <= len && piece.bytes.ptr + piece.bytes.len <= exact + len);
             assert_true (piece.offset <= piece.size_bytes && piece.bytes.len <= piece.size_bytes - piece.offset);
             assert_true (++pieces <= 12);

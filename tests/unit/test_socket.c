@@ -140,7 +140,7 @@ static void what_is_bound_everywhere_is_reached_at_home (void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct endpoint bound;
         strcpy (bound.text, cases[i][0]);
-        assert_string_equal (endpoint_local (&bound).text, cases[i][1]);
+        assert_string_equal (endpoint_for_local_client (&bound).text, cases[i][1]);
         assert_int_equal (endpoint_port (&bound), 1234);
     }
 }

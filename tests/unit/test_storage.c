@@ -125,13 +125,13 @@ static void a_mount_is_told_by_type_options_and_source (void **state)
 {
     struct fixture *fixture = *state;
     char out[256], small[8];
-    assert_int_equal (storage_mount ("/proc", out, sizeof out, &fixture->err), 0);
+    assert_int_equal (storage_describe_mount ("/proc", out, sizeof out, &fixture->err), 0);
     assert_int_equal (strncmp (out, "proc rw", 7), 0);
-    assert_int_equal (storage_mount (fixture->base, out, sizeof out, &fixture->err), 0);
+    assert_int_equal (storage_describe_mount (fixture->base, out, sizeof out, &fixture->err), 0);
     assert_true (strchr (out, ' ') && strrchr (out, ' ') != strchr (out, ' '));
-    assert_int_equal (storage_mount ("/proc", small, sizeof small, &fixture->err), 0);
+    assert_int_equal (storage_describe_mount ("/proc", small, sizeof small, &fixture->err), 0);
     assert_string_equal (small, "proc rw");
-    assert_int_equal (storage_mount ("/no such place", out, sizeof out, &fixture->err), -1);
+    assert_int_equal (storage_describe_mount ("/no such place", out, sizeof out, &fixture->err), -1);
     says (fixture, "/no such place");
 }
 

@@ -228,12 +228,12 @@ static void grids_are_read_strictly (void **state)
 {
     (void) state;
     uint32_t product = 0;
-    assert_true (grid_product (TEXT_LIT ("16x16"), &product) && product == 256);
-    assert_true (grid_product (TEXT_LIT ("2,2,1"), &product) && product == 4);
+    assert_true (mesh_topology_chips (TEXT_LIT ("16x16"), &product) && product == 256);
+    assert_true (mesh_topology_chips (TEXT_LIT ("2,2,1"), &product) && product == 4);
     static const char *const bad[] = { "",     "x",    "4x",      "x4",        "4x0",
                                        "-4x4", "4 x4", "1048577", "1048576x2", "99999999999999999999" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false (grid_product (text_of (bad[i]), &product));
+        assert_false (mesh_topology_chips (text_of (bad[i]), &product));
     assert_true (accelerator_chips (TEXT_LIT ("v6e-16"), &product) && product == 16);
     assert_false (accelerator_chips (TEXT_LIT ("v4-16"), &product)); /* counts cores */
     assert_false (accelerator_chips (TEXT_LIT ("v6e-"), &product));

@@ -153,7 +153,7 @@ static void every_fact_fits_whatever_a_worker_says (void **state)
 
 /* ---- what comes in beside results ---- */
 
-static void feed (struct bench *bench, const struct input *in)
+static void feed (struct bench *bench, const struct core_input *in)
 {
     step (bench, in);
     stretched_fits (bench->facts, bench->facts_n);
@@ -164,7 +164,7 @@ static void say (struct bench *bench, uint32_t host, enum msg_kind kind, bool kn
 {
     struct arena arena = { 0 };
     struct msg msg = { .kind = kind };
-    stretch (msg_body (kind), &msg.of, host, &arena);
+    stretch (msg_record_of_kind (kind), &msg.of, host, &arena);
     if (kind == MSG_HELLO && !knows)
         msg.of.hello.told_epoch = msg.of.hello.told_index = 0;
     tell (bench, host, &msg);
@@ -176,13 +176,13 @@ static void every_fact_fits_whatever_else_comes_in (void **state)
 {
     (void) state;
     struct text longest = stretched_text (3, TEXT_MAX_BYTES);
-    for (enum msg_kind kind = MSG_HELLO; msg_from_worker (kind); kind++) {
+    for (enum msg_kind kind = MSG_HELLO; msg_is_from_worker (kind); kind++) {
         struct bench bench;
         bench_open_with (&bench, of_a_slice);
         for (uint32_t host = 0; host < HOSTS; host++)
             say (&bench, host, kind, false);
         for (uint32_t host = 0; host < HOSTS; host++)
-            feed (&bench, &(struct input){ .kind = IN_WORKER_EXITED, .host = host, .text = longest });
+            feed (&bench, &(struct core_input){ .kind = IN_WORKER_EXITED, .host = host, .text = longest });
         assert_true (coord_ended (bench.coord, NULL));
         bench_close (&bench);
     }

@@ -88,7 +88,7 @@ static void a_grid_is_redrawn_whatever_becomes_of_the_wall_clock (void **state)
         struct buf bytes;
         buf_init (&bytes, 1 << 20);
         wire_put_fact (&bytes, &fact);
-        viewer_fact (viewer, fact.kind, buf_as_text (&bytes));
+        viewer_add_fact (viewer, fact.kind, buf_as_text (&bytes));
         buf_release (&bytes);
         assert_true (drawings (stream, 2) >= 2);
         atomic_store (&wall_set_ms, sets[i]);
@@ -119,7 +119,7 @@ static void watched_make (struct watched *watched)
     watched->live = live_open (&look);
     struct fact fact = opened (&watched->show);
     fact.wall_ms = watched->wall_ms;
-    live_fact (watched->live, &fact, (struct live_now){ watched->boot_ms, watched->wall_ms });
+    live_fact (watched->live, &fact, (struct live_time){ watched->boot_ms, watched->wall_ms });
 }
 
 static void watched_release (struct watched *watched)
@@ -158,7 +158,7 @@ static void a_fact_that_comes_late_has_its_age_by_the_wall_clock_and_goes_on_by_
     watched_make (&watched);
     watched.boot_ms += 5000;
     beat.wall_ms = watched.wall_ms - 4000;
-    live_fact (watched.live, &beat, (struct live_now){ watched.boot_ms, watched.wall_ms });
+    live_fact (watched.live, &beat, (struct live_time){ watched.boot_ms, watched.wall_ms });
     assert_false (says_after (&watched, QUIET_MS - 5001, "waiting for"));
     assert_true (says_after (&watched, 1001, "waiting for"));
     assert_has (&watched.out, "[    70.0 s] "); /* 60 s, 4 s old, 6 s more */

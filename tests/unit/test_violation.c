@@ -75,8 +75,8 @@ static void a_late_write_is_told_once_and_hurts_nobody (void **state)
 {
     (void) state;
     struct bench bench;
-    struct root_finding late = { { FINDING_LATE_WRITE, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("changed") },
-                                 TEXT_LIT ("ab") };
+    struct cache_root_finding late = { { FINDING_LATE_WRITE, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("changed") },
+                                       TEXT_LIT ("ab") };
     open_restored (&bench);
     end_all (&bench);
     audited (&bench, &late);
@@ -200,7 +200,7 @@ static void what_every_reader_found_right_changed_after_their_pass_began (void *
 {
     (void) state;
     struct bench bench;
-    struct root_finding late = { changed, { 0 } };
+    struct cache_root_finding late = { changed, { 0 } };
     open_restored (&bench);
     uint64_t began_at = last_fact (&bench, FACT_PASS_BEGAN)->index;
     end_all (&bench);
@@ -209,9 +209,9 @@ static void what_every_reader_found_right_changed_after_their_pass_began (void *
     bench_close (&bench);
 }
 
-static void many_audited (struct bench *bench, const struct root_finding *findings, uint32_t n)
+static void many_audited (struct bench *bench, const struct cache_root_finding *findings, uint32_t n)
 {
-    struct input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = n };
+    struct core_input in = { .kind = IN_CACHE_AUDITED, .findings = findings, .findings_n = n };
     step (bench, &in);
 }
 
@@ -220,12 +220,12 @@ static void more_findings_than_are_kept_still_drop_what_is_in_use (void **state)
     (void) state;
     enum { MANY = 257 };
     struct bench bench;
-    static struct root_finding findings[MANY];
+    static struct cache_root_finding findings[MANY];
     open_granted (&bench);
     for (uint32_t i = 0; i < MANY; i++)
-        findings[i] = (struct root_finding){ { FINDING_EXTRA, i + 1 == MANY ? 1 : 1000,
-                                               text_format (&bench.arena, "x%u", i), TEXT_LIT ("never sealed") },
-                                             { 0 } };
+        findings[i] = (struct cache_root_finding){ { FINDING_EXTRA, i + 1 == MANY ? 1 : 1000,
+                                                     text_format (&bench.arena, "x%u", i), TEXT_LIT ("never sealed") },
+                                                   { 0 } };
     ask (&bench, 0, 1, 1);
     end_run_of (&bench, 0, NULL);
     bench.facts_n = 0; /* there is not room for all */
@@ -241,11 +241,11 @@ static void what_counts_is_recorded_however_much_else_was_told (void **state)
     (void) state;
     enum { MANY = 300 };
     struct bench bench;
-    static struct root_finding findings[MANY];
-    struct root_finding spoiled = { changed, { 0 } };
+    static struct cache_root_finding findings[MANY];
+    struct cache_root_finding spoiled = { changed, { 0 } };
     open_restored (&bench);
     for (uint32_t i = 0; i < MANY; i++)
-        findings[i] = (struct root_finding){
+        findings[i] = (struct cache_root_finding){
             { FINDING_LEVEL_LOW, 0, text_format (&bench.arena, "way%u", i), TEXT_LIT ("open") }, { 0 }
         };
     bench.facts_n = 0; /* there is not room for all */
@@ -266,7 +266,8 @@ static void a_late_write_is_dated_by_the_end_of_its_lease (void **state)
 {
     (void) state;
     struct bench bench;
-    struct root_finding late = { { FINDING_LATE_WRITE, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("changed") }, TEXT_LIT ("ab") };
+    struct cache_root_finding late = { { FINDING_LATE_WRITE, 1, TEXT_LIT ("gen-1"), TEXT_LIT ("changed") },
+                                       TEXT_LIT ("ab") };
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
     tick_at (&bench, bench.now_ms + TERM_MS * 102 / 100 + 10);
@@ -287,7 +288,7 @@ static void that_the_root_was_not_looked_over_is_told (void **state)
     (void) state;
     for (int silent = 0; silent < 2; silent++) {
         struct bench bench;
-        struct input in = { .kind = IN_CACHE_AUDITED, .text = TEXT_LIT ("permission denied") };
+        struct core_input in = { .kind = IN_CACHE_AUDITED, .text = TEXT_LIT ("permission denied") };
         open_restored (&bench);
         end_all (&bench);
         if (silent)
@@ -308,8 +309,9 @@ static void a_foreign_generation_is_told_and_there_is_nothing_to_drop (void **st
 {
     (void) state;
     struct bench bench;
-    struct root_finding foreign = { { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") },
-                                    { 0 } };
+    struct cache_root_finding foreign = {
+        { FINDING_FOREIGN_TOKEN, 77, TEXT_LIT ("gen-77"), TEXT_LIT ("never handed out") }, { 0 }
+    };
     open_restored (&bench);
     end_all (&bench);
     audited (&bench, &foreign);
@@ -325,7 +327,7 @@ static void the_same_path_is_told_once_a_kind (void **state)
 {
     (void) state;
     struct bench bench;
-    struct root_finding both[] = { { changed, { 0 } }, { changed, { 0 } }, { changed, { 0 } } };
+    struct cache_root_finding both[] = { { changed, { 0 } }, { changed, { 0 } }, { changed, { 0 } } };
     both[1].finding.kind = FINDING_EXTRA;
     open_restored (&bench);
     end_all (&bench);
@@ -367,7 +369,7 @@ static void nothing_is_published_that_was_built_upon_what_was_dropped_meanwhile 
     (void) state;
     struct bench bench;
     struct fact_generation base = { .token = 5, .sha256 = TEXT_LIT ("5") };
-    struct root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
+    struct cache_root_finding found_late = { { FINDING_CHANGED, 5, TEXT_LIT ("x"), TEXT_LIT ("other bytes") }, { 0 } };
     bench_open (&bench, CACHE_SINGLE_WRITER);
     found (&bench, &base);
     tick_at (&bench, bench.now_ms + 61000);

@@ -6,7 +6,7 @@ static void assert_waiting (struct show *show, const char *expected)
 {
     struct buf out;
     buf_init (&out, 1 << 20);
-    waiting_lines (show->board, show->at_ms, WAITING_LINES, 0, &out);
+    waiting_append_lines (show->board, show->at_ms, WAITING_LINES, 0, &out);
     assert_string_equal (buf_c (&out), expected);
     assert_safe (&out);
     buf_release (&out);
@@ -175,7 +175,7 @@ static void five_lines_and_how_many_more (void **state)
         show_phase (&show, i, phase, 9000 - 1000 * i);
     }
     buf_init (&out, 1 << 20);
-    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, 0, &out), 6);
+    assert_int_equal (waiting_append_lines (show.board, show.at_ms, WAITING_LINES, 0, &out), 6);
     assert_has (&out, "host0 in phase phase-0");
     assert_has (&out, "host4 in phase phase-4");
     assert_lacks (&out, "phase-5");
@@ -198,7 +198,7 @@ static void what_a_host_says_stays_on_its_line (void **state)
     show_phase (&show, 0, hostile, 10);
     show_at_gate (&show, 1, hostile);
     buf_init (&out, 1 << 20);
-    assert_int_equal (waiting_lines (show.board, show.at_ms, WAITING_LINES, 0, &out), 3);
+    assert_int_equal (waiting_append_lines (show.board, show.at_ms, WAITING_LINES, 0, &out), 3);
     assert_safe (&out);
     assert_int_equal (assert_fits (&out, 0, 3), 3);
     assert_has (&out, "\\x1b[2J");
@@ -216,7 +216,7 @@ static void a_set_too_wide_is_counted (void **state)
     for (uint32_t i = 0; i < 9; i++)
         show_phase (&show, i, i % 2 ? "compile" : "init", 0);
     buf_init (&out, 1 << 20);
-    waiting_lines (show.board, show.at_ms, WAITING_LINES, 13, &out);
+    waiting_append_lines (show.board, show.at_ms, WAITING_LINES, 13, &out);
     assert_string_equal (buf_c (&out), "waiting for host[1,3,5,7] in phase compile (0 ms of 30 s)\n"
                                        "waiting for 5 hosts in phase init (0 ms of 30 s)\n");
     buf_release (&out);
@@ -225,7 +225,7 @@ static void a_set_too_wide_is_counted (void **state)
     show_began (&show, FACTS, PASS_ONCE, 1, 40);
     for (uint32_t i = 0; i < 40; i += 2)
         show_ended (&show, i, ENDING_EXITED, 0);
-    waiting_lines (show.board, show.at_ms, WAITING_LINES, 30, &out);
+    waiting_append_lines (show.board, show.at_ms, WAITING_LINES, 30, &out);
     assert_string_equal (buf_c (&out), "waiting for 20 hosts (host1 ...) to start (0 ms of 30 s)\n");
     buf_release (&out);
     show_release (&show);
@@ -244,7 +244,7 @@ static void thousands_of_different_phases_stay_bounded (void **state)
         show_phase (&show, i, phase, 0);
     }
     buf_init (&out, 1 << 20);
-    waiting_lines (show.board, show.at_ms, 1000, 0, &out);
+    waiting_append_lines (show.board, show.at_ms, 1000, 0, &out);
     assert_int_equal (assert_fits (&out, 0, 129), 129);
     assert_has (&out, "waiting for host[128-999] (");
     buf_release (&out);

@@ -152,7 +152,7 @@ static struct fetch *begin (struct bench *b)
     struct text missing[2];
     uint32_t n = find (b, missing);
     struct fetch *fetch = fetch_start (&b->run, missing, n, b->directory, receive, b, 0);
-    fetch_turn (fetch, 0);
+    fetch_poll (fetch, 0);
     return fetch;
 }
 

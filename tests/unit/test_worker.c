@@ -88,7 +88,7 @@ static void start_worker (struct bench *bench)
 
 static int work (char **argv)
 {
-    struct join join = { .host = "h0", .address = "127.0.0.1", .pid = (uint64_t) getpid (), .run_hex = RUN_HEX };
+    struct join_config join = { .host = "h0", .address = "127.0.0.1", .pid = (uint64_t) getpid (), .run_hex = RUN_HEX };
     struct log log = { .to = stderr, .program = "test_worker" };
     join.tied = strcmp (argv[8], "tied") == 0;
     memcpy (join.run_id, run_id.ptr, RUN_ID_BYTES);
@@ -599,7 +599,7 @@ static void launch_lines_are_checked (void **state)
         { "", "expected a JSON object" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct join join = { 0 };
+        struct join_config join = { 0 };
         struct err err = { 0 };
         int rc = join_parse (&join, text_of (rows[i].line), &err);
         if (rc != (rows[i].why ? -1 : 0) || (rows[i].why && !strstr (err.text, rows[i].why)))
@@ -621,7 +621,7 @@ static void a_worker_is_tied_only_when_it_is_told_so (void **state)
         { "{\"tied\":true,", true },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct join join = { 0 };
+        struct join_config join = { 0 };
         char line[1024];
         snprintf (line, sizeof line, "%s%s", rows[i].line, i ? LINE ("1", RUN_HEX, "h0", "1", KEY, "/d") + 1 : "");
         assert_int_equal (join_parse (&join, text_of (line), NULL), 0);
@@ -637,7 +637,7 @@ static void a_worker_makes_its_directory_and_stands_in_it (void **state)
     char deep[96], here[PATH_MAX], *before = getcwd (NULL, 0);
     snprintf (deep, sizeof deep, "%s/runs/of/this", b->directory);
     mode_t mask = umask (0);
-    assert_int_equal (join_enter (deep, &err), 0);
+    assert_int_equal (join_enter_directory (deep, &err), 0);
     umask (mask);
     assert_non_null (getcwd (here, sizeof here));
     assert_string_equal (here, deep);
@@ -645,14 +645,14 @@ static void a_worker_makes_its_directory_and_stands_in_it (void **state)
         assert_int_equal (stat (path, &st), 0);
         assert_int_equal (st.st_mode & 07777, 0700);
     }
-    assert_int_equal (join_enter (deep, &err), 0); /* again, as a worker that is started anew does */
+    assert_int_equal (join_enter_directory (deep, &err), 0); /* again, as a worker that is started anew does */
     assert_int_equal (chmod (deep, 0770), 0);
-    assert_int_equal (join_enter (deep, &err), -1);
+    assert_int_equal (join_enter_directory (deep, &err), -1);
     assert_non_null (strstr (err.text, "has mode 0770"));
     assert_int_equal (chmod (deep, 0700), 0);
     if (geteuid () == 0) {
         assert_int_equal (chown (deep, 65534, 65534), 0);
-        assert_int_equal (join_enter (deep, &err), -1);
+        assert_int_equal (join_enter_directory (deep, &err), -1);
         assert_non_null (strstr (err.text, "(uid 65534)"));
     }
     assert_int_equal (chdir (before), 0);
@@ -672,7 +672,7 @@ static void the_exchange_answers_and_waits_for_go (void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int pair[2];
-        struct join join = { 0 };
+        struct join_config join = { 0 };
         struct err err = { 0 };
         assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
         assert_true (dprintf (pair[0], "%s\n%s", LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), rows[i].after) > 0);

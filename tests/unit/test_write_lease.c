@@ -144,7 +144,8 @@ static void the_holder_of_the_journal_goes_on_under_a_new_coordinator (void **st
 
 static void lease_owner (struct bench *bench, uint64_t beat)
 {
-    struct input in = { .kind = IN_TOKEN, .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, beat } };
+    struct core_input in = { .kind = IN_TOKEN,
+                             .lease_owner = { TEXT_LIT ("ff112233445566778899aabbccddeeff"), 5, beat } };
     step (bench, &in);
 }
 
@@ -199,7 +200,7 @@ static void a_lease_that_was_taken_over_ends_our_writer (void **state)
     struct bench bench;
     open_granted (&bench);
     ask (&bench, 0, 1, 1);
-    struct input in = { .kind = IN_LEASE_TAKEN, .token = 1 };
+    struct core_input in = { .kind = IN_LEASE_TAKEN, .token = 1 };
     step (&bench, &in);
     assert_non_null (last_fact (&bench, FACT_LEASE_LOST));
     ask (&bench, 0, 1, 2);

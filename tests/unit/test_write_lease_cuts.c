@@ -37,7 +37,7 @@ static void pilot_answers (struct pilot *pilot)
 {
     struct bench *bench = &pilot->bench;
     for (; pilot->answered < bench->effects_n && !coord_ended (bench->coord, NULL); pilot->answered++) {
-        struct root_finding seen = { 0 };
+        struct cache_root_finding seen = { 0 };
         switch (bench->effects[pilot->answered].kind) {
         case FX_CACHE_FIND: found (bench, NULL); break;
         case FX_TOKEN: token (bench, ++pilot->token); break;
@@ -106,7 +106,7 @@ static void resume_after (const struct pilot *whole, uint32_t cut)
     bench->facts_n = cut;
     for (uint32_t i = 0; i < cut; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_attach (bench->coord, 2, bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
     pilot_to_the_end (&pilot);

@@ -23,16 +23,16 @@ struct desk {
     uint32_t left_out;
 };
 
-static void read_piece (struct desk *desk, struct xla_text text)
+static void read_piece (struct desk *desk, struct xla_report_text text)
 {
     arena_reset (&desk->arena);
     xla_metrics_read (&text, &desk->arena, &desk->got);
-    xla_metrics_counters (&desk->got, COUNTERS_MAX, &desk->arena, &desk->counters, &desk->left_out);
+    xla_metrics_to_counters (&desk->got, COUNTERS_MAX, &desk->arena, &desk->counters, &desk->left_out);
 }
 
 static void read_text (struct desk *desk, struct text text)
 {
-    read_piece (desk, (struct xla_text){ .text = text });
+    read_piece (desk, (struct xla_report_text){ .text = text });
 }
 
 static void read_lines (struct desk *desk, const char *lines)
@@ -132,10 +132,10 @@ static void a_real_cold_run_is_told (void **state)
     assert_int_equal (counter (desk, "aten::_local_scalar_dense"), 3);
     assert_int_equal (counter (desk, "xla::mul"), 3);
     assert_int_equal (counter (desk, "PersistentCacheHit"), ABSENT);
-    const struct xla_row *inbound = xla_metrics_find (&desk->got, true, "InboundData");
+    const struct xla_report_row *inbound = xla_metrics_find (&desk->got, true, "InboundData");
     assert_int_equal (inbound->unit, XLA_UNIT_BYTES);
     assert_true (inbound->total == 12.0);
-    const struct xla_row *compile = xla_metrics_find (&desk->got, true, "CompileTime");
+    const struct xla_report_row *compile = xla_metrics_find (&desk->got, true, "CompileTime");
     assert_int_equal (compile->unit, XLA_UNIT_TIME);
     assert_int_equal (counter (desk, "compile_ms"), (uint64_t) (compile->total / 1e6 + 0.5));
 }
@@ -200,7 +200,7 @@ static void a_printed_report_that_breaks_off_in_a_row_counts_for_nothing (void *
         if (desk->got.reports > 0 && !at_row_end)
             fail_msg ("a report that breaks off at byte %u was taken: ...%.*s", len, 20, piece.ptr + len - 20);
         broken += desk->got.is_cut;
-        read_piece (desk, (struct xla_text){ .text = piece, .ends_short = true });
+        read_piece (desk, (struct xla_report_text){ .text = piece, .ends_short = true });
         assert_int_equal (desk->got.reports, 0);
     }
     assert_true (broken > end / 2);
@@ -215,11 +215,11 @@ static void a_report_whose_beginning_is_missing_counts_for_nothing (void **state
     assert_true (text_find (file, TEXT_LIT ("=== short"), &end));
     for (uint32_t at = begin + 1; at < end - 1; at++) {
         struct text piece = { file.ptr + at, end - at };
-        read_piece (desk, (struct xla_text){ .text = piece, .starts_late = true });
+        read_piece (desk, (struct xla_report_text){ .text = piece, .starts_late = true });
         if (desk->got.reports != 0) /* half of a keyword is no line of a report: what comes behind it is whole */
             assert_true (file.ptr[at - 1] != '\n');
     }
-    read_piece (desk, (struct xla_text){ .text = { file.ptr + begin, file.len - begin }, .starts_late = true });
+    read_piece (desk, (struct xla_report_text){ .text = { file.ptr + begin, file.len - begin }, .starts_late = true });
     assert_int_equal (desk->got.reports, 1);
     assert_int_equal (counter (desk, "UncachedCompile"), ABSENT);
 }
@@ -432,7 +432,7 @@ static void print_report (struct buf *out, const struct xla_metrics *metrics)
 {
     for (int metric = 1; metric >= 0; metric--)
         for (uint32_t i = 0; i < metrics->n; i++) {
-            const struct xla_row *row = &metrics->rows[i];
+            const struct xla_report_row *row = &metrics->rows[i];
             if (row->is_metric != metric)
                 continue;
             buf_printf (out, "%s: %.*s\n", metric ? "Metric" : "Counter", TEXT_ARG (row->name));
@@ -454,13 +454,13 @@ static void what_was_read_and_printed_reads_the_same (void **state)
     buf_init (&twice, BUF_MAX_BYTES);
     read_text (desk, report_file ("torch_xla-2.9.0.txt"));
     print_report (&once, &desk->got);
-    buf_text (&twice, buf_as_text (&once));
-    buf_text (&twice, buf_as_text (&once)); /* and saying it twice adds nothing */
+    buf_add_text (&twice, buf_as_text (&once));
+    buf_add_text (&twice, buf_as_text (&once)); /* and saying it twice adds nothing */
     read_text (&again, buf_as_text (&twice));
     assert_int_equal (again.got.n, desk->got.n);
     assert_int_equal (again.got.reports, 2);
     for (uint32_t i = 0; i < desk->got.n; i++) {
-        const struct xla_row *row = &desk->got.rows[i], *same = NULL;
+        const struct xla_report_row *row = &desk->got.rows[i], *same = NULL;
         char name[256];
         assert_true (text_to_c (row->name, name, sizeof name));
         same = xla_metrics_find (&again.got, row->is_metric, name);
@@ -518,7 +518,7 @@ static void what_a_proof_needs_comes_first (void **state)
     for (uint32_t i = 0; i < desk->counters.n; i++)
         assert_true (text_is (desk->counters.items[i].name, order[i]));
     assert_int_equal (counter (desk, "Big"), INT64_MAX);
-    xla_metrics_counters (&desk->got, 7, &desk->arena, &desk->counters, &desk->left_out);
+    xla_metrics_to_counters (&desk->got, 7, &desk->arena, &desk->counters, &desk->left_out);
     assert_int_equal (desk->counters.n, 7);
     assert_int_equal (desk->left_out, 4);
 }

@@ -13,7 +13,7 @@
 #include "common/base/rng.h"
 #include "common/io/context.h"
 #include "common/io/keyring.h"
-#include "common/io/self_test.h"
+#include "common/io/zap_self_test.h"
 #include "link_lab.h"
 
 #ifndef ZMQ_ZAP_ENFORCE_DOMAIN
@@ -170,7 +170,7 @@ static bool gets_in (struct hub *hub, enum door door, const char *server_key, co
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !in && !out; lab_pause (-1)) {
         uint32_t rank;
         struct text bytes;
-        struct hub_client query;
+        struct hub_monitor query;
         assert_true (clock_boot_ms () < end);
         in = door == EVENTS ? hub_question (hub, &query, &bytes)
                             : hub_receive (hub, (enum link_channel) door, &rank, &bytes);
@@ -253,7 +253,8 @@ static void the_self_test_notices_an_open_door (void **state)
         assert_int_equal (endpoint_make ("127.0.0.1", 0, &at, &err), 0);
         assert_int_equal (socket_bind (door, &at, &bound, &err), 0);
         err = (struct err){ 0 };
-        assert_int_equal (self_test (context, ZMQ_DEALER, &bound, hub_keys.public_key, zap, &err), cases[i].expected);
+        assert_int_equal (zap_self_test (context, ZMQ_DEALER, &bound, hub_keys.public_key, zap, &err),
+                          cases[i].expected);
         assert_int_equal (err.code, cases[i].expected ? ERR_REFUSED : ERR_NONE);
         socket_close (&door, 0);
     }

@@ -36,7 +36,7 @@ static inline void note_effect (struct bench *bench, const struct effect *effect
         bench->leased_n++;
     }
     if (effect->kind == FX_SEND && effect->msg->kind == MSG_RUN) {
-        record_copy (msg_body (MSG_RUN), &bench->runs[effect->host], &effect->msg->of.run, &bench->arena);
+        record_copy (msg_record_of_kind (MSG_RUN), &bench->runs[effect->host], &effect->msg->of.run, &bench->arena);
         bench->ordered[effect->host] = true;
     }
     bench->cancels_n += effect->kind == FX_SEND && effect->msg->kind == MSG_CANCEL;
@@ -62,7 +62,7 @@ static inline void collect (struct bench *bench)
     outbox_clear (&bench->out);
 }
 
-static inline void step (struct bench *bench, const struct input *in)
+static inline void step (struct bench *bench, const struct core_input *in)
 {
     coord_step (bench->coord, in, ++bench->now_ms, &bench->out);
     collect (bench);
@@ -70,7 +70,7 @@ static inline void step (struct bench *bench, const struct input *in)
 
 static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
 {
-    struct input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
+    struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg, .text = text_of ("sha") };
     msg->session = msg->kind == MSG_HELLO ? 0 : bench->coord->state->hosts.items[host].session;
     msg->seq = ++bench->seq;
     step (bench, &in);
@@ -155,19 +155,19 @@ static inline const struct fact *last_fact (const struct bench *bench, enum fact
 
 static inline void found (struct bench *bench, const struct fact_generation *generation)
 {
-    struct input in = { .kind = IN_CACHE_FOUND, .generation = generation };
+    struct core_input in = { .kind = IN_CACHE_FOUND, .generation = generation };
     step (bench, &in);
 }
 
-static inline void audited (struct bench *bench, const struct root_finding *finding)
+static inline void audited (struct bench *bench, const struct cache_root_finding *finding)
 {
-    struct input in = { .kind = IN_CACHE_AUDITED, .findings = finding, .findings_n = finding ? 1 : 0 };
+    struct core_input in = { .kind = IN_CACHE_AUDITED, .findings = finding, .findings_n = finding ? 1 : 0 };
     step (bench, &in);
 }
 
 static inline void token (struct bench *bench, uint64_t value)
 {
-    struct input in = { .kind = IN_TOKEN, .token = value };
+    struct core_input in = { .kind = IN_TOKEN, .token = value };
     step (bench, &in);
 }
 
@@ -193,7 +193,7 @@ static inline void ask (struct bench *bench, uint32_t host, uint64_t lease_token
 
 static inline void tick_at (struct bench *bench, uint64_t at_ms)
 {
-    struct input in = { .kind = IN_TICK };
+    struct core_input in = { .kind = IN_TICK };
     bench->now_ms = at_ms - 1;
     step (bench, &in);
 }
@@ -224,7 +224,7 @@ static inline void restart (struct bench *bench)
     bench->coord = coord_create ();
     for (uint32_t i = 0; i < bench->facts_n; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_attach (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
 }

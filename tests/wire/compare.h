@@ -167,7 +167,7 @@ static inline bool compare_items (struct reader *reader, const msgpack_object *o
 /* What the reader hands out, value by value, is what the unpacker made. */
 static inline bool compare_tree (struct reader *reader, const msgpack_object *object)
 {
-    struct value value;
+    struct wire_value value;
     if (reader_next (reader, &value, NULL) < 0)
         return false;
     switch (object->type) {
@@ -200,7 +200,7 @@ struct compared {
 static inline struct compared compare_readers (struct text input, uint32_t items_max)
 {
     struct compared found = { 0 };
-    struct reader walker = reader_over (input, items_max), again = walker;
+    struct reader walker = reader_begin (input, items_max), again = walker;
     bool accepted = reader_skip (&walker, WIRE_DEPTH_MAX, NULL) == 0;
     msgpack_unpacked unpacked;
     msgpack_unpacked_init (&unpacked);

@@ -57,7 +57,7 @@ static inline uint64_t generate_number (struct generator *g, uint64_t max)
 }
 
 /* Full values keep to the numbers that every version had, again for golden bytes; the others have a word. */
-static inline uint32_t generate_choice (struct generator *g, const struct names *names)
+static inline uint32_t generate_choice (struct generator *g, const struct enum_names *names)
 {
     uint32_t max = names->n - 1;
     if (g->mode == GENERATE_EDGE)
@@ -90,7 +90,7 @@ static inline void generate_list (struct generator *g, const struct field *field
     list->items = arena_array (g->arena, list->n, item_bytes);
     uint64_t seed = rng_next (&g->rng);
     for (uint32_t i = 0; i < list->n; i++) {
-        g->rng = rng_seed (rng_fold (seed, i));
+        g->rng = rng_seed (rng_derive_seed (seed, i));
         generate_field (g, &item, (char *) list->items + i * item_bytes);
     }
 }
@@ -132,7 +132,7 @@ static inline void generate_record (struct generator *g, const struct record *re
     uint64_t seed = rng_next (&g->rng);
     for (uint32_t i = 0; i < record->fields_n; i++) {
         const struct field *field = &record->fields[i];
-        g->rng = rng_seed (rng_fold (seed, generate_purpose (field->name)));
+        g->rng = rng_seed (rng_derive_seed (seed, generate_purpose (field->name)));
         if (g->mode == GENERATE_SPARSE && rng_below (&g->rng, 2) == 0)
             continue;
         generate_field (g, field, (char *) value + field->offset);
@@ -157,8 +157,8 @@ static inline void generate_msg (struct generator *g, enum msg_kind kind, struct
     msg->session = generate_number (g, UINT64_MAX);
     msg->seq = generate_number (g, UINT64_MAX);
     msg->ack = generate_number (g, UINT64_MAX);
-    if (msg_body (kind))
-        generate_record (g, msg_body (kind), &msg->of);
+    if (msg_record_of_kind (kind))
+        generate_record (g, msg_record_of_kind (kind), &msg->of);
 }
 
 static inline void generate_fact (struct generator *g, enum fact_kind kind, struct fact *fact)
@@ -168,7 +168,7 @@ static inline void generate_fact (struct generator *g, enum fact_kind kind, stru
     fact->index = fact_is_soft (kind) ? 0 : generate_number (g, UINT64_MAX);
     fact->at_ms = generate_number (g, UINT64_MAX);
     fact->wall_ms = generate_number (g, UINT64_MAX);
-    generate_record (g, fact_body (kind), &fact->of);
+    generate_record (g, fact_record_of_kind (kind), &fact->of);
 }
 
 /* Every kind there is, in order; 0 ends the list. `last` is a bound on the enums' values. */
@@ -185,7 +185,7 @@ static inline enum msg_kind next_msg_kind (uint32_t after)
 static inline enum fact_kind next_fact_kind (uint32_t after)
 {
     for (uint32_t kind = after + 1; kind < KINDS_LAST; kind++)
-        if (fact_body ((enum fact_kind) kind))
+        if (fact_record_of_kind ((enum fact_kind) kind))
             return (enum fact_kind) kind;
     return FACT_NONE;
 }

@@ -117,7 +117,7 @@ static void messages_are_read_and_written_as_they_always_were (void **state)
         assert_int_equal (wire_get_msg (buf_as_text (&kept), &back, &arena, NULL), 0);
         assert_true (back.kind == kind && back.epoch == msg.epoch && back.session == msg.session);
         assert_true (back.seq == msg.seq && back.ack == msg.ack && text_equal (back.run_id, msg.run_id));
-        assert_true (!msg_body (kind) || matches (msg_body (kind), &back.of, &msg.of));
+        assert_true (!msg_record_of_kind (kind) || matches (msg_record_of_kind (kind), &back.of, &msg.of));
         buf_clear (&bytes);
         wire_put_msg (&bytes, &back);
         assert_true (text_equal (buf_as_text (&bytes), buf_as_text (&kept)));
@@ -141,7 +141,7 @@ static void facts_are_read_and_written_as_they_always_were (void **state)
         load ("fact", fact_name (kind), &bytes, &kept);
         assert_int_equal (wire_get_fact (buf_as_text (&kept), &back, &arena, NULL), 0);
         assert_true (back.kind == kind && back.index == fact.index && back.at_ms == fact.at_ms);
-        assert_true (back.wall_ms == fact.wall_ms && matches (fact_body (kind), &back.of, &fact.of));
+        assert_true (back.wall_ms == fact.wall_ms && matches (fact_record_of_kind (kind), &back.of, &fact.of));
         buf_clear (&bytes);
         wire_put_fact (&bytes, &back);
         assert_true (text_equal (buf_as_text (&bytes), buf_as_text (&kept)));

@@ -50,7 +50,7 @@ static void print_type (struct buf *out, enum field_kind kind, const struct fiel
     for (uint32_t i = 1; kind == FIELD_ENUM && i < field->names->n; i++) {
         if (!field->names->of[i][0])
             continue;
-        buf_printf (out, "%s%" PRIu32 " %s", before, i, names_of (field->names, i));
+        buf_printf (out, "%s%" PRIu32 " %s", before, i, enum_name_of (field->names, i));
         before = ", ";
     }
 }
@@ -96,11 +96,11 @@ static void print_msgs (struct buf *out, struct parts *parts)
 {
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
         buf_printf (out, "\n### Message %d: %s (%s)\n\n", kind, msg_name (kind),
-                    msg_from_worker (kind) ? "worker to coordinator" : "coordinator to worker");
-        if (msg_body (kind) == &result_record)
+                    msg_is_from_worker (kind) ? "worker to coordinator" : "coordinator to worker");
+        if (msg_record_of_kind (kind) == &result_record)
             buf_puts (out, "The body is a record `result`, see below.\n");
-        else if (msg_body (kind))
-            print_fields (out, msg_body (kind), parts);
+        else if (msg_record_of_kind (kind))
+            print_fields (out, msg_record_of_kind (kind), parts);
         else
             buf_puts (out, "The body is empty.\n");
     }
@@ -110,7 +110,7 @@ static void print_facts (struct buf *out, struct parts *parts)
 {
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
         buf_printf (out, "\n### Fact %d: %s%s\n\n", kind, fact_name (kind), fact_is_soft (kind) ? " (soft)" : "");
-        print_fields (out, fact_body (kind), parts);
+        print_fields (out, fact_record_of_kind (kind), parts);
     }
 }
 

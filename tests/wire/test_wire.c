@@ -29,7 +29,7 @@ static struct text tight (const struct buf *bytes, size_t len)
 static void encode_msg (enum msg_kind kind, enum generate_mode mode, uint64_t seed, struct arena *arena,
                         struct msg *msg, struct buf *out)
 {
-    struct generator g = generator_of (mode, rng_fold (seed, kind), arena);
+    struct generator g = generator_of (mode, rng_derive_seed (seed, kind), arena);
     generate_msg (&g, kind, msg);
     buf_init (out, BYTES_MAX);
     wire_put_msg (out, msg);
@@ -39,7 +39,7 @@ static void encode_msg (enum msg_kind kind, enum generate_mode mode, uint64_t se
 static void encode_fact (enum fact_kind kind, enum generate_mode mode, uint64_t seed, struct arena *arena,
                          struct fact *fact, struct buf *out)
 {
-    struct generator g = generator_of (mode, rng_fold (seed, kind), arena);
+    struct generator g = generator_of (mode, rng_derive_seed (seed, kind), arena);
     generate_fact (&g, kind, fact);
     buf_init (out, BYTES_MAX);
     wire_put_fact (out, fact);
@@ -48,7 +48,7 @@ static void encode_fact (enum fact_kind kind, enum generate_mode mode, uint64_t 
 
 static bool msgs_equal (const struct msg *a, const struct msg *b)
 {
-    const struct record *body = msg_body (a->kind);
+    const struct record *body = msg_record_of_kind (a->kind);
     return a->kind == b->kind && a->major == b->major && a->minor == b->minor && text_equal (a->run_id, b->run_id) &&
            a->epoch == b->epoch && a->session == b->session && a->seq == b->seq && a->ack == b->ack &&
            (!body || record_equal (body, &a->of, &b->of));
@@ -57,7 +57,7 @@ static bool msgs_equal (const struct msg *a, const struct msg *b)
 static bool facts_equal (const struct fact *a, const struct fact *b)
 {
     return a->kind == b->kind && a->index == b->index && a->at_ms == b->at_ms && a->wall_ms == b->wall_ms &&
-           record_equal (fact_body (a->kind), &a->of, &b->of);
+           record_equal (fact_record_of_kind (a->kind), &a->of, &b->of);
 }
 
 static bool msgpack_accepts (struct text bytes)
@@ -81,7 +81,7 @@ static void msg_round_trips (enum msg_kind kind, enum generate_mode mode, uint64
         fail_msg ("%s, seed %u: %s", msg_name (kind), (unsigned) seed, err.text);
     else {
         assert_true (msgs_equal (&msg, &back));
-        assert_true (!msg_body (kind) || record_check (msg_body (kind), &back.of, NULL));
+        assert_true (!msg_record_of_kind (kind) || record_check (msg_record_of_kind (kind), &back.of, NULL));
         assert_true (msgpack_accepts (input));
     }
     free ((void *) input.ptr);
@@ -110,7 +110,7 @@ static void fact_round_trips (enum fact_kind kind, enum generate_mode mode, uint
     if (wire_get_fact (input, &back, &read, &err) < 0)
         fail_msg ("%s, seed %u: %s", fact_name (kind), (unsigned) seed, err.text);
     assert_true (facts_equal (&fact, &back));
-    assert_true (record_check (fact_body (kind), &back.of, NULL));
+    assert_true (record_check (fact_record_of_kind (kind), &back.of, NULL));
     assert_true (msgpack_accepts (input));
     free ((void *) input.ptr);
     buf_release (&bytes);
@@ -237,7 +237,7 @@ static void accepted_msg_is_sound (struct text input, const struct msg *msg, str
     struct msg again;
     struct buf bytes;
     assert_true (msgpack_accepts (input));
-    assert_true (!msg_body (msg->kind) || record_check (msg_body (msg->kind), &msg->of, NULL));
+    assert_true (!msg_record_of_kind (msg->kind) || record_check (msg_record_of_kind (msg->kind), &msg->of, NULL));
     buf_init (&bytes, BYTES_MAX);
     wire_put_msg (&bytes, msg);
     assert_true (bytes.len <= input.len);
@@ -274,7 +274,7 @@ static void accepted_fact_is_sound (struct text input, const struct fact *fact, 
     struct fact again;
     struct buf bytes;
     assert_true (msgpack_accepts (input));
-    assert_true (record_check (fact_body (fact->kind), &fact->of, NULL));
+    assert_true (record_check (fact_record_of_kind (fact->kind), &fact->of, NULL));
     buf_init (&bytes, BYTES_MAX);
     wire_put_fact (&bytes, fact);
     assert_true (bytes.len <= input.len);
@@ -333,12 +333,13 @@ static void every_fact_within_its_table_is_within_the_limits (void **state)
 {
     (void) state;
     for (enum fact_kind kind = next_fact_kind (0); kind; kind = next_fact_kind (kind)) {
-        assert_true (5 + most_items (fact_body (kind)) < WIRE_RECORD_ITEMS_MAX);
-        assert_true (1 + deepest (fact_body (kind)) < WIRE_DEPTH_MAX);
+        assert_true (5 + most_items (fact_record_of_kind (kind)) < WIRE_RECORD_ITEMS_MAX);
+        assert_true (1 + deepest (fact_record_of_kind (kind)) < WIRE_DEPTH_MAX);
     }
     for (enum msg_kind kind = next_msg_kind (0); kind; kind = next_msg_kind (kind)) {
-        assert_true (!msg_body (kind) || 1 + deepest (msg_body (kind)) < WIRE_DEPTH_MAX);
-        assert_true (!msg_body (kind) || kind == MSG_RESULT || 10 + most_items (msg_body (kind)) < WIRE_ITEMS_MAX);
+        assert_true (!msg_record_of_kind (kind) || 1 + deepest (msg_record_of_kind (kind)) < WIRE_DEPTH_MAX);
+        assert_true (!msg_record_of_kind (kind) || kind == MSG_RESULT ||
+                     10 + most_items (msg_record_of_kind (kind)) < WIRE_ITEMS_MAX);
     }
 }
 

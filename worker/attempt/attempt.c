@@ -8,7 +8,7 @@
 #include "worker/attempt/device_wait.h"
 #include "worker/command/command.h"
 #include "worker/command/confine_command.h"
-#include "worker/command/protected.h"
+#include "worker/command/protected_paths.h"
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,10 +22,10 @@ enum {
 
 static int make_folders (struct attempt *attempt, struct err *err)
 {
-    const struct attempt_place *place = attempt->place;
-    attempt->scratch = attempt_path (&attempt->arena, place->directory, "scratch", &attempt->run.key, "");
-    attempt->log = attempt_path (&attempt->arena, place->directory, "logs", &attempt->run.key, ".log");
-    struct text logs = text_format (&attempt->arena, "%s/logs", place->directory);
+    const struct attempt_context *context = attempt->context;
+    attempt->scratch = attempt_path (&attempt->arena, context->directory, "scratch", &attempt->run.key, "");
+    attempt->log = attempt_path (&attempt->arena, context->directory, "logs", &attempt->run.key, ".log");
+    struct text logs = text_format (&attempt->arena, "%s/logs", context->directory);
     if (folder_remove (attempt->scratch.ptr, err) < 0 || folder_make (attempt->scratch.ptr, 0700, err) < 0)
         return -1;
     return folder_make (logs.ptr, 0700, err);
@@ -34,7 +34,7 @@ static int make_folders (struct attempt *attempt, struct err *err)
 static struct exec *spawn_program (struct attempt *attempt, const struct command *command, int report_fd,
                                    struct err *err)
 {
-    int peer_fd = attempt->channel ? channel_take_peer (attempt->channel) : -1;
+    int peer_fd = attempt->channel ? channel_take_program_fd (attempt->channel) : -1;
     struct spawn_request spawn = { .program = command->program,
                                    .argv = command->argv,
                                    .envp = command->envp,
@@ -42,24 +42,25 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
                                    .channel_fd = peer_fd,
                                    .report_fd = report_fd,
                                    .output_fd = output_write_fd (attempt->output),
-                                   .again = command->again };
+                                   .is_self = command->is_self };
     bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");
-    struct exec *exec = looks ? exec_start_outside (&spawn, err) : exec_start (&spawn, err);
+    struct exec *exec = looks ? exec_start_on_host (&spawn, err) : exec_start (&spawn, err);
     fd_close (peer_fd);
     output_close_write (attempt->output);
     return exec;
 }
 
 /* The stage that takes rights away runs first and becomes the program. */
-static struct exec *spawn_confined (struct attempt *attempt, const struct command_place *place,
+static struct exec *spawn_confined (struct attempt *attempt, const struct command_context *context,
                                     const struct command *command, struct err *err)
 {
-    struct confine_more more;
+    struct protected_paths paths;
     struct command stage;
     int report_fd;
-    protected_find (&attempt->run, place, command->program, &attempt->arena, &more);
-    if (confine_plan_write (&attempt->run, place, &more, command, SPAWN_REPORT_FD, &attempt->arena, &stage, err) < 0 ||
-        attempt_open_stage (attempt, &report_fd, err) < 0)
+    protected_find (&attempt->run, context, command->program, &attempt->arena, &paths);
+    if (confine_args_write (&attempt->run, context, &paths, command, SPAWN_REPORT_FD, &attempt->arena, &stage, err) <
+            0 ||
+        attempt_open_confine_report (attempt, &report_fd, err) < 0)
         return NULL;
     struct exec *exec = spawn_program (attempt, &stage, report_fd, err);
     close (report_fd);
@@ -68,20 +69,20 @@ static struct exec *spawn_confined (struct attempt *attempt, const struct comman
 
 static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
-    const struct attempt_place *place = attempt->place;
+    const struct attempt_context *context = attempt->context;
     bool confined = attempt_is_confined (attempt);
     struct command command;
-    struct command_place command_place = { .host = place->host,
-                                           .run_hex = place->run_hex,
-                                           .scratch = attempt->scratch,
-                                           .directory = text_of (place->directory),
-                                           .python = attempt->python,
-                                           .kit = attempt->kit,
-                                           .loaded = attempt->loaded };
-    memcpy (command_place.trusted, place->trusted, sizeof place->trusted);
-    if (command_make (&attempt->run, &command_place, &attempt->arena, &command, err) < 0)
+    struct command_context command_context = { .host = context->host,
+                                               .run_hex = context->run_hex,
+                                               .scratch = attempt->scratch,
+                                               .directory = text_of (context->directory),
+                                               .python = attempt->python,
+                                               .kit = attempt->kit,
+                                               .loaded = attempt->loaded };
+    memcpy (command_context.trusted, context->trusted, sizeof context->trusted);
+    if (command_make (&attempt->run, &command_context, &attempt->arena, &command, err) < 0)
         return -1;
-    attempt->exec = confined ? spawn_confined (attempt, &command_place, &command, err)
+    attempt->exec = confined ? spawn_confined (attempt, &command_context, &command, err)
                              : spawn_program (attempt, &command, 0, err);
     if (!attempt->exec)
         return -1;
@@ -123,30 +124,30 @@ static int begin_preparing (struct attempt *attempt, struct err *err)
 
 static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
-    if (make_folders (attempt, err) < 0 || attempt_open_ends (attempt, err) < 0)
+    if (make_folders (attempt, err) < 0 || attempt_open_fds (attempt, err) < 0)
         return -1;
     if (!task_is_needed (&attempt->run))
         return begin_program (attempt, now_ms, err);
     return begin_preparing (attempt, err);
 }
 
-struct attempt *attempt_start (struct loop *loop, const struct attempt_place *place, const struct msg_run *run,
+struct attempt *attempt_start (struct loop *loop, const struct attempt_context *context, const struct msg_run *run,
                                uint64_t now_ms)
 {
     struct attempt *attempt = mem_alloc (sizeof *attempt);
     struct err err = { 0 };
     attempt->loop = loop;
-    attempt->place = place;
+    attempt->context = context;
     attempt->task_fd = -1;
     attempt->read_until_ms = UINT64_MAX;
-    record_copy (msg_body (MSG_RUN), &attempt->run, run, &attempt->arena);
+    record_copy (msg_record_of_kind (MSG_RUN), &attempt->run, run, &attempt->arena);
     evidence_init (&attempt->evidence, attempt->run.nonce);
-    evidence_ask (&attempt->evidence, &attempt->run);
+    evidence_expect (&attempt->evidence, &attempt->run);
     attempt_result (attempt)->key = attempt->run.key;
     attempt->began_ms = now_ms;
     attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
     if (begin (attempt, now_ms, &err) < 0)
-        attempt_not_started (attempt, OWNER_HOST, text_of (err.text), now_ms);
+        attempt_finish_unstarted (attempt, OWNER_HOST, text_of (err.text), now_ms);
     return attempt;
 }
 
@@ -160,7 +161,7 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
     attempt_note_gate_opened (attempt, clock_boot_ms ());
     if (!channel_send_go (attempt->channel, gate, value))
         evidence_refuse (&attempt->evidence, "the program did not take the message that opens its gate");
-    attempt_ask_for_writing (attempt);
+    attempt_watch_writable (attempt);
 }
 
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms)
@@ -169,25 +170,25 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
         return;
     if (attempt->closing == TASK_READ) { /* the program is over; how it ended stays */
         if (hard || attempt->step == STEP_FETCHING)
-            attempt_stop_reading (attempt, now_ms);
+            attempt_stop_log_search (attempt, now_ms);
         return;
     }
     if (!attempt->stopping) {
         attempt->stopping = true;
         attempt->stop_ending = ending;
         if (attempt->channel)
-            channel_cut_short (attempt->channel);
+            channel_allow_partial_line (attempt->channel);
         attempt_set_problem (attempt, OWNER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
         /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
         if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
             (void) channel_send_stop (attempt->channel, why);
     }
     if (attempt->step == STEP_FETCHING) { /* nothing runs that would have to end first */
-        attempt_not_started (attempt, OWNER_NONE, why, now_ms);
+        attempt_finish_unstarted (attempt, OWNER_NONE, why, now_ms);
         return;
     }
     assert (attempt->exec);
-    exec_stop (attempt->exec, hard, attempt->place->stop_ms, now_ms);
+    exec_stop (attempt->exec, hard, attempt->context->stop_ms, now_ms);
 }
 
 static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
@@ -210,7 +211,7 @@ static int begin_fetching (struct attempt *attempt, const struct task_answer *an
         return err_set (err, ERR_DAMAGE,
                         "the files of this rung were fetched %d times and were damaged in %s/files each time: check "
                         "this host's disk",
-                        FETCHES_MAX, attempt->place->directory);
+                        FETCHES_MAX, attempt->context->directory);
     attempt_enter_phase (attempt, "files");
     attempt_fetch (attempt, answer, now_ms);
     return 0;
@@ -220,16 +221,16 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
 {
     struct text problem;
     struct err err = { 0 };
-    fetch_turn (attempt->fetch, now_ms);
+    fetch_poll (attempt->fetch, now_ms);
     enum fetch_state state = fetch_state (attempt->fetch, &problem);
     if (state == FETCH_GOING)
         return;
     if (attempt->closing == TASK_READ)
-        attempt_table_fetched (attempt, state == FETCH_FAILED ? problem : (struct text){ 0 }, now_ms);
+        attempt_signatures_fetched (attempt, state == FETCH_FAILED ? problem : (struct text){ 0 }, now_ms);
     else if (state == FETCH_FAILED)
-        attempt_not_started (attempt, OWNER_HOST, problem, now_ms);
+        attempt_finish_unstarted (attempt, OWNER_HOST, problem, now_ms);
     else if (begin_preparing (attempt, &err) < 0)
-        attempt_not_started (attempt, OWNER_HOST, text_of (err.text), now_ms);
+        attempt_finish_unstarted (attempt, OWNER_HOST, text_of (err.text), now_ms);
     fetch_destroy (attempt->fetch);
     attempt->fetch = NULL;
 }
@@ -248,39 +249,39 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
 {
     struct task_answer answer;
     struct err err = { 0 };
-    attempt_end_task (attempt, end, &answer);
+    attempt_collect_task (attempt, end, &answer);
     attempt_result (attempt)->cache_state = answer.cache_state;
     attempt_result (attempt)->cache.storage = answer.cache.storage;
     attempt_add_findings (attempt, answer.findings.items, answer.findings.n);
     if (answer.missing.n && !attempt->stopping) {
         if (begin_fetching (attempt, &answer, now_ms, &err) < 0)
-            attempt_not_started (attempt, OWNER_HOST, text_of (err.text), now_ms);
+            attempt_finish_unstarted (attempt, OWNER_HOST, text_of (err.text), now_ms);
         return;
     }
     if (attempt->stopping || !answer.done) {
-        attempt_not_started (attempt, answer.owner, answer.problem, now_ms);
+        attempt_finish_unstarted (attempt, answer.owner, answer.problem, now_ms);
         return;
     }
     attempt->python = answer.python;
     attempt->kit = answer.kit;
     attempt->loaded = answer.loaded;
     if (begin_program (attempt, now_ms, &err) < 0)
-        attempt_not_started (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
+        attempt_finish_unstarted (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
 }
 
 static void after_awaiting (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
     struct task_answer answer;
     struct err err = { 0 };
-    attempt_end_task (attempt, end, &answer);
+    attempt_collect_task (attempt, end, &answer);
     attempt->waited = answer.waited;
     if (attempt->stopping || !answer.done) {
-        attempt_not_started (attempt, answer.owner, answer.problem, now_ms);
+        attempt_finish_unstarted (attempt, answer.owner, answer.problem, now_ms);
         return;
     }
     attempt_result (attempt)->phase = (struct text){ 0 };
     if (start_program (attempt, now_ms, &err) < 0)
-        attempt_not_started (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
+        attempt_finish_unstarted (attempt, OWNER_PROGRAM, text_of (err.text), now_ms);
 }
 
 static void after_running (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
@@ -288,24 +289,24 @@ static void after_running (struct attempt *attempt, const struct exec_end *end, 
     attempt->step = STEP_DRAINING;
     attempt->drain_until_ms = now_ms + DRAIN_MS;
     /* What it said before it ended is still in the sockets, and decides how the end is read. */
-    attempt_receive_out (attempt);
+    attempt_drain_channel (attempt);
     attempt_note_end (attempt, end, now_ms);
-    attempt_end_stage (attempt);
+    attempt_take_confine_report (attempt);
 }
 
 static void drain (struct attempt *attempt, uint64_t now_ms)
 {
     if (now_ms < attempt->drain_until_ms && (attempt->output_watched || attempt->channel_watched))
         return;
-    attempt_look_for_holder (attempt);
-    attempt_forget_ends (attempt);
+    attempt_check_channel_held (attempt);
+    attempt_close_fds (attempt);
     attempt_begin_closing (attempt, now_ms);
 }
 
 static void turn_exec (struct attempt *attempt, uint64_t now_ms)
 {
     struct exec_end end;
-    exec_turn (attempt->exec, now_ms);
+    exec_poll (attempt->exec, now_ms);
     if (!exec_gone (attempt->exec, &end))
         return;
     struct exec *gone = attempt->exec;
@@ -318,10 +319,10 @@ static void turn_exec (struct attempt *attempt, uint64_t now_ms)
     else if (attempt->step == STEP_RUNNING)
         after_running (attempt, &end, now_ms);
     else
-        attempt_after_closing (attempt, &end, now_ms);
+        attempt_handle_closing_end (attempt, &end, now_ms);
 }
 
-void attempt_turn (struct attempt *attempt, uint64_t now_ms)
+void attempt_poll (struct attempt *attempt, uint64_t now_ms)
 {
     if (attempt->step >= STEP_ENDED)
         return;
@@ -334,10 +335,10 @@ void attempt_turn (struct attempt *attempt, uint64_t now_ms)
     if (attempt->exec || attempt->step == STEP_FETCHING)
         watch_the_clock (attempt, now_ms);
     if (now_ms >= attempt->read_until_ms && attempt->step < STEP_ENDED)
-        attempt_stop_reading (attempt, now_ms);
+        attempt_stop_log_search (attempt, now_ms);
     if (attempt->step < STEP_ENDED)
-        output_turn (attempt->output, now_ms);
-    attempt_ask_for_writing (attempt);
+        output_poll (attempt->output, now_ms);
+    attempt_watch_writable (attempt);
 }
 
 static uint64_t earlier (uint64_t a, uint64_t b)
@@ -374,7 +375,7 @@ void attempt_destroy (struct attempt *attempt)
 {
     if (!attempt)
         return;
-    attempt_forget_ends (attempt);
+    attempt_close_fds (attempt);
     exec_destroy (attempt->exec);
     fd_close (attempt->task_fd);
     fetch_destroy (attempt->fetch);

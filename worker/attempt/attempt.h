@@ -16,13 +16,13 @@
 #include "worker/link/join.h"
 #include "worker/process/output.h"
 
-struct attempt_place {
+struct attempt_context {
     struct text host, run_hex;
     const char *directory;                       /* of the worker: scratch/, logs/ and the cache link are in it */
-    const char *trusted[JOIN_TRUSTED_MAX];       /* struct join */
+    const char *trusted[JOIN_TRUSTED_MAX];       /* struct join_config */
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
     output_fn *output;                           /* where chunks of output go */
-    fetch_fn *fetch;                             /* asks the coordinator for a piece of a file */
+    fetch_request_fn *fetch;                     /* asks the coordinator for a piece of a file */
     void *owner;
 };
 
@@ -37,7 +37,7 @@ struct attempt_event {
 
 struct attempt;
 /* `run` is copied; `place` and what it points at stay the caller's and outlive the attempt. */
-struct attempt *attempt_start (struct loop *loop, const struct attempt_place *place, const struct msg_run *run,
+struct attempt *attempt_start (struct loop *loop, const struct attempt_context *context, const struct msg_run *run,
                                uint64_t now_ms);
 void attempt_destroy (struct attempt *attempt); /* NULL is fine; a program that still runs is killed */
 void attempt_go (struct attempt *attempt, struct text gate, struct text value);
@@ -46,7 +46,7 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
 /* A piece of a file came; others than the one that is waited for are passed over. */
 void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
 /* At every pass of the loop. */
-void attempt_turn (struct attempt *attempt, uint64_t now_ms);
+void attempt_poll (struct attempt *attempt, uint64_t now_ms);
 uint64_t attempt_deadline_ms (const struct attempt *attempt);
 uint64_t attempt_unsent_bytes (const struct attempt *attempt); /* of output; NULL is fine */
 /* The next thing that happened; false: nothing more. Texts live until the next call. */

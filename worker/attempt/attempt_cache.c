@@ -1,9 +1,9 @@
 /* attempt_cache.c - what an attempt has to do with the shared cache: the stage before its program, what is found. */
 #include "worker/attempt/attempt_state.h"
 
-#include "worker/builtin/survey.h"
-#include "worker/sandbox/confine_layer.h"
-#include "worker/sandbox/confine_plan.h"
+#include "worker/builtin/cache_builtin.h"
+#include "worker/sandbox/confine_args.h"
+#include "worker/sandbox/confine_overlay.h"
 #include "worker/sandbox/write_probe.h"
 #include <inttypes.h>
 #include <sys/epoll.h>
@@ -58,7 +58,7 @@ static void on_report (void *owner, int fd, uint32_t events)
     (void) events;
     attempt->stage.told |= confine_report_receive (fd, &attempt->arena, &attempt->stage.report, &over);
     if (over)
-        attempt_forget_stage (attempt);
+        attempt_close_confine_report (attempt);
     struct text *phase = &attempt_result (attempt)->phase;
     if (!attempt->stage.report.ready || was_ready || !text_is (*phase, ATTEMPT_PHASE_CONFINE))
         return; /* the program may have named a phase of its own already */
@@ -66,7 +66,7 @@ static void on_report (void *owner, int fd, uint32_t events)
     attempt_enter_phase (attempt, "start");
 }
 
-int attempt_open_stage (struct attempt *attempt, int *program_fd, struct err *err)
+int attempt_open_confine_report (struct attempt *attempt, int *program_fd, struct err *err)
 {
     int pair[2];
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -83,7 +83,7 @@ int attempt_open_stage (struct attempt *attempt, int *program_fd, struct err *er
     return 0;
 }
 
-void attempt_forget_stage (struct attempt *attempt)
+void attempt_close_confine_report (struct attempt *attempt)
 {
     if (!attempt->stage.watched)
         return;
@@ -98,12 +98,12 @@ static void add_broken_promises (struct attempt *attempt)
     for (uint32_t i = 0; i < report->view.open_ways.n; i++) {
         enum probe probe;
         struct finding low = { .kind = FINDING_LEVEL_LOW, .path = report->view.open_ways.items[i] };
-        if (!write_probe_find (low.path, &probe) || !write_probe_is_promised (report->reached, probe))
+        if (!write_probe_find (low.path, &probe) || !write_probe_level_closes (report->reached, probe))
             continue;
         low.detail = text_format (
             &attempt->arena,
             "level %s should prevent this way to write, but did not; the cache counts as protected only at level %s",
-            names_of (&enforcement_names, report->reached), names_of (&enforcement_names, report->view.level));
+            enum_name_of (&enforcement_names, report->reached), enum_name_of (&enforcement_names, report->view.level));
         attempt_add_findings (attempt, &low, 1);
     }
 }
@@ -120,20 +120,20 @@ static void take_report (struct attempt *attempt)
         attempt_add_note (attempt, STAGE_SOURCE, report->notes.items[i]);
 }
 
-static void take_layer (struct attempt *attempt)
+static void take_overlay (struct attempt *attempt)
 {
-    struct confine_layer layer;
+    struct confine_overlay overlay;
     struct err err = { 0 };
-    if (confine_layer_take (attempt->scratch.ptr, &attempt->arena, &layer, &err) < 0)
+    if (confine_overlay_collect (attempt->scratch.ptr, &attempt->arena, &overlay, &err) < 0)
         attempt_set_problem (attempt, OWNER_HOST, text_of (err.text));
-    if (layer.files == 0)
+    if (overlay.files == 0)
         return;
-    uint32_t named = layer.files < CONFINE_LAYER_NAMES ? layer.files : CONFINE_LAYER_NAMES;
+    uint32_t named = overlay.files < CONFINE_LAYER_NAMES ? overlay.files : CONFINE_LAYER_NAMES;
     for (uint32_t i = 0; i < named; i++) {
         struct finding one = {
             .kind = FINDING_WRITE_ATTEMPT,
             .token = attempt->run.cache.token,
-            .path = layer.names[i],
+            .path = overlay.names[i],
             .detail = TEXT_LIT (
                 "the program wrote this file into the scratch layer over the generation; it was discarded")
         };
@@ -143,21 +143,21 @@ static void take_layer (struct attempt *attempt)
                       text_format (&attempt->arena,
                                    "the program wrote %" PRIu32
                                    " files into the scratch layer over the generation; they were discarded",
-                                   layer.files));
+                                   overlay.files));
 }
 
-void attempt_end_stage (struct attempt *attempt)
+void attempt_take_confine_report (struct attempt *attempt)
 {
     struct result *result = attempt_result (attempt);
     if (!attempt_is_confined (attempt))
         return;
     if (attempt->stage.watched)
         on_report (attempt, attempt->stage.fd, 0);
-    attempt_forget_stage (attempt);
+    attempt_close_confine_report (attempt);
     if (attempt->stage.told)
         take_report (attempt);
     if (attempt->run.cache.overlay)
-        take_layer (attempt);
+        take_overlay (attempt);
     if (attempt->stage.report.ready || attempt->stopping)
         return;
     struct text problem = attempt->stage.report.problem;
@@ -172,10 +172,10 @@ void attempt_end_stage (struct attempt *attempt)
 
 /* ---- the survey ---- */
 
-void attempt_take_survey (struct attempt *attempt)
+void attempt_fill_cache_view (struct attempt *attempt)
 {
     const struct rung *rung = &attempt->run.rung;
     struct result *result = attempt_result (attempt);
     if (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache"))
-        survey_view (result->facts.items, result->facts.n, &attempt->arena, &result->cache);
+        cache_builtin_view (result->facts.items, result->facts.n, &attempt->arena, &result->cache);
 }

@@ -56,7 +56,7 @@ static void begin_reading (struct attempt *attempt, uint64_t now_ms)
         unread (attempt, text_of (err.text), now_ms);
 }
 
-void attempt_table_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms)
+void attempt_signatures_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms)
 {
     if (problem.len)
         unread (attempt, problem, now_ms);
@@ -116,11 +116,11 @@ static void after_reading (struct attempt *attempt, const struct task_answer *an
     }
 }
 
-void attempt_stop_reading (struct attempt *attempt, uint64_t now_ms)
+void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms)
 {
     attempt->read_until_ms = UINT64_MAX;
     if (attempt->exec) {
-        exec_stop (attempt->exec, true, attempt->place->stop_ms, now_ms);
+        exec_stop (attempt->exec, true, attempt->context->stop_ms, now_ms);
         return;
     }
     fetch_destroy (attempt->fetch);
@@ -181,10 +181,10 @@ static void after_cache (struct attempt *attempt, const struct task_answer *answ
     begin_reading (attempt, now_ms);
 }
 
-void attempt_after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
+void attempt_handle_closing_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
     struct task_answer answer;
-    attempt_end_task (attempt, end, &answer);
+    attempt_collect_task (attempt, end, &answer);
     if (attempt->closing == TASK_READ)
         after_reading (attempt, &answer, now_ms);
     else

@@ -85,7 +85,7 @@ bool attempt_next (struct attempt *attempt, struct attempt_event *event)
     }
     if (attempt->step != STEP_ENDED)
         return false;
-    attempt->step = STEP_TOLD;
+    attempt->step = STEP_REPORTED;
     *event = (struct attempt_event){ .kind = ATTEMPT_EVENT_ENDED, .result = attempt_result (attempt) };
     return true;
 }

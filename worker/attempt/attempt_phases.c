@@ -16,21 +16,21 @@ static void settle (struct attempt *attempt, uint64_t now_ms)
     clock->since_ms = now_ms;
 }
 
-static struct number *add (struct attempt *attempt, struct text name)
+static struct named_number *add (struct attempt *attempt, struct text name)
 {
     number_list *list = &attempt_result (attempt)->phases;
     if (!list->items)
         list->items = arena_array (&attempt->arena, PHASES_MAX, sizeof *list->items);
-    list->items[list->n] = (struct number){ .name = text_copy (&attempt->arena, name) };
+    list->items[list->n] = (struct named_number){ .name = text_copy (&attempt->arena, name) };
     return &list->items[list->n++];
 }
 
 /* `paid`: out of what a program's words may cost; what does not fit any more is counted together. */
-static struct number *slot (struct attempt *attempt, struct text name, bool paid)
+static struct named_number *slot (struct attempt *attempt, struct text name, bool paid)
 {
     const number_list *list = &attempt_result (attempt)->phases;
     size_t *left_bytes = &attempt->evidence.left_bytes, cost_bytes = name.len + COST_BYTES;
-    struct number *known = number_find (list, name);
+    struct named_number *known = number_find (list, name);
     if (known)
         return known;
     if (list->n < PHASES_MAX - 1 && (!paid || cost_bytes <= *left_bytes)) {
@@ -49,7 +49,7 @@ void attempt_note_phase (struct attempt *attempt, struct text name, bool of_prog
 
 void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms)
 {
-    struct number *before = attempt->phases.in;
+    struct named_number *before = attempt->phases.in;
     struct arena scratch = { 0 };
     struct text name = text_clip (text_format (&scratch, GATE_PREFIX "%.*s", TEXT_ARG (gate)), WORD_MAX_BYTES);
     attempt_note_phase (attempt, name, true, now_ms);
@@ -65,7 +65,7 @@ void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms)
     attempt->phases.before_gate = NULL;
 }
 
-void attempt_time_end (struct attempt *attempt, uint64_t now_ms)
+void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms)
 {
     settle (attempt, now_ms);
     attempt->phases.in = NULL;

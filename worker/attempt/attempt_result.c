@@ -11,7 +11,7 @@ static void count_output (struct attempt *attempt, uint64_t now_ms)
 {
     if (!attempt->output)
         return;
-    output_finish (attempt->output, now_ms);
+    output_send_last (attempt->output, now_ms);
     struct result *result = attempt_result (attempt);
     result->output_bytes = output_bytes (attempt->output);
     result->dropped_bytes = output_dropped_bytes (attempt->output);
@@ -35,13 +35,13 @@ static void add_containment (struct attempt *attempt)
 void attempt_finish (struct attempt *attempt, uint64_t now_ms)
 {
     struct result *result = attempt_result (attempt);
-    attempt_forget_ends (attempt);
-    attempt_time_end (attempt, now_ms);
+    attempt_close_fds (attempt);
+    attempt_end_phase_clock (attempt, now_ms);
     if (attempt->waited.len)
         attempt_add_note (attempt, DEVICE_NOTE_SOURCE, attempt->waited);
     count_output (attempt, now_ms);
     parse_output (&attempt->run, attempt->scratch, attempt->log, &attempt->arena, result);
-    attempt_take_survey (attempt);
+    attempt_fill_cache_view (attempt);
     add_containment (attempt);
     if (attempt->evidence.complaint.len)
         attempt_set_problem (attempt, OWNER_NONE, attempt->evidence.complaint);
@@ -58,7 +58,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     attempt->step = STEP_ENDED;
 }
 
-void attempt_not_started (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms)
+void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms)
 {
     attempt_result (attempt)->ending = attempt->stopping ? attempt->stop_ending : ENDING_NOT_STARTED;
     attempt_set_problem (attempt, owner, problem);

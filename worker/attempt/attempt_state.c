@@ -13,7 +13,7 @@ struct text attempt_path (struct arena *arena, const char *directory, const char
                           const char *suffix)
 {
     return text_format (arena, "%s/%s/%" PRIu32 ".%s.%" PRIu32 "%s", directory, folder, key->rung,
-                        names_of (&pass_names, key->pass), key->attempt, suffix);
+                        enum_name_of (&pass_names, key->pass), key->attempt, suffix);
 }
 
 struct result *attempt_result (struct attempt *attempt)
@@ -36,10 +36,11 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
     struct result *result = attempt_result (attempt);
     uint32_t n = result->notes.n;
     bool full = n == RESULT_NOTES_MAX; /* then ours takes the place of the program's last one, and stands first */
-    struct note *items = arena_array (&attempt->arena, RESULT_NOTES_MAX, sizeof *items); /* a late line may add to it */
+    struct result_note *items = arena_array (&attempt->arena, RESULT_NOTES_MAX,
+                                             sizeof *items); /* a late line may add to it */
     if (n)
         memcpy (items + full, result->notes.items, (n - full) * sizeof *items);
-    items[full ? 0 : n] = (struct note){ text_clip (text, NOTE_BYTES), text_of (source), DURABILITY_RECHECK };
+    items[full ? 0 : n] = (struct result_note){ text_clip (text, NOTE_BYTES), text_of (source), DURABILITY_RECHECK };
     result->notes.items = items;
     result->notes.n = n + !full;
 }
@@ -50,34 +51,35 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
  */
 static uint64_t device_wait_ms (const struct attempt *attempt)
 {
-    uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->place->device_wait_ms;
+    uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->context->device_wait_ms;
     uint64_t left_ms = attempt->deadline_ms > now_ms ? attempt->deadline_ms - now_ms : 0;
     return wait_ms < left_ms / 2 ? wait_ms : left_ms / 2;
 }
 
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err)
 {
-    const struct attempt_place *place = attempt->place;
-    struct task_order command = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
+    const struct attempt_context *context = attempt->context;
+    struct task_request command = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
     if (kind == TASK_READ) {
         command.output_bytes = output_bytes (attempt->output);
-        command.tail = output_end (attempt->output, &attempt->arena);
+        command.tail = output_raw_tail (attempt->output, &attempt->arena);
     }
-    attempt->exec = task_start (kind, &command, place->host, place->directory, STDERR_FILENO, &attempt->task_fd, err);
+    attempt->exec = task_start (kind, &command, context->host, context->directory, STDERR_FILENO, &attempt->task_fd,
+                                err);
     return attempt->exec ? 0 : -1;
 }
 
-void attempt_end_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer)
+void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer)
 {
-    task_answer (attempt->task_fd, end, &attempt->arena, answer);
+    task_take_answer (attempt->task_fd, end, &attempt->arena, answer);
     attempt->task_fd = -1;
 }
 
 void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)
 {
-    const struct attempt_place *place = attempt->place;
+    const struct attempt_context *context = attempt->context;
     attempt->step = STEP_FETCHING;
-    attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, place->directory,
-                                  place->fetch, place->owner, now_ms);
-    fetch_turn (attempt->fetch, now_ms);
+    attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, context->directory,
+                                  context->fetch, context->owner, now_ms);
+    fetch_poll (attempt->fetch, now_ms);
 }

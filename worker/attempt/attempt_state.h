@@ -24,18 +24,18 @@ enum step {
     STEP_DRAINING,
     STEP_CLOSING,
     STEP_ENDED,
-    STEP_TOLD
+    STEP_REPORTED
 };
 
 /* The phase whose time runs: one of the result's; NULL: none does. */
 struct phase_clock {
-    struct number *in, *before_gate;
+    struct named_number *in, *before_gate;
     uint64_t since_ms;
 };
 
 struct attempt {
     struct loop *loop;
-    const struct attempt_place *place;
+    const struct attempt_context *context;
     struct msg_run run;
     struct arena arena;
     struct text scratch, log;
@@ -84,44 +84,45 @@ void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text
 /* Once the program is over: until then its own notes grow. */
 void attempt_add_note (struct attempt *attempt, const char *source, struct text text);
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
-void attempt_end_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
+void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
 void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* what it misses */
 
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
-void attempt_after_closing (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
-void attempt_table_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms); /* no problem: it is here */
-void attempt_stop_reading (struct attempt *attempt, uint64_t now_ms);
+void attempt_handle_closing_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
+void attempt_signatures_fetched (struct attempt *attempt, struct text problem,
+                                 uint64_t now_ms); /* no problem: it is here */
+void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_phases.c */
 void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms);
 void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms);
 void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms);
-void attempt_time_end (struct attempt *attempt, uint64_t now_ms);
+void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_events.c */
 void attempt_enter_phase (struct attempt *attempt, const char *name);
-channel_fn attempt_take_statement;
+channel_statement_fn attempt_take_statement;
 
-/* attempt_ends.c: the program's output and channel, and the loop's watches on them. */
-int attempt_open_ends (struct attempt *attempt, struct err *err);
-void attempt_forget_ends (struct attempt *attempt);
-void attempt_receive (struct attempt *attempt);         /* what is on the channel now */
-void attempt_receive_out (struct attempt *attempt);     /* all of it: the program is gone */
-void attempt_look_for_holder (struct attempt *attempt); /* time is up: is the channel still held? */
-void attempt_ask_for_writing (struct attempt *attempt);
+/* attempt_fds.c: the program's output and channel, and the loop's watches on them. */
+int attempt_open_fds (struct attempt *attempt, struct err *err);
+void attempt_close_fds (struct attempt *attempt);
+void attempt_read_channel (struct attempt *attempt);       /* what is on the channel now */
+void attempt_drain_channel (struct attempt *attempt);      /* all of it: the program is gone */
+void attempt_check_channel_held (struct attempt *attempt); /* time is up: is the channel still held? */
+void attempt_watch_writable (struct attempt *attempt);
 
 /* attempt_cache.c */
 bool attempt_is_confined (const struct attempt *attempt);
-int attempt_open_stage (struct attempt *attempt, int *program_fd, struct err *err);
-void attempt_forget_stage (struct attempt *attempt);
-void attempt_end_stage (struct attempt *attempt); /* all of the program is gone, and its end is noted */
-void attempt_take_survey (struct attempt *attempt);
+int attempt_open_confine_report (struct attempt *attempt, int *program_fd, struct err *err);
+void attempt_close_confine_report (struct attempt *attempt);
+void attempt_take_confine_report (struct attempt *attempt); /* all of the program is gone, and its end is noted */
+void attempt_fill_cache_view (struct attempt *attempt);
 void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
 
 /* attempt_result.c */
 void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
-void attempt_not_started (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
+void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
 void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 #endif

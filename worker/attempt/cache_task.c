@@ -6,7 +6,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/attempt/task_channel.h"
-#include "worker/attempt/verified.h"
+#include "worker/attempt/verified_generations.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,15 +70,15 @@ static uint64_t draw_seed (void)
 }
 
 /* Every byte once; afterwards what is small, and a part of what is large. */
-static int prepare_reader (const struct task_place *place, const struct cache_access *access, char dir[PATH_MAX],
+static int prepare_reader (const struct task_context *context, const struct cache_access *access, char dir[PATH_MAX],
                            struct arena *arena, struct err *err)
 {
-    struct text empty = text_format (arena, "%s/empty-cache", place->directory);
-    bool known = access->token && verified_before (place->directory, access);
+    struct text empty = text_format (arena, "%s/empty-cache", context->directory);
+    bool known = access->token && verified_contains (context->directory, access);
     struct err why = { 0 };
     if (cache_prepare_reader (access, known ? AUDIT_SAMPLE : AUDIT_FULL, draw_seed (), empty.ptr, dir, PATH_MAX, err))
         return -1;
-    if (access->token && !known && verified_note (place->directory, access, &why))
+    if (access->token && !known && verified_note (context->directory, access, &why))
         fprintf (stderr,
                  "sliceup-worker: cannot record that the cache was verified; the next attempt reads every byte of it "
                  "again: %s\n",
@@ -86,13 +86,13 @@ static int prepare_reader (const struct task_place *place, const struct cache_ac
     return 0;
 }
 
-static int prepare (const struct task_place *place, const struct cache_access *access, char dir[PATH_MAX],
+static int prepare (const struct task_context *context, const struct cache_access *access, char dir[PATH_MAX],
                     struct arena *arena, struct err *err)
 {
     switch (access->role) {
-    case CACHE_ROLE_READER: return prepare_reader (place, access, dir, arena, err);
+    case CACHE_ROLE_READER: return prepare_reader (context, access, dir, arena, err);
     case CACHE_ROLE_WRITER: return cache_prepare_writer (access, dir, PATH_MAX, err);
-    case CACHE_ROLE_OWN: return cache_prepare_own (access, place->host, dir, PATH_MAX, err);
+    case CACHE_ROLE_OWN: return cache_prepare_own (access, context->host, dir, PATH_MAX, err);
     case CACHE_ROLE_NONE: break;
     }
     return err_set (err, ERR_REFUSED, "the coordinator did not say whether this host reads or writes the cache");
@@ -121,14 +121,14 @@ static void find_all (const struct cache_access *access, struct arena *arena, st
         take_findings (&found, arena, answer);
 }
 
-static int point_at (const struct task_place *place, const char *dir, struct arena *arena, struct err *err)
+static int point_at (const struct task_context *context, const char *dir, struct arena *arena, struct err *err)
 {
-    struct text folder = text_format (arena, "%s/cache", place->directory);
+    struct text folder = text_format (arena, "%s/cache", context->directory);
     struct text link = text_format (arena, "%s/generation", folder.ptr);
-    return make_place (folder.ptr, err) ? -1 : cache_link (link.ptr, dir, err);
+    return make_place (folder.ptr, err) ? -1 : cache_set_symlink (link.ptr, dir, err);
 }
 
-int cache_task_prepare (const struct task_place *place, const struct cache_access *access, struct arena *arena,
+int cache_task_prepare (const struct task_context *context, const struct cache_access *access, struct arena *arena,
                         struct task_answer *answer)
 {
     char dir[PATH_MAX];
@@ -136,11 +136,11 @@ int cache_task_prepare (const struct task_place *place, const struct cache_acces
     bool reader = access->role == CACHE_ROLE_READER;
     bool given = reader ? access->token != 0 : access->role == CACHE_ROLE_WRITER && access->base != 0;
     int rc = name_storage (access, arena, answer, &err);
-    if (rc == 0 && (rc = prepare (place, access, dir, arena, &err)) < 0 && given &&
+    if (rc == 0 && (rc = prepare (context, access, dir, arena, &err)) < 0 && given &&
         (err.code == ERR_DAMAGE || err.code == ERR_LIMIT))
         find_all (access, arena, answer);
     if (rc == 0)
-        rc = point_at (place, dir, arena, &err);
+        rc = point_at (context, dir, arena, &err);
     if (rc < 0)
         task_fail (answer, arena, OWNER_CACHE, &err);
     if (reader && (rc < 0 || access->token))

@@ -7,13 +7,13 @@
 
 #include "worker/attempt/task.h"
 
-struct task_place {
+struct task_context {
     const char *directory; /* of the worker */
     struct text host;
 };
 
 /* Makes what the order names ready and points <directory>/cache/generation at it: the one path that programs see. */
-int cache_task_prepare (const struct task_place *place, const struct cache_access *access, struct arena *arena,
+int cache_task_prepare (const struct task_context *context, const struct cache_access *access, struct arena *arena,
                         struct task_answer *answer);
 void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
 void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer);

@@ -37,7 +37,7 @@ bool device_is_wanted (const struct msg_run *run)
 
 /* ---- waiting ---- */
 
-static struct text holder_text (const struct holder *holder, struct arena *arena)
+static struct text holder_text (const struct device_user *holder, struct arena *arena)
 {
     return text_format (arena, "held by pid %u (%.*s)", holder->pid, TEXT_ARG (holder->command));
 }
@@ -52,7 +52,7 @@ static struct text others_text (const struct device_users *device_users, struct 
 
 static struct text still_held (const struct device_users *device_users, uint64_t waited_ms, struct arena *arena)
 {
-    const struct holder *first = &device_users->items[0];
+    const struct device_user *first = &device_users->items[0];
     struct text who = holder_text (first, arena), others = others_text (device_users, arena);
     char waited[DURATION_TEXT_BYTES], age[DURATION_TEXT_BYTES];
     uint64_t now_ms = clock_boot_ms ();

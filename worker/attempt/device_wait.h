@@ -7,7 +7,7 @@
 #define SLICEUP_WORKER_ATTEMPT_DEVICE_WAIT_H
 
 #include "common/model/msg.h"
-#include "worker/facts/fact_list.h"
+#include "worker/facts/host_fact_list.h"
 
 enum { DEVICE_LOOK_MS = 500, DEVICE_SEARCH_MS = 5000 }; /* pause between two looks; the most that one look takes */
 

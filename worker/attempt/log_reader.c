@@ -26,7 +26,7 @@ static int open_log (const char *path, struct err *err)
 }
 
 /* No more than was printed. */
-static int scan_file (const struct log_place *place, struct signature_scan *scan, uint64_t *bytes, struct err *err)
+static int scan_file (const struct printed_log *place, struct signature_scan *scan, uint64_t *bytes, struct err *err)
 {
     int fd = open_log (place->log, err);
     if (fd < 0)
@@ -48,7 +48,7 @@ static int scan_file (const struct log_place *place, struct signature_scan *scan
 }
 
 /* What stands in the tail has its place in all that was printed; its line was not counted. */
-static void place_tail (struct signature_seen *seen, const struct log_place *place, uint64_t kept_bytes)
+static void place_tail (struct signature_scan_result *seen, const struct printed_log *place, uint64_t kept_bytes)
 {
     uint64_t scanned_at = kept_bytes + 1, tail_at = place->output_bytes - place->tail.len;
     for (uint32_t i = 0; i < seen->sightings_n; i++) {
@@ -60,8 +60,8 @@ static void place_tail (struct signature_seen *seen, const struct log_place *pla
     }
 }
 
-int log_reader_read (const struct log_place *place, const struct signature_table *table, struct arena *arena,
-                     struct signature_seen *out, struct err *err)
+int log_reader_read (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
+                     struct signature_scan_result *out, struct err *err)
 {
     uint64_t kept_bytes = 0;
     struct signature_set *set = signature_set_build (table->signatures.items, table->signatures.n);
@@ -91,13 +91,13 @@ static int read_table (struct text bytes, struct signature_table *table, struct 
     return 0;
 }
 
-static int read_log (const struct msg_run *run, const struct task_order *request, const char *directory,
+static int read_log (const struct msg_run *run, const struct task_request *request, const char *directory,
                      struct text table_bytes, struct arena *arena, struct task_answer *answer, struct err *err)
 {
     struct signature_table table = { 0 };
-    struct signature_seen seen = { 0 };
+    struct signature_scan_result seen = { 0 };
     struct text log = attempt_path (arena, directory, "logs", &run->key, ".log");
-    struct log_place place = { log.ptr, request->tail, request->output_bytes };
+    struct printed_log place = { log.ptr, request->tail, request->output_bytes };
     if (read_table (table_bytes, &table, arena, err) < 0 || log_reader_read (&place, &table, arena, &seen, err) < 0)
         return -1;
     answer->sightings.items = seen.sightings;
@@ -108,13 +108,13 @@ static int read_log (const struct msg_run *run, const struct task_order *request
     return 0;
 }
 
-void log_reader_task (const struct msg_run *run, const struct task_order *request, const char *directory,
+void log_reader_task (const struct msg_run *run, const struct task_request *request, const char *directory,
                       struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
     struct buf bytes;
     buf_init (&bytes, KIT_FILE_MAX_BYTES);
-    if (!kit_read (&run->signatures, directory, arena, &bytes)) {
+    if (!kit_read_file (&run->signatures, directory, arena, &bytes)) {
         answer->missing.items = arena_array (arena, 1, sizeof *answer->missing.items);
         answer->missing.items[answer->missing.n++] = run->signatures.sha256;
     } else if (read_log (run, request, directory, buf_as_text (&bytes), arena, answer, &err) < 0) {

@@ -9,17 +9,17 @@
 #include "worker/attempt/task.h"
 
 /* What of the printed is where: `log` holds its beginning, `tail` its end, of `output_bytes` in all. */
-struct log_place {
+struct printed_log {
     const char *log;
     struct text tail;
     uint64_t output_bytes;
 };
 
 /* What it makes lives in `arena`. -1: the log cannot be read, or the table is none that may be used. */
-int log_reader_read (const struct log_place *place, const struct signature_table *table, struct arena *arena,
-                     struct signature_seen *out, struct err *err);
+int log_reader_read (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
+                     struct signature_scan_result *out, struct err *err);
 /* The task: finds the table that the RUN names and reads. A table that is not here is named in `missing`. */
-void log_reader_task (const struct msg_run *run, const struct task_order *request, const char *directory,
+void log_reader_task (const struct msg_run *run, const struct task_request *request, const char *directory,
                       struct arena *arena, struct task_answer *answer);
 
 #endif

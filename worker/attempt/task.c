@@ -13,30 +13,30 @@ static struct exec *start_process (enum task_kind kind, struct text host, const 
     struct environ_list list;
     char *argv[] = { (char *) "sliceup-worker",
                      (char *) "task",
-                     (char *) names_of (&task_kind_names, kind),
+                     (char *) enum_name_of (&task_kind_names, kind),
                      (char *) directory,
                      (char *) text_copy (&arena, host).ptr,
                      NULL };
     environ_begin (&list, &arena);
-    struct self_start start = self_again (argv, &arena);
+    struct self_exec start = self_make_exec (argv, &arena);
     struct spawn_request request = { .program = start.program,
                                      .argv = start.argv,
                                      .envp = environ_block (&list),
-                                     .again = true,
+                                     .is_self = true,
                                      .directory = directory,
                                      .output_fd = report_fd,
                                      .channel_fd = channel_fd };
     /* Who has a device open is not seen from inside a pid namespace. */
-    struct exec *exec = kind == TASK_DEVICE ? exec_start_outside (&request, err) : exec_start (&request, err);
+    struct exec *exec = kind == TASK_DEVICE ? exec_start_on_host (&request, err) : exec_start (&request, err);
     arena_release (&arena);
     return exec;
 }
 
-struct exec *task_start (enum task_kind kind, const struct task_order *order, struct text host, const char *directory,
-                         int report_fd, int *channel_fd, struct err *err)
+struct exec *task_start (enum task_kind kind, const struct task_request *request, struct text host,
+                         const char *directory, int report_fd, int *channel_fd, struct err *err)
 {
     int pair[2];
-    if (task_channel_open (order, pair, err) < 0)
+    if (task_channel_open (request, pair, err) < 0)
         return NULL;
     struct exec *exec = start_process (kind, host, directory, report_fd, pair[1], err);
     close (pair[1]);
@@ -57,7 +57,7 @@ static void no_answer (const struct exec_end *end, const char *why, struct arena
                                    signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
 }
 
-void task_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer)
+void task_take_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
     *answer = (struct task_answer){ 0 };

@@ -14,7 +14,7 @@
 enum task_kind { TASK_NONE = 0, TASK_PREPARE, TASK_SEAL, TASK_AUDIT, TASK_DEVICE, TASK_READ };
 
 /* What it is told besides the RUN. */
-struct task_order {
+struct task_request {
     const struct msg_run *run;
     uint64_t device_wait_ms; /* DEVICE */
     uint64_t output_bytes;   /* READ: what the program printed in all, and its end as printed */
@@ -45,11 +45,11 @@ bool task_is_needed (const struct msg_run *run);
 /* Is there a published generation to hold against its manifest again when the program is gone? */
 bool task_audit_is_needed (const struct msg_run *run);
 /* `host` is this host's name in the plan. `report_fd` becomes the process's standard error. `*channel_fd` is the
- * caller's, for task_answer. NULL on error. */
-struct exec *task_start (enum task_kind kind, const struct task_order *order, struct text host, const char *directory,
-                         int report_fd, int *channel_fd, struct err *err);
+ * caller's, for task_take_answer. NULL on error. */
+struct exec *task_start (enum task_kind kind, const struct task_request *request, struct text host,
+                         const char *directory, int report_fd, int *channel_fd, struct err *err);
 /* After exec_gone. Always gives an answer; one that never came is not done. Closes `channel_fd`. */
-void task_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer);
+void task_take_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer);
 
 /* The process itself; argv[0] is "task". Exit status 0 when it has answered. */
 int task_main (int argc, char **argv);

@@ -45,26 +45,26 @@ static const struct record payload_record = RECORD ("order", struct payload, pay
 enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 64 };
 
 static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
-const struct names task_kind_names = NAMES (kind_words);
+const struct enum_names task_kind_names = NAMES (kind_words);
 
 /* ---- the order ---- */
 
-static void put_payload (const struct task_order *order, struct buf *out)
+static void put_payload (const struct task_request *request, struct buf *out)
 {
     struct buf run;
     buf_init (&run, MSG_MAX_BYTES);
-    wire_put_record (&run, msg_body (MSG_RUN), order->run);
-    struct payload payload = { buf_as_text (&run), order->device_wait_ms, order->output_bytes, order->tail };
+    wire_put_record (&run, msg_record_of_kind (MSG_RUN), request->run);
+    struct payload payload = { buf_as_text (&run), request->device_wait_ms, request->output_bytes, request->tail };
     wire_put_record (out, &payload_record, &payload);
     out->overflow |= run.overflow;
     buf_release (&run);
 }
 
-int task_channel_open (const struct task_order *order, int pair[2], struct err *err)
+int task_channel_open (const struct task_request *request, int pair[2], struct err *err)
 {
     struct buf bytes;
     buf_init (&bytes, PAYLOAD_MAX_BYTES);
-    put_payload (order, &bytes);
+    put_payload (request, &bytes);
     int rc = -1;
     if (bytes.overflow) {
         err_set (err, ERR_LIMIT, "the description of this attempt is too large to send to a task");
@@ -99,16 +99,16 @@ static int read_all (int fd, struct buf *out, struct err *err)
     }
 }
 
-int task_channel_get_order (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
-                            struct task_order *order, struct err *err)
+int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
+                              struct task_request *request, struct err *err)
 {
     struct payload payload = { 0 };
     buf_init (bytes, PAYLOAD_MAX_BYTES);
     if (read_all (fd, bytes, err) < 0 ||
         wire_get_record (buf_as_text (bytes), &payload_record, &payload, arena, err) < 0 ||
-        wire_get_record (payload.run, msg_body (MSG_RUN), run, arena, err) < 0)
+        wire_get_record (payload.run, msg_record_of_kind (MSG_RUN), run, arena, err) < 0)
         return -1;
-    *order = (struct task_order){ run, payload.device_wait_ms, payload.output_bytes, payload.tail };
+    *request = (struct task_request){ run, payload.device_wait_ms, payload.output_bytes, payload.tail };
     return 0;
 }
 

@@ -7,13 +7,13 @@
 #include "common/base/buf.h"
 #include "worker/attempt/task.h"
 
-extern const struct names task_kind_names;
+extern const struct enum_names task_kind_names;
 
 /* A pair of descriptors; the order is already in it, for who reads the second one. Both are the caller's. */
-int task_channel_open (const struct task_order *order, int pair[2], struct err *err);
+int task_channel_open (const struct task_request *request, int pair[2], struct err *err);
 /* Texts of `run` and `order` live as long as `bytes`, which the caller releases in any case, and `arena`. */
-int task_channel_get_order (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
-                            struct task_order *order, struct err *err);
+int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
+                              struct task_request *request, struct err *err);
 /* Puts a failure into the answer; always -1. */
 int task_fail (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err);
 int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err);

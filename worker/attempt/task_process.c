@@ -27,7 +27,7 @@ bool task_is_needed (const struct msg_run *run)
 {
     struct kit_list files;
     kit_list_of (run, &files);
-    return files.n || needs_environment (run) || needs_cache (run) || interpreter_is_needed (run);
+    return files.n || needs_environment (run) || needs_cache (run) || interpreter_must_be_asked (run);
 }
 
 bool task_audit_is_needed (const struct msg_run *run)
@@ -58,7 +58,7 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     struct kit kit;
     struct err err = { 0 };
     kit_list_of (run, &files);
-    if (kit_find (&files, directory, arena, &kit, &err) < 0)
+    if (kit_prepare (&files, directory, arena, &kit, &err) < 0)
         return task_fail (answer, arena, OWNER_HOST, &err);
     answer->kit = kit.folder;
     answer->missing.items = arena_array (arena, kit.missing.n + WHEELS_MAX, sizeof *answer->missing.items);
@@ -91,61 +91,61 @@ static int find_wheels (const struct msg_run *run, const char *directory, struct
 static int find_interpreters (const struct msg_run *run, struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
-    if (interpreter_is_needed (run) && interpreter_paths (run, arena, &answer->loaded, &err) < 0)
+    if (interpreter_must_be_asked (run) && interpreter_paths (run, arena, &answer->loaded, &err) < 0)
         return task_fail (answer, arena, OWNER_HOST, &err);
     return 0;
 }
 
-static void prepare (const struct task_place *place, const struct msg_run *run, struct arena *arena,
+static void prepare (const struct task_context *context, const struct msg_run *run, struct arena *arena,
                      struct task_answer *answer)
 {
-    if (find_kit (run, place->directory, arena, answer) < 0 || find_wheels (run, place->directory, arena, answer) < 0 ||
-        answer->missing.n)
+    if (find_kit (run, context->directory, arena, answer) < 0 ||
+        find_wheels (run, context->directory, arena, answer) < 0 || answer->missing.n)
         return;
     if (needs_environment (run) && find_environment (run, arena, answer) < 0)
         return;
     if (find_interpreters (run, arena, answer) < 0)
         return;
-    if (needs_cache (run) && cache_task_prepare (place, &run->cache, arena, answer) < 0)
+    if (needs_cache (run) && cache_task_prepare (context, &run->cache, arena, answer) < 0)
         return;
     answer->done = true;
 }
 
 /* ---- the process ---- */
 
-static void wait_for_device (const struct task_order *order, struct arena *arena, struct task_answer *answer)
+static void wait_for_device (const struct task_request *request, struct arena *arena, struct task_answer *answer)
 {
-    answer->done = device_wait (&host_fact_roots_real, order->device_wait_ms, arena, &answer->waited,
+    answer->done = device_wait (&host_fact_roots_real, request->device_wait_ms, arena, &answer->waited,
                                 &answer->problem) == 0;
     if (!answer->done)
         answer->owner = OWNER_DEVICE;
 }
 
-static void work (enum task_kind kind, const struct task_place *place, const struct task_order *order,
+static void work (enum task_kind kind, const struct task_context *context, const struct task_request *request,
                   struct arena *arena, struct task_answer *answer)
 {
-    const struct msg_run *run = order->run;
+    const struct msg_run *run = request->run;
     if (kind == TASK_PREPARE)
-        prepare (place, run, arena, answer);
+        prepare (context, run, arena, answer);
     else if (kind == TASK_DEVICE)
-        wait_for_device (order, arena, answer);
+        wait_for_device (request, arena, answer);
     else if (kind == TASK_READ)
-        log_reader_task (run, order, place->directory, arena, answer);
+        log_reader_task (run, request, context->directory, arena, answer);
     else if (kind == TASK_SEAL)
         cache_task_seal (&run->cache, arena, answer);
     else
         cache_task_audit (&run->cache, arena, answer);
 }
 
-static int carry_out (enum task_kind kind, const struct task_place *place, struct arena *arena, struct err *err)
+static int carry_out (enum task_kind kind, const struct task_context *context, struct arena *arena, struct err *err)
 {
     struct buf bytes;
     struct msg_run run = { 0 };
-    struct task_order order;
+    struct task_request request;
     struct task_answer answer = { 0 };
-    int rc = task_channel_get_order (SPAWN_CHANNEL_FD, &bytes, arena, &run, &order, err);
+    int rc = task_channel_get_request (SPAWN_CHANNEL_FD, &bytes, arena, &run, &request, err);
     if (rc == 0) {
-        work (kind, place, &order, arena, &answer);
+        work (kind, context, &request, arena, &answer);
         rc = task_channel_put_answer (SPAWN_CHANNEL_FD, &answer, err);
     }
     buf_release (&bytes);
@@ -157,13 +157,13 @@ int task_main (int argc, char **argv)
     uint32_t kind = TASK_NONE;
     struct err err = { 0 };
     struct arena arena = { 0 };
-    if (argc != 4 || !names_find (&task_kind_names, text_of (argv[1]), &kind) || kind == TASK_NONE) {
+    if (argc != 4 || !enum_value_of (&task_kind_names, text_of (argv[1]), &kind) || kind == TASK_NONE) {
         fprintf (stderr, "sliceup-worker: only the worker itself starts a task: task prepare|device|seal|audit|read "
                          "DIRECTORY HOST\n");
         return 2;
     }
-    struct task_place place = { .directory = argv[2], .host = text_of (argv[3]) };
-    int rc = carry_out ((enum task_kind) kind, &place, &arena, &err);
+    struct task_context context = { .directory = argv[2], .host = text_of (argv[3]) };
+    int rc = carry_out ((enum task_kind) kind, &context, &arena, &err);
     if (rc < 0)
         fprintf (stderr, "sliceup-worker: task %s failed: %s\n", argv[1], err.text);
     arena_release (&arena);

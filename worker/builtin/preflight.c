@@ -22,7 +22,7 @@ enum { PYTHON_MAJOR = 3, PYTHON_MINOR = 9, SHOWN_COLUMNS = 200, LINE_BYTES = 102
 enum { EXIT_READY = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2, EXIT_MISSING = 3 };
 
 static const char *const state_words[] = { "none", "ok", "note", "missing" };
-const struct names preflight_state_names = NAMES (state_words);
+const struct enum_names preflight_state_names = NAMES (state_words);
 
 /* ---- judging ---- */
 
@@ -42,7 +42,7 @@ static void add (struct preflight *preflight, const char *name, enum preflight_s
     preflight->checks[preflight->n++] = (struct preflight_check){ name, state, found, next };
 }
 
-static void judge_machine (struct preflight *preflight, const struct host_probe *host)
+static void judge_machine (struct preflight *preflight, const struct host_check *host)
 {
     struct text is = shown (preflight, host->kernel.machine);
     if (text_is (is, MACHINE))
@@ -53,7 +53,7 @@ static void judge_machine (struct preflight *preflight, const struct host_probe 
              TEXT_LIT ("build the worker bundle on a machine of the host's type"));
 }
 
-static void judge_kernel (struct preflight *preflight, const struct host_probe *host)
+static void judge_kernel (struct preflight *preflight, const struct host_check *host)
 {
     struct text release = shown (preflight, host->kernel.release);
     for (int i = 0; i < HOST_CALLS_N; i++) {
@@ -72,7 +72,7 @@ static void judge_kernel (struct preflight *preflight, const struct host_probe *
          TEXT_LIT (""));
 }
 
-static void judge_proc (struct preflight *preflight, const struct host_probe *host)
+static void judge_proc (struct preflight *preflight, const struct host_check *host)
 {
     if (host->proc_error)
         add (preflight, "proc", PREFLIGHT_MISSING,
@@ -85,7 +85,7 @@ static void judge_proc (struct preflight *preflight, const struct host_probe *ho
         add (preflight, "proc", PREFLIGHT_OK, TEXT_LIT ("/proc is mounted"), TEXT_LIT (""));
 }
 
-static void judge_null (struct preflight *preflight, const struct host_probe *host)
+static void judge_null (struct preflight *preflight, const struct host_check *host)
 {
     if (host->null_error)
         add (preflight, "dev-null", PREFLIGHT_MISSING,
@@ -95,7 +95,7 @@ static void judge_null (struct preflight *preflight, const struct host_probe *ho
         add (preflight, "dev-null", PREFLIGHT_OK, TEXT_LIT ("/dev/null opens"), TEXT_LIT (""));
 }
 
-static void judge_containment (struct preflight *preflight, const struct host_probe *host)
+static void judge_containment (struct preflight *preflight, const struct host_check *host)
 {
     struct text problem = shown (preflight, host->namespace_problem);
     if (!problem.len)
@@ -107,7 +107,7 @@ static void judge_containment (struct preflight *preflight, const struct host_pr
                        "that a program hides may outlive a killed worker"));
 }
 
-static void judge_directory (struct preflight *preflight, const struct host_probe *host)
+static void judge_directory (struct preflight *preflight, const struct host_check *host)
 {
     struct text is = shown (preflight, host->directory);
     if (host->directory_error)
@@ -133,7 +133,7 @@ static bool is_new_enough (const char *version)
            (major > PYTHON_MAJOR || (major == PYTHON_MAJOR && minor >= PYTHON_MINOR));
 }
 
-static void judge_python (struct preflight *preflight, const struct host_probe *host, bool needed)
+static void judge_python (struct preflight *preflight, const struct host_check *host, bool needed)
 {
     enum preflight_state state = needed ? PREFLIGHT_MISSING : PREFLIGHT_NOTE;
     struct text is = shown (preflight, host->python), version = shown (preflight, host->python_version);
@@ -158,7 +158,7 @@ static void judge_python (struct preflight *preflight, const struct host_probe *
 }
 
 /* The worker itself asks no calendar; what it starts may (certificates of a package index). */
-static void judge_clock (struct preflight *preflight, const struct host_probe *host)
+static void judge_clock (struct preflight *preflight, const struct host_check *host)
 {
     if (host->wall_ms < WALL_MIN_MS)
         add (preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock shows a year before 2025"),
@@ -167,7 +167,7 @@ static void judge_clock (struct preflight *preflight, const struct host_probe *h
         add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock is set"), TEXT_LIT (""));
 }
 
-void preflight_judge (struct preflight *preflight, const struct host_probe *host, bool python_needed)
+void preflight_judge (struct preflight *preflight, const struct host_check *host, bool python_needed)
 {
     *preflight = (struct preflight){ .n = 0 };
     judge_machine (preflight, host);
@@ -183,7 +183,7 @@ void preflight_judge (struct preflight *preflight, const struct host_probe *host
     judge_clock (preflight, host);
 }
 
-bool preflight_ready (const struct preflight *preflight)
+bool preflight_is_ready (const struct preflight *preflight)
 {
     for (uint32_t i = 0; i < preflight->n; i++) {
         if (preflight->checks[i].state == PREFLIGHT_MISSING)
@@ -225,7 +225,7 @@ static void say_lines (const struct preflight *preflight)
 {
     for (uint32_t i = 0; i < preflight->n; i++) {
         const struct preflight_check *check = &preflight->checks[i];
-        printf ("%-8s %-12s %.*s%s%.*s\n", names_of (&preflight_state_names, check->state), check->name,
+        printf ("%-8s %-12s %.*s%s%.*s\n", enum_name_of (&preflight_state_names, check->state), check->name,
                 TEXT_ARG (check->found), check->next.len ? "; to do: " : "", TEXT_ARG (check->next));
     }
 }
@@ -236,12 +236,12 @@ static void say_json (const struct preflight *preflight)
     for (uint32_t i = 0; i < preflight->n; i++) {
         const struct preflight_check *check = &preflight->checks[i];
         json_array_append_new (checks, json_pack ("{s:s, s:s, s:s%, s:s%}", "check", check->name, "state",
-                                                  names_of (&preflight_state_names, check->state), "found",
+                                                  enum_name_of (&preflight_state_names, check->state), "found",
                                                   check->found.ptr, (size_t) check->found.len, "next", check->next.ptr,
                                                   (size_t) check->next.len));
     }
-    json_t *all = json_pack ("{s:s, s:b, s:o}", "schema", "sliceup.preflight/1", "ready", preflight_ready (preflight),
-                             "checks", checks);
+    json_t *all = json_pack ("{s:s, s:b, s:o}", "schema", "sliceup.preflight/1", "ready",
+                             preflight_is_ready (preflight), "checks", checks);
     json_dumpf (all, stdout, JSON_COMPACT);
     putchar ('\n');
     json_decref (all);
@@ -281,14 +281,14 @@ static bool read_options (int argc, char **argv, struct options *options)
 /* Every start of a worker waits for the brief answer: what would only be a note is not asked for then. */
 static int look_and_say (const struct options *options)
 {
-    struct host_probe *host = mem_alloc (sizeof *host);
+    struct host_check *host = mem_alloc (sizeof *host);
     struct preflight preflight;
-    host_probe (host, options->directory, options->python || options->brief ? options->python : "python3");
+    host_check (host, options->directory, options->python || options->brief ? options->python : "python3");
     if (!options->brief)
-        host_probe_namespace (host);
+        host_check_pid_namespace (host);
     preflight_judge (&preflight, host, options->python != NULL);
     (options->json ? say_json : options->brief ? say_brief : say_lines) (&preflight);
-    bool ready = preflight_ready (&preflight), said = fflush (stdout) == 0 && !ferror (stdout);
+    bool ready = preflight_is_ready (&preflight), said = fflush (stdout) == 0 && !ferror (stdout);
     preflight_release (&preflight);
     mem_free (host);
     return !said ? EXIT_NOT_SAID : ready ? EXIT_READY : EXIT_MISSING;

@@ -7,11 +7,11 @@
 #ifndef SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
 #define SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
 
-#include "worker/builtin/host_probe.h"
+#include "worker/builtin/host_check.h"
 
 enum { PREFLIGHT_MAX = 8 };
 enum preflight_state { PREFLIGHT_NONE = 0, PREFLIGHT_OK, PREFLIGHT_NOTE, PREFLIGHT_MISSING };
-extern const struct names preflight_state_names;
+extern const struct enum_names preflight_state_names;
 
 struct preflight_check {
     const char *name; /* one word */
@@ -27,8 +27,8 @@ struct preflight {
 };
 
 /* `python_needed`: without a usable one something is missing; else that is a note. */
-void preflight_judge (struct preflight *preflight, const struct host_probe *host, bool python_needed);
-bool preflight_ready (const struct preflight *preflight);
+void preflight_judge (struct preflight *preflight, const struct host_check *host, bool python_needed);
+bool preflight_is_ready (const struct preflight *preflight);
 /* Empty when nothing is missing. */
 void preflight_sentence (const struct preflight *preflight, struct buf *out);
 void preflight_release (struct preflight *preflight);

@@ -3,7 +3,7 @@
 #include "common/base/duration.h"
 #include "worker/probe/child.h"
 #include "worker/probe/option.h"
-#include "worker/probe/watch.h"
+#include "worker/probe/probe_run.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,15 +105,15 @@ static int probe_by_hand (const struct options *options)
     struct probe_report report;
     struct arena arena = { 0 };
     struct err err = { 0 };
-    struct probe_order order = { .plugin = path_of (options->plugin, &arena),
-                                 .options = options->options,
-                                 .options_n = options->options_n,
-                                 .client = options->client,
-                                 .limit_ms = options->limit_ms,
-                                 .echo_fd = -1 };
+    struct probe_request request = { .plugin = path_of (options->plugin, &arena),
+                                     .options = options->options,
+                                     .options_n = options->options_n,
+                                     .client = options->client,
+                                     .limit_ms = options->limit_ms,
+                                     .echo_fd = -1 };
     probe_report_init (&report);
     int status = EXIT_NOT_TRIED;
-    if (probe_watch (&order, &report, &err) < 0)
+    if (probe_run (&request, &report, &err) < 0)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
     else if ((options->json ? probe_print_json : probe_print_lines) (&report, options->plugin, &err) < 0)
         fprintf (stderr, "sliceup-worker probe: %s\n", err.text);

@@ -23,6 +23,6 @@ int probe_rung (void);
 int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err);
 int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err);
 /* What one step found, in words; empty: nothing to say. */
-struct text probe_said (const struct probe_report *report, enum probe_stage stage, struct arena *arena);
+struct text probe_step_text (const struct probe_report *report, enum probe_stage stage, struct arena *arena);
 
 #endif

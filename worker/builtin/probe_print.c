@@ -34,7 +34,7 @@ static const struct piece {
     { STAGE_MEMORY, "memory.limit", " of ", "" },
 };
 
-struct text probe_said (const struct probe_report *report, enum probe_stage stage, struct arena *arena)
+struct text probe_step_text (const struct probe_report *report, enum probe_stage stage, struct arena *arena)
 {
     struct text said = { 0 };
     bool first = true;
@@ -63,8 +63,8 @@ static void add_step (const struct probe_report *report, uint32_t i, struct aren
 {
     const struct probe_step *step = &report->steps[i];
     const char *word = is_bad_step (report, i) ? "fails" : step->lacks ? "lacks" : "ok";
-    struct text said = step->lacks ? step->why : probe_said (report, step->stage, arena);
-    buf_printf (out, "%-14s %-5s %6" PRIu64 " ms", names_of (&stage_names, step->stage), word, step->ms);
+    struct text said = step->lacks ? step->why : probe_step_text (report, step->stage, arena);
+    buf_printf (out, "%-14s %-5s %6" PRIu64 " ms", enum_name_of (&stage_names, step->stage), word, step->ms);
     if (said.len) {
         buf_puts (out, "  ");
         buf_escaped (out, said, LINE_COLUMNS);
@@ -106,7 +106,7 @@ static void add_verdict (const struct probe_report *report, const char *plugin, 
         buf_puts (out, report->client ? "works: " : "loads (no client was made): ");
         buf_escaped (out, text_of (plugin), 0);
     } else {
-        buf_printf (out, "does not work (%s): ", names_of (&owner_names, report->owner));
+        buf_printf (out, "does not work (%s): ", enum_name_of (&owner_names, report->owner));
         buf_escaped (out, report->sentence, 0);
         buf_puts (out, "; next: ");
         buf_escaped (out, report->next, 0);
@@ -156,8 +156,8 @@ static json_t *json_steps (const struct probe_report *report)
         const struct probe_step *step = &report->steps[i];
         const char *word = is_bad_step (report, i) ? "fails" : step->lacks ? "lacks" : "ok";
         json_array_append_new (steps,
-                               json_pack ("{s:s, s:s, s:I, s:o}", "step", names_of (&stage_names, step->stage), "state",
-                                          word, "ms", (json_int_t) step->ms, "why", json_clean (step->why)));
+                               json_pack ("{s:s, s:s, s:I, s:o}", "step", enum_name_of (&stage_names, step->stage),
+                                          "state", word, "ms", (json_int_t) step->ms, "why", json_clean (step->why)));
     }
     return steps;
 }
@@ -184,9 +184,10 @@ static json_t *json_failure (const struct probe_report *report)
 {
     if (report->end == PROBE_WORKS)
         return json_null ();
-    const char *step = report->steps_n ? names_of (&stage_names, report->steps[report->steps_n - 1].stage) : "start";
+    const char *step = report->steps_n ? enum_name_of (&stage_names, report->steps[report->steps_n - 1].stage)
+                                       : "start";
     return json_pack ("{s:s, s:s, s:s, s:o, s:o, s:o}", "step", step, "call", report->call, "owner",
-                      names_of (&owner_names, report->owner), "sentence", json_clean (report->sentence), "next",
+                      enum_name_of (&owner_names, report->owner), "sentence", json_clean (report->sentence), "next",
                       json_clean (report->next), "printed", json_clean (buf_as_text (&report->output)));
 }
 

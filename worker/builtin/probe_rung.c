@@ -1,7 +1,7 @@
 #include "worker/builtin/probe.h"
 
 #include "worker/probe/option.h"
-#include "worker/probe/watch.h"
+#include "worker/probe/probe_run.h"
 #include "worker/protocol/protocol_writer.h"
 #include <dirent.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ enum {
 struct probe {
     struct protocol_writer *writer;
     struct arena arena;
-    struct probe_order order;
+    struct probe_request request;
     const char *options[OPTIONS_MAX];
     struct probe_report report;
 };
@@ -61,7 +61,7 @@ static int find_plugin (struct probe *probe, struct err *err)
     struct text site;
     if (!plugin || !*plugin)
         return err_set (err, ERR_PARSE, "the rung's args name no plugin");
-    probe->order.plugin = plugin;
+    probe->request.plugin = plugin;
     if (plugin[0] == '/')
         return 0;
     if (!env || env[0] != '/')
@@ -71,7 +71,7 @@ static int find_plugin (struct probe *probe, struct err *err)
                         plugin);
     if (find_site (probe, env, &site, err) < 0)
         return -1;
-    probe->order.plugin = text_format (&probe->arena, "%.*s/%s", TEXT_ARG (site), plugin).ptr;
+    probe->request.plugin = text_format (&probe->arena, "%.*s/%s", TEXT_ARG (site), plugin).ptr;
     return 0;
 }
 
@@ -97,27 +97,27 @@ static int read_options (struct probe *probe, const json_t *args, struct err *er
     json_object_foreach (options, name, value)
     {
         const char *written = write_option (&probe->arena, name, value);
-        if (!written || probe->order.options_n == OPTIONS_MAX)
+        if (!written || probe->request.options_n == OPTIONS_MAX)
             return err_set (err, ERR_PARSE,
                             "options.%.100s: expected at most %d options, each a number, true, false or a string", name,
                             OPTIONS_MAX);
         if (option_read (written, &read, err) < 0)
             return -1;
-        probe->options[probe->order.options_n++] = written;
+        probe->options[probe->request.options_n++] = written;
     }
     return 0;
 }
 
 static void begins (void *listener, enum probe_stage stage)
 {
-    protocol_writer_phase (listener, names_of (&stage_names, stage));
+    protocol_writer_phase (listener, enum_name_of (&stage_names, stage));
 }
 
-static int read_order (struct probe *probe, struct err *err)
+static int read_request (struct probe *probe, struct err *err)
 {
     const json_t *args = protocol_writer_args (probe->writer), *limit = json_object_get (args, "limit_ms");
     json_int_t limit_ms = json_integer_value (limit);
-    probe->order = (struct probe_order){
+    probe->request = (struct probe_request){
         .options = probe->options,
         .client = !json_is_false (json_object_get (args, "client")),
         .limit_ms = limit_ms > 0 && limit_ms <= LIMIT_MAX_MS ? (uint64_t) limit_ms : LIMIT_MS,
@@ -185,7 +185,7 @@ static bool say_value (struct probe *probe, const char *finding, const char *nam
     char value[32];
     if (!text_to_c (probe_finding (&probe->report, finding), value, sizeof value) || !value[0])
         return false;
-    struct check check = { .name = text_of (name), .expected = EXPECTED_SUM, .observed = strtod (value, NULL) };
+    struct program_check check = { .name = text_of (name), .expected = EXPECTED_SUM, .observed = strtod (value, NULL) };
     protocol_writer_check (probe->writer, &check);
     return true;
 }
@@ -202,7 +202,7 @@ static void say_counters (struct probe *probe, uint64_t executions)
 {
     if (!executions)
         return;
-    const struct number counters[] = {
+    const struct named_number counters[] = {
         { TEXT_LIT ("compile_requests"), 1 },
         { TEXT_LIT ("cache_hits"), 0 },
         { TEXT_LIT ("cache_misses"), 1 },
@@ -216,8 +216,8 @@ static void say_facts (struct probe *probe)
 {
     static const char *const names[][2] = { { "probe.memory_limit_bytes", "memory.limit" },
                                             { "probe.serialized_bytes", "serialized.bytes" } };
-    struct text devices = probe_said (&probe->report, STAGE_DEVICES, &probe->arena);
-    protocol_writer_fact (probe->writer, "probe.plugin", text_of (probe->order.plugin));
+    struct text devices = probe_step_text (&probe->report, STAGE_DEVICES, &probe->arena);
+    protocol_writer_fact (probe->writer, "probe.plugin", text_of (probe->request.plugin));
     if (devices.len)
         protocol_writer_fact (probe->writer, "probe.devices", devices);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -236,7 +236,7 @@ static void say_notes (struct probe *probe)
         if (report->steps[i].lacks)
             protocol_writer_note (probe->writer,
                                   text_format (&probe->arena, "the plugin does not support the step %s: %.*s",
-                                               names_of (&stage_names, report->steps[i].stage),
+                                               enum_name_of (&stage_names, report->steps[i].stage),
                                                TEXT_ARG (report->steps[i].why)),
                                   NOTE_SOURCE, DURABILITY_RERUN);
 }
@@ -265,7 +265,7 @@ static int say_report (struct probe *probe)
 static int run (struct probe *probe, struct err *err)
 {
     probe->writer = protocol_writer_open (err);
-    if (!probe->writer || read_order (probe, err) < 0 || probe_watch (&probe->order, &probe->report, err) < 0)
+    if (!probe->writer || read_request (probe, err) < 0 || probe_run (&probe->request, &probe->report, err) < 0)
         return EXIT_NOT_TRIED;
     return say_report (probe);
 }

@@ -5,7 +5,7 @@
 #include "common/frontend/frontend.h"
 #include "worker/command/environ.h"
 #include "worker/command/parse.h"
-#include "worker/command/protected.h"
+#include "worker/command/protected_paths.h"
 #include "worker/files/kit.h"
 #include "worker/files/wheels.h"
 #include "worker/image/self.h"
@@ -14,19 +14,19 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-struct text command_cache_path (const struct command_place *place, struct arena *arena)
+struct text command_cache_path (const struct command_context *context, struct arena *arena)
 {
-    return text_format (arena, "%.*s/cache/generation", TEXT_ARG (place->directory));
+    return text_format (arena, "%.*s/cache/generation", TEXT_ARG (context->directory));
 }
 
 /* ---- where its files are ---- */
 
 /* Of a canary; of a restore, its pins. */
-static struct text first_path (const struct msg_run *run, const struct command_place *place, struct arena *arena)
+static struct text first_path (const struct msg_run *run, const struct command_context *context, struct arena *arena)
 {
     struct kit_list files;
     kit_list_of (run, &files);
-    return files.n ? kit_path (place->kit, &files.items[0], arena) : (struct text){ 0 };
+    return files.n ? kit_path (context->kit, &files.items[0], arena) : (struct text){ 0 };
 }
 
 static const struct file_ref *find_helper (const struct msg_run *run)
@@ -38,12 +38,12 @@ static const struct file_ref *find_helper (const struct msg_run *run)
 }
 
 /* A kit has the helper at its top; in place it lies wherever the plan found it, most often above the canary. */
-static void set_python (struct environ_list *list, const struct msg_run *run, const struct command_place *place)
+static void set_python (struct environ_list *list, const struct msg_run *run, const struct command_context *context)
 {
     const struct file_ref *helper = find_helper (run);
     environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last words must not stay in a buffer */
-    if (place->kit.len) {
-        environ_set (list, TEXT_LIT ("PYTHONPATH"), place->kit);
+    if (context->kit.len) {
+        environ_set (list, TEXT_LIT ("PYTHONPATH"), context->kit);
     } else if (helper) {
         uint32_t folder_len = helper->path.len - kit_base_name (helper->path).len - 1;
         struct text folder = { helper->path.ptr, folder_len };
@@ -58,8 +58,8 @@ static bool is_builtin (const struct msg_run *run, const char *word)
     return run->rung.kind == PROGRAM_BUILTIN && text_is (run->rung.builtin, word);
 }
 
-static int set_launch_policy (struct environ_list *list, const struct msg_run *run, const struct command_place *place,
-                              struct err *err)
+static int set_launch_policy (struct environ_list *list, const struct msg_run *run,
+                              const struct command_context *context, struct err *err)
 {
     if (environ_set_all (list, &run->profile.env, err) < 0)
         return err_prefix (err, "profile %.*s", TEXT_ARG (run->profile.name));
@@ -68,27 +68,27 @@ static int set_launch_policy (struct environ_list *list, const struct msg_run *r
         return 0;
     var_list vars = { 0 };
     frontend_base_env (frontend, list->arena, &vars);
-    frontend_cache_env (frontend, run->cache.role, command_cache_path (place, list->arena), list->arena, &vars);
+    frontend_cache_env (frontend, run->cache.role, command_cache_path (context, list->arena), list->arena, &vars);
     return environ_set_all (list, &vars, err);
 }
 
 /* The probe loads the runtime, so it gets the launch policy as canaries do. */
-static int set_environment (struct environ_list *list, const struct msg_run *run, const struct command_place *place,
+static int set_environment (struct environ_list *list, const struct msg_run *run, const struct command_context *context,
                             struct err *err)
 {
     if (run->rung.kind == PROGRAM_BUILTIN) /* what pip unpacks is not for programs of other runs to change */
-        environ_set (list, TEXT_LIT ("TMPDIR"), place->scratch);
+        environ_set (list, TEXT_LIT ("TMPDIR"), context->scratch);
     if (run->rung.kind == PROGRAM_BUILTIN && !is_builtin (run, "probe"))
         environ_add_network (list); /* ours, and pip below it has to reach its index */
-    else if (set_launch_policy (list, run, place, err) < 0)
+    else if (set_launch_policy (list, run, context, err) < 0)
         return -1;
     else
-        environ_set (list, TEXT_LIT ("HOME"), place->scratch);
+        environ_set (list, TEXT_LIT ("HOME"), context->scratch);
     if (is_builtin (run, "facts"))
-        environ_add_families (list);
-    parse_set_environment (run, place->scratch, list);
+        environ_add_runtime_vars (list);
+    parse_set_report_path (run, context->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
-        set_python (list, run, place);
+        set_python (list, run, context);
     if (run->rung.kind != PROGRAM_COMMAND)
         environ_set (list, TEXT_LIT ("SLICEUP_FD"), text_format (list->arena, "%d", SPAWN_CHANNEL_FD));
     return 0;
@@ -107,17 +107,17 @@ static char **words (struct arena *arena, const struct text *items, uint32_t n)
 static int make_builtin (const struct msg_run *run, struct arena *arena, struct command *out)
 {
     const struct text argv[] = { TEXT_LIT ("sliceup-worker"), run->rung.builtin };
-    struct self_start start = self_again (words (arena, argv, 2), arena);
+    struct self_exec start = self_make_exec (words (arena, argv, 2), arena);
     out->program = start.program;
     out->argv = start.argv;
-    out->again = true;
+    out->is_self = true;
     return 0;
 }
 
-static int make_canary (const struct msg_run *run, const struct command_place *place, const struct environ_list *list,
-                        struct command *out, struct err *err)
+static int make_canary (const struct msg_run *run, const struct command_context *context,
+                        const struct environ_list *list, struct command *out, struct err *err)
 {
-    struct text python = place->python, path;
+    struct text python = context->python, path;
     if (run->rung.needs_env && !python.len)
         return err_set (err, ERR_STATE, "the canary needs the Python environment, but none was restored on this host");
     if (!python.len)
@@ -125,7 +125,7 @@ static int make_canary (const struct msg_run *run, const struct command_place *p
     if (environ_find_program (list, python, &path, err) < 0)
         return -1;
     /* -s: packages of the user would not be those of the pins. */
-    const struct text argv[] = { path, TEXT_LIT ("-s"), first_path (run, place, list->arena) };
+    const struct text argv[] = { path, TEXT_LIT ("-s"), first_path (run, context, list->arena) };
     out->argv = words (list->arena, argv, 3);
     out->program = path.ptr;
     return 0;
@@ -177,15 +177,16 @@ static int add_args (json_t *args, const struct msg_run *run, struct err *err)
     return 0;
 }
 
-static void add_pins (json_t *args, const struct msg_run *run, const struct command_place *place, struct arena *arena)
+static void add_pins (json_t *args, const struct msg_run *run, const struct command_context *context,
+                      struct arena *arena)
 {
     const struct pins *pins = &run->pins;
-    json_object_set_new (args, "pins", json_text (first_path (run, place, arena)));
+    json_object_set_new (args, "pins", json_text (first_path (run, context, arena)));
     json_object_set_new (args, "pins_sha256", json_text (pins->file.sha256));
     json_object_set_new (args, "env_dir", json_text (pins->env_dir));
     json_object_set_new (args, "python", json_text (pins->python));
     if (wheels_are_needed (run))
-        json_object_set_new (args, "wheels", json_text (wheels_folder (place->directory, arena)));
+        json_object_set_new (args, "wheels", json_text (wheels_folder (context->directory, arena)));
 }
 
 /* For facts: what programs of this run would start with. */
@@ -200,15 +201,16 @@ static void add_profile (json_t *args, const struct msg_run *run)
 }
 
 /* For the survey: its order names the whole cache. */
-static void add_cache (json_t *args, const struct msg_run *run, const struct command_place *place, struct arena *arena)
+static void add_cache (json_t *args, const struct msg_run *run, const struct command_context *context,
+                       struct arena *arena)
 {
-    struct confine_more more;
+    struct protected_paths paths;
     json_t *protected = json_array ();
-    protected_find (run, place, NULL, arena, &more);
+    protected_find (run, context, NULL, arena, &paths);
     for (uint32_t i = 0; i < run->cache.protected.n; i++)
         json_array_append_new (protected, json_text (run->cache.protected.items[i]));
-    for (uint32_t i = 0; i < more.n; i++)
-        json_array_append_new (protected, json_string (more.protected[i]));
+    for (uint32_t i = 0; i < paths.n; i++)
+        json_array_append_new (protected, json_string (paths.protected[i]));
     json_object_set_new (args, "protected", protected);
     if (run->cache.role == CACHE_ROLE_NONE)
         return;
@@ -217,13 +219,13 @@ static void add_cache (json_t *args, const struct msg_run *run, const struct com
     json_object_set_new (args, "room", json_string (run->cache.role == CACHE_ROLE_READER ? "any" : "needed"));
     json_object_set_new (
         args, "least",
-        json_string (names_of (&enforcement_names, run->cache.least ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
+        json_string (enum_name_of (&enforcement_names, run->cache.least ? run->cache.least : ENFORCEMENT_COOPERATIVE)));
 }
 
 /* It ends a plugin that hangs itself, and then says in which step, before the worker ends both. */
-static void add_probe (json_t *args, const struct msg_run *run, const struct command_place *place)
+static void add_probe (json_t *args, const struct msg_run *run, const struct command_context *context)
 {
-    struct text python = place->python, tail = TEXT_LIT ("/bin/python");
+    struct text python = context->python, tail = TEXT_LIT ("/bin/python");
     uint64_t limit_ms = run->rung.timeout_ms, margin_ms = limit_ms / 10 > 2000 ? limit_ms / 10 : 2000;
     limit_ms -= margin_ms < limit_ms / 2 ? margin_ms : limit_ms / 2;
     json_object_set_new (args, "limit_ms", json_integer ((json_int_t) limit_ms));
@@ -231,20 +233,20 @@ static void add_probe (json_t *args, const struct msg_run *run, const struct com
         json_object_set_new (args, "env_folder", json_text ((struct text){ python.ptr, python.len - tail.len }));
 }
 
-static json_t *json_attempt (const struct msg_run *run, const struct command_place *place)
+static json_t *json_attempt (const struct msg_run *run, const struct command_context *context)
 {
     bool slice = run->rung.scope == SCOPE_SLICE;
     json_t *line = json_pack ("{s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:I}", "type", "attempt", "protocol", 1, "nonce",
-                              json_text (run->nonce), "run", json_text (place->run_hex), "host",
-                              json_text (place->host), "rung", json_text (run->rung.id), "pass",
-                              names_of (&pass_names, run->key.pass), "attempt", (json_int_t) run->key.attempt);
+                              json_text (run->nonce), "run", json_text (context->run_hex), "host",
+                              json_text (context->host), "rung", json_text (run->rung.id), "pass",
+                              enum_name_of (&pass_names, run->key.pass), "attempt", (json_int_t) run->key.attempt);
     json_t *place_in_group = json_pack (
         "{s:s, s:I, s:I, s:o, s:o}", "scope", slice ? "slice" : "host", "rank", (json_int_t) (slice ? run->rank : 0),
         "world", (json_int_t) (slice ? run->world : 1), "address", json_text (run->address), "mesh", json_mesh (run));
     struct text backend = run->rung.backend.len ? run->rung.backend : run->profile.backend;
     json_t *rest = json_pack ("{s:I, s:o, s:I, s:s}", "devices_per_host", (json_int_t) run->profile.devices_per_host,
                               "backend", json_text (backend), "secret", (json_int_t) run->secret, "warm",
-                              names_of (&warm_names, run->rung.warm));
+                              enum_name_of (&warm_names, run->rung.warm));
     json_object_update (line, place_in_group);
     json_object_update (line, rest);
     json_decref (place_in_group);
@@ -252,17 +254,17 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_pla
     return line;
 }
 
-static int make_line (const struct msg_run *run, const struct command_place *place, struct arena *arena,
+static int make_line (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                       struct text *out, struct err *err)
 {
-    json_t *line = json_attempt (run, place), *args = json_object ();
+    json_t *line = json_attempt (run, context), *args = json_object ();
     int rc = add_args (args, run, err);
     if (run->rung.kind == PROGRAM_BUILTIN)
-        add_pins (args, run, place, arena);
+        add_pins (args, run, context, arena);
     if (is_builtin (run, "probe"))
-        add_probe (args, run, place);
+        add_probe (args, run, context);
     if (is_builtin (run, "cache"))
-        add_cache (args, run, place, arena);
+        add_cache (args, run, context, arena);
     if (is_builtin (run, "facts"))
         add_profile (args, run);
     json_object_set_new (line, "args", args);
@@ -275,20 +277,20 @@ static int make_line (const struct msg_run *run, const struct command_place *pla
     return rc;
 }
 
-int command_make (const struct msg_run *run, const struct command_place *place, struct arena *arena,
+int command_make (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                   struct command *out, struct err *err)
 {
     struct environ_list list;
     *out = (struct command){ .speaks = run->rung.kind != PROGRAM_COMMAND };
     environ_begin (&list, arena);
-    if (set_environment (&list, run, place, err) < 0)
+    if (set_environment (&list, run, context, err) < 0)
         return -1;
     out->envp = environ_block (&list);
-    if (out->speaks && make_line (run, place, arena, &out->line, err) < 0)
+    if (out->speaks && make_line (run, context, arena, &out->line, err) < 0)
         return -1;
     switch (run->rung.kind) {
     case PROGRAM_BUILTIN: return make_builtin (run, arena, out);
-    case PROGRAM_CANARY: return make_canary (run, place, &list, out, err);
+    case PROGRAM_CANARY: return make_canary (run, context, &list, out, err);
     case PROGRAM_COMMAND: return make_command (run, &list, out, err);
     case PROGRAM_NONE: break;
     }

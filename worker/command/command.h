@@ -10,29 +10,29 @@
 #include "worker/link/join.h"
 
 /* What this worker knows and the message does not. */
-struct command_place {
+struct command_context {
     struct text host, run_hex;
     struct text directory;                 /* of the worker */
     struct text scratch;                   /* of this attempt: working directory and HOME */
     struct text python;                    /* of the restored environment; empty: none is needed */
     text_list loaded;                      /* by interpreters of this host (interpreter.h) */
     struct text kit;                       /* folder of the program's files; empty: they lie where the plan has them */
-    const char *trusted[JOIN_TRUSTED_MAX]; /* struct join */
+    const char *trusted[JOIN_TRUSTED_MAX]; /* struct join_config */
 };
 
 struct command {
     const char *program;
     char **argv, **envp;
-    bool again;  /* it is this program, started again (self.h) */
-    bool speaks; /* it gets a channel, and `line` as the first thing on it */
+    bool is_self; /* it is this program, started again (self.h) */
+    bool speaks;  /* it gets a channel, and `line` as the first thing on it */
     struct text line;
 };
 
 /* The constant path at which every program finds its cache, whatever the generation:
  * <directory>/cache/generation. */
-struct text command_cache_path (const struct command_place *place, struct arena *arena);
+struct text command_cache_path (const struct command_context *context, struct arena *arena);
 /* -1: it cannot be started as ordered; the sentence is for people. */
-int command_make (const struct msg_run *run, const struct command_place *place, struct arena *arena,
+int command_make (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                   struct command *out, struct err *err);
 
 #endif

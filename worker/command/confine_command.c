@@ -6,7 +6,7 @@
 
 enum { WORDS_MAX = 64 + 2 * WRITABLE_MAX + 2 * CONFINE_PROTECTED_MAX };
 
-int confine_plan_root (struct text bundle, struct arena *arena, struct text *root, struct err *err)
+int confine_args_cache_root (struct text bundle, struct arena *arena, struct text *root, struct err *err)
 {
     uint32_t len = bundle.len;
     for (int level = 0; level < 2; level++) {
@@ -33,23 +33,23 @@ static void add (struct words *words, const char *name, struct text value)
     words->items[words->n++] = (char *) text_copy (words->arena, value).ptr;
 }
 
-static void add_rights (struct words *words, const struct msg_run *run, const struct command_place *place,
-                        const struct confine_more *more, int report_fd)
+static void add_rights (struct words *words, const struct msg_run *run, const struct command_context *context,
+                        const struct protected_paths *paths, int report_fd)
 {
     const struct cache_access *cache = &run->cache;
-    add (words, "--scratch", place->scratch);
+    add (words, "--scratch", context->scratch);
     add (words, "--report", text_format (words->arena, "%d", report_fd));
-    add (words, "--directory", place->directory);
+    add (words, "--directory", context->directory);
     for (uint32_t i = 0; i < cache->hidden.n; i++)
         add (words, "--hidden", cache->hidden.items[i]);
-    if (place->trusted[JOIN_TICKET])
-        add (words, "--hidden", text_of (place->trusted[JOIN_TICKET]));
+    if (context->trusted[JOIN_TICKET])
+        add (words, "--hidden", text_of (context->trusted[JOIN_TICKET]));
     if (cache->role != CACHE_ROLE_NONE)
-        add (words, "--role", text_of (names_of (&cache_role_names, cache->role)));
+        add (words, "--role", text_of (enum_name_of (&cache_role_names, cache->role)));
     if (cache->role != CACHE_ROLE_NONE)
-        add (words, "--place", text_format (words->arena, "%.*s/cache", TEXT_ARG (place->directory)));
+        add (words, "--place", text_format (words->arena, "%.*s/cache", TEXT_ARG (context->directory)));
     if (cache->least != ENFORCEMENT_NONE)
-        add (words, "--least", text_of (names_of (&enforcement_names, cache->least)));
+        add (words, "--least", text_of (enum_name_of (&enforcement_names, cache->least)));
     if (cache->role == CACHE_ROLE_WRITER && cache->base)
         add (words, "--base",
              text_format (words->arena, "%.*s/gen-%" PRIu64, TEXT_ARG (cache->frontend_root), cache->base));
@@ -57,8 +57,8 @@ static void add_rights (struct words *words, const struct msg_run *run, const st
         add (words, "--writable", cache->writable.items[i]);
     for (uint32_t i = 0; i < cache->protected.n; i++)
         add (words, "--protected", cache->protected.items[i]);
-    for (uint32_t i = 0; i < more->n; i++)
-        add (words, "--protected", text_of (more->protected[i]));
+    for (uint32_t i = 0; i < paths->n; i++)
+        add (words, "--protected", text_of (paths->protected[i]));
     if (cache->overlay && cache->role == CACHE_ROLE_READER)
         words->items[words->n++] = (char *) "--overlay";
 }
@@ -76,16 +76,16 @@ static char **keep_environment (char *const *envp, struct arena *arena)
     return out;
 }
 
-int confine_plan_write (const struct msg_run *run, const struct command_place *place, const struct confine_more *more,
-                        const struct command *command, int report_fd, struct arena *arena, struct command *out,
-                        struct err *err)
+int confine_args_write (const struct msg_run *run, const struct command_context *context,
+                        const struct protected_paths *paths, const struct command *command, int report_fd,
+                        struct arena *arena, struct command *out, struct err *err)
 {
     struct text root = run->cache.frontend_root;
     uint32_t argc = 0;
-    if (more->overflow)
+    if (paths->overflow)
         return err_set (err, ERR_LIMIT, "more than %d paths of this host have to be protected from the program",
                         CONFINE_MORE_MAX);
-    if (run->cache.role != CACHE_ROLE_NONE && confine_plan_root (run->cache.frontend_root, arena, &root, err) < 0)
+    if (run->cache.role != CACHE_ROLE_NONE && confine_args_cache_root (run->cache.frontend_root, arena, &root, err) < 0)
         return -1;
     while (command->argv[argc])
         argc++;
@@ -93,13 +93,13 @@ int confine_plan_write (const struct msg_run *run, const struct command_place *p
     add (&words, "sliceup-worker", TEXT_LIT ("confine"));
     add (&words, "--root", root);
     add (&words, "--bundle", run->cache.frontend_root);
-    add_rights (&words, run, place, more, report_fd);
+    add_rights (&words, run, context, paths, report_fd);
     add (&words, "--", text_of (command->program));
     memcpy (words.items + words.n, command->argv, argc * sizeof *command->argv);
-    struct self_start start = self_again (words.items, arena);
+    struct self_exec start = self_make_exec (words.items, arena);
     *out = (struct command){ .program = start.program,
                              .argv = start.argv,
-                             .again = true,
+                             .is_self = true,
                              .speaks = command->speaks,
                              .line = command->line,
                              .envp = keep_environment (command->envp, arena) };

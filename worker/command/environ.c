@@ -60,10 +60,11 @@ void environ_add_network (struct environ_list *list)
 
 static bool is_of_host (struct text name)
 {
-    return variable_counts (name) || text_starts (name, "GCE_METADATA_") || text_is (name, "KUBERNETES_SERVICE_HOST");
+    return variable_is_in_family (name) || text_starts (name, "GCE_METADATA_") ||
+           text_is (name, "KUBERNETES_SERVICE_HOST");
 }
 
-void environ_add_families (struct environ_list *list)
+void environ_add_runtime_vars (struct environ_list *list)
 {
     for (char **entry = environ; *entry && list->vars.n < 2 * VARS_MAX; entry++) {
         const char *equals = strchr (*entry, '=');

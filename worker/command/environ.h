@@ -19,7 +19,7 @@ void environ_begin (struct environ_list *list, struct arena *arena);
 void environ_add_network (struct environ_list *list);
 /* For the builtin that tells what this host is: the variables that decide what a runtime does. No other program gets
  * them. */
-void environ_add_families (struct environ_list *list);
+void environ_add_runtime_vars (struct environ_list *list);
 void environ_set (struct environ_list *list, struct text name, struct text value);
 /* -1: one of the names is none; nothing was set then. */
 int environ_set_all (struct environ_list *list, const var_list *vars, struct err *err);

@@ -1,7 +1,7 @@
 #include "worker/command/interpreter.h"
 
 #include "worker/command/environ.h"
-#include "worker/command/protected.h"
+#include "worker/command/protected_paths.h"
 #include "worker/environment/environment.h"
 #include "worker/process/subprocess.h"
 #include <limits.h>
@@ -109,7 +109,7 @@ static int ask (const struct msg_run *run, const char *python, struct arena *are
 
 /* ---- those of a run ---- */
 
-bool interpreter_is_needed (const struct msg_run *run)
+bool interpreter_must_be_asked (const struct msg_run *run)
 {
     return run->cache.frontend_root.len && (run->rung.kind != PROGRAM_BUILTIN || text_is (run->rung.builtin, "cache"));
 }

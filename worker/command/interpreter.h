@@ -11,7 +11,7 @@
 enum { INTERPRETER_PATHS_MAX = 64, INTERPRETER_BYTES_MAX = 16 * 1024 }; /* of all paths */
 
 /* Must they be asked before the program of this RUN? */
-bool interpreter_is_needed (const struct msg_run *run);
+bool interpreter_must_be_asked (const struct msg_run *run);
 /* Of the one that environments are built from, and of the environment where there is a complete one: programs,
  * prefixes, folders of modules, libraries; only what programs could write. -1: one that sliceup itself starts in this
  * run does not answer, or says more than can be kept from programs. Everything lives in the arena. */

@@ -29,7 +29,7 @@ static struct text report_path (struct text scratch, struct arena *arena)
     return text_format (arena, "%.*s/xla-metrics", TEXT_ARG (scratch));
 }
 
-void parse_set_environment (const struct msg_run *run, struct text scratch, struct environ_list *list)
+void parse_set_report_path (const struct msg_run *run, struct text scratch, struct environ_list *list)
 {
     if (is_parsed (&run->rung))
         environ_set (list, TEXT_LIT ("XLA_METRICS_FILE"), report_path (scratch, list->arena));
@@ -52,7 +52,7 @@ static bool read_all (int fd, off_t at, struct text *text, char *bytes, uint32_t
 }
 
 /* The end of it. A program may have put anything there, such as a pipe that would never answer. */
-static bool read_end (const struct source *source, struct arena *arena, struct xla_text *out)
+static bool read_end (const struct source *source, struct arena *arena, struct xla_report_text *out)
 {
     struct stat status;
     int fd = open (source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -62,7 +62,7 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
     if (is_read) {
         off_t look_bytes = status.st_size < source->look_bytes ? status.st_size : (off_t) source->look_bytes;
         off_t at = status.st_size - look_bytes;
-        *out = (struct xla_text){ .starts_late = at > 0, .ends_short = source->ends_short };
+        *out = (struct xla_report_text){ .starts_late = at > 0, .ends_short = source->ends_short };
         is_read = read_all (fd, at, &out->text, arena_alloc (arena, (size_t) look_bytes), (uint32_t) look_bytes);
     }
     close (fd);
@@ -72,7 +72,7 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
 static void add_source (struct xla_metrics *metrics, const struct source *source, struct arena *arena)
 {
     struct xla_metrics read;
-    struct xla_text text;
+    struct xla_report_text text;
     if (!read_end (source, arena, &text))
         return;
     xla_metrics_read (&text, arena, &read);
@@ -97,10 +97,10 @@ static void add_note (struct result *result, struct arena *arena, struct text te
     uint32_t n = result->notes.n;
     if (n == RESULT_NOTES_MAX)
         return;
-    struct note *items = arena_array (arena, n + 1, sizeof *items);
+    struct result_note *items = arena_array (arena, n + 1, sizeof *items);
     if (n)
         memcpy (items, result->notes.items, n * sizeof *items);
-    items[n] = (struct note){ .text = text, .source = TEXT_LIT ("parse"), .durability = DURABILITY_RERUN };
+    items[n] = (struct result_note){ .text = text, .source = TEXT_LIT ("parse"), .durability = DURABILITY_RERUN };
     result->notes.items = items;
     result->notes.n = n + 1;
 }
@@ -136,7 +136,7 @@ void parse_output (const struct msg_run *run, struct text scratch, struct text l
     if (metrics.reports == 0)
         add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, &reading);
     if (metrics.reports > 0)
-        xla_metrics_counters (&metrics, RESULT_COUNTERS_MAX, arena, &result->counters, &left_out);
+        xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX, arena, &result->counters, &left_out);
     note_losses (&metrics, left_out, arena, result);
     arena_release (&reading);
 }

@@ -9,7 +9,7 @@
 #include "worker/command/environ.h"
 
 /* Tells the program where to leave its report, when this rung's is read. Wins over what the profile says. */
-void parse_set_environment (const struct msg_run *run, struct text scratch, struct environ_list *list);
+void parse_set_report_path (const struct msg_run *run, struct text scratch, struct environ_list *list);
 /* When the program and all that it started is gone: fills counters and notes of `result`, in `arena`. Nothing to be
  * found is a note, no error. Does nothing for a rung that is not parsed. */
 void parse_output (const struct msg_run *run, struct text scratch, struct text log, struct arena *arena,

@@ -98,7 +98,7 @@ static void leave_when_alone (struct member *member, uint64_t now_ms, struct mem
 /* Whoever loses its journal can be told of it: only what was durable is said. */
 static void note_told (struct member *member, const struct msg *msg)
 {
-    uint64_t index = msg_index (msg);
+    uint64_t index = msg_fact_index (msg);
     if (msg->epoch < member->told_epoch || (msg->epoch == member->told_epoch && index <= member->told_index) || !index)
         return;
     member->told_epoch = msg->epoch;
@@ -132,11 +132,11 @@ static void receive_welcome (struct member *member, const struct msg *msg, uint6
 static void receive_run (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     const struct attempt_key *key = &msg->of.run.key;
-    struct held *held = pending_results_find (&member->pending_results, key);
+    struct pending_result *held = pending_results_find (&member->pending_results, key);
     if (held)
         member_send_result (held, now_ms, out);
     if (current_is (member, key))
-        member_hurry (member, now_ms);
+        member_hasten_heartbeat (member, now_ms);
     if (pending_results_has_seen (&member->pending_results, key) || member->link != LINK_JOINED)
         return;
     current_forget_pending (member);
@@ -148,7 +148,7 @@ static void receive_run (struct member *member, const struct msg *msg, uint64_t 
     }
     member->pending = true;
     member->pending_msg = *msg;
-    record_copy (msg_body (MSG_RUN), &member->pending_msg.of, &msg->of, &member->pending_arena);
+    record_copy (msg_record_of_kind (MSG_RUN), &member->pending_msg.of, &msg->of, &member->pending_arena);
 }
 
 static void receive_go (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
@@ -165,7 +165,7 @@ static void receive_cancel (struct member *member, const struct msg *msg, uint64
         current_forget_pending (member);
     if (current_is (member, &cancel->key))
         current_stop (member, cancel->hard, ENDING_CANCELLED, cancel->why, now_ms, out);
-    member_hurry (member, now_ms);
+    member_hasten_heartbeat (member, now_ms);
 }
 
 static void receive_ack (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
@@ -198,7 +198,7 @@ static void receive_in_session (struct member *member, const struct msg *msg, ui
 static void receive (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     /* Everything is scoped by the run; an older epoch is a coordinator that was replaced. */
-    if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_from_worker (msg->kind))
+    if (!text_equal (msg->run_id, member->run_id) || msg->epoch < member->epoch || msg_is_from_worker (msg->kind))
         return;
     if (msg->kind == MSG_REFUSE) { /* its bytes never change: it is valid in any version, session and number */
         leave (member, true, msg->of.refuse.why, now_ms, out);
@@ -231,7 +231,7 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
 {
     if (now_ms >= orphan_at_ms (member)) {
         current_stop (member, true, ENDING_ORPHANED, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
-        member_hurry (member, now_ms);
+        member_hasten_heartbeat (member, now_ms);
     }
     if (now_ms >= exit_at_ms (member))
         leave (member, true, TEXT_LIT ("the coordinator was silent for too long"), now_ms, out);
@@ -272,10 +272,10 @@ void member_step (struct member *member, const struct member_input *in, uint64_t
         member->received_ms = member->hello_at_ms = now_ms;
     }
     if (in->kind != MEMBER_ENDED) /* then there is nothing left to stop, and current_see_end looks at the lease */
-        member_watch_lease (member, now_ms, out);
+        member_stop_without_lease (member, now_ms, out);
     take_in (member, in, now_ms, out);
-    member_watch_lease (member, now_ms, out);
-    member_use_lease (member, now_ms, out);
+    member_stop_without_lease (member, now_ms, out);
+    member_start_with_lease (member, now_ms, out);
     pass_time (member, now_ms, out);
     leave_when_alone (member, now_ms, out);
 }

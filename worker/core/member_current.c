@@ -46,7 +46,7 @@ static void forget_gate (struct member *member)
     arena_reset (&member->current.gate_arena);
 }
 
-void current_start (struct member *member, struct member_outbox *out)
+void current_start_with_lease (struct member *member, struct member_outbox *out)
 {
     assert (current_alive (member) && !member->current.started);
     struct msg *copy = member_outbox_msg (out, &member->current.run);
@@ -71,13 +71,13 @@ void current_begin (struct member *member, const struct msg *msg, uint64_t now_m
     member->current.holding = (struct holding){ .key = msg->of.run.key, .phase_ms = now_ms };
     member->current.hard = member->current.started = false;
     current_move (member, ATTEMPT_RUNNING);
-    pending_results_see (&member->pending_results, &msg->of.run.key);
+    pending_results_note_seen (&member->pending_results, &msg->of.run.key);
     member->current.run = *msg;
     arena_reset (&member->current.run_arena);
-    record_copy (msg_body (MSG_RUN), &member->current.run.of, &msg->of, &member->current.run_arena);
+    record_copy (msg_record_of_kind (MSG_RUN), &member->current.run.of, &msg->of, &member->current.run_arena);
     const struct cache_access *cache = &msg->of.run.cache;
     if (cache->role != CACHE_ROLE_WRITER) {
-        current_start (member, out);
+        current_start_with_lease (member, out);
         return;
     }
     lease_client_want (&member->lease_client, cache->token, cache->lease_ms);
@@ -122,7 +122,7 @@ void current_stop (struct member *member, bool hard, enum ending ending, struct 
 static void current_keep (struct member *member, uint64_t now_ms, const struct result *result,
                           struct member_outbox *out)
 {
-    struct held *held = pending_results_put (&member->pending_results, result);
+    struct pending_result *held = pending_results_put (&member->pending_results, result);
     struct result *copy = member_outbox_result (out, result);
     member_outbox_add (out, MEMBER_KEEP)->result = copy;
     if (member->link == LINK_JOINED || (member->link == LINK_LEAVING && member->session))
@@ -141,7 +141,7 @@ void current_pass_gate (struct member *member, struct text gate, struct text val
     effect->value = answer;
     current_move (member, ATTEMPT_RUNNING);
     forget_gate (member);
-    member_hurry (member, now_ms);
+    member_hasten_heartbeat (member, now_ms);
 }
 
 void current_see_phase (struct member *member, struct text phase, uint64_t now_ms)
@@ -152,7 +152,7 @@ void current_see_phase (struct member *member, struct text phase, uint64_t now_m
     arena_reset (&member->current.phase_arena);
     holding->phase = text_copy (&member->current.phase_arena, phase);
     holding->phase_ms = now_ms;
-    member_hurry (member, now_ms);
+    member_hasten_heartbeat (member, now_ms);
 }
 
 void current_see_gate (struct member *member, const struct member_input *in, uint64_t now_ms)
@@ -164,7 +164,7 @@ void current_see_gate (struct member *member, const struct member_input *in, uin
     holding->gate = text_copy (&member->current.gate_arena, in->text);
     holding->gate_value = text_copy (&member->current.gate_arena, in->gate_value);
     holding->gate_mode = in->gate_mode;
-    member_hurry (member, now_ms);
+    member_hasten_heartbeat (member, now_ms);
 }
 
 static bool writes (const struct member *member)
@@ -210,16 +210,16 @@ void current_see_end (struct member *member, const struct result *result, uint64
 
 /* ---- its lease ---- */
 
-void member_watch_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
+void member_stop_without_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
     if (writes (member) && lease_client_must_stop (&member->lease_client, now_ms) && !member->current.hard)
         current_stop (member, true, ENDING_LEASE_LOST, why_lost (member, &out->arena), now_ms, out);
 }
 
-void member_use_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
+void member_start_with_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
     if (writes (member) && !member->current.started && lease_client_may_write (&member->lease_client, now_ms))
-        current_start (member, out);
+        current_start_with_lease (member, out);
 }
 
 void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms)

@@ -57,7 +57,7 @@ void member_send_heartbeat (struct member *member, uint64_t now_ms, struct membe
     send_msg (out, &msg);
 }
 
-void member_send_result (struct held *held, uint64_t now_ms, struct member_outbox *out)
+void member_send_result (struct pending_result *held, uint64_t now_ms, struct member_outbox *out)
 {
     struct msg msg = { .kind = MSG_RESULT, .of.result = held->result };
     send_msg (out, &msg);
@@ -72,7 +72,7 @@ void member_send_bye (struct member *member, struct member_outbox *out)
 
 /* ---- when the next heartbeat is due ---- */
 
-void member_hurry (struct member *member, uint64_t now_ms)
+void member_hasten_heartbeat (struct member *member, uint64_t now_ms)
 {
     uint64_t earliest_ms = member->beaten_ms + BEAT_APART_MS;
     if (earliest_ms < now_ms)

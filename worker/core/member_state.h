@@ -9,7 +9,7 @@
 enum link_state { LINK_NONE = 0, LINK_JOINING, LINK_JOINED, LINK_LEAVING, LINK_LEFT };
 
 /* The attempt whose program is alive, or waits for its lease. */
-struct current {
+struct current_attempt {
     struct holding holding; /* state NONE: there is none. Its texts live below, one arena each: they change often */
     struct arena phase_arena, gate_arena;
     bool hard;      /* STOPPING: SIGKILL was already asked for */
@@ -34,7 +34,7 @@ struct member {
     uint64_t beat;
     struct text why; /* LEAVING */
 
-    struct current current;
+    struct current_attempt current;
     struct lease_client lease_client; /* of the current attempt, if it writes a generation */
     struct pending_results pending_results;
     bool pending; /* a RUN that waits until the current attempt is gone */
@@ -49,12 +49,12 @@ struct msg *member_outbox_msg (struct member_outbox *out, const struct msg *msg)
 
 void member_send_hello (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void member_send_heartbeat (struct member *member, uint64_t now_ms, struct member_outbox *out);
-void member_send_result (struct held *held, uint64_t now_ms, struct member_outbox *out);
+void member_send_result (struct pending_result *held, uint64_t now_ms, struct member_outbox *out);
 void member_send_bye (struct member *member, struct member_outbox *out);
 /* When the next heartbeat is due, questions about the lease included. Only while joined. */
 uint64_t member_beat_at_ms (const struct member *member);
 /* The next heartbeat goes out as soon as may be. */
-void member_hurry (struct member *member, uint64_t now_ms);
+void member_hasten_heartbeat (struct member *member, uint64_t now_ms);
 
 bool current_alive (const struct member *member);
 bool current_is (const struct member *member, const struct attempt_key *key); /* alive, and this one */
@@ -65,7 +65,7 @@ void current_forget_pending (struct member *member);
 /* Repeating it changes nothing, but for a first `hard`. */
 void current_stop (struct member *member, bool hard, enum ending ending, struct text why, uint64_t now_ms,
                    struct member_outbox *out);
-void current_start (struct member *member, struct member_outbox *out); /* what waited for its lease */
+void current_start_with_lease (struct member *member, struct member_outbox *out); /* what waited for its lease */
 void current_pass_gate (struct member *member, struct text gate, struct text value, uint64_t now_ms,
                         struct member_outbox *out);
 void current_see_phase (struct member *member, struct text phase, uint64_t now_ms);
@@ -74,9 +74,9 @@ void current_see_end (struct member *member, const struct result *result, uint64
 
 /* Stops what its lease does not carry any more. Before anything else is done in a step: whoever slept past the end of
  * the lease kills first, and hears afterwards. */
-void member_watch_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
+void member_stop_without_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
 /* Starts what has its lease now. */
-void member_use_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
+void member_start_with_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms);
 
 #endif

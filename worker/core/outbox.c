@@ -39,7 +39,7 @@ struct result *member_outbox_result (struct member_outbox *out, const struct res
 struct msg *member_outbox_msg (struct member_outbox *out, const struct msg *msg)
 {
     struct msg *copy = arena_copy (&out->arena, msg, sizeof *msg);
-    const struct record *body = msg_body (msg->kind);
+    const struct record *body = msg_record_of_kind (msg->kind);
     if (body)
         record_copy (body, &copy->of, &msg->of, &out->arena);
     return copy;

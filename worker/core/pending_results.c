@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-static void held_destroy (struct held *held)
+static void held_destroy (struct pending_result *held)
 {
     arena_release (&held->arena);
     mem_free (held);
@@ -22,17 +22,18 @@ bool pending_results_full (const struct pending_results *pending_results)
     return pending_results->held_n == HELD_MAX;
 }
 
-struct held *pending_results_put (struct pending_results *pending_results, const struct result *result)
+struct pending_result *pending_results_put (struct pending_results *pending_results, const struct result *result)
 {
     assert (!pending_results_full (pending_results) && !pending_results_find (pending_results, &result->key));
-    struct held *held = mem_alloc (sizeof *held);
+    struct pending_result *held = mem_alloc (sizeof *held);
     record_copy (&result_record, &held->result, result, &held->arena);
     pending_results->held[pending_results->held_n++] = held;
-    pending_results_see (pending_results, &result->key);
+    pending_results_note_seen (pending_results, &result->key);
     return held;
 }
 
-struct held *pending_results_find (const struct pending_results *pending_results, const struct attempt_key *key)
+struct pending_result *pending_results_find (const struct pending_results *pending_results,
+                                             const struct attempt_key *key)
 {
     for (uint32_t i = 0; i < pending_results->held_n; i++) {
         if (attempt_key_equal (&pending_results->held[i]->result.key, key))
@@ -43,7 +44,7 @@ struct held *pending_results_find (const struct pending_results *pending_results
 
 bool pending_results_drop (struct pending_results *pending_results, const struct attempt_key *key)
 {
-    struct held *held = pending_results_find (pending_results, key);
+    struct pending_result *held = pending_results_find (pending_results, key);
     if (!held)
         return false;
     uint32_t at = 0;
@@ -56,7 +57,7 @@ bool pending_results_drop (struct pending_results *pending_results, const struct
     return true;
 }
 
-void pending_results_see (struct pending_results *pending_results, const struct attempt_key *key)
+void pending_results_note_seen (struct pending_results *pending_results, const struct attempt_key *key)
 {
     if (pending_results_has_seen (pending_results, key))
         return;

@@ -11,14 +11,14 @@
 /* HELD_MAX results and the running attempt must fit into the holdings of one message (common/model/msg.h: 4). */
 enum { HELD_MAX = 4, SEEN_MAX = 256 };
 
-struct held {
+struct pending_result {
     struct result result;
     uint64_t sent_ms; /* when it was last sent; 0: never in this session */
     struct arena arena;
 };
 
 struct pending_results {
-    struct held *held[HELD_MAX]; /* in the order in which they ended */
+    struct pending_result *held[HELD_MAX]; /* in the order in which they ended */
     uint32_t held_n;
     struct attempt_key seen[SEEN_MAX]; /* a ring: the oldest is forgotten first */
     uint32_t seen_n, seen_next;
@@ -26,12 +26,13 @@ struct pending_results {
 
 void pending_results_release (struct pending_results *pending_results);
 bool pending_results_full (const struct pending_results *pending_results);
-struct held *pending_results_put (struct pending_results *pending_results,
-                                  const struct result *result); /* copies; not when full */
-struct held *pending_results_find (const struct pending_results *pending_results, const struct attempt_key *key);
+struct pending_result *pending_results_put (struct pending_results *pending_results,
+                                            const struct result *result); /* copies; not when full */
+struct pending_result *pending_results_find (const struct pending_results *pending_results,
+                                             const struct attempt_key *key);
 bool pending_results_drop (struct pending_results *pending_results,
                            const struct attempt_key *key); /* false: not there */
-void pending_results_see (struct pending_results *pending_results, const struct attempt_key *key);
+void pending_results_note_seen (struct pending_results *pending_results, const struct attempt_key *key);
 bool pending_results_has_seen (const struct pending_results *pending_results, const struct attempt_key *key);
 
 #endif

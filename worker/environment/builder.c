@@ -54,7 +54,7 @@ static int check_ours (const char *path, struct err *err)
         "%.300s is not an environment that sliceup started to build; move it away, or choose another env_dir", path);
 }
 
-int build_clear (const struct build *build, struct err *err)
+int build_remove_unfinished (const struct build_request *build, struct err *err)
 {
     char aside[PATH_MAX_BYTES + 1];
     struct stat st;
@@ -130,7 +130,7 @@ static int explain (const char *what, struct text output, int status, enum owner
     return -1;
 }
 
-static int run (const struct build *build, const char *what, const char *const argv[], uint64_t limit_ms,
+static int run (const struct build_request *build, const char *what, const char *const argv[], uint64_t limit_ms,
                 enum owner *owner, struct err *err)
 {
     struct subprocess subprocess = {
@@ -161,12 +161,12 @@ static void add_without_options (struct text pins, struct buf *out)
         bool option = begins && blanks < line.len && line.ptr[blanks] == '-';
         begins = !line.len || line.ptr[line.len - 1] != '\\';
         if (!option)
-            buf_text (out, line);
+            buf_add_text (out, line);
         buf_byte (out, '\n');
     }
 }
 
-static int begin (const struct build *build, char copy[PATH_MAX_BYTES + 1], struct err *err)
+static int begin (const struct build_request *build, char copy[PATH_MAX_BYTES + 1], struct err *err)
 {
     char mark[PATH_MAX_BYTES + 1];
     if (join (build->path, "/" ENVIRONMENT_OURS, mark, err) || join (build->path, "/" ENVIRONMENT_PINS, copy, err))
@@ -186,7 +186,7 @@ static int begin (const struct build *build, char copy[PATH_MAX_BYTES + 1], stru
     return rc;
 }
 
-int build_run (const struct build *build, enum owner *owner, struct err *err)
+int build_run (const struct build_request *build, enum owner *owner, struct err *err)
 {
     char copy[PATH_MAX_BYTES + 1], python[PATH_MAX_BYTES + 1];
     /* -I: variables and folders of the caller's Python do not reach into the build. */

@@ -10,7 +10,7 @@
 #include "common/base/text.h"
 #include "common/model/outcome.h"
 
-struct build {
+struct build_request {
     const char *path;   /* of the environment */
     const char *python; /* to build from */
     struct text pins;   /* the pin file's bytes, verified by the caller */
@@ -20,9 +20,9 @@ struct build {
 
 /* Removes what is left of an unfinished build at `path`; nothing there is fine. A folder that no build of ours began is
  * refused: it may be somebody's. */
-int build_clear (const struct build *build, struct err *err);
+int build_remove_unfinished (const struct build_request *build, struct err *err);
 /* venv, then the pins. On error `*owner` says whose affair it is: BUNDLE (a pin cannot be had, another hash), PLATFORM
  * (no connection to the package index), HOST (disk, interpreter without venv, took too long). */
-int build_run (const struct build *build, enum owner *owner, struct err *err);
+int build_run (const struct build_request *build, enum owner *owner, struct err *err);
 
 #endif

@@ -80,7 +80,7 @@ static int check_len (int len, size_t out_bytes, struct err *err)
     return err_set (err, ERR_LIMIT, "the path of the environment is longer than %zu bytes", out_bytes - 1);
 }
 
-int environment_place (struct text env_dir, const char *version, char *out, size_t out_bytes, struct err *err)
+int environment_path_of_version (struct text env_dir, const char *version, char *out, size_t out_bytes, struct err *err)
 {
     char dir[PATH_MAX_BYTES + 1];
     if (!text_to_c (env_dir, dir, sizeof dir) || dir[0] != '/' || dir[1] == '\0' || env_dir.ptr[env_dir.len - 1] == '/')
@@ -102,5 +102,5 @@ int environment_path (const struct pins *pins, char *out, size_t out_bytes, stru
         return err_set (err, ERR_CONFIG, "the name of the interpreter is longer than %d bytes", PATH_MAX_BYTES);
     if (environment_python (python, version, err))
         return -1;
-    return environment_place (pins->env_dir, version, out, out_bytes, err);
+    return environment_path_of_version (pins->env_dir, version, out, out_bytes, err);
 }

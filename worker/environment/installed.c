@@ -68,7 +68,7 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
     if (good)
         return 0;
     return err_set (err, ERR_DAMAGE, "%s has no METADATA file with a name and a version",
-                    tree_shown (text_of (folder_name), shown));
+                    tree_print_path (text_of (folder_name), shown));
 }
 
 static int by_name (const void *a, const void *b)

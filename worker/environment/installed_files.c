@@ -18,7 +18,7 @@ struct look {
     const char *site;
     const struct installed *installed;
     struct arena *arena;
-    struct record_rows rows; /* sorted by path */
+    struct installed_record_rows rows; /* sorted by path */
     struct installed_files found;
     struct installed_library *libraries; /* all that were met */
     uint32_t libraries_n, capacity;
@@ -43,7 +43,7 @@ static void differ (struct look *look, uint32_t package, struct text path, const
     const struct package *of = &look->installed->items[package];
     if (another (look))
         buf_printf (look->out, "%.*s %.*s: %s%s%s", TEXT_ARG (of->name), TEXT_ARG (of->version),
-                    path.len ? tree_shown (path, shown) : "", path.len ? " " : "", how);
+                    path.len ? tree_print_path (path, shown) : "", path.len ? " " : "", how);
 }
 
 /* ---- libraries ---- */
@@ -72,7 +72,7 @@ static uint32_t own_folder_len (struct text package, struct text path)
     return at == package.len && at < path.len && path.ptr[at] == '/' ? at + 1 : 0;
 }
 
-static struct text library_name (const struct look *look, const struct record_row *row)
+static struct text library_name (const struct look *look, const struct installed_record_row *row)
 {
     struct text package = look->installed->items[row->package].name;
     uint32_t skipped = own_folder_len (package, row->path);
@@ -84,7 +84,8 @@ static bool is_libtpu (struct text name)
     return text_is (base_name (name), "libtpu.so");
 }
 
-static void keep_library (struct look *look, const struct record_row *row, const struct digest *digest, uint64_t bytes)
+static void keep_library (struct look *look, const struct installed_record_row *row, const struct digest *digest,
+                          uint64_t bytes)
 {
     look->libraries = mem_room (look->libraries, look->libraries_n, &look->capacity, LIBRARIES_FIRST,
                                 sizeof *look->libraries);
@@ -116,7 +117,7 @@ static void choose_libraries (struct look *look)
     mem_free (look->libraries);
 }
 
-struct text installed_files_libtpu (const struct installed_files *files)
+struct text installed_files_libtpu_sha256 (const struct installed_files *files)
 {
     for (uint32_t i = 0; i < files->libraries_n; i++)
         if (is_libtpu (files->libraries[i].name))
@@ -138,7 +139,7 @@ struct seen {
     bool read;
 };
 
-static const char *read_bytes (int fd, const struct record_row *row, struct seen *seen)
+static const char *read_bytes (int fd, const struct installed_record_row *row, struct seen *seen)
 {
     char is[RECORD_SHA256_BYTES + 1];
     struct stat st;
@@ -147,13 +148,13 @@ static const char *read_bytes (int fd, const struct record_row *row, struct seen
     if (digest_of_fd (fd, &seen->digest, &seen->bytes, NULL) < 0)
         return "cannot be read";
     seen->read = true;
-    record_sha256 (&seen->digest, is);
+    installed_record_print_sha256 (&seen->digest, is);
     bool same = (!row->has_size || seen->bytes == row->bytes) && (!row->sha256.len || text_is (row->sha256, is));
     return same ? NULL : "differs from its entry in RECORD";
 }
 
 /* O_NONBLOCK: a pipe of that name must not stop us. NULL: it is as its RECORD says. */
-static const char *check_row (const struct look *look, const struct record_row *row, struct seen *seen)
+static const char *check_row (const struct look *look, const struct installed_record_row *row, struct seen *seen)
 {
     char path[2 * PATH_MAX];
     if (snprintf (path, sizeof path, "%s/%s", look->site, row->path.ptr) >= (int) sizeof path)
@@ -166,14 +167,14 @@ static const char *check_row (const struct look *look, const struct record_row *
     return how;
 }
 
-static bool is_installer (const struct look *look, const struct record_row *row)
+static bool is_installer (const struct look *look, const struct installed_record_row *row)
 {
     struct text name = look->installed->items[row->package].name;
     return text_is (name, "pip") || text_is (name, "setuptools") || text_is (name, "wheel");
 }
 
 /* What lies outside of site-packages holds the path of the environment. */
-static void add_to_digest (struct look *look, const struct record_row *row, const struct seen *seen)
+static void add_to_digest (struct look *look, const struct installed_record_row *row, const struct seen *seen)
 {
     if (is_installer (look, row) || text_starts (row->path, "../"))
         return;
@@ -184,7 +185,7 @@ static void add_to_digest (struct look *look, const struct record_row *row, cons
 /* Rows from..to name one file: when two packages brought it, the one that came later is what is there. */
 static void check_file (struct look *look, uint32_t from, uint32_t to)
 {
-    const struct record_row *row = &look->rows.items[from];
+    const struct installed_record_row *row = &look->rows.items[from];
     struct seen seen = { 0 };
     const char *how = NULL;
     look->found.n++;
@@ -207,7 +208,8 @@ static void check_file (struct look *look, uint32_t from, uint32_t to)
 
 static int by_path (const void *a, const void *b)
 {
-    return text_compare (((const struct record_row *) a)->path, ((const struct record_row *) b)->path);
+    return text_compare (((const struct installed_record_row *) a)->path,
+                         ((const struct installed_record_row *) b)->path);
 }
 
 static void check_files (struct look *look)
@@ -223,7 +225,7 @@ static void check_files (struct look *look)
 
 static bool is_recorded (const struct look *look, struct text path)
 {
-    struct record_row wanted = { .path = path };
+    struct installed_record_row wanted = { .path = path };
     return look->rows.n && bsearch (&wanted, look->rows.items, look->rows.n, sizeof wanted, by_path);
 }
 
@@ -240,7 +242,7 @@ static void check_found (struct look *look, const FTSENT *entry)
     struct text path = text_of (entry->fts_path + strlen (look->site) + 1);
     char shown[TREE_SHOWN_BYTES];
     if (!is_recorded (look, path) && !is_compiled (path) && another (look))
-        buf_printf (look->out, "%s is not in the RECORD file of any package", tree_shown (path, shown));
+        buf_printf (look->out, "%s is not in the RECORD file of any package", tree_print_path (path, shown));
 }
 
 static int by_entry (const FTSENT **a, const FTSENT **b)
@@ -280,7 +282,7 @@ static void read_records (struct look *look)
 {
     struct err err = { 0 };
     for (uint32_t i = 0; i < look->installed->n; i++)
-        if (record_rows_add (&look->rows, look->site, look->installed, i, look->arena, &err) < 0)
+        if (installed_record_read (&look->rows, look->site, look->installed, i, look->arena, &err) < 0)
             differ (look, i, (struct text){ 0 }, err.text);
     if (look->rows.n)
         qsort (look->rows.items, look->rows.n, sizeof *look->rows.items, by_path);
@@ -297,7 +299,7 @@ int installed_files_check (const char *site, const struct installed *installed, 
     look.found.digest = digest_end (look.all);
     if (look.found.differences > NAMED_MAX)
         buf_printf (out, "; and %u more", look.found.differences - NAMED_MAX);
-    record_rows_release (&look.rows);
+    installed_record_release (&look.rows);
     if (rc == 0)
         *found = look.found;
     return rc;

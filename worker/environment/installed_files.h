@@ -32,6 +32,6 @@ struct installed_files {
 int installed_files_check (const char *site, const struct installed *installed, struct arena *arena,
                            struct installed_files *found, struct buf *out, struct err *err);
 /* The sha256 of the libtpu.so among them; empty: there is none. */
-struct text installed_files_libtpu (const struct installed_files *files);
+struct text installed_files_libtpu_sha256 (const struct installed_files *files);
 
 #endif

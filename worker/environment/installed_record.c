@@ -7,7 +7,7 @@
 /* From site-packages up to the environment: lib/python3.11/site-packages. */
 enum { UP_MAX = 3, ROWS_FIRST = 1024 };
 
-void record_sha256 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1])
+void installed_record_print_sha256 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1])
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     for (int i = 0; i < RECORD_SHA256_BYTES; i++) {
@@ -86,13 +86,13 @@ static bool take_field (struct text *rest, struct arena *arena, struct text *fie
     return true;
 }
 
-static bool read_row (struct text line, struct arena *arena, struct record_row *out)
+static bool read_row (struct text line, struct arena *arena, struct installed_record_row *out)
 {
     struct text path, hash, size, rest = line;
     if (!take_field (&rest, arena, &path) || !take_field (&rest, arena, &hash) || !take_field (&rest, arena, &size) ||
         rest.len || !stays_inside (path))
         return false;
-    *out = (struct record_row){ .path = text_copy (arena, path) };
+    *out = (struct installed_record_row){ .path = text_copy (arena, path) };
     if (text_starts (hash, "sha256=") && hash.len == 7 + RECORD_SHA256_BYTES)
         out->sha256 = text_copy (arena, (struct text){ hash.ptr + 7, RECORD_SHA256_BYTES });
     else if (text_starts (hash, "sha256="))
@@ -110,13 +110,14 @@ static struct text take_line (struct text *rest)
     return line;
 }
 
-static struct record_row *grow (struct record_rows *rows)
+static struct installed_record_row *grow (struct installed_record_rows *rows)
 {
     rows->items = mem_room (rows->items, rows->n, &rows->capacity, ROWS_FIRST, sizeof *rows->items);
     return &rows->items[rows->n];
 }
 
-static int add_all (struct record_rows *rows, struct text bytes, uint32_t package, struct arena *arena, struct err *err)
+static int add_all (struct installed_record_rows *rows, struct text bytes, uint32_t package, struct arena *arena,
+                    struct err *err)
 {
     for (uint32_t line_n = 1; bytes.len; line_n++) {
         struct text line = take_line (&bytes);
@@ -124,7 +125,7 @@ static int add_all (struct record_rows *rows, struct text bytes, uint32_t packag
             continue;
         if (rows->n == RECORD_ROWS_MAX)
             return err_set (err, ERR_LIMIT, "more than %d files are installed", RECORD_ROWS_MAX);
-        struct record_row *row = grow (rows);
+        struct installed_record_row *row = grow (rows);
         if (!read_row (line, arena, row))
             return err_set (err, ERR_DAMAGE, "line %u of its RECORD file is not valid", line_n);
         row->package = package;
@@ -133,8 +134,8 @@ static int add_all (struct record_rows *rows, struct text bytes, uint32_t packag
     return 0;
 }
 
-int record_rows_add (struct record_rows *rows, const char *site, const struct installed *installed, uint32_t package,
-                     struct arena *arena, struct err *err)
+int installed_record_read (struct installed_record_rows *rows, const char *site, const struct installed *installed,
+                           uint32_t package, struct arena *arena, struct err *err)
 {
     struct text folder = installed->items[package].folder;
     struct text path = text_format (arena, "%s/%.*s/RECORD", site, TEXT_ARG (folder));
@@ -149,8 +150,8 @@ int record_rows_add (struct record_rows *rows, const char *site, const struct in
     return rc;
 }
 
-void record_rows_release (struct record_rows *rows)
+void installed_record_release (struct installed_record_rows *rows)
 {
     mem_free (rows->items);
-    *rows = (struct record_rows){ 0 };
+    *rows = (struct installed_record_rows){ 0 };
 }

@@ -11,24 +11,24 @@
 
 enum { RECORD_BYTES_MAX = 64 << 20, RECORD_ROWS_MAX = 500000, RECORD_SHA256_BYTES = 43 };
 
-struct record_row {
+struct installed_record_row {
     struct text path;
     struct text sha256; /* RECORD_SHA256_BYTES of urlsafe base64; empty: it has none, or one of another kind */
     bool has_size;
     uint64_t bytes;
     uint32_t package; /* index in the installed ones */
 };
-struct record_rows {
-    struct record_row *items;
+struct installed_record_rows {
+    struct installed_record_row *items;
     uint32_t n, capacity;
 };
 
 /* Appends the rows of `installed->items[package]`; texts live in `arena`, items on the heap. -1: it has no RECORD, or
  * one that cannot be one; then nothing was appended. */
-int record_rows_add (struct record_rows *rows, const char *site, const struct installed *installed, uint32_t package,
-                     struct arena *arena, struct err *err);
-void record_rows_release (struct record_rows *rows);
+int installed_record_read (struct installed_record_rows *rows, const char *site, const struct installed *installed,
+                           uint32_t package, struct arena *arena, struct err *err);
+void installed_record_release (struct installed_record_rows *rows);
 /* As RECORD writes it. */
-void record_sha256 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1]);
+void installed_record_print_sha256 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1]);
 
 #endif

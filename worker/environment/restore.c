@@ -3,8 +3,8 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
+#include "worker/environment/build_lock.h"
 #include "worker/environment/builder.h"
-#include "worker/environment/lock.h"
 #include "worker/environment/restore_state.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,8 @@ static int step_read (struct restore *restore, enum owner *owner, struct err *er
         return -1;
     *owner = OWNER_HOST;
     if (environment_python (restore->python, restore->version, err) ||
-        environment_place (text_of (restore->env_dir), restore->version, restore->path, sizeof restore->path, err) ||
+        environment_path_of_version (text_of (restore->env_dir), restore->version, restore->path, sizeof restore->path,
+                                     err) ||
         environment_site (restore->path, restore->version, restore->site, sizeof restore->site, err))
         return -1;
     snprintf (restore->marker, sizeof restore->marker, "%s/" ENVIRONMENT_COMPLETE, restore->path);
@@ -172,15 +173,15 @@ static int step_check (struct restore *restore, enum owner *owner, struct err *e
 
 static int step_build (struct restore *restore, enum owner *owner, struct err *err)
 {
-    struct build build = { .path = restore->path,
-                           .python = restore->python,
-                           .pins = buf_as_text (&restore->pins_bytes),
-                           .wheels = restore->wheels,
-                           .lock_fd = restore->lock };
+    struct build_request build = { .path = restore->path,
+                                   .python = restore->python,
+                                   .pins = buf_as_text (&restore->pins_bytes),
+                                   .wheels = restore->wheels,
+                                   .lock_fd = restore->lock };
     *owner = OWNER_HOST;
     if (!restore->built)
         return 0;
-    return build_clear (&build, err) ? -1 : build_run (&build, owner, err);
+    return build_remove_unfinished (&build, err) ? -1 : build_run (&build, owner, err);
 }
 
 static int refuse_differences (struct restore *restore, struct buf *differences, struct err *err)
@@ -280,7 +281,7 @@ static int usage (FILE *to)
 }
 
 /* -1: there is an order; otherwise the exit status. */
-static int order_from_words (struct restore *restore, int argc, char **argv)
+static int request_from_words (struct restore *restore, int argc, char **argv)
 {
     static const struct option options[] = {
         { "pins", required_argument, NULL, 'p' },
@@ -308,7 +309,7 @@ static int order_from_words (struct restore *restore, int argc, char **argv)
     return restore->pins_path && restore->env_dir && optind == argc ? -1 : usage (stderr);
 }
 
-static int order_from_attempt (struct restore *restore, enum owner *owner, struct err *err)
+static int request_from_attempt (struct restore *restore, enum owner *owner, struct err *err)
 {
     *owner = OWNER_SLICEUP;
     restore->pins_path = protocol_writer_arg (restore->writer, "pins");
@@ -316,7 +317,7 @@ static int order_from_attempt (struct restore *restore, enum owner *owner, struc
     restore->env_dir = protocol_writer_arg (restore->writer, "env_dir");
     restore->python = protocol_writer_arg (restore->writer, "python");
     restore->wheels = protocol_writer_arg (restore->writer, "wheels");
-    restore->only_check = protocol_writer_denies (restore->writer, "build");
+    restore->only_check = protocol_writer_arg_is_false (restore->writer, "build");
     if (!restore->pins_path || !restore->pins_sha256 || !restore->env_dir || !restore->python)
         return err_set (err, ERR_PARSE, "the rung's args lack pins, pins_sha256, env_dir or python");
     if (restore->pins_path[0] != '/' || (restore->wheels && restore->wheels[0] != '/'))
@@ -327,7 +328,7 @@ static int order_from_attempt (struct restore *restore, enum owner *owner, struc
 
 static int run_steps (struct restore *restore, enum owner *owner, struct err *err)
 {
-    if (!protocol_writer_by_hand (restore->writer) && order_from_attempt (restore, owner, err))
+    if (!protocol_writer_by_hand (restore->writer) && request_from_attempt (restore, owner, err))
         return -1;
     for (int i = 0; i < STEPS; i++) {
         protocol_writer_phase (restore->writer, steps[i].phase);
@@ -353,10 +354,10 @@ static int run (struct restore *restore)
     int failed = run_steps (restore, &owner, &err);
     struct text sentence = sentence_of (restore, &err);
     if (failed) {
-        restore_say_found (restore);
+        restore_report_found (restore);
         protocol_writer_failure (restore->writer, owner, sentence);
     } else
-        restore_say_all (restore);
+        restore_report_all (restore);
     if (failed)
         fprintf (stderr, "sliceup-worker restore: %.*s\n", TEXT_ARG (sentence));
     if (protocol_writer_close (restore->writer, &err) && !failed)
@@ -368,7 +369,7 @@ int restore_main (int argc, char **argv)
 {
     struct err err;
     struct restore *restore = mem_alloc (sizeof *restore);
-    int rc = getenv ("SLICEUP_FD") ? -1 : order_from_words (restore, argc, argv);
+    int rc = getenv ("SLICEUP_FD") ? -1 : request_from_words (restore, argc, argv);
     restore->lock = -1;
     if (rc < 0) {
         restore->writer = protocol_writer_open (&err);

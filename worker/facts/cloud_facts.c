@@ -1,7 +1,7 @@
 /* cloud_facts.c - the place of this host in its slice, as variables tell it, else the metadata server. */
 #include "common/base/buf.h"
 #include "common/model/result.h"
-#include "worker/facts/fact_list.h"
+#include "worker/facts/host_fact_list.h"
 #include "worker/facts/metadata.h"
 #include <jansson.h>
 #include <stdlib.h>
@@ -30,12 +30,12 @@ static const struct known {
 
 /* ---- both ways ---- */
 
-static struct text from_variables (struct fact_list *list, const struct known *known)
+static struct text from_variables (struct host_fact_list *list, const struct known *known)
 {
     for (size_t i = 0; i < WAYS_MAX && known->variables[i]; i++) {
         const char *value = getenv (known->variables[i]);
         if (value && *value)
-            return fact_line (&list->arena, text_of (value));
+            return host_fact_one_line (&list->arena, text_of (value));
     }
     return (struct text){ 0 };
 }
@@ -44,7 +44,7 @@ static struct text from_variables (struct fact_list *list, const struct known *k
 static struct text in_tpu_env (struct text file, const char *key)
 {
     struct text value = { 0 };
-    if (!fact_field (file, key, &value))
+    if (!host_fact_find_field (file, key, &value))
         return value;
     if (value.len >= 2 && value.ptr[0] == '\'' && value.ptr[value.len - 1] == '\'')
         value = (struct text){ value.ptr + 1, value.len - 2 };
@@ -59,19 +59,20 @@ static struct text address_in (struct text item)
     return second ? (struct text){ second + 1, (uint32_t) (end - second - 1) } : item;
 }
 
-static struct text addresses_in (struct fact_list *list, struct text endpoints)
+static struct text addresses_in (struct host_fact_list *list, struct text endpoints)
 {
     struct buf all;
     buf_init (&all, ENDPOINTS_BYTES_MAX);
     for (bool first = true; endpoints.len; first = false) {
         if (!first)
             buf_byte (&all, ',');
-        buf_text (&all, address_in (text_take (&endpoints, ',')));
+        buf_add_text (&all, address_in (text_take (&endpoints, ',')));
     }
     return buf_finish (&all, &list->arena);
 }
 
-static struct text from_metadata (struct fact_list *list, const struct known *known, const struct metadata *metadata)
+static struct text from_metadata (struct host_fact_list *list, const struct known *known,
+                                  const struct metadata *metadata)
 {
     struct text value = { 0 }, env = metadata_value (metadata, METADATA_TPU_ENV);
     if (known->key >= 0)
@@ -80,7 +81,7 @@ static struct text from_metadata (struct fact_list *list, const struct known *kn
         value = addresses_in (list, value);
     for (size_t i = 0; i < WAYS_MAX && known->in_tpu_env[i] && !value.len; i++)
         value = in_tpu_env (env, known->in_tpu_env[i]);
-    return fact_line (&list->arena, value);
+    return host_fact_one_line (&list->arena, value);
 }
 
 /* That a server was slow is no evidence that something is not there (docs/spec/facts.md, metadata.state). */
@@ -91,11 +92,11 @@ static bool is_late (const struct known *known, const struct metadata *metadata)
 }
 
 /* Half a list of workers would be counted as a list. */
-static struct text whole_or_none (struct fact_list *list, struct text value)
+static struct text whole_or_none (struct host_fact_list *list, struct text value)
 {
-    if (value.len <= fact_value_room (list))
+    if (value.len <= host_fact_value_room (list))
         return value;
-    struct text digest = fact_words_digest (&list->arena, value);
+    struct text digest = host_fact_words_digest (&list->arena, value);
     return text_format (&list->arena, "unreadable (%u bytes, words %.*s)", value.len, TEXT_ARG (digest));
 }
 
@@ -105,7 +106,7 @@ static bool conflict (const struct known *known, struct text said, struct text t
     return known->key != METADATA_ENDPOINTS && said.len && told.len && !text_equal (said, told);
 }
 
-static void add_place (struct fact_list *list, const struct metadata *metadata)
+static void add_place (struct host_fact_list *list, const struct metadata *metadata)
 {
     struct buf conflicts;
     buf_init (&conflicts, FACT_VALUE_BYTES);
@@ -113,19 +114,19 @@ static void add_place (struct fact_list *list, const struct metadata *metadata)
         struct text said = from_variables (list, &table[i]), told = from_metadata (list, &table[i], metadata);
         struct text known = said.len ? said : told;
         bool late = !known.len && is_late (&table[i], metadata);
-        fact_add (list, table[i].fact, late ? TEXT_LIT (FACT_NOT_REPORTED) : whole_or_none (list, known));
+        host_fact_add (list, table[i].fact, late ? TEXT_LIT (FACT_NOT_REPORTED) : whole_or_none (list, known));
         if (conflict (&table[i], said, told))
             buf_printf (&conflicts, "%s%s", conflicts.len ? ", " : "", table[i].fact);
     }
-    fact_add (list, "tpu.conflicts",
-              conflicts.len ? text_copy (&list->arena, buf_as_text (&conflicts)) : TEXT_LIT ("none"));
+    host_fact_add (list, "tpu.conflicts",
+                   conflicts.len ? text_copy (&list->arena, buf_as_text (&conflicts)) : TEXT_LIT ("none"));
     buf_release (&conflicts);
 }
 
 /* ---- the machine, and what is planned for it ---- */
 
 /* "projects/1/zones/us-x/machineTypes/ct6e-standard-4t": the last part. */
-static void add_last_part (struct fact_list *list, const char *name, const struct metadata *metadata,
+static void add_last_part (struct host_fact_list *list, const char *name, const struct metadata *metadata,
                            enum metadata_key key)
 {
     struct text value = metadata_value (metadata, key);
@@ -133,25 +134,25 @@ static void add_last_part (struct fact_list *list, const char *name, const struc
     if (slash)
         value = (struct text){ slash + 1, (uint32_t) (value.ptr + value.len - slash - 1) };
     if (metadata_is_late (metadata, key))
-        fact_add (list, name, TEXT_LIT (FACT_NOT_REPORTED));
+        host_fact_add (list, name, TEXT_LIT (FACT_NOT_REPORTED));
     else
-        fact_add (list, name, fact_line (&list->arena, text_clip (value, NAME_MAX_BYTES)));
+        host_fact_add (list, name, host_fact_one_line (&list->arena, text_clip (value, NAME_MAX_BYTES)));
 }
 
 /* One member, under the name of the documentation or the one of the REST interface; "?" without. */
-static struct text member (struct fact_list *list, const json_t *object, const char *name, const char *other)
+static struct text member (struct host_fact_list *list, const json_t *object, const char *name, const char *other)
 {
     const json_t *value = json_object_get (object, name);
     value = value ? value : json_object_get (object, other);
     if (!json_is_string (value))
         return TEXT_LIT ("?");
     struct text said = { json_string_value (value), (uint32_t) json_string_length (value) };
-    return fact_line (&list->arena, text_clip (said, WINDOW_BYTES_MAX));
+    return host_fact_one_line (&list->arena, text_clip (said, WINDOW_BYTES_MAX));
 }
 
 /* docs: cloud.google.com/tpu/docs/view-maintenance-notifications; with none pending the object holds only "error".
  * Silence is no evidence that nothing is planned: only a server that answered says "none". */
-static struct text maintenance_in (struct fact_list *list, struct text body, struct text state)
+static struct text maintenance_in (struct host_fact_list *list, struct text body, struct text state)
 {
     json_error_t why;
     json_t *object = body.len ? json_loadb (body.ptr, body.len, JSON_REJECT_DUPLICATES, &why) : NULL;
@@ -170,20 +171,20 @@ static struct text maintenance_in (struct fact_list *list, struct text body, str
     return out;
 }
 
-struct text cloud_facts (struct fact_list *list, const struct metadata *metadata)
+struct text cloud_facts (struct host_fact_list *list, const struct metadata *metadata)
 {
     struct text state = text_of (metadata_state (metadata));
     bool late = metadata_is_late (metadata, METADATA_MAINTENANCE);
     struct text body = metadata_value (metadata, METADATA_MAINTENANCE);
     struct text plan = late ? TEXT_LIT (FACT_NOT_REPORTED) : maintenance_in (list, body, state);
     add_place (list, metadata);
-    fact_add (list, "metadata.state", state);
+    host_fact_add (list, "metadata.state", state);
     add_last_part (list, "metadata.image", metadata, METADATA_IMAGE);
     add_last_part (list, "metadata.machine_type", metadata, METADATA_MACHINE_TYPE);
     add_last_part (list, "metadata.zone", metadata, METADATA_ZONE);
     add_last_part (list, "metadata.instance", metadata, METADATA_INSTANCE);
     add_last_part (list, "metadata.preemptible", metadata, METADATA_PREEMPTIBLE);
-    fact_add (list, "metadata.maintenance", plan);
+    host_fact_add (list, "metadata.maintenance", plan);
     bool none = late || text_is (plan, "none") || text_is (plan, "absent") || text_starts (plan, "unreadable");
     return none ? (struct text){ 0 } : text_format (&list->arena, "maintenance is coming: %.*s", TEXT_ARG (plan));
 }

@@ -1,5 +1,5 @@
 /* container_facts.c - what surrounds this process: a container, control groups and what they limit. */
-#include "worker/facts/fact_list.h"
+#include "worker/facts/host_fact_list.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -12,11 +12,11 @@ enum { ID_DIGITS = 64, ID_SHOWN = 12 };
 /* ---- control groups ---- */
 
 /* "0::/path" is the line of version 2; the ':' in between is taken for a separator. */
-static struct text our_group (struct fact_list *list)
+static struct text our_group (struct host_fact_list *list)
 {
     struct text file, group = { 0 };
-    if (fact_read (list, list->roots->proc, "/self/cgroup", &file))
-        fact_field (file, "0:", &group);
+    if (host_fact_read_file (list, list->roots->proc, "/self/cgroup", &file))
+        host_fact_find_field (file, "0:", &group);
     /* A group above our own namespace's root shows as "/..": its limits are not in sight. */
     if (group.len == 1 || (group.len && group.ptr[0] != '/') || text_find (group, TEXT_LIT ("/.."), NULL))
         group.len = 0;
@@ -34,14 +34,14 @@ static bool go_up (struct text *group)
     return true;
 }
 
-static bool read_limit (struct fact_list *list, struct text group, const char *file, struct text *value)
+static bool read_limit (struct host_fact_list *list, struct text group, const char *file, struct text *value)
 {
     struct text path = text_format (&list->arena, "/fs/cgroup%.*s/%s", TEXT_ARG (group), file);
-    return path.len < PATH_MAX_BYTES / 2 && fact_read (list, list->roots->sys, path.ptr, value);
+    return path.len < PATH_MAX_BYTES / 2 && host_fact_read_file (list, list->roots->sys, path.ptr, value);
 }
 
 /* The least of all limits from our group up to the root: each of them binds (Linux, admin-guide/cgroup-v2). */
-static struct text least_limit (struct fact_list *list, struct text group, const char *file)
+static struct text least_limit (struct host_fact_list *list, struct text group, const char *file)
 {
     uint64_t least = UINT64_MAX, limit;
     bool seen = false;
@@ -59,7 +59,7 @@ static struct text least_limit (struct fact_list *list, struct text group, const
 }
 
 /* "max 100000" limits nothing. Of several that limit the nearest is told: they are not numbers to compare. */
-static struct text nearest_quota (struct fact_list *list, struct text group)
+static struct text nearest_quota (struct host_fact_list *list, struct text group)
 {
     struct text value, told = TEXT_LIT ("absent");
     do {
@@ -73,45 +73,45 @@ static struct text nearest_quota (struct fact_list *list, struct text group)
 }
 
 /* cgroup v1 writes "no limit" as the largest number of whole pages. */
-static struct text old_memory_limit (struct fact_list *list)
+static struct text old_memory_limit (struct host_fact_list *list)
 {
     struct text value;
     uint64_t limit;
-    bool there = fact_read (list, list->roots->sys, "/fs/cgroup/memory/memory.limit_in_bytes", &value);
+    bool there = host_fact_read_file (list, list->roots->sys, "/fs/cgroup/memory/memory.limit_in_bytes", &value);
     return there && text_to_u64 (value, &limit) && limit > INT64_MAX - 1024 * 1024 ? TEXT_LIT ("max") : value;
 }
 
-static struct text old_quota (struct fact_list *list)
+static struct text old_quota (struct host_fact_list *list)
 {
     struct text quota, period;
-    if (!fact_read (list, list->roots->sys, "/fs/cgroup/cpu/cpu.cfs_quota_us", &quota))
+    if (!host_fact_read_file (list, list->roots->sys, "/fs/cgroup/cpu/cpu.cfs_quota_us", &quota))
         return quota;
     if (text_is (quota, "-1"))
         return TEXT_LIT ("max");
-    fact_read (list, list->roots->sys, "/fs/cgroup/cpu/cpu.cfs_period_us", &period);
+    host_fact_read_file (list, list->roots->sys, "/fs/cgroup/cpu/cpu.cfs_period_us", &period);
     return text_format (&list->arena, "%.*s %.*s", TEXT_ARG (quota), TEXT_ARG (period));
 }
 
-static struct text old_pids_limit (struct fact_list *list)
+static struct text old_pids_limit (struct host_fact_list *list)
 {
     struct text value;
-    fact_read (list, list->roots->sys, "/fs/cgroup/pids/pids.max", &value);
+    host_fact_read_file (list, list->roots->sys, "/fs/cgroup/pids/pids.max", &value);
     return value;
 }
 
-static void add_limits (struct fact_list *list)
+static void add_limits (struct host_fact_list *list)
 {
     struct text group = our_group (list);
     struct text memory = least_limit (list, group, "memory.max"), pids = least_limit (list, group, "pids.max");
     struct text quota = nearest_quota (list, group);
-    fact_add (list, "memory.cgroup_max", text_is (memory, "absent") ? old_memory_limit (list) : memory);
-    fact_add (list, "pids.cgroup_max", text_is (pids, "absent") ? old_pids_limit (list) : pids);
-    fact_add (list, "cpu.cgroup_max", text_is (quota, "absent") ? old_quota (list) : quota);
+    host_fact_add (list, "memory.cgroup_max", text_is (memory, "absent") ? old_memory_limit (list) : memory);
+    host_fact_add (list, "pids.cgroup_max", text_is (pids, "absent") ? old_pids_limit (list) : pids);
+    host_fact_add (list, "cpu.cgroup_max", text_is (quota, "absent") ? old_quota (list) : quota);
 }
 
 /* ---- container ---- */
 
-static bool is_there (struct fact_list *list, const char *path)
+static bool is_there (struct host_fact_list *list, const char *path)
 {
     char name[PATH_MAX_BYTES + 1];
     int len = snprintf (name, sizeof name, "%s%s", list->roots->root, path);
@@ -119,7 +119,7 @@ static bool is_there (struct fact_list *list, const char *path)
 }
 
 /* Who made the container left one of these: docker and podman a file each, systemd a word, Kubernetes variables. */
-static struct text kind_of (struct fact_list *list, struct text groups)
+static struct text kind_of (struct host_fact_list *list, struct text groups)
 {
     struct text word;
     if (getenv ("KUBERNETES_SERVICE_HOST") || text_find (groups, TEXT_LIT ("kubepods"), NULL))
@@ -128,7 +128,7 @@ static struct text kind_of (struct fact_list *list, struct text groups)
         return TEXT_LIT ("podman");
     if (is_there (list, "/.dockerenv") || text_find (groups, TEXT_LIT ("docker"), NULL))
         return TEXT_LIT ("docker");
-    if (fact_read (list, list->roots->root, "/run/systemd/container", &word) && word.len)
+    if (host_fact_read_file (list, list->roots->root, "/run/systemd/container", &word) && word.len)
         return text_clip (word, ID_MAX_BYTES);
     return text_find (groups, TEXT_LIT ("lxc"), NULL) ? TEXT_LIT ("lxc") : TEXT_LIT ("none");
 }
@@ -145,24 +145,24 @@ static struct text find_id (struct text file)
     return (struct text){ 0 };
 }
 
-static void add_container (struct fact_list *list)
+static void add_container (struct host_fact_list *list)
 {
     struct text groups, mounts, file, id, kind;
-    if (!fact_read (list, list->roots->proc, "/self/cgroup", &groups))
+    if (!host_fact_read_file (list, list->roots->proc, "/self/cgroup", &groups))
         groups = (struct text){ 0 };
     kind = kind_of (list, groups);
     id = find_id (groups);
     /* Digits in a mount's name may be those of a container that somebody else made: only where we are in one. */
-    if (!id.len && !text_is (kind, "none") && fact_read (list, list->roots->proc, "/self/mountinfo", &mounts))
+    if (!id.len && !text_is (kind, "none") && host_fact_read_file (list, list->roots->proc, "/self/mountinfo", &mounts))
         id = find_id (mounts);
-    if (!fact_read (list, list->roots->root, "/run/.containerenv", &file))
+    if (!host_fact_read_file (list, list->roots->root, "/run/.containerenv", &file))
         file = (struct text){ 0 };
-    fact_add (list, "container.kind", kind);
-    fact_add_field (list, "container.image", file, "image");
-    fact_add (list, "container.id", id);
+    host_fact_add (list, "container.kind", kind);
+    host_fact_add_field (list, "container.image", file, "image");
+    host_fact_add (list, "container.id", id);
 }
 
-void container_facts (struct fact_list *list)
+void container_facts (struct host_fact_list *list)
 {
     add_container (list);
     add_limits (list);

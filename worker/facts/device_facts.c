@@ -1,7 +1,7 @@
 /* device_facts.c - accelerators' device files, who holds these open, and libtpu's lock.
  *
  * No device is opened: opening one may be what the next rung's program cannot do any more. */
-#include "worker/facts/fact_kinds.h"
+#include "worker/facts/value_tally.h"
 
 #include "common/base/buf.h"
 #include "worker/facts/device_users.h"
@@ -18,7 +18,7 @@ enum { DEVICE_USERS_BYTES_MAX = DEVICE_USERS_MAX * (HOLDER_DEVICE_BYTES + HOLDER
 /* ---- device files ---- */
 
 /* Owner and mode decide who may open them; what differs between hosts is a permission failure to come. */
-static bool describe_file (struct fact_list *list, const char *folder, struct text name, struct text *out)
+static bool describe_file (struct host_fact_list *list, const char *folder, struct text name, struct text *out)
 {
     char path[PATH_MAX_BYTES + 1];
     struct stat st;
@@ -30,29 +30,30 @@ static bool describe_file (struct fact_list *list, const char *folder, struct te
     return true;
 }
 
-static uint32_t count_files (struct fact_list *list, const char *folder, const char *prefix, struct kinds *kinds)
+static uint32_t count_files (struct host_fact_list *list, const char *folder, const char *prefix,
+                             struct value_tally *tally)
 {
-    struct name_list names = fact_names (list, list->roots->dev, folder, prefix);
+    struct name_list names = host_fact_folder_names (list, list->roots->dev, folder, prefix);
     struct text what;
     uint32_t found = 0;
     for (uint32_t i = 0; i < names.n; i++)
         if (describe_file (list, folder, names.items[i], &what)) {
-            kinds_count (kinds, what);
+            value_tally_add (tally, what);
             found++;
         }
     return found;
 }
 
 /* Newer kernels have a folder for the first kind (Linux, Documentation/accel). */
-static uint32_t add_all_files (struct fact_list *list)
+static uint32_t add_all_files (struct host_fact_list *list)
 {
-    struct kinds accel = { 0 }, vfio = { 0 }, nvidia = { 0 };
+    struct value_tally accel = { 0 }, vfio = { 0 }, nvidia = { 0 };
     uint32_t found = count_files (list, "", "accel", &accel) + count_files (list, "/accel", "", &accel) +
                      count_files (list, "/vfio", "", &vfio) + count_files (list, "", "nvidia", &nvidia);
-    struct text nothing = fact_unlisted (list, list->roots->dev, "");
-    kinds_add (list, "device.accel", &accel, nothing);
-    kinds_add (list, "device.vfio", &vfio, fact_unlisted (list, list->roots->dev, "/vfio"));
-    kinds_add (list, "device.nvidia", &nvidia, nothing);
+    struct text nothing = host_fact_folder_problem (list, list->roots->dev, "");
+    value_tally_to_fact (list, "device.accel", &accel, nothing);
+    value_tally_to_fact (list, "device.vfio", &vfio, host_fact_folder_problem (list, list->roots->dev, "/vfio"));
+    value_tally_to_fact (list, "device.nvidia", &nvidia, nothing);
     return found;
 }
 
@@ -68,25 +69,25 @@ static struct text nobody (const struct device_users *device_users)
 /* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Processes have
  * other numbers on each host, and one host is slower to search than the next: hosts are compared by the names of the
  * programs that were seen. */
-static void add_device_users (struct fact_list *list)
+static void add_device_users (struct host_fact_list *list)
 {
     struct device_users device_users;
-    struct kinds programs = { 0 };
+    struct value_tally programs = { 0 };
     struct buf found;
     device_users_find (list->roots, DEVICE_USERS_OF_ANY, DEVICE_USERS_SEARCH_MS, &list->arena, &device_users);
     buf_init (&found, DEVICE_USERS_BYTES_MAX);
     for (uint32_t i = 0; i < device_users.n; i++) {
-        const struct holder *holder = &device_users.items[i];
+        const struct device_user *holder = &device_users.items[i];
         buf_printf (&found, "%s%.*s by process %u (%.*s)", i ? "; " : "", TEXT_ARG (holder->device), holder->pid,
                     TEXT_ARG (holder->command));
-        kinds_count (&programs, holder->program);
+        value_tally_add (&programs, holder->program);
     }
     if (device_users.more)
         buf_printf (&found, "; and %u more", device_users.more);
     programs.others = device_users.more;
-    fact_add (list, "device.holders",
-              found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&device_users));
-    kinds_add (list, "device.held_by", &programs, TEXT_LIT ("none seen"));
+    host_fact_add (list, "device.holders",
+                   found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&device_users));
+    value_tally_to_fact (list, "device.held_by", &programs, TEXT_LIT ("none seen"));
     buf_release (&found);
 }
 
@@ -112,29 +113,29 @@ static bool is_locked (struct text locks, const struct stat *st, long *pid)
 /* The file alone means nothing, a lock on it means a live holder; a file of somebody else's that may not be opened
  * stops libtpu as well (tpu_initialize_util.cc). The first program leaves the file for good, with its own owner: what
  * hosts are compared by says only what it means for the next one. */
-static void add_lock_of (struct fact_list *list, const char *path, const struct stat *st)
+static void add_lock_of (struct host_fact_list *list, const char *path, const struct stat *st)
 {
     struct text locks;
     long pid = 0;
     bool ours = access (path, R_OK | W_OK) == 0;
-    bool readable = fact_read (list, list->roots->proc, "/locks", &locks);
+    bool readable = host_fact_read_file (list, list->roots->proc, "/locks", &locks);
     bool locked = readable && is_locked (locks, st, &pid);
     bool known = locked || (readable && locks.len < FACT_FILE_BYTES - 1); /* a table that was cut proves nothing */
     struct text state = !known    ? TEXT_LIT ("lock unknown")
                         : !locked ? TEXT_LIT ("not locked")
                         : pid > 0 ? text_format (&list->arena, "locked by process %ld", pid)
                                   : TEXT_LIT ("locked by process out of sight");
-    fact_add (list, "libtpu.lockfile",
-              text_format (&list->arena, "uid %u mode %04o, %.*s%s", st->st_uid, st->st_mode & 07777, TEXT_ARG (state),
-                           ours ? "" : ", not ours to open"));
-    fact_add (list, "libtpu.lock",
-              locked   ? TEXT_LIT ("held")
-              : !ours  ? TEXT_LIT ("not ours to open")
-              : !known ? TEXT_LIT ("unknown")
-                       : TEXT_LIT ("free"));
+    host_fact_add (list, "libtpu.lockfile",
+                   text_format (&list->arena, "uid %u mode %04o, %.*s%s", st->st_uid, st->st_mode & 07777,
+                                TEXT_ARG (state), ours ? "" : ", not ours to open"));
+    host_fact_add (list, "libtpu.lock",
+                   locked   ? TEXT_LIT ("held")
+                   : !ours  ? TEXT_LIT ("not ours to open")
+                   : !known ? TEXT_LIT ("unknown")
+                            : TEXT_LIT ("free"));
 }
 
-static void add_libtpu_lock (struct fact_list *list)
+static void add_libtpu_lock (struct host_fact_list *list)
 {
     char path[PATH_MAX_BYTES + 1];
     struct stat st;
@@ -143,19 +144,19 @@ static void add_libtpu_lock (struct fact_list *list)
         add_lock_of (list, path, &st);
         return;
     }
-    fact_add (list, "libtpu.lockfile", TEXT_LIT ("absent"));
-    fact_add (list, "libtpu.lock", TEXT_LIT ("free"));
+    host_fact_add (list, "libtpu.lockfile", TEXT_LIT ("absent"));
+    host_fact_add (list, "libtpu.lock", TEXT_LIT ("free"));
 }
 
-void device_facts (struct fact_list *list)
+void device_facts (struct host_fact_list *list)
 {
     uint32_t files = add_all_files (list);
     /* Looking into every process costs most of this program's time: only where there is something to hold. */
     if (files) {
         add_device_users (list);
     } else {
-        fact_add (list, "device.holders", TEXT_LIT ("none"));
-        fact_add (list, "device.held_by", TEXT_LIT ("none seen"));
+        host_fact_add (list, "device.holders", TEXT_LIT ("none"));
+        host_fact_add (list, "device.held_by", TEXT_LIT ("none seen"));
     }
     add_libtpu_lock (list);
 }

@@ -3,7 +3,7 @@
 
 #include "common/base/buf.h"
 #include "common/io/clock.h"
-#include "worker/facts/shown.h"
+#include "worker/facts/display.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -115,7 +115,7 @@ static bool holds_device (struct search *search, const char *pid, char device[PA
     return found;
 }
 
-static void name_it (struct search *search, const char *pid, struct holder *holder)
+static void name_it (struct search *search, const char *pid, struct device_user *holder)
 {
     char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
     size_t len = 0;
@@ -125,7 +125,7 @@ static void name_it (struct search *search, const char *pid, struct holder *hold
         len = read_start (path, raw); /* it has ended, or wrote over its arguments */
     struct text line = { raw, (uint32_t) len };
     holder->command = command_line_for_display (search->arena, line, HOLDER_COMMAND_BYTES);
-    holder->program = shown_program (search->arena, line);
+    holder->program = display_program (search->arena, line);
 }
 
 /* proc(5): field 22 of stat, counted from behind the name, which may hold anything. */
@@ -143,9 +143,9 @@ static uint64_t began_ms (struct search *search, const char *pid)
     return at && per_second > 0 && sscanf (at, " %" SCNu64, &ticks) == 1 ? ticks * 1000 / (uint64_t) per_second : 0;
 }
 
-static struct holder describe (struct search *search, const char *pid, const char *device)
+static struct device_user describe (struct search *search, const char *pid, const char *device)
 {
-    struct holder holder = { .pid = (uint32_t) strtoul (pid, NULL, 10), .began_ms = began_ms (search, pid) };
+    struct device_user holder = { .pid = (uint32_t) strtoul (pid, NULL, 10), .began_ms = began_ms (search, pid) };
     char path[PATH_MAX_BYTES + 1];
     struct stat status;
     struct buf shown;
@@ -163,7 +163,7 @@ static struct holder describe (struct search *search, const char *pid, const cha
 
 static int by_pid (const void *a, const void *b)
 {
-    const struct holder *one = a, *other = b;
+    const struct device_user *one = a, *other = b;
     return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 

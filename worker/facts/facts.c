@@ -3,7 +3,7 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
-#include "worker/facts/fact_list.h"
+#include "worker/facts/host_fact_list.h"
 #include "worker/facts/metadata.h"
 #include "worker/facts/tpu_logs.h"
 #include "worker/protocol/protocol_writer.h"
@@ -21,7 +21,7 @@ enum { ENV_FACTS_MAX = 64, PROFILE_FACTS_MAX = 48, VARIABLE_BYTES = 20 * 1024 };
 
 struct reporting {
     struct protocol_writer *writer;
-    struct fact_list list;
+    struct host_fact_list list;
     uint32_t said; /* of the list */
     var_list profile;
 };
@@ -36,7 +36,7 @@ static const char *home_folder (const struct protocol_writer *writer)
 /* What is known so far is told before what may take long, or hang. */
 static void say_new (struct reporting *reporting)
 {
-    const struct fact_list *list = &reporting->list;
+    const struct host_fact_list *list = &reporting->list;
     for (; reporting->said < list->n; reporting->said++)
         protocol_writer_fact (reporting->writer, list->items[reporting->said].name.ptr,
                               list->items[reporting->said].value);
@@ -76,8 +76,8 @@ static void add_variables (struct reporting *reporting)
 {
     size_t left_bytes = VARIABLE_BYTES;
     var_list own = environment (&reporting->list.arena);
-    variable_facts (&reporting->list, "profile", &reporting->profile, PROFILE_FACTS_MAX, &left_bytes);
-    variable_facts (&reporting->list, "env", &own, ENV_FACTS_MAX, &left_bytes);
+    variable_add_facts (&reporting->list, "profile", &reporting->profile, PROFILE_FACTS_MAX, &left_bytes);
+    variable_add_facts (&reporting->list, "env", &own, ENV_FACTS_MAX, &left_bytes);
 }
 
 /* The one that programs would load; empty: they take that of their environment, or of their system. */
@@ -93,12 +93,12 @@ static const char *libtpu_path (const struct reporting *reporting)
 /* ---- in order ---- */
 
 /* Where a metadata server is to be expected; elsewhere nobody's network is asked. */
-static bool is_google (struct fact_list *list)
+static bool is_google (struct host_fact_list *list)
 {
     struct text product;
-    return (fact_read (list, list->roots->sys, "/class/dmi/id/product_name", &product) &&
+    return (host_fact_read_file (list, list->roots->sys, "/class/dmi/id/product_name", &product) &&
             text_starts (product, "Google")) ||
-           text_find (fact_value (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
+           text_find (host_fact_value (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
 }
 
 static void say_machine (struct reporting *reporting, struct metadata *metadata)
@@ -126,7 +126,7 @@ static void say_places (struct reporting *reporting, struct metadata *metadata)
 
 static void say_all (struct reporting *reporting)
 {
-    struct fact_list *list = &reporting->list;
+    struct host_fact_list *list = &reporting->list;
     protocol_writer_phase (reporting->writer, "devices");
     pci_facts (list);
     struct metadata *metadata = metadata_ask (is_google (list)); /* it has all the time that the rest takes to answer */
@@ -154,10 +154,10 @@ static int run (void)
         goto failed;
     reporting = mem_alloc (sizeof *reporting);
     reporting->writer = writer;
-    fact_list_init (&reporting->list, &host_fact_roots_real);
+    host_fact_list_init (&reporting->list, &host_fact_roots_real);
     reporting->profile = protocol_writer_arg_vars (writer, "profile_env", &reporting->list.arena);
     say_all (reporting);
-    fact_list_release (&reporting->list);
+    host_fact_list_release (&reporting->list);
     mem_free (reporting);
     if (protocol_writer_close (writer, &err) == 0)
         return EXIT_SAID;

@@ -20,7 +20,7 @@ struct question {
     uint32_t sent;
     bool connected;
     struct buf got;
-    enum http_end end;
+    enum http_result end;
     struct http_answer answer;
 };
 
@@ -63,7 +63,7 @@ static bool find_address (struct http_query *query, const char *address)
 
 /* ---- one question ---- */
 
-static void end_with (struct question *question, enum http_end end)
+static void end_with (struct question *question, enum http_result end)
 {
     close (question->fd);
     question->fd = -1;
@@ -182,7 +182,7 @@ void http_wait (struct http_query *query, uint32_t limit_ms)
     }
 }
 
-enum http_end http_end (const struct http_query *query, uint32_t question, struct http_answer *answer)
+enum http_result http_result (const struct http_query *query, uint32_t question, struct http_answer *answer)
 {
     assert (question < query->n);
     if (query->questions[question].end == HTTP_ANSWERED)

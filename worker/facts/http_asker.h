@@ -11,7 +11,7 @@
 
 enum { HTTP_QUESTIONS_MAX = 16 };
 
-enum http_end {
+enum http_result {
     HTTP_OPEN, /* not yet known */
     HTTP_ANSWERED,
     HTTP_NOBODY,   /* no connection came about */
@@ -26,7 +26,7 @@ struct http_query *http_ask (const char *address, const char *const *paths, uint
 void http_poll (struct http_query *query);                    /* what can be done without waiting */
 void http_wait (struct http_query *query, uint32_t limit_ms); /* until all ended; those that did not are cut off */
 /* `*answer` (ANSWERED) lives as long as the client. */
-enum http_end http_end (const struct http_query *query, uint32_t question, struct http_answer *answer);
+enum http_result http_result (const struct http_query *query, uint32_t question, struct http_answer *answer);
 void http_release (struct http_query *query); /* NULL is fine */
 
 #endif

@@ -1,6 +1,6 @@
 /* library_facts.c - the libraries of the host that a runtime is built upon. */
-#include "worker/facts/fact_list.h"
-#include "worker/facts/library.h"
+#include "worker/facts/host_fact_list.h"
+#include "worker/facts/library_digest.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const char *const libc_paths[] = {
     "/usr/lib/libc.so.6",
 };
 
-static bool find_libc (const struct fact_list *list, char path[PATH_MAX_BYTES + 1])
+static bool find_libc (const struct host_fact_list *list, char path[PATH_MAX_BYTES + 1])
 {
     for (size_t i = 0; i < sizeof libc_paths / sizeof *libc_paths; i++) {
         int len = snprintf (path, PATH_MAX_BYTES + 1, "%s%s", list->roots->root, libc_paths[i]);
@@ -30,7 +30,7 @@ static bool find_libc (const struct fact_list *list, char path[PATH_MAX_BYTES + 
     return false;
 }
 
-static void add_library (struct fact_list *list, const char *name, const char *bytes_name, const char *path)
+static void add_library (struct host_fact_list *list, const char *name, const char *bytes_name, const char *path)
 {
     struct text hex = TEXT_LIT ("absent");
     struct err err;
@@ -38,11 +38,11 @@ static void add_library (struct fact_list *list, const char *name, const char *b
     bool known = path && library_digest (path, &list->arena, &hex, &bytes, &err) == 0;
     if (path && !known)
         hex = access (path, F_OK) ? TEXT_LIT ("absent") : text_format (&list->arena, "unreadable (%.300s)", err.text);
-    fact_add (list, name, fact_line (&list->arena, hex));
+    host_fact_add (list, name, host_fact_one_line (&list->arena, hex));
     if (known)
-        fact_add_number (list, bytes_name, bytes);
+        host_fact_add_number (list, bytes_name, bytes);
     else
-        fact_add (list, bytes_name, TEXT_LIT ("absent"));
+        host_fact_add (list, bytes_name, TEXT_LIT ("absent"));
 }
 
 /* ---- glibc's version ---- */
@@ -64,7 +64,7 @@ static struct text version_in (struct arena *arena, const char *bytes, size_t le
 }
 
 /* Not gnu_get_libc_version: a bundled worker has a libc of its own. */
-static struct text libc_version (struct fact_list *list, const char *path)
+static struct text libc_version (struct host_fact_list *list, const char *path)
 {
     struct stat st;
     struct text version = TEXT_LIT ("absent");
@@ -82,12 +82,13 @@ static struct text libc_version (struct fact_list *list, const char *path)
     return version;
 }
 
-void library_facts (struct fact_list *list, const char *libtpu)
+void library_facts (struct host_fact_list *list, const char *libtpu)
 {
     char path[PATH_MAX_BYTES + 1];
     bool found = find_libc (list, path);
-    fact_add (list, "glibc.version", found ? libc_version (list, path) : TEXT_LIT ("absent"));
+    host_fact_add (list, "glibc.version", found ? libc_version (list, path) : TEXT_LIT ("absent"));
     add_library (list, "library.libc", "library.libc.bytes", found ? path : NULL);
     add_library (list, "library.libtpu", "library.libtpu.bytes", libtpu);
-    fact_add (list, "library.libtpu.path", libtpu ? fact_line (&list->arena, text_of (libtpu)) : TEXT_LIT ("absent"));
+    host_fact_add (list, "library.libtpu.path",
+                   libtpu ? host_fact_one_line (&list->arena, text_of (libtpu)) : TEXT_LIT ("absent"));
 }

@@ -1,5 +1,5 @@
 /* machine_facts.c - kernel, system, processor and clock, as files and calls tell them. */
-#include "worker/facts/fact_kinds.h"
+#include "worker/facts/value_tally.h"
 
 #include "common/io/clock.h"
 #include <ctype.h>
@@ -46,7 +46,7 @@ static bool is_own (struct text word)
 }
 
 /* A digest says nothing of what differs: it must not differ for what is of no interest. */
-static struct text common_words (struct fact_list *list, struct text line)
+static struct text common_words (struct host_fact_list *list, struct text line)
 {
     char *kept = arena_alloc (&list->arena, line.len + 1);
     uint32_t n = 0;
@@ -62,52 +62,53 @@ static struct text common_words (struct fact_list *list, struct text line)
     return (struct text){ kept, n };
 }
 
-static void add_cmdline (struct fact_list *list)
+static void add_cmdline (struct host_fact_list *list)
 {
     struct text value;
-    bool there = fact_read (list, list->roots->proc, "/cmdline", &value);
-    fact_add (list, "kernel.cmdline", there ? fact_words_digest (&list->arena, common_words (list, value)) : value);
+    bool there = host_fact_read_file (list, list->roots->proc, "/cmdline", &value);
+    host_fact_add (list, "kernel.cmdline",
+                   there ? host_fact_words_digest (&list->arena, common_words (list, value)) : value);
 }
 
-static void add_kernel (struct fact_list *list)
+static void add_kernel (struct host_fact_list *list)
 {
     struct utsname kernel;
     if (uname (&kernel))
         memset (&kernel, 0, sizeof kernel); /* then each value is "absent" */
-    fact_add (list, "kernel.release", text_copy (&list->arena, text_of (kernel.release)));
-    fact_add (list, "kernel.version", text_copy (&list->arena, text_of (kernel.version)));
+    host_fact_add (list, "kernel.release", text_copy (&list->arena, text_of (kernel.release)));
+    host_fact_add (list, "kernel.version", text_copy (&list->arena, text_of (kernel.version)));
     add_cmdline (list);
-    fact_add (list, "machine", text_copy (&list->arena, text_of (kernel.machine)));
-    fact_add (list, "hostname", text_copy (&list->arena, text_of (kernel.nodename)));
-    fact_add_file (list, "boot_id", list->roots->proc, "/sys/kernel/random/boot_id");
+    host_fact_add (list, "machine", text_copy (&list->arena, text_of (kernel.machine)));
+    host_fact_add (list, "hostname", text_copy (&list->arena, text_of (kernel.nodename)));
+    host_fact_add_file (list, "boot_id", list->roots->proc, "/sys/kernel/random/boot_id");
 }
 
 /* In classes: hosts that were booted together are equal, whenever they are asked. */
-static void add_uptime (struct fact_list *list)
+static void add_uptime (struct host_fact_list *list)
 {
     static const uint64_t hour_ms = 3600 * 1000;
     uint64_t up_ms = clock_boot_ms ();
-    fact_add (list, "uptime.class",
-              up_ms < hour_ms             ? TEXT_LIT ("under 1 h")
-              : up_ms < 24 * hour_ms      ? TEXT_LIT ("under 1 d")
-              : up_ms < 30 * 24 * hour_ms ? TEXT_LIT ("under 30 d")
-                                          : TEXT_LIT ("30 d or more"));
+    host_fact_add (list, "uptime.class",
+                   up_ms < hour_ms             ? TEXT_LIT ("under 1 h")
+                   : up_ms < 24 * hour_ms      ? TEXT_LIT ("under 1 d")
+                   : up_ms < 30 * 24 * hour_ms ? TEXT_LIT ("under 30 d")
+                                               : TEXT_LIT ("30 d or more"));
 }
 
 /* os-release(5) */
-static void add_system (struct fact_list *list)
+static void add_system (struct host_fact_list *list)
 {
     struct text file, build = { 0 };
-    (void) fact_read (list, list->roots->etc, "/os-release", &file); /* why not is then the value */
-    fact_add_field (list, "os.id", file, "ID");
-    fact_add_field (list, "os.version", file, "VERSION_ID");
-    if (!fact_field (file, "BUILD_ID", &build))
-        fact_field (file, "IMAGE_VERSION", &build);
-    fact_add (list, "os.build", build);
+    (void) host_fact_read_file (list, list->roots->etc, "/os-release", &file); /* why not is then the value */
+    host_fact_add_field (list, "os.id", file, "ID");
+    host_fact_add_field (list, "os.version", file, "VERSION_ID");
+    if (!host_fact_find_field (file, "BUILD_ID", &build))
+        host_fact_find_field (file, "IMAGE_VERSION", &build);
+    host_fact_add (list, "os.build", build);
 }
 
 /* Where the name leads, which with most systems tells the version: no interpreter is asked. */
-static void add_python (struct fact_list *list)
+static void add_python (struct host_fact_list *list)
 {
     const char *search = getenv ("PATH");
     struct text found = { 0 };
@@ -119,86 +120,86 @@ static void add_python (struct fact_list *list)
             found = text_copy (&list->arena, text_of (real));
         search += len + (search[len] == ':');
     }
-    fact_add (list, "python3.path", found);
+    host_fact_add (list, "python3.path", found);
 }
 
 /* ---- processor ---- */
 
 /* "flags" on x86, "Features" on arm: what a compiled program may use. */
-static void add_flags (struct fact_list *list, struct text cpuinfo)
+static void add_flags (struct host_fact_list *list, struct text cpuinfo)
 {
     struct text flags;
-    bool there = fact_field (cpuinfo, "flags", &flags) || fact_field (cpuinfo, "Features", &flags);
-    fact_add (list, "cpu.flags", there ? fact_words_digest (&list->arena, flags) : TEXT_LIT ("absent"));
+    bool there = host_fact_find_field (cpuinfo, "flags", &flags) || host_fact_find_field (cpuinfo, "Features", &flags);
+    host_fact_add (list, "cpu.flags", there ? host_fact_words_digest (&list->arena, flags) : TEXT_LIT ("absent"));
 }
 
-static void add_governors (struct fact_list *list)
+static void add_governors (struct host_fact_list *list)
 {
-    struct name_list names = fact_names (list, list->roots->sys, "/devices/system/cpu", "cpu");
-    struct kinds kinds = { 0 };
+    struct name_list names = host_fact_folder_names (list, list->roots->sys, "/devices/system/cpu", "cpu");
+    struct value_tally tally = { 0 };
     for (uint32_t i = 0; i < names.n && i < GOVERNORS_MAX; i++) {
         struct text value, name = names.items[i];
         struct text path = text_format (&list->arena, "/devices/system/cpu/%.*s/cpufreq/scaling_governor",
                                         TEXT_ARG (name));
         if (name.len > 3 && isdigit ((unsigned char) name.ptr[3]) &&
-            fact_read (list, list->roots->sys, path.ptr, &value))
-            kinds_count (&kinds, value);
-        else if (kinds.n == 0 && name.len > 3 && isdigit ((unsigned char) name.ptr[3]))
+            host_fact_read_file (list, list->roots->sys, path.ptr, &value))
+            value_tally_add (&tally, value);
+        else if (tally.n == 0 && name.len > 3 && isdigit ((unsigned char) name.ptr[3]))
             break; /* most virtual machines have none: hundreds need not be asked */
     }
-    kinds_add (list, "cpu.governor", &kinds, (struct text){ 0 });
+    value_tally_to_fact (list, "cpu.governor", &tally, (struct text){ 0 });
 }
 
-static void add_processor (struct fact_list *list)
+static void add_processor (struct host_fact_list *list)
 {
     struct text file;
     cpu_set_t allowed;
-    (void) fact_read (list, list->roots->proc, "/cpuinfo", &file); /* why not is then the value */
-    fact_add_field (list, "cpu.model", file, "model name");
+    (void) host_fact_read_file (list, list->roots->proc, "/cpuinfo", &file); /* why not is then the value */
+    host_fact_add_field (list, "cpu.model", file, "model name");
     add_flags (list, file);
     long online = sysconf (_SC_NPROCESSORS_ONLN);
-    fact_add_number (list, "cpu.count", online > 0 ? (uint64_t) online : 0);
+    host_fact_add_number (list, "cpu.count", online > 0 ? (uint64_t) online : 0);
     /* What a program of ours may use: containers and launchers take processors away without hiding them. */
     if (sched_getaffinity (0, sizeof allowed, &allowed) == 0)
-        fact_add_number (list, "cpu.allowed", (uint64_t) CPU_COUNT (&allowed));
+        host_fact_add_number (list, "cpu.allowed", (uint64_t) CPU_COUNT (&allowed));
     else
-        fact_add (list, "cpu.allowed", TEXT_LIT ("more than 1024"));
+        host_fact_add (list, "cpu.allowed", TEXT_LIT ("more than 1024"));
     add_governors (list);
 }
 
-static void add_numa (struct fact_list *list)
+static void add_numa (struct host_fact_list *list)
 {
-    struct name_list names = fact_names (list, list->roots->sys, "/devices/system/node", "node");
+    struct name_list names = host_fact_folder_names (list, list->roots->sys, "/devices/system/node", "node");
     uint64_t nodes = 0;
     for (uint32_t i = 0; i < names.n; i++)
         nodes += names.items[i].len > 4 && isdigit ((unsigned char) names.items[i].ptr[4]);
     if (nodes)
-        fact_add_number (list, "numa.nodes", nodes);
+        host_fact_add_number (list, "numa.nodes", nodes);
     else
-        fact_add (list, "numa.nodes", fact_unlisted (list, list->roots->sys, "/devices/system/node"));
-    fact_add_file (list, "numa.balancing", list->roots->proc, "/sys/kernel/numa_balancing");
+        host_fact_add (list, "numa.nodes", host_fact_folder_problem (list, list->roots->sys, "/devices/system/node"));
+    host_fact_add_file (list, "numa.balancing", list->roots->proc, "/sys/kernel/numa_balancing");
 }
 
 /* ---- clock ---- */
 
 /* adjtimex(2): asking, with no mode set, needs no rights. TIME_ERROR stands for STA_UNSYNC and for worse. */
-static void add_clock (struct fact_list *list)
+static void add_clock (struct host_fact_list *list)
 {
     struct timex state = { 0 };
     int how = adjtimex (&state);
-    fact_add_file (list, "clock.source", list->roots->sys,
-                   "/devices/system/clocksource/clocksource0/current_clocksource");
-    fact_add (list, "clock.synchronised",
-              how < 0                                          ? TEXT_LIT ("absent")
-              : how == TIME_ERROR || state.status & STA_UNSYNC ? TEXT_LIT ("no")
-                                                               : TEXT_LIT ("yes"));
+    host_fact_add_file (list, "clock.source", list->roots->sys,
+                        "/devices/system/clocksource/clocksource0/current_clocksource");
+    host_fact_add (list, "clock.synchronised",
+                   how < 0                                          ? TEXT_LIT ("absent")
+                   : how == TIME_ERROR || state.status & STA_UNSYNC ? TEXT_LIT ("no")
+                                                                    : TEXT_LIT ("yes"));
     if (how < 0)
-        fact_add (list, "clock.max_error_us", TEXT_LIT ("absent"));
+        host_fact_add (list, "clock.max_error_us", TEXT_LIT ("absent"));
     else
-        fact_add_number (list, "clock.max_error_us", state.maxerror > 0 ? (uint64_t) state.maxerror : 0);
+        host_fact_add_number (list, "clock.max_error_us", state.maxerror > 0 ? (uint64_t) state.maxerror : 0);
 }
 
-void machine_facts (struct fact_list *list)
+void machine_facts (struct host_fact_list *list)
 {
     add_kernel (list);
     add_uptime (list);

@@ -1,5 +1,5 @@
 /* memory_facts.c - memory, huge pages, and the limits of processes. */
-#include "worker/facts/fact_list.h"
+#include "worker/facts/host_fact_list.h"
 
 #include "common/base/buf.h"
 #include <stdio.h>
@@ -12,64 +12,64 @@ enum { HUGE_SIZES_MAX = 16 };
 #define TRANSPARENT_FOLDER "/kernel/mm/transparent_hugepage/"
 
 /* "MemTotal:       24684092 kB" */
-static void add_size (struct fact_list *list, const char *name, struct text meminfo, const char *key)
+static void add_size (struct host_fact_list *list, const char *name, struct text meminfo, const char *key)
 {
     struct text value;
     uint64_t number;
-    if (fact_field (meminfo, key, &value)) {
+    if (host_fact_find_field (meminfo, key, &value)) {
         const char *blank = memchr (value.ptr, ' ', value.len);
         struct text kib = { value.ptr, blank ? (uint32_t) (blank - value.ptr) : value.len };
         if (text_to_u64 (kib, &number) && number <= UINT64_MAX / 1024) {
-            fact_add_number (list, name, number * 1024);
+            host_fact_add_number (list, name, number * 1024);
             return;
         }
     }
-    fact_add (list, name, fact_unread (meminfo));
+    host_fact_add (list, name, host_fact_file_problem (meminfo));
 }
 
-static void add_sizes (struct fact_list *list)
+static void add_sizes (struct host_fact_list *list)
 {
     struct text file;
-    (void) fact_read (list, list->roots->proc, "/meminfo", &file); /* why not is then the value */
+    (void) host_fact_read_file (list, list->roots->proc, "/meminfo", &file); /* why not is then the value */
     add_size (list, "memory.total_bytes", file, "MemTotal");
     add_size (list, "memory.available_bytes", file, "MemAvailable");
     add_size (list, "memory.swap_bytes", file, "SwapTotal");
-    fact_add_file (list, "memory.overcommit", list->roots->proc, "/sys/vm/overcommit_memory");
-    fact_add_file (list, "memory.map_count_max", list->roots->proc, "/sys/vm/max_map_count");
-    fact_add_file (list, "memory.swappiness", list->roots->proc, "/sys/vm/swappiness");
+    host_fact_add_file (list, "memory.overcommit", list->roots->proc, "/sys/vm/overcommit_memory");
+    host_fact_add_file (list, "memory.map_count_max", list->roots->proc, "/sys/vm/max_map_count");
+    host_fact_add_file (list, "memory.swappiness", list->roots->proc, "/sys/vm/swappiness");
 }
 
 /* ---- huge pages ---- */
 
 /* The word in brackets: "[always] madvise never". JAX asks for "always" on TPU hosts (its CHANGELOG). */
-static void add_choice (struct fact_list *list, const char *name, const char *path)
+static void add_choice (struct host_fact_list *list, const char *name, const char *path)
 {
     struct text value;
-    if (fact_read (list, list->roots->sys, path, &value) && value.len) {
+    if (host_fact_read_file (list, list->roots->sys, path, &value) && value.len) {
         const char *open = memchr (value.ptr, '[', value.len), *shut = memchr (value.ptr, ']', value.len);
         if (open && shut && shut > open)
             value = (struct text){ open + 1, (uint32_t) (shut - open - 1) };
     }
-    fact_add (list, name, value);
+    host_fact_add (list, name, value);
 }
 
 /* For each size of page a count: "1048576kB x 0, 2048kB x 512". */
-static void add_pages (struct fact_list *list, const char *name, const struct name_list *sizes, const char *file)
+static void add_pages (struct host_fact_list *list, const char *name, const struct name_list *sizes, const char *file)
 {
     struct buf value;
     buf_init (&value, FACT_VALUE_BYTES);
     for (uint32_t i = 0; i < sizes->n && i < HUGE_SIZES_MAX; i++) {
         struct text count, folder = sizes->items[i];
         struct text path = text_format (&list->arena, HUGE_FOLDER "/%.*s/%s", TEXT_ARG (folder), file);
-        fact_read (list, list->roots->sys, path.ptr, &count);
+        host_fact_read_file (list, list->roots->sys, path.ptr, &count);
         buf_printf (&value, "%s%s x %.*s", i ? ", " : "", folder.ptr + strlen ("hugepages-"), TEXT_ARG (count));
     }
-    fact_add (list, name, buf_finish (&value, &list->arena));
+    host_fact_add (list, name, buf_finish (&value, &list->arena));
 }
 
-static void add_huge_pages (struct fact_list *list)
+static void add_huge_pages (struct host_fact_list *list)
 {
-    struct name_list sizes = fact_names (list, list->roots->sys, HUGE_FOLDER, "hugepages-");
+    struct name_list sizes = host_fact_folder_names (list, list->roots->sys, HUGE_FOLDER, "hugepages-");
     add_choice (list, "hugepages.transparent", TRANSPARENT_FOLDER "enabled");
     add_choice (list, "hugepages.defrag", TRANSPARENT_FOLDER "defrag");
     add_choice (list, "hugepages.shmem", TRANSPARENT_FOLDER "shmem_enabled");
@@ -79,45 +79,45 @@ static void add_huge_pages (struct fact_list *list)
 
 /* ---- limits ---- */
 
-static struct text limit_text (struct fact_list *list, rlim_t limit)
+static struct text limit_text (struct host_fact_list *list, rlim_t limit)
 {
     return limit == RLIM_INFINITY ? TEXT_LIT ("unlimited")
                                   : text_format (&list->arena, "%llu", (unsigned long long) limit);
 }
 
 /* vfio pins memory, loaders open files: a low limit on one host is a failure on that host only. */
-static void add_limit (struct fact_list *list, const char *name, __rlimit_resource_t resource)
+static void add_limit (struct host_fact_list *list, const char *name, __rlimit_resource_t resource)
 {
     struct rlimit limit;
     if (getrlimit (resource, &limit)) {
-        fact_add (list, name, TEXT_LIT ("absent"));
+        host_fact_add (list, name, TEXT_LIT ("absent"));
         return;
     }
     struct text soft = limit_text (list, limit.rlim_cur), hard = limit_text (list, limit.rlim_max);
-    fact_add (list, name, text_format (&list->arena, "%.*s of %.*s", TEXT_ARG (soft), TEXT_ARG (hard)));
+    host_fact_add (list, name, text_format (&list->arena, "%.*s of %.*s", TEXT_ARG (soft), TEXT_ARG (hard)));
 }
 
 /* The kernel derives it from the size of memory, of which equal machines have a few pages more or less: a number alone
  * can be compared with tolerance. A program may raise it up to the hard limit, which is derived in the same way. */
-static void add_processes_limit (struct fact_list *list)
+static void add_processes_limit (struct host_fact_list *list)
 {
     struct rlimit limit;
-    fact_add (list, "rlimit.nproc",
-              getrlimit (RLIMIT_NPROC, &limit) ? TEXT_LIT ("absent") : limit_text (list, limit.rlim_cur));
+    host_fact_add (list, "rlimit.nproc",
+                   getrlimit (RLIMIT_NPROC, &limit) ? TEXT_LIT ("absent") : limit_text (list, limit.rlim_cur));
 }
 
-static void add_shared_memory (struct fact_list *list)
+static void add_shared_memory (struct host_fact_list *list)
 {
     char path[PATH_MAX_BYTES + 1];
     struct statvfs shm;
     snprintf (path, sizeof path, "%s/shm", list->roots->dev);
     if (statvfs (path, &shm) == 0)
-        fact_add_number (list, "shm.bytes", (uint64_t) shm.f_blocks * shm.f_frsize);
+        host_fact_add_number (list, "shm.bytes", (uint64_t) shm.f_blocks * shm.f_frsize);
     else
-        fact_add (list, "shm.bytes", TEXT_LIT ("absent"));
+        host_fact_add (list, "shm.bytes", TEXT_LIT ("absent"));
 }
 
-void memory_facts (struct fact_list *list)
+void memory_facts (struct host_fact_list *list)
 {
     add_sizes (list);
     add_huge_pages (list);

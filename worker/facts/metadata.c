@@ -90,7 +90,7 @@ const char *metadata_state (const struct metadata *metadata)
         return "not asked";
     for (uint32_t i = 0; i < METADATA_KEYS; i++) {
         struct http_answer answer;
-        enum http_end end = http_end (metadata->query, i, &answer);
+        enum http_result end = http_result (metadata->query, i, &answer);
         if (end == HTTP_SLOW || end == HTTP_OPEN)
             return "slow";
         nobody += end == HTTP_NOBODY;
@@ -105,7 +105,7 @@ const char *metadata_state (const struct metadata *metadata)
 struct text metadata_value (const struct metadata *metadata, enum metadata_key key)
 {
     struct http_answer answer;
-    if (!metadata->query || http_end (metadata->query, key, &answer) != HTTP_ANSWERED || answer.status != 200 ||
+    if (!metadata->query || http_result (metadata->query, key, &answer) != HTTP_ANSWERED || answer.status != 200 ||
         !is_google (&answer))
         return (struct text){ 0 };
     while (answer.body.len && strchr (" \t\r\n", answer.body.ptr[answer.body.len - 1]))
@@ -118,7 +118,7 @@ struct text metadata_value (const struct metadata *metadata, enum metadata_key k
 bool metadata_is_late (const struct metadata *metadata, enum metadata_key key)
 {
     struct http_answer answer;
-    return metadata->query && http_end (metadata->query, key, &answer) == HTTP_SLOW;
+    return metadata->query && http_result (metadata->query, key, &answer) == HTTP_SLOW;
 }
 
 void metadata_release (struct metadata *metadata)

@@ -1,7 +1,7 @@
 /* mount_facts.c - what the folders of a run lie on, and whether there is room left. */
 #include "common/cache/storage.h"
-#include "worker/facts/fact_list.h"
-#include "worker/facts/shown.h"
+#include "worker/facts/display.h"
+#include "worker/facts/host_fact_list.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,23 +42,23 @@ static struct text room_of (const char *folder)
     return free_gib < FULL_GIB ? TEXT_LIT ("full") : free_gib < LOW_GIB ? TEXT_LIT ("low") : TEXT_LIT ("ample");
 }
 
-static void add_folder (struct fact_list *list, const char *mount_name, const char *room_name, const char *path)
+static void add_folder (struct host_fact_list *list, const char *mount_name, const char *room_name, const char *path)
 {
     char folder[PATH_MAX_BYTES + 1], mount[MOUNT_BYTES];
     struct err err;
     if (!nearest (path, folder)) {
-        fact_add (list, mount_name, TEXT_LIT ("absent"));
-        fact_add (list, room_name, TEXT_LIT ("absent"));
+        host_fact_add (list, mount_name, TEXT_LIT ("absent"));
+        host_fact_add (list, room_name, TEXT_LIT ("absent"));
         return;
     }
-    bool known = storage_mount (folder, mount, sizeof mount, &err) == 0;
-    fact_add (list, mount_name,
-              known ? mount_for_display (&list->arena, mount)
-                    : text_format (&list->arena, "unreadable (%.200s)", err.text));
-    fact_add (list, room_name, room_of (folder));
+    bool known = storage_describe_mount (folder, mount, sizeof mount, &err) == 0;
+    host_fact_add (list, mount_name,
+                   known ? display_mount (&list->arena, mount)
+                         : text_format (&list->arena, "unreadable (%.200s)", err.text));
+    host_fact_add (list, room_name, room_of (folder));
 }
 
-struct text mount_facts (struct fact_list *list, const char *env_dir)
+struct text mount_facts (struct host_fact_list *list, const char *env_dir)
 {
     char folder[PATH_MAX_BYTES + 1];
     double free_gib;

@@ -1,5 +1,5 @@
 /* pci_facts.c - accelerators as PCI functions: what they are, who drives them, which IOMMU group and node they have. */
-#include "worker/facts/fact_kinds.h"
+#include "worker/facts/value_tally.h"
 
 #include "common/base/buf.h"
 #include <stdio.h>
@@ -27,20 +27,20 @@ struct function {
     const char *generation;
 };
 struct bus {
-    struct kinds google, nvidia, generations;
+    struct value_tally google, nvidia, generations;
     struct function accelerators[ACCELERATORS_MAX];
     uint32_t accelerators_n, chips;
 };
 
-static struct text read_one (struct fact_list *list, struct text address, const char *file)
+static struct text read_one (struct host_fact_list *list, struct text address, const char *file)
 {
     struct text value, path = text_format (&list->arena, FOLDER "/%.*s/%s", TEXT_ARG (address), file);
-    fact_read (list, list->roots->sys, path.ptr, &value);
+    host_fact_read_file (list, list->roots->sys, path.ptr, &value);
     return value;
 }
 
 /* Where a link of the function leads, the last part of it; empty: no such link. */
-static struct text link_of (struct fact_list *list, struct text address, const char *file)
+static struct text link_of (struct host_fact_list *list, struct text address, const char *file)
 {
     char path[PATH_MAX_BYTES + 1], target[PATH_MAX_BYTES + 1];
     snprintf (path, sizeof path, "%s" FOLDER "/%.*s/%s", list->roots->sys, TEXT_ARG (address), file);
@@ -62,12 +62,12 @@ static const char *generation_of (struct text device)
 
 /* Of a GPU's board the sound card and the USB ports are functions as well; displays and 3D controllers are class 0x03.
  */
-static bool is_gpu (struct fact_list *list, struct text address)
+static bool is_gpu (struct host_fact_list *list, struct text address)
 {
     return text_starts (read_one (list, address, "class"), "0x03");
 }
 
-static void add_accelerator (struct fact_list *list, struct bus *bus, struct function function)
+static void add_accelerator (struct host_fact_list *list, struct bus *bus, struct function function)
 {
     if (bus->accelerators_n == ACCELERATORS_MAX)
         return;
@@ -76,7 +76,7 @@ static void add_accelerator (struct fact_list *list, struct bus *bus, struct fun
     bus->accelerators[bus->accelerators_n++] = function;
 }
 
-static void see (struct fact_list *list, struct bus *bus, struct text address)
+static void see (struct host_fact_list *list, struct bus *bus, struct text address)
 {
     struct text vendor = read_one (list, address, "vendor");
     bool google = text_is (vendor, VENDOR_GOOGLE);
@@ -87,11 +87,11 @@ static void see (struct fact_list *list, struct bus *bus, struct text address)
                                  .driver = link_of (list, address, "driver") };
     if (!function.driver.len)
         function.driver = TEXT_LIT ("no driver");
-    kinds_count (google ? &bus->google : &bus->nvidia,
-                 text_format (&list->arena, "%.*s (%.*s)", TEXT_ARG (function.device), TEXT_ARG (function.driver)));
+    value_tally_add (google ? &bus->google : &bus->nvidia,
+                     text_format (&list->arena, "%.*s (%.*s)", TEXT_ARG (function.device), TEXT_ARG (function.driver)));
     function.generation = google ? generation_of (function.device) : NULL;
     if (function.generation) {
-        kinds_count (&bus->generations, text_of (function.generation));
+        value_tally_add (&bus->generations, text_of (function.generation));
         bus->chips++;
     }
     if (function.generation || (!google && is_gpu (list, address)))
@@ -101,53 +101,53 @@ static void see (struct fact_list *list, struct bus *bus, struct text address)
 /* ---- what is told ---- */
 
 /* Who shares its group can be given to a program only together with the others (Linux, driver-api/vfio). */
-static const char *sharing (struct fact_list *list, struct text group)
+static const char *sharing (struct host_fact_list *list, struct text group)
 {
     if (!group.len)
         return "no group";
     struct text path = text_format (&list->arena, "/kernel/iommu_groups/%.*s/devices", TEXT_ARG (group));
-    struct name_list members = fact_names (list, list->roots->sys, path.ptr, "");
+    struct name_list members = host_fact_folder_names (list, list->roots->sys, path.ptr, "");
     return members.n > 1 ? "shares its group" : "alone in its group";
 }
 
-static void add_places (struct fact_list *list, const struct bus *bus, struct text missing)
+static void add_places (struct host_fact_list *list, const struct bus *bus, struct text missing)
 {
-    struct kinds groups = { 0 }, nodes = { 0 };
+    struct value_tally groups = { 0 }, nodes = { 0 };
     struct buf all;
     buf_init (&all, FACT_VALUE_BYTES);
     for (uint32_t i = 0; i < bus->accelerators_n; i++) {
         const struct function *one = &bus->accelerators[i];
-        kinds_count (&groups, text_of (sharing (list, one->group)));
-        kinds_count (&nodes, text_format (&list->arena, "node %.*s", TEXT_ARG (one->node)));
+        value_tally_add (&groups, text_of (sharing (list, one->group)));
+        value_tally_add (&nodes, text_format (&list->arena, "node %.*s", TEXT_ARG (one->node)));
         struct text group = one->group.len ? one->group : TEXT_LIT ("none");
         buf_printf (&all, "%s%.*s group %.*s node %.*s", i ? ", " : "", TEXT_ARG (one->address), TEXT_ARG (group),
                     TEXT_ARG (one->node));
     }
-    kinds_add (list, "accelerator.iommu", &groups, missing);
-    kinds_add (list, "accelerator.numa", &nodes, missing);
-    fact_add (list, "accelerator.functions", all.len ? text_copy (&list->arena, buf_as_text (&all)) : missing);
+    value_tally_to_fact (list, "accelerator.iommu", &groups, missing);
+    value_tally_to_fact (list, "accelerator.numa", &nodes, missing);
+    host_fact_add (list, "accelerator.functions", all.len ? text_copy (&list->arena, buf_as_text (&all)) : missing);
     buf_release (&all);
 }
 
 /* One generation is told by its name alone. */
-static void add_tpus (struct fact_list *list, const struct bus *bus, struct text missing)
+static void add_tpus (struct host_fact_list *list, const struct bus *bus, struct text missing)
 {
-    fact_add (list, "tpu.chips", bus->chips ? text_format (&list->arena, "%u", bus->chips) : missing);
+    host_fact_add (list, "tpu.chips", bus->chips ? text_format (&list->arena, "%u", bus->chips) : missing);
     if (bus->generations.n == 1)
-        fact_add (list, "tpu.generation", bus->generations.items[0].what);
+        host_fact_add (list, "tpu.generation", bus->generations.items[0].what);
     else
-        kinds_add (list, "tpu.generation", &bus->generations, missing);
+        value_tally_to_fact (list, "tpu.generation", &bus->generations, missing);
 }
 
-void pci_facts (struct fact_list *list)
+void pci_facts (struct host_fact_list *list)
 {
-    struct name_list addresses = fact_names (list, list->roots->sys, FOLDER, "");
-    struct text missing = fact_unlisted (list, list->roots->sys, FOLDER);
+    struct name_list addresses = host_fact_folder_names (list, list->roots->sys, FOLDER, "");
+    struct text missing = host_fact_folder_problem (list, list->roots->sys, FOLDER);
     struct bus *bus = arena_alloc (&list->arena, sizeof *bus);
     for (uint32_t i = 0; i < addresses.n; i++)
         see (list, bus, addresses.items[i]);
-    kinds_add (list, "pci.google", &bus->google, missing);
-    kinds_add (list, "pci.nvidia", &bus->nvidia, missing);
+    value_tally_to_fact (list, "pci.google", &bus->google, missing);
+    value_tally_to_fact (list, "pci.nvidia", &bus->nvidia, missing);
     add_tpus (list, bus, missing);
     add_places (list, bus, missing);
 }

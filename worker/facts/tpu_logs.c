@@ -25,9 +25,9 @@ static int newest_first (const void *a, const void *b)
 }
 
 /* Links ("tpu_driver.INFO") lead to files of the same folder. */
-static uint32_t files_in (struct fact_list *list, struct log_file **files)
+static uint32_t files_in (struct host_fact_list *list, struct log_file **files)
 {
-    struct name_list names = fact_names (list, list->roots->tmp, FOLDER, "");
+    struct name_list names = host_fact_folder_names (list, list->roots->tmp, FOLDER, "");
     uint32_t n = 0;
     *files = arena_array (&list->arena, LOOKED_AT_MAX, sizeof **files);
     for (uint32_t i = 0; i < names.n && n < LOOKED_AT_MAX; i++) {
@@ -43,7 +43,7 @@ static uint32_t files_in (struct fact_list *list, struct log_file **files)
     return n;
 }
 
-struct text tpu_logs_newest (struct fact_list *list, uint64_t now_wall_ms)
+struct text tpu_logs_newest (struct host_fact_list *list, uint64_t now_wall_ms)
 {
     struct log_file *files;
     uint32_t n = files_in (list, &files);

@@ -1,6 +1,6 @@
 /* variable_facts.c - variables and flags as facts: docs/spec/facts.md, Variables. */
 #include "common/model/secret.h"
-#include "worker/facts/fact_list.h"
+#include "worker/facts/host_fact_list.h"
 #include "worker/facts/variable_family.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -25,12 +25,12 @@ static bool is_plain (struct text name)
     return name.len > 0 && name.len < WORD_MAX_BYTES;
 }
 
-static var_list of_family (struct fact_list *list, const var_list *vars, uint32_t *left_out)
+static var_list of_family (struct host_fact_list *list, const var_list *vars, uint32_t *left_out)
 {
     var_list found = { arena_array (&list->arena, vars->n, sizeof *vars->items), 0 };
     uint32_t all = 0;
     for (uint32_t i = 0; i < vars->n; i++) {
-        bool counts = variable_counts (vars->items[i].name);
+        bool counts = variable_is_in_family (vars->items[i].name);
         all += counts;
         if (counts && is_plain (vars->items[i].name))
             found.items[found.n++] = vars->items[i];
@@ -41,15 +41,16 @@ static var_list of_family (struct fact_list *list, const var_list *vars, uint32_
     return found;
 }
 
-static struct text told (struct fact_list *list, const struct var *var, size_t left_bytes)
+static struct text told (struct host_fact_list *list, const struct var *var, size_t left_bytes)
 {
-    struct text value = fact_line (&list->arena, secret_hidden (&list->arena, var));
+    struct text value = host_fact_one_line (&list->arena, secret_redact (&list->arena, var));
     if (!value.len)
         return TEXT_LIT ("set to nothing");
-    return fact_shorten (&list->arena, value, left_bytes < AMPLE_BYTES ? FACT_BRIEF_BYTES : fact_value_room (list));
+    return host_fact_shorten (&list->arena, value,
+                              left_bytes < AMPLE_BYTES ? FACT_BRIEF_BYTES : host_fact_value_room (list));
 }
 
-static bool add_one (struct fact_list *list, const char *prefix, const struct var *var, size_t *left_bytes)
+static bool add_one (struct host_fact_list *list, const char *prefix, const struct var *var, size_t *left_bytes)
 {
     struct text name = text_format (&list->arena, "%s.%.*s", prefix, TEXT_ARG (var->name));
     struct text value = told (list, var, *left_bytes);
@@ -57,12 +58,12 @@ static bool add_one (struct fact_list *list, const char *prefix, const struct va
     if (cost_bytes > *left_bytes || cost_bytes + LIST_KEPT_BYTES > list->left_bytes)
         return false;
     *left_bytes -= cost_bytes;
-    fact_add (list, name.ptr, value);
+    host_fact_add (list, name.ptr, value);
     return true;
 }
 
-void variable_facts (struct fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
-                     size_t *left_bytes)
+void variable_add_facts (struct host_fact_list *list, const char *prefix, const var_list *vars, uint32_t most,
+                         size_t *left_bytes)
 {
     uint32_t left_out, added = 0;
     var_list found = of_family (list, vars, &left_out);
@@ -75,5 +76,5 @@ void variable_facts (struct fact_list *list, const char *prefix, const var_list 
             left_out++;
     }
     if (left_out)
-        fact_add_number (list, text_format (&list->arena, "%s.left_out", prefix).ptr, left_out);
+        host_fact_add_number (list, text_format (&list->arena, "%s.left_out", prefix).ptr, left_out);
 }

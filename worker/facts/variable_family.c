@@ -19,7 +19,7 @@ static bool is_proxy (struct text name)
     return name.len > len && !strncasecmp (name.ptr + name.len - len, end, len);
 }
 
-bool variable_counts (struct text name)
+bool variable_is_in_family (struct text name)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (text_starts (name, beginnings[i]))

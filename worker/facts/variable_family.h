@@ -8,6 +8,6 @@
 
 #include "common/base/text.h"
 
-bool variable_counts (struct text name); /* it belongs to a family of docs/spec/facts.md */
+bool variable_is_in_family (struct text name); /* it belongs to a family of docs/spec/facts.md */
 
 #endif

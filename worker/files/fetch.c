@@ -18,7 +18,7 @@ struct fetch {
     struct wanted files[FETCH_FILES_MAX];
     uint32_t n, at; /* files[at] is on its way */
     const char *directory;
-    fetch_fn *fn;
+    fetch_request_fn *fn;
     void *owner;
     struct buf bytes; /* of files[at], so far; of a wheel only when it is begun */
     struct wheel *wheel;
@@ -46,7 +46,7 @@ static struct wanted wanted_of (const struct msg_run *run, struct text sha256, s
 }
 
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
-                           const char *directory, fetch_fn *fn, void *owner, uint64_t now_ms)
+                           const char *directory, fetch_request_fn *fn, void *owner, uint64_t now_ms)
 {
     assert (missing_n > 0 && missing_n <= FETCH_FILES_MAX);
     struct fetch *fetch = mem_alloc (sizeof *fetch);
@@ -83,7 +83,7 @@ static void go_on (struct fetch *fetch, uint64_t now_ms)
 {
     fetch->received_ms = fetch->ask_at_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
-    fetch_turn (fetch, now_ms);
+    fetch_poll (fetch, now_ms);
 }
 
 static uint64_t have_bytes (const struct fetch *fetch)
@@ -131,7 +131,7 @@ static int add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *
         return -1;
     if (fetch->wheel)
         return wheel_add (fetch->wheel, chunk->bytes, err);
-    buf_text (&fetch->bytes, chunk->bytes);
+    buf_add_text (&fetch->bytes, chunk->bytes);
     return 0;
 }
 
@@ -162,7 +162,7 @@ static void ask (struct fetch *fetch, uint64_t now_ms)
     fetch->again_ms = fetch->again_ms * 2 < AGAIN_MOST_MS ? fetch->again_ms * 2 : AGAIN_MOST_MS;
 }
 
-void fetch_turn (struct fetch *fetch, uint64_t now_ms)
+void fetch_poll (struct fetch *fetch, uint64_t now_ms)
 {
     if (fetch->state != FETCH_GOING)
         return;

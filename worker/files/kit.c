@@ -131,7 +131,7 @@ static bool read_if_it_holds (struct text at, const struct digest *wanted, struc
     return digest_equal (&is, wanted);
 }
 
-bool kit_read (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out)
+bool kit_read_file (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out)
 {
     struct digest wanted;
     return digest_parse (file->sha256, &wanted) &&
@@ -202,7 +202,8 @@ static int put_together (const struct kit_list *list, const char *directory, str
     return 0;
 }
 
-int kit_find (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out, struct err *err)
+int kit_prepare (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
+                 struct err *err)
 {
     struct kit found = { 0 };
     char hex[DIGEST_HEX_BYTES];

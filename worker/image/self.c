@@ -22,7 +22,7 @@ static bool is_image (void)
            first.st_ino == executed.st_ino;
 }
 
-void self_begin (const char *argv0)
+void self_init (const char *argv0)
 {
     if (!is_image ())
         return;
@@ -44,7 +44,7 @@ const char *self_executable_path (struct arena *arena)
     return arena_copy (arena, path, (size_t) len + 1);
 }
 
-bool self_image (int *first, int *n)
+bool self_image_fds (int *first, int *n)
 {
     *first = IMAGE_FD_FIRST;
     *n = pieces_n;
@@ -57,7 +57,7 @@ void self_keep_image_open (void)
         (void) fcntl (IMAGE_FD_FIRST + i, F_SETFD, 0); /* open descriptors have flags */
 }
 
-struct self_start self_again (char *const *argv, struct arena *arena)
+struct self_exec self_make_exec (char *const *argv, struct arena *arena)
 {
     size_t argc = 0;
     while (argv[argc])
@@ -65,10 +65,10 @@ struct self_start self_again (char *const *argv, struct arena *arena)
     char **words = arena_array (arena, argc + LOADER_LEAD_WORDS + 1, sizeof *words);
     if (!pieces_n) {
         memcpy (words, argv, argc * sizeof *argv);
-        return (struct self_start){ "/proc/self/exe", words };
+        return (struct self_exec){ "/proc/self/exe", words };
     }
-    struct loader_words *lead = arena_alloc (arena, sizeof *lead);
+    struct loader_argv *lead = arena_alloc (arena, sizeof *lead);
     loader_lead (lead, pieces_n, argv[0], words);
     memcpy (words + LOADER_LEAD_WORDS, argv + 1, (argc - 1) * sizeof *argv);
-    return (struct self_start){ lead->loader, words };
+    return (struct self_exec){ lead->loader, words };
 }

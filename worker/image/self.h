@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /* What execve(2) takes. Out of an image its descriptors have to stay open as well: self_keep_image_open. */
-struct self_start {
+struct self_exec {
     const char *program;
     char **argv;
 };
@@ -17,14 +17,14 @@ struct self_start {
 /* In main, before anything else opens or starts anything: finds out which it is. An image has the path of its file as
  * `argv0`. What is executed from then on gets no
  * descriptor of the image. */
-void self_begin (const char *argv0);
+void self_init (const char *argv0);
 /* `argv`, argv[0] included and NULL at its end, is borrowed; what is made lives in the arena. */
-struct self_start self_again (char *const *argv, struct arena *arena);
+struct self_exec self_make_exec (char *const *argv, struct arena *arena);
 /* The file that this program came from; NULL: not known. In the arena. Something else may lie there by now. */
 const char *self_executable_path (struct arena *arena);
 /* The image's descriptors; false: there is none. */
-bool self_image (int *first, int *n);
-/* In a new process that executes what self_again gave. Async-signal-safe. */
+bool self_image_fds (int *first, int *n);
+/* In a new process that executes what self_make_exec gave. Async-signal-safe. */
 void self_keep_image_open (void);
 
 #endif

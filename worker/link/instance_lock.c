@@ -61,7 +61,7 @@ static int wait_for_instance_lock (int fd, const char *path, struct err *err)
     return 0;
 }
 
-int instance_lock_take (const char *directory, struct err *err)
+int instance_lock_take_over (const char *directory, struct err *err)
 {
     char path[PATH_MAX];
     if (snprintf (path, sizeof path, "%s/worker.lock", directory) >= (int) sizeof path)

@@ -13,6 +13,6 @@
 enum { INSTANCE_LOCK_POLITE_MS = 2000, INSTANCE_LOCK_WAIT_MS = 6000 };
 
 /* Keeps "<directory>/worker.lock" locked for the rest of this process's life. */
-int instance_lock_take (const char *directory, struct err *err);
+int instance_lock_take_over (const char *directory, struct err *err);
 
 #endif

@@ -53,7 +53,7 @@ static int hex_value (char digit)
     return at ? (int) (at - digits) : -1;
 }
 
-static int parse_run (struct join *join, struct err *err)
+static int parse_run (struct join_config *join, struct err *err)
 {
     for (uint32_t i = 0; i < RUN_ID_BYTES; i++) {
         int high = hex_value (join->run_hex[2 * i]), low = high < 0 ? -1 : hex_value (join->run_hex[2 * i + 1]);
@@ -64,7 +64,7 @@ static int parse_run (struct join *join, struct err *err)
     return 0;
 }
 
-static int take_places (struct join *join, const json_t *line, struct err *err)
+static int take_places (struct join_config *join, const json_t *line, struct err *err)
 {
     if (take_text (line, "host", join->host, sizeof join->host, err) < 0)
         return -1;
@@ -83,7 +83,7 @@ static int take_places (struct join *join, const json_t *line, struct err *err)
     return take_port (line, "bulk_port", &join->bulk_port, err);
 }
 
-static int take_line (struct join *join, const json_t *line, struct err *err)
+static int take_line (struct join_config *join, const json_t *line, struct err *err)
 {
     if (json_integer_value (json_object_get (line, "protocol")) != 1)
         return err_set (err, ERR_REFUSED, "launch line: protocol: expected 1, the only one that this worker speaks");
@@ -96,10 +96,10 @@ static int take_line (struct join *join, const json_t *line, struct err *err)
     return take_places (join, line, err);
 }
 
-int join_parse (struct join *join, struct text line, struct err *err)
+int join_parse (struct join_config *join, struct text line, struct err *err)
 {
     json_error_t why;
-    struct join parsed = { 0 };
+    struct join_config parsed = { 0 };
     json_t *json = json_loadb (line.len ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, &why);
     int rc = json_is_object (json) ? take_line (&parsed, json, err)
                                    : err_set (err, ERR_PARSE, "launch line: expected a JSON object");
@@ -166,7 +166,7 @@ static int read_line (int fd, char *out, size_t out_bytes, const char *what, str
     return err_set (err, ERR_LIMIT, "%s is longer than %zu bytes", what, out_bytes - 2);
 }
 
-static int answer (const struct join *join, int fd, const char *version, struct err *err)
+static int answer (const struct join_config *join, int fd, const char *version, struct err *err)
 {
     json_t *line = json_pack ("{s:i, s:s, s:I, s:I, s:s}", "sliceup-worker", 1, "key", join->keys.public_key, "pid",
                               (json_int_t) join->pid, "pid_start", (json_int_t) join->pid_start, "version", version);
@@ -177,7 +177,7 @@ static int answer (const struct join *join, int fd, const char *version, struct 
     return rc < 0 ? err_errno (err, ERR_IO, "cannot answer the launch line") : 0;
 }
 
-int join_know_self (struct join *join, struct err *err)
+int join_fill_process (struct join_config *join, struct err *err)
 {
     join->pid = (uint64_t) getpid ();
     if (read_pid_start (&join->pid_start, err) < 0)
@@ -185,12 +185,12 @@ int join_know_self (struct join *join, struct err *err)
     return read_boot_id (join->boot_id, sizeof join->boot_id, err);
 }
 
-int join_exchange (struct join *join, int in_fd, int out_fd, const char *version, struct err *err)
+int join_exchange (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)
 {
     char line[JOIN_LINE_MAX_BYTES], go[4];
     if (read_line (in_fd, line, sizeof line, "the launch line", err) < 0 || join_parse (join, text_of (line), err) < 0)
         return -1;
-    if (join_know_self (join, err) < 0)
+    if (join_fill_process (join, err) < 0)
         return -1;
     link_keys_make (&join->keys);
     if (answer (join, out_fd, version, err) < 0 || read_line (in_fd, go, sizeof go, "GO", err) < 0)
@@ -203,14 +203,14 @@ int join_exchange (struct join *join, int in_fd, int out_fd, const char *version
 /* Checks the directory alone, not its parents: a pod's volume may be writable for all, but only the pod sees it. */
 static int check_place (const char *directory, struct err *err)
 {
-    const struct safe_rule rule = { .what = "worker's directory", .instead = "name another one", .own = true };
+    const struct safe_path_rule rule = { .what = "worker's directory", .instead = "name another one", .own = true };
     struct stat st;
     if (stat (".", &st) < 0)
         return err_errno (err, ERR_IO, "cannot inspect %s", directory);
     return safe_path_check_end (directory, &st, &rule, err);
 }
 
-int join_enter (const char *directory, struct err *err)
+int join_enter_directory (const char *directory, struct err *err)
 {
     if (folder_make (directory, 0700, err) < 0)
         return -1;
@@ -219,7 +219,7 @@ int join_enter (const char *directory, struct err *err)
     return check_place (directory, err);
 }
 
-struct spoke *join_open_spoke (const struct join *join, uint32_t bulk_bytes_max, struct err *err)
+struct spoke *join_open_spoke (const struct join_config *join, uint32_t bulk_bytes_max, struct err *err)
 {
     const struct spoke_options options = { .address = join->address,
                                            .control_port = join->control_port,

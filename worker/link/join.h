@@ -11,7 +11,7 @@
 
 enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024, JOIN_DIRECTORY = 0, JOIN_TICKET, JOIN_TRUSTED_MAX };
 
-struct join {
+struct join_config {
     uint8_t run_id[RUN_ID_BYTES];
     char run_hex[2 * RUN_ID_BYTES + 1];
     char host[HOST_NAME_MAX_BYTES + 1];
@@ -28,14 +28,14 @@ struct join {
 };
 
 /* Reads the line from `in_fd`, answers on `out_fd`, waits for GO. */
-int join_exchange (struct join *join, int in_fd, int out_fd, const char *version, struct err *err);
+int join_exchange (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err);
 /* Fills in the process and the boot. */
-int join_know_self (struct join *join, struct err *err);
+int join_fill_process (struct join_config *join, struct err *err);
 /* Makes the worker's directory where it is missing, refuses one that somebody else may write to, and stands in it. */
-int join_enter (const char *directory, struct err *err);
+int join_enter_directory (const char *directory, struct err *err);
 /* The same line, parsed. */
-int join_parse (struct join *join, struct text line, struct err *err);
+int join_parse (struct join_config *join, struct text line, struct err *err);
 /* The connection to its coordinator; NULL on error. Borrows nothing of `join`. */
-struct spoke *join_open_spoke (const struct join *join, uint32_t bulk_bytes_max, struct err *err);
+struct spoke *join_open_spoke (const struct join_config *join, uint32_t bulk_bytes_max, struct err *err);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
-#include "common/io/share.h"
+#include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@ enum { HELLO_MS = 1000, FIRST_MS = 50, TELL_MS = 60 * 1000 };
 enum { FRAMES_AT_ONCE = 64, RECEIVE_MS = 10 }; /* then signals and time have their turn */
 
 struct wait {
-    struct join *join;
+    struct join_config *join;
     const char *version;
     const struct log *log;
     struct spoke *spoke;
@@ -32,7 +32,7 @@ struct wait {
 static void say_hello (struct wait *wait, uint64_t now_ms)
 {
     static const char no_run[RUN_ID_BYTES];
-    const struct join *join = wait->join;
+    const struct join_config *join = wait->join;
     struct msg msg = { .major = PROTOCOL_MAJOR,
                        .minor = PROTOCOL_MINOR,
                        .kind = MSG_HELLO,
@@ -52,7 +52,7 @@ static void say_hello (struct wait *wait, uint64_t now_ms)
 
 static void take_run (struct wait *wait, struct text run_id)
 {
-    struct join *join = wait->join;
+    struct join_config *join = wait->join;
     memcpy (join->run_id, run_id.ptr, RUN_ID_BYTES);
     for (uint32_t i = 0; i < RUN_ID_BYTES; i++)
         snprintf (join->run_hex + 2 * i, 3, "%02x", join->run_id[i]);
@@ -68,13 +68,13 @@ static bool names_a_run (const struct msg *msg)
 static int receive (struct wait *wait, struct err *err)
 {
     struct text bytes;
-    struct share share = share_of (FRAMES_AT_ONCE, RECEIVE_MS);
-    while (!wait->came && share_take (&share) && spoke_receive (wait->spoke, LINK_CONTROL, &bytes)) {
+    struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, RECEIVE_MS);
+    while (!wait->came && work_budget_take (&budget) && spoke_receive (wait->spoke, LINK_CONTROL, &bytes)) {
         struct msg msg = { 0 };
         struct err unread = { 0 };
         arena_reset (&wait->arena);
         if (wire_get_msg (bytes, &msg, &wait->arena, &unread) < 0)
-            log_say (wait->log, "refused a message: %s", unread.text);
+            log_print (wait->log, "refused a message: %s", unread.text);
         else if (msg.kind == MSG_REFUSE)
             return err_set (err, ERR_REFUSED, "the coordinator refuses this worker: %.*s",
                             TEXT_ARG (msg.of.refuse.why));
@@ -89,8 +89,9 @@ static void tell (struct wait *wait, uint64_t now_ms)
     char since[DURATION_TEXT_BYTES];
     if (now_ms < wait->tell_ms)
         return;
-    log_say (wait->log, "host %s waits for a run: no run at %s, port %u, for %s", wait->join->host, wait->join->address,
-             (unsigned) wait->join->control_port, duration_print (now_ms - wait->began_ms, since));
+    log_print (wait->log, "host %s waits for a run: no run at %s, port %u, for %s", wait->join->host,
+               wait->join->address, (unsigned) wait->join->control_port,
+               duration_print (now_ms - wait->began_ms, since));
     wait->tell_ms = now_ms + TELL_MS;
 }
 
@@ -151,7 +152,7 @@ static int block_signals (struct wait *wait, struct err *err)
     return errno ? err_errno (err, ERR_IO, "cannot block signals") : 0;
 }
 
-int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms, const struct log *log,
+int run_discovery_wait (struct join_config *join, const char *version, uint64_t wait_ms, const struct log *log,
                         struct err *err)
 {
     struct wait wait = { .join = join, .version = version, .log = log, .signal_fd = -1, .hello_wait_ms = FIRST_MS };

@@ -14,7 +14,7 @@ enum run_discovery { RUN_DISCOVERY_CAME = 0, RUN_DISCOVERY_GIVEN_UP = 1 };
 
 /* `join` says who and where; its run is filled in. `wait_ms` 0: without end. Returns the outcome, or -1: the
  * coordinator refused, or nothing came in time. */
-int run_discovery_wait (struct join *join, const char *version, uint64_t wait_ms, const struct log *log,
+int run_discovery_wait (struct join_config *join, const char *version, uint64_t wait_ms, const struct log *log,
                         struct err *err);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { HELLO_FIRST_MS = 10, HELLO_MOST_MS = 500 }; /* waits before a HELLO that could not be sent is tried again */
 
-void sender_init (struct sender *sender, const struct join *join, const struct log *log)
+void sender_init (struct sender *sender, const struct join_config *join, const struct log *log)
 {
     *sender = (struct sender){ .join = join, .log = log };
     buf_init (&sender->bytes, MSG_MAX_BYTES);
@@ -41,7 +41,7 @@ bool sender_send (struct sender *sender, enum link_channel channel, struct msg *
     buf_clear (&sender->bytes);
     wire_put_msg (&sender->bytes, msg);
     if (sender->bytes.overflow) {
-        log_say (sender->log, "message %s of more than %d bytes was not sent", msg_name (msg->kind), MSG_MAX_BYTES);
+        log_print (sender->log, "message %s of more than %d bytes was not sent", msg_name (msg->kind), MSG_MAX_BYTES);
         return false;
     }
     return spoke_send (sender->spoke, channel, sender->bytes.ptr, sender->bytes.len);
@@ -55,7 +55,7 @@ static void keep_hello (struct sender *sender, uint64_t now_ms)
     sender->hello_at_ms = now_ms + sender->hello_wait_ms;
 }
 
-void sender_say (struct sender *sender, struct msg *msg)
+void sender_send_control (struct sender *sender, struct msg *msg)
 {
     bool sent = sender_send (sender, LINK_CONTROL, msg);
     if (msg->kind == MSG_HELLO)
@@ -69,7 +69,7 @@ void sender_say (struct sender *sender, struct msg *msg)
 }
 
 /* The first HELLO comes before the connection is made; the member's next one would cost each join a second. */
-void sender_turn (struct sender *sender, uint64_t now_ms)
+void sender_poll (struct sender *sender, uint64_t now_ms)
 {
     if (sender->hello.len == 0 || now_ms < sender->hello_at_ms)
         return;

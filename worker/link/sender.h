@@ -11,7 +11,7 @@
 #include "worker/link/join.h"
 
 struct sender {
-    const struct join *join;
+    const struct join_config *join;
     const struct log *log;
     struct spoke *spoke; /* set once, with the member, before anything is sent */
     const struct member *member;
@@ -21,13 +21,13 @@ struct sender {
     uint64_t session, seq; /* seq counts within a session */
 };
 
-void sender_init (struct sender *sender, const struct join *join, const struct log *log);
+void sender_init (struct sender *sender, const struct join_config *join, const struct log *log);
 void sender_release (struct sender *sender);
 /* False: it is lost. */
 bool sender_send (struct sender *sender, enum link_channel channel, struct msg *msg);
-/* Over the control channel; a HELLO that is not sent is tried again by sender_turn. */
-void sender_say (struct sender *sender, struct msg *msg);
-void sender_turn (struct sender *sender, uint64_t now_ms);
+/* Over the control channel; a HELLO that is not sent is tried again by sender_poll. */
+void sender_send_control (struct sender *sender, struct msg *msg);
+void sender_poll (struct sender *sender, uint64_t now_ms);
 uint64_t sender_deadline_ms (const struct sender *sender); /* UINT64_MAX: none */
 
 #endif

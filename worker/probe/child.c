@@ -1,8 +1,8 @@
 #include "worker/probe/child.h"
 
+#include "worker/probe/child_report.h"
 #include "worker/probe/option.h"
 #include "worker/probe/program.h"
-#include "worker/probe/reporter.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -26,20 +26,20 @@ static bool prepare (void)
 
 static int tell_memory (struct program *program)
 {
-    reporter_step (STAGE_MEMORY);
-    return client_tell_memory (program->client) < 0 ? -1 : program_tell_memory (program);
+    child_report_step (STAGE_MEMORY);
+    return pjrt_client_report_memory (program->client) < 0 ? -1 : program_report_memory (program);
 }
 
 static int use (struct plugin *plugin, const struct pjrt_named_value *options, size_t options_n)
 {
     struct client client;
     struct program program;
-    if (client_open (&client, plugin, options, options_n) < 0)
+    if (pjrt_client_open (&client, plugin, options, options_n) < 0)
         return -1;
-    if (program_run (&program, &client) < 0 || program_run_again (&program) < 0 || tell_memory (&program) < 0)
+    if (program_run (&program, &client) < 0 || program_reload_and_run (&program) < 0 || tell_memory (&program) < 0)
         return -1;
-    reporter_step (STAGE_CLOSE);
-    return program_close (&program) < 0 ? -1 : client_close (&client);
+    child_report_step (STAGE_CLOSE);
+    return program_close (&program) < 0 ? -1 : pjrt_client_close (&client);
 }
 
 void probe_child (const char *path, bool client, char *const *options)
@@ -52,13 +52,13 @@ void probe_child (const char *path, bool client, char *const *options)
         _exit (EXIT_NOT_READY);
     while (options[n] && n < OPTIONS_MAX) {
         if (option_read (options[n], &values[n], &err) < 0) {
-            reporter_wrong (OWNER_LAUNCH, "%s", err.text);
+            child_report_wrong (OWNER_LAUNCH, "%s", err.text);
             _exit (EXIT_WRONG);
         }
         n++;
     }
     if (plugin_open (&plugin, path) < 0 || plugin_initialize (&plugin) < 0 || (client && use (&plugin, values, n) < 0))
         _exit (EXIT_WRONG);
-    reporter_done ();
+    child_report_done ();
     _exit (EXIT_SAID);
 }

@@ -145,44 +145,44 @@ static_assert (sizeof (struct pjrt_plugin_initialize) == 16, "PJRT_Plugin_Initia
 static_assert (sizeof (struct pjrt_plugin_attributes) == 32, "PJRT_Plugin_Attributes_Args; 24 before June 2025");
 
 /* One object and nothing else: all that destroy, and PJRT_Event_Await. */
-struct pjrt_one {
+struct pjrt_object_args {
     PJRT_HEAD;
     void *object;
 };
 /* One object, and a text, number, list or other object of it. */
-struct pjrt_text_of {
+struct pjrt_text_args {
     PJRT_HEAD;
     void *object;
     const char *text;
     size_t text_size;
 };
-struct pjrt_number_of {
+struct pjrt_number_args {
     PJRT_HEAD;
     void *object;
     int number;
 };
-struct pjrt_count_of {
+struct pjrt_count_args {
     PJRT_HEAD;
     void *object;
     size_t count;
 };
-struct pjrt_list_of {
+struct pjrt_list_args {
     PJRT_HEAD;
     void *object;
     void *const *items;
     size_t items_n;
 };
-struct pjrt_object_of {
+struct pjrt_other_object_args {
     PJRT_HEAD;
     void *object;
     void *other;
 };
-static_assert (sizeof (struct pjrt_one) == 24, "PJRT_Event_Await_Args and all ..._Destroy_Args");
-static_assert (sizeof (struct pjrt_text_of) == 40, "PJRT_Client_PlatformName_Args");
-static_assert (PJRT_SIZE (struct pjrt_number_of, number) == 28, "PJRT_Client_ProcessIndex_Args");
-static_assert (sizeof (struct pjrt_count_of) == 32, "PJRT_Executable_NumOutputs_Args");
-static_assert (sizeof (struct pjrt_list_of) == 40, "PJRT_Client_Devices_Args");
-static_assert (sizeof (struct pjrt_object_of) == 32, "PJRT_Device_GetDescription_Args");
+static_assert (sizeof (struct pjrt_object_args) == 24, "PJRT_Event_Await_Args and all ..._Destroy_Args");
+static_assert (sizeof (struct pjrt_text_args) == 40, "PJRT_Client_PlatformName_Args");
+static_assert (PJRT_SIZE (struct pjrt_number_args, number) == 28, "PJRT_Client_ProcessIndex_Args");
+static_assert (sizeof (struct pjrt_count_args) == 32, "PJRT_Executable_NumOutputs_Args");
+static_assert (sizeof (struct pjrt_list_args) == 40, "PJRT_Client_Devices_Args");
+static_assert (sizeof (struct pjrt_other_object_args) == 32, "PJRT_Device_GetDescription_Args");
 
 struct pjrt_client_create {
     PJRT_HEAD;
@@ -294,20 +294,20 @@ static_assert (sizeof (struct pjrt_serialize) == 56, "PJRT_Executable_Serialize_
 static_assert (offsetof (struct pjrt_load, executable) == 40, "PJRT_Executable_DeserializeAndLoad_Args");
 static_assert (sizeof (struct pjrt_load) == 72, "PJRT_Executable_DeserializeAndLoad_Args");
 
-struct pjrt_said {
+struct pjrt_optional_int64 {
     int64_t value;
-    bool is_said;
+    bool is_known;
 };
 struct pjrt_device_memory {
     PJRT_HEAD;
     void *device;
     int64_t in_use;
-    struct pjrt_said peak, allocations, largest, limit, reserved, peak_reserved, reservable, largest_free, pool,
-        peak_pool, peak_allocated;
+    struct pjrt_optional_int64 peak, allocations, largest, limit, reserved, peak_reserved, reservable, largest_free,
+        pool, peak_pool, peak_allocated;
 };
 static_assert (offsetof (struct pjrt_device_memory, peak) == 32, "PJRT_Device_MemoryStats_Args");
 static_assert (offsetof (struct pjrt_device_memory, limit) == 80, "PJRT_Device_MemoryStats_Args");
-static_assert (PJRT_SIZE (struct pjrt_device_memory, peak_allocated.is_said) == 201, "PJRT_Device_MemoryStats_Args");
+static_assert (PJRT_SIZE (struct pjrt_device_memory, peak_allocated.is_known) == 201, "PJRT_Device_MemoryStats_Args");
 
 struct pjrt_program_memory {
     PJRT_HEAD;

@@ -1,6 +1,6 @@
 #include "worker/probe/program.h"
 
-#include "worker/probe/reporter.h"
+#include "worker/probe/child_report.h"
 #include <math.h>
 #include <string.h>
 
@@ -22,35 +22,35 @@ static const float inputs[2][NUMBERS_N] = { { 1, 2, 3, 4 }, { 10, 20, 30, 40 } }
 
 static int find_device (struct program *program)
 {
-    struct pjrt_list_of list = PJRT_ARGS (struct pjrt_list_of, items_n);
+    struct pjrt_list_args list = PJRT_ARGS (struct pjrt_list_args, items_n);
     list.object = program->loaded;
     if (plugin_call (program->client->plugin, PJRT_LOADED_ADDRESSABLE_DEVICES, &list) < 0)
         return -1;
     struct text raw = plugin_text (program->client->plugin, (const char *) list.items, sizeof (void *),
                                    sizeof (void *));
     if (list.items_n != 1 || raw.len < sizeof (void *))
-        return reporter_wrong (OWNER_LAUNCH,
-                               "a program for one device got %zu devices of this host: the client belongs "
-                               "to a group of hosts, and its first device is another host's",
-                               list.items_n);
+        return child_report_wrong (OWNER_LAUNCH,
+                                   "a program for one device got %zu devices of this host: the client belongs "
+                                   "to a group of hosts, and its first device is another host's",
+                                   list.items_n);
     memcpy (&program->device, raw.ptr, sizeof program->device);
     return 0;
 }
 
 static int count_outputs (struct program *program)
 {
-    struct pjrt_object_of get = PJRT_ARGS (struct pjrt_object_of, other);
-    struct pjrt_count_of count = PJRT_ARGS (struct pjrt_count_of, count);
+    struct pjrt_other_object_args get = PJRT_ARGS (struct pjrt_other_object_args, other);
+    struct pjrt_count_args count = PJRT_ARGS (struct pjrt_count_args, count);
     get.object = program->loaded;
     if (plugin_call (program->client->plugin, PJRT_LOADED_GET_EXECUTABLE, &get) < 0)
         return -1;
     if (!get.other)
-        return reporter_wrong (OWNER_BUNDLE, "the compiled program cannot be inspected");
+        return child_report_wrong (OWNER_BUNDLE, "the compiled program cannot be inspected");
     count.object = program->executable = get.other;
     if (plugin_call (program->client->plugin, PJRT_EXECUTABLE_NUM_OUTPUTS, &count) < 0)
         return -1;
     if (count.count != 1) /* it would write as many pointers as it says */
-        return reporter_wrong (OWNER_COMPILER, "it reports %zu outputs of a program; expected 1", count.count);
+        return child_report_wrong (OWNER_COMPILER, "it reports %zu outputs of a program; expected 1", count.count);
     return 0;
 }
 
@@ -68,11 +68,11 @@ static int compile (struct program *program)
     args.program = &text;
     args.options = options;
     args.options_size = sizeof options;
-    reporter_step (STAGE_COMPILE);
+    child_report_step (STAGE_COMPILE);
     if (plugin_call (program->client->plugin, PJRT_CLIENT_COMPILE, &args) < 0)
         return -1;
     if (!args.executable)
-        return reporter_wrong (OWNER_COMPILER, "it reports that it compiled the program, but returns nothing");
+        return child_report_wrong (OWNER_COMPILER, "it reports that it compiled the program, but returns nothing");
     program->loaded = args.executable;
     return count_outputs (program) < 0 ? -1 : find_device (program);
 }
@@ -82,7 +82,7 @@ static int compile (struct program *program)
 /* NULL: there was nothing to wait for. */
 static int await (struct plugin *plugin, void *event)
 {
-    struct pjrt_one args = PJRT_ARGS (struct pjrt_one, object);
+    struct pjrt_object_args args = PJRT_ARGS (struct pjrt_object_args, object);
     if (!event)
         return 0;
     args.object = event;
@@ -93,7 +93,7 @@ static int await (struct plugin *plugin, void *event)
 
 static int destroy (struct plugin *plugin, size_t slot, void *object)
 {
-    struct pjrt_one args = PJRT_ARGS (struct pjrt_one, object);
+    struct pjrt_object_args args = PJRT_ARGS (struct pjrt_object_args, object);
     args.object = object;
     return object ? plugin_call (plugin, slot, &args) : 0;
 }
@@ -112,14 +112,14 @@ static int transfer_one (struct program *program, uint32_t at)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER, &args) < 0)
         return -1;
     if (!args.buffer)
-        return reporter_wrong (OWNER_BUNDLE, "it reports that it took an array, but returns no buffer");
+        return child_report_wrong (OWNER_BUNDLE, "it reports that it took an array, but returns no buffer");
     program->inputs[at] = args.buffer;
     return await (program->client->plugin, args.done);
 }
 
 static int transfer (struct program *program)
 {
-    reporter_step (STAGE_TRANSFER);
+    child_report_step (STAGE_TRANSFER);
     return transfer_one (program, 0) < 0 ? -1 : transfer_one (program, 1);
 }
 
@@ -140,7 +140,7 @@ static int execute (struct program *program, void *loaded, void **output)
         await (program->client->plugin, complete[0]) < 0)
         return -1;
     if (!results[0])
-        return reporter_wrong (OWNER_BUNDLE, "it reports that the program ran, but returns no output");
+        return child_report_wrong (OWNER_BUNDLE, "it reports that the program ran, but returns no output");
     *output = results[0];
     return 0;
 }
@@ -153,13 +153,13 @@ static int check_value (const char *name, const float *got)
         sum += got[i];
     if (isfinite (sum)) {
         struct arena arena = { 0 };
-        reporter_value (name, text_format (&arena, "%.9g", (double) sum));
+        child_report_value (name, text_format (&arena, "%.9g", (double) sum));
         arena_release (&arena);
     }
     for (uint32_t i = 0; i < NUMBERS_N; i++)
         if (!(got[i] == inputs[0][i] + inputs[1][i])) /* written so that a NaN is wrong */
-            return reporter_wrong (OWNER_DEVICE, "element %u of x + y is %.9g; expected %.9g", i + 1, (double) got[i],
-                                   (double) (inputs[0][i] + inputs[1][i]));
+            return child_report_wrong (OWNER_DEVICE, "element %u of x + y is %.9g; expected %.9g", i + 1,
+                                       (double) got[i], (double) (inputs[0][i] + inputs[1][i]));
     return 0;
 }
 
@@ -173,8 +173,8 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0)
         return -1;
     if (args.to_size != sizeof got)
-        return reporter_wrong (OWNER_BUNDLE, "it reports that the output has %zu bytes; expected %zu", args.to_size,
-                               sizeof got);
+        return child_report_wrong (OWNER_BUNDLE, "it reports that the output has %zu bytes; expected %zu", args.to_size,
+                                   sizeof got);
     args.to = got;
     args.event = NULL;
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0 || await (plugin, args.event) < 0)
@@ -190,10 +190,10 @@ int program_run (struct program *program, struct client *client)
     *program = (struct program){ .client = client };
     if (compile (program) < 0 || transfer (program) < 0)
         return -1;
-    reporter_step (STAGE_EXECUTE);
+    child_report_step (STAGE_EXECUTE);
     if (execute (program, program->loaded, &output) < 0)
         return -1;
-    reporter_step (STAGE_READ);
+    child_report_step (STAGE_READ);
     return read_back (client->plugin, output, "value");
 }
 
@@ -202,15 +202,16 @@ int program_run (struct program *program, struct client *client)
 static int load_again (struct program *program, const struct pjrt_serialize *kept)
 {
     struct pjrt_load args = PJRT_ARGS (struct pjrt_load, load_options);
-    struct refusal refusal;
+    struct plugin_error refusal;
     args.client = program->client->client;
     args.bytes = kept->bytes;
     args.bytes_size = kept->bytes_size;
-    reporter_step (STAGE_RELOAD);
+    child_report_step (STAGE_RELOAD);
     if (plugin_try (program->client->plugin, PJRT_DESERIALIZE_AND_LOAD, &args, &refusal) < 0)
-        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return child_report_failure (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!args.executable)
-        return reporter_wrong (OWNER_COMPILER, "it reports that it loaded the serialised program, but returns nothing");
+        return child_report_wrong (OWNER_COMPILER,
+                                   "it reports that it loaded the serialised program, but returns nothing");
     program->reloaded = args.executable;
     return 0;
 }
@@ -218,19 +219,19 @@ static int load_again (struct program *program, const struct pjrt_serialize *kep
 /* 0 and nothing in `kept`: it cannot be done with this plugin. */
 static int serialize (struct program *program, struct pjrt_serialize *kept)
 {
-    struct refusal refusal;
+    struct plugin_error refusal;
     kept->executable = program->executable;
-    reporter_step (STAGE_SERIALIZE);
+    child_report_step (STAGE_SERIALIZE);
     if (plugin_try (program->client->plugin, PJRT_EXECUTABLE_SERIALIZE, kept, &refusal) < 0)
-        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return child_report_failure (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!kept->bytes || !kept->bytes_size || kept->bytes_size > SERIALIZED_BYTES_MAX)
-        return reporter_wrong (OWNER_COMPILER, "it reports that the serialised program has %zu bytes%s",
-                               kept->bytes_size, kept->bytes ? "" : " at no address");
-    reporter_is_number ("serialized.bytes", (int64_t) kept->bytes_size);
+        return child_report_wrong (OWNER_COMPILER, "it reports that the serialised program has %zu bytes%s",
+                                   kept->bytes_size, kept->bytes ? "" : " at no address");
+    child_report_number ("serialized.bytes", (int64_t) kept->bytes_size);
     return 0;
 }
 
-int program_run_again (struct program *program)
+int program_reload_and_run (struct program *program)
 {
     struct pjrt_serialize kept = PJRT_ARGS (struct pjrt_serialize, release);
     void *output = NULL;
@@ -244,7 +245,7 @@ int program_run_again (struct program *program)
         kept.release (kept.owner);
     if (!program->reloaded)
         return 0;
-    reporter_step (STAGE_EXECUTE_AGAIN);
+    child_report_step (STAGE_EXECUTE_AGAIN);
     if (execute (program, program->reloaded, &output) < 0)
         return -1;
     return read_back (program->client->plugin, output, "value.again");
@@ -252,25 +253,25 @@ int program_run_again (struct program *program)
 
 /* ---- memory, the end ---- */
 
-int program_tell_memory (struct program *program)
+int program_report_memory (struct program *program)
 {
     struct pjrt_program_memory memory = PJRT_ARGS (struct pjrt_program_memory, peak_unpadded);
     struct plugin *plugin = program->client->plugin;
-    struct refusal refusal;
+    struct plugin_error refusal;
     if (!plugin_has (plugin, PJRT_EXECUTABLE_MEMORY_STATS))
         return 0;
     memory.executable = program->executable;
     if (plugin_try (plugin, PJRT_EXECUTABLE_MEMORY_STATS, &memory, &refusal) < 0)
-        return reporter_unless (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
+        return child_report_failure (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     int64_t sum = 0;
     if (memory.arguments < 0 || memory.outputs < 0 || memory.temporaries < 0 || memory.code < 0 ||
         __builtin_add_overflow (memory.arguments, memory.outputs, &sum) ||
         __builtin_add_overflow (sum, memory.temporaries, &sum) || __builtin_add_overflow (sum, memory.code, &sum)) {
-        reporter_note ("it reports impossible sizes of the program: %lld bytes of arguments, %lld bytes of outputs",
-                       (long long) memory.arguments, (long long) memory.outputs);
+        child_report_note ("it reports impossible sizes of the program: %lld bytes of arguments, %lld bytes of outputs",
+                           (long long) memory.arguments, (long long) memory.outputs);
         return 0;
     }
-    reporter_is_number ("program.bytes", sum);
+    child_report_number ("program.bytes", sum);
     return 0;
 }
 

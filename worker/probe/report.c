@@ -65,7 +65,7 @@ static bool is_name (struct text name)
 static bool receive_step (struct probe_report *report, struct text name)
 {
     uint32_t stage, last = report->steps_n ? report->steps[report->steps_n - 1].stage : STAGE_NONE;
-    if (!names_find (&stage_names, name, &stage) || stage <= last)
+    if (!enum_value_of (&stage_names, name, &stage) || stage <= last)
         return false; /* each is done once, in their order */
     report->steps[report->steps_n++] = (struct probe_step){ .stage = (enum probe_stage) stage };
     report->call[0] = '\0';
@@ -117,7 +117,7 @@ static bool receive_refusal (struct probe_report *report, struct text rest)
 static bool receive_wrong (struct probe_report *report, struct text rest)
 {
     uint32_t owner;
-    if (!names_find (&owner_names, take_word (&rest), &owner))
+    if (!enum_value_of (&owner_names, take_word (&rest), &owner))
         return false;
     report->end = PROBE_WRONG;
     report->owner = (enum owner) owner;

@@ -1,6 +1,6 @@
 /* report.h - what a probe found: step by step, how it ended, and the cause.
  *
- * Made by watch.h from what the child said and how it ended. Texts live in the report's arena and are as the plugin
+ * Made by probe_run.h from what the child said and how it ended. Texts live in the report's arena and are as the plugin
  * gave them: whoever shows them escapes them. It knows nothing of how they are shown. */
 #ifndef SLICEUP_WORKER_PROBE_REPORT_H
 #define SLICEUP_WORKER_PROBE_REPORT_H

@@ -4,4 +4,4 @@ static const char *const words[STAGE_N] = {
     "none",    "file",     "load",    "interface", "initialize", "attributes", "client",        "platform", "devices",
     "compile", "transfer", "execute", "read",      "serialize",  "reload",     "execute-again", "memory",   "close",
 };
-const struct names stage_names = { words, STAGE_N };
+const struct enum_names stage_names = { words, STAGE_N };

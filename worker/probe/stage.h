@@ -28,7 +28,7 @@ enum probe_stage {
     STAGE_CLOSE,
     STAGE_N
 };
-extern const struct names stage_names;
+extern const struct enum_names stage_names;
 
 enum {
     REPORTER_FD = 3,
@@ -36,7 +36,7 @@ enum {
     REPORTER_LINE_MAX = 2 * REPORTER_TEXT_MAX + 128,
     REPORTER_NAME_MAX = 63,
     REPORTER_BYTES_MAX = 256 * 1024,
-    REPORTER_EXIT_UNHEARD = 4 /* its pipe was closed */
+    REPORTER_EXIT_PIPE_CLOSED = 4 /* its pipe was closed */
 };
 
 #endif

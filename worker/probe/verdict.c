@@ -57,7 +57,7 @@ static enum probe_stage last_stage (const struct probe_report *report)
 /* "step client, in PJRT_Client_Create". */
 static struct text place (struct probe_report *report)
 {
-    const char *stage = report->steps_n ? names_of (&stage_names, last_stage (report)) : "start";
+    const char *stage = report->steps_n ? enum_name_of (&stage_names, last_stage (report)) : "start";
     return text_format (&report->arena, "step %s%s%s", stage, report->call[0] ? ", in " : "", report->call);
 }
 
@@ -207,7 +207,7 @@ static void judge_left (struct probe_report *report)
     const char *how = "the plugin ended the process";
     if (report->steps_n == 0)
         how = "the probe's own process ended before its first step";
-    else if (report->status == REPORTER_EXIT_UNHEARD)
+    else if (report->status == REPORTER_EXIT_PIPE_CLOSED)
         how = "the plugin closed the probe's pipe, or ended the process";
     add_printed (report,
                  text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how, report->status));

@@ -31,7 +31,7 @@ static bool try_pid_namespace (struct containment *containment, const struct log
     struct err err = { 0 };
     containment->pid_namespace = pid_namespace_open (&err);
     if (!containment->pid_namespace) {
-        log_say (log, "cannot make a pid namespace for programs: %s", err.text);
+        log_print (log, "cannot make a pid namespace for programs: %s", err.text);
         return false;
     }
     return true;
@@ -42,7 +42,7 @@ static bool try_cgroup (struct containment *containment, const char *directory, 
     struct err err = { 0 };
     containment->group = control_group_open (directory, &err);
     if (!containment->group)
-        log_say (log, "cannot make a cgroup for programs: %s", err.text);
+        log_print (log, "cannot make a cgroup for programs: %s", err.text);
     return containment->group != NULL;
 }
 
@@ -51,9 +51,9 @@ static void empty_last (const char *directory, const struct log *log)
     struct err err = { 0 };
     int rc = control_group_empty_previous (directory, &err);
     if (rc < 0)
-        log_say (log, "cannot end the processes that an earlier worker left running: %s", err.text);
+        log_print (log, "cannot end the processes that an earlier worker left running: %s", err.text);
     else if (rc > 0)
-        log_say (log, "this worker ended processes that an earlier worker of this directory left in its cgroup");
+        log_print (log, "this worker ended processes that an earlier worker of this directory left in its cgroup");
 }
 
 struct containment *containment_choose (enum containment_level most, const char *directory, const struct log *log)
@@ -65,10 +65,10 @@ struct containment *containment_choose (enum containment_level most, const char 
         containment->level = CONTAINMENT_PID_NAMESPACE;
     else if (most >= CONTAINMENT_CGROUP && try_cgroup (containment, directory, log))
         containment->level = CONTAINMENT_CGROUP;
-    log_say (log, "processes of a program are contained by: %s%s", names[containment->level],
-             containment->level == CONTAINMENT_SUBREAPER
-                 ? "; if this worker is killed with SIGKILL, processes that a program started may continue to run"
-                 : "");
+    log_print (log, "processes of a program are contained by: %s%s", names[containment->level],
+               containment->level == CONTAINMENT_SUBREAPER
+                   ? "; if this worker is killed with SIGKILL, processes that a program started may continue to run"
+                   : "");
     return containment;
 }
 
@@ -83,13 +83,13 @@ void containment_close (struct containment *containment)
 
 /* ---- using it ---- */
 
-int containment_place (struct containment *containment, struct spawn_place *place, struct err *err)
+int containment_spawn_target (struct containment *containment, struct spawn_target *target, struct err *err)
 {
-    *place = spawn_place_here;
+    *target = spawn_target_here;
     if (!containment || containment->level == CONTAINMENT_SUBREAPER)
         return 0;
     if (containment->level == CONTAINMENT_CGROUP) {
-        place->group_fd = control_group_procs_fd (containment->group);
+        target->group_fd = control_group_procs_fd (containment->group);
         return 0;
     }
     if (!containment->pid_namespace || !pid_namespace_lives (containment->pid_namespace)) {
@@ -98,7 +98,7 @@ int containment_place (struct containment *containment, struct spawn_place *plac
         if (!containment->pid_namespace)
             return err_prefix (err, "the pid namespace for programs ended, and a new one cannot be made");
     }
-    *place = pid_namespace_place (containment->pid_namespace);
+    *target = pid_namespace_spawn_target (containment->pid_namespace);
     return 0;
 }
 
@@ -115,15 +115,15 @@ void containment_kill (struct containment *containment)
         control_group_kill (containment->group);
 }
 
-bool containment_empty (struct containment *containment, int wait_ms, uint32_t *strays)
+bool containment_wait_swept (struct containment *containment, int wait_ms, uint32_t *strays)
 {
     assert (containment_collects (containment));
-    return pid_namespace_swept (containment->pid_namespace, wait_ms, strays);
+    return pid_namespace_wait_swept (containment->pid_namespace, wait_ms, strays);
 }
 
 uint32_t containment_left (const struct containment *containment)
 {
-    return pid_namespace_left (containment->pid_namespace);
+    return pid_namespace_process_count (containment->pid_namespace);
 }
 
 void containment_abandon (struct containment *containment)

@@ -24,11 +24,11 @@ enum containment_level containment_level (const struct containment *containment)
 const char *containment_name (enum containment_level level);
 
 /* For exec.c. Where to start the next program; a namespace that died is made anew. */
-int containment_place (struct containment *containment, struct spawn_place *place, struct err *err);
+int containment_spawn_target (struct containment *containment, struct spawn_target *target, struct err *err);
 /* Do orphans of our programs go to another process than this one? Then sweeping is its business. */
 bool containment_collects (const struct containment *containment);
 void containment_kill (struct containment *containment); /* all that runs in it; returns at once */
-bool containment_empty (struct containment *containment, int wait_ms, uint32_t *strays); /* where it collects */
+bool containment_wait_swept (struct containment *containment, int wait_ms, uint32_t *strays); /* where it collects */
 uint32_t containment_left (const struct containment *containment);
 void containment_abandon (struct containment *containment); /* what is left in it outlives SIGKILL */
 void containment_note_reaped (struct containment *containment,

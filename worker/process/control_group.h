@@ -14,7 +14,7 @@ struct control_group;
 /* NULL: there is no cgroup v2 here in which this process may make groups; the error says what was missing. */
 struct control_group *control_group_open (const char *directory, struct err *err);
 void control_group_close (struct control_group *group);         /* kills what is in it, and removes it; NULL is fine */
-int control_group_procs_fd (const struct control_group *group); /* for struct spawn_place */
+int control_group_procs_fd (const struct control_group *group); /* for struct spawn_target */
 void control_group_kill (const struct control_group *group);
 
 /* Kills what an earlier worker of this directory left in its leaf; 1: there was one, 0: there was none. */

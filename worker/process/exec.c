@@ -35,7 +35,7 @@ struct exec {
 /* One for the whole process, as being a subreaper is. */
 static struct containment *contained;
 
-void exec_contain (struct containment *containment)
+void exec_set_containment (struct containment *containment)
 {
     contained = containment;
 }
@@ -52,10 +52,10 @@ int exec_adopt_orphans (struct err *err)
     return 0;
 }
 
-static struct exec *start (const struct spawn_request *request, const struct spawn_place *place, struct err *err)
+static struct exec *start (const struct spawn_request *request, const struct spawn_target *target, struct err *err)
 {
     pid_t pid;
-    if (spawn_start (request, place, &pid, err) < 0)
+    if (spawn_start (request, target, &pid, err) < 0)
         return NULL;
     struct exec *exec = mem_alloc (sizeof *exec);
     exec->pid = pid;
@@ -65,13 +65,13 @@ static struct exec *start (const struct spawn_request *request, const struct spa
 
 struct exec *exec_start (const struct spawn_request *request, struct err *err)
 {
-    struct spawn_place place;
-    return containment_place (contained, &place, err) < 0 ? NULL : start (request, &place, err);
+    struct spawn_target target;
+    return containment_spawn_target (contained, &target, err) < 0 ? NULL : start (request, &target, err);
 }
 
-struct exec *exec_start_outside (const struct spawn_request *request, struct err *err)
+struct exec *exec_start_on_host (const struct spawn_request *request, struct err *err)
 {
-    return start (request, &spawn_place_here, err);
+    return start (request, &spawn_target_here, err);
 }
 
 /* ---- children of this process ---- */
@@ -242,7 +242,7 @@ static void sweep_namespace (struct exec *exec, uint64_t now_ms)
 {
     bool first = exec->sweep_at_ms == now_ms && exec->sweep_until_ms == now_ms + SWEEP_MAX_MS;
     containment_kill (contained);
-    if (containment_empty (contained, first ? SWEEP_AT_ONCE_MS : 0, &exec->end.strays)) {
+    if (containment_wait_swept (contained, first ? SWEEP_AT_ONCE_MS : 0, &exec->end.strays)) {
         finish (exec, 0);
     } else if (now_ms >= exec->sweep_until_ms) {
         finish (exec, containment_left (contained));
@@ -262,7 +262,7 @@ static void sweep (struct exec *exec, uint64_t now_ms)
         exec->sweep_at_ms = now_ms + SWEEP_AGAIN_MS;
 }
 
-void exec_turn (struct exec *exec, uint64_t now_ms)
+void exec_poll (struct exec *exec, uint64_t now_ms)
 {
     if (exec->gone)
         return;

@@ -27,18 +27,18 @@ struct exec_end {
 /* Once a process, before the first exec: orphans of our programs become our children. */
 int exec_adopt_orphans (struct err *err);
 /* Programs that are started from now on are kept together by it, as long as it lives. NULL: by this process alone. */
-void exec_contain (struct containment *containment);
+void exec_set_containment (struct containment *containment);
 enum containment_level exec_containment (void);
 
 struct exec;
 struct exec *exec_start (const struct spawn_request *request, struct err *err); /* NULL on error */
 /* In this host's own namespaces, for a program of ours that looks at the host and starts nothing: others' processes are
  * not seen from inside a pid namespace. */
-struct exec *exec_start_outside (const struct spawn_request *request, struct err *err);
+struct exec *exec_start_on_host (const struct spawn_request *request, struct err *err);
 void exec_destroy (struct exec *exec); /* kills what is left, without waiting; NULL is fine */
 void exec_stop (struct exec *exec, bool hard, uint64_t stop_ms, uint64_t now_ms);
 /* At SIGCHLD and at the deadline. */
-void exec_turn (struct exec *exec, uint64_t now_ms);
+void exec_poll (struct exec *exec, uint64_t now_ms);
 uint64_t exec_deadline_ms (const struct exec *exec);            /* UINT64_MAX: none */
 bool exec_gone (const struct exec *exec, struct exec_end *end); /* all of it */
 pid_t exec_pid (const struct exec *exec);

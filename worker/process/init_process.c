@@ -132,7 +132,7 @@ static void turn (struct sweep *sweep)
     sweep->on = false;
 }
 
-static void take_order (struct sweep *sweep)
+static void take_request (struct sweep *sweep)
 {
     char word;
     ssize_t got = recv (CONTROL_FD, &word, 1, MSG_DONTWAIT);
@@ -195,7 +195,7 @@ _Noreturn void init_process (const struct init_settings *request, int control_fd
             _exit (1);
         receive_children ();
         if (entries[0].revents)
-            take_order (&sweep);
+            take_request (&sweep);
         turn (&sweep);
     }
 }

@@ -168,7 +168,7 @@ bool output_read (struct output *output, uint64_t now_ms)
     return true;
 }
 
-void output_turn (struct output *output, uint64_t now_ms)
+void output_poll (struct output *output, uint64_t now_ms)
 {
     if (now_ms >= output->send_at_ms)
         send_pending (output, false, now_ms);
@@ -179,7 +179,7 @@ uint64_t output_deadline_ms (const struct output *output)
     return output->send_at_ms;
 }
 
-void output_finish (struct output *output, uint64_t now_ms)
+void output_send_last (struct output *output, uint64_t now_ms)
 {
     if (output->bytes)
         send_pending (output, true, now_ms);
@@ -202,7 +202,7 @@ uint64_t output_unsent_bytes (const struct output *output)
     return output->unsent_bytes;
 }
 
-struct text output_end (const struct output *output, struct arena *arena)
+struct text output_raw_tail (const struct output *output, struct arena *arena)
 {
     char bytes[TAIL_BYTES];
     uint32_t len = output->bytes < TAIL_BYTES ? (uint32_t) output->bytes : TAIL_BYTES;
@@ -226,7 +226,7 @@ static struct text last_bytes (struct text text, uint32_t bytes)
 
 struct text output_tail (const struct output *output, struct arena *arena)
 {
-    struct text raw = output_end (output, arena);
+    struct text raw = output_raw_tail (output, arena);
     while (raw.len && output->bytes > TAIL_BYTES && (raw.ptr[0] & 0xC0) == 0x80) { /* the cut may split a character */
         raw.ptr++;
         raw.len--;

@@ -57,7 +57,7 @@ static void find_words (struct init_settings *request)
     buf_release (&stat);
 }
 
-static void make_order (struct init_settings *request, bool user_namespace)
+static void make_request (struct init_settings *request, bool user_namespace)
 {
     *request = (struct init_settings){ .user_namespace = user_namespace };
     snprintf (request->uid_map, sizeof request->uid_map, "%u %u 1", geteuid (), geteuid ());
@@ -133,7 +133,7 @@ static int start (struct pid_namespace *pid_namespace, struct err *err)
     struct init_settings request;
     struct init_report report = { 0 };
     bool user_namespace = geteuid () != 0; /* root would lose rights over what others own */
-    make_order (&request, user_namespace);
+    make_request (&request, user_namespace);
     pid_namespace->namespaces = CLONE_NEWPID | CLONE_NEWNS | (user_namespace ? CLONE_NEWUSER : 0);
     if (make_process (pid_namespace, &request, err) < 0)
         return -1;
@@ -151,8 +151,8 @@ struct pid_namespace *pid_namespace_open (struct err *err)
     struct pid_namespace *pid_namespace = mem_alloc (sizeof *pid_namespace);
     pid_namespace->pid_fd = pid_namespace->control_fd = pid_namespace->root_fd = -1;
     if (start (pid_namespace, err) == 0) {
-        struct spawn_place place = pid_namespace_place (pid_namespace);
-        if (spawn_try (&place, err) == 0)
+        struct spawn_target target = pid_namespace_spawn_target (pid_namespace);
+        if (spawn_try (&target, err) == 0)
             return pid_namespace;
     }
     pid_namespace_close (pid_namespace);
@@ -202,12 +202,12 @@ void pid_namespace_close (struct pid_namespace *pid_namespace)
 
 /* ---- asking it ---- */
 
-struct spawn_place pid_namespace_place (const struct pid_namespace *pid_namespace)
+struct spawn_target pid_namespace_spawn_target (const struct pid_namespace *pid_namespace)
 {
-    return (struct spawn_place){ .namespaces_fd = pid_namespace->pid_fd,
-                                 .namespaces = pid_namespace->namespaces,
-                                 .root_fd = pid_namespace->root_fd,
-                                 .group_fd = -1 };
+    return (struct spawn_target){ .namespaces_fd = pid_namespace->pid_fd,
+                                  .namespaces = pid_namespace->namespaces,
+                                  .root_fd = pid_namespace->root_fd,
+                                  .group_fd = -1 };
 }
 
 pid_t pid_namespace_pid (const struct pid_namespace *pid_namespace)
@@ -225,7 +225,7 @@ void pid_namespace_sweep (struct pid_namespace *pid_namespace)
     (void) send (pid_namespace->control_fd, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-bool pid_namespace_swept (struct pid_namespace *pid_namespace, int wait_ms, uint32_t *strays)
+bool pid_namespace_wait_swept (struct pid_namespace *pid_namespace, int wait_ms, uint32_t *strays)
 {
     struct init_swept_report report;
     struct pollfd entry = { .fd = pid_namespace->control_fd, .events = POLLIN };
@@ -239,7 +239,7 @@ bool pid_namespace_swept (struct pid_namespace *pid_namespace, int wait_ms, uint
     return true;
 }
 
-uint32_t pid_namespace_left (const struct pid_namespace *pid_namespace)
+uint32_t pid_namespace_process_count (const struct pid_namespace *pid_namespace)
 {
     char path[64];
     uint32_t n = 0;

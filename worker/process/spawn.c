@@ -51,7 +51,7 @@ static const char *const step_names[] = { "nothing",
 
 struct start {
     const struct spawn_request *request;
-    const struct spawn_place *place;
+    const struct spawn_target *target;
     pid_t parent;
     pid_t pid, between; /* the program's process, and the one that makes it in a namespace; 0: never made */
     enum step failed;
@@ -59,13 +59,13 @@ struct start {
     _Alignas(16) char stack[STACK_BYTES], stack_between[STACK_BYTES];
 };
 
-const struct spawn_place spawn_place_here = { .namespaces_fd = -1, .root_fd = -1, .group_fd = -1 };
+const struct spawn_target spawn_target_here = { .namespaces_fd = -1, .root_fd = -1, .group_fd = -1 };
 
 /* ---- the new process ---- */
 
-static NEW_PROCESS int enter_group (const struct spawn_place *place)
+static NEW_PROCESS int enter_group (const struct spawn_target *target)
 {
-    return place->group_fd < 0 || write (place->group_fd, "0", 1) == 1 ? 0 : -1; /* "0": the writer (cgroups(7)) */
+    return target->group_fd < 0 || write (target->group_fd, "0", 1) == 1 ? 0 : -1; /* "0": the writer (cgroups(7)) */
 }
 
 static NEW_PROCESS int enter_session (pid_t parent)
@@ -91,7 +91,7 @@ static NEW_PROCESS int park (int fd)
 static NEW_PROCESS int close_others (unsigned from, bool again)
 {
     int first, n;
-    if (!again || !self_image (&first, &n))
+    if (!again || !self_image_fds (&first, &n))
         return close_range (from, ~0U, 0);
     self_keep_image_open ();
     return close_range (from, (unsigned) first - 1, 0) < 0 ? -1 : close_range ((unsigned) (first + n), ~0U, 0);
@@ -112,7 +112,7 @@ static NEW_PROCESS int arrange_descriptors (const struct spawn_request *request)
         return -1;
     if (report_fd > 0 && dup2 (report_fd, SPAWN_REPORT_FD) < 0)
         return -1;
-    return close_others (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, request->again);
+    return close_others (report_fd > 0 ? SPAWN_REPORT_FD + 1 : SPAWN_CHANNEL_FD + 1, request->is_self);
 }
 
 static NEW_PROCESS int set_limits (void)
@@ -127,7 +127,7 @@ static NEW_PROCESS int set_limits (void)
 static NEW_PROCESS enum step become (const struct start *start)
 {
     const struct spawn_request *request = start->request;
-    if (enter_group (start->place) < 0)
+    if (enter_group (start->target) < 0)
         return STEP_GROUP;
     if (enter_session (start->parent) < 0)
         return STEP_SESSION;
@@ -166,9 +166,9 @@ static NEW_PROCESS int enter_root (int root_fd)
 static NEW_PROCESS int run_between (void *argument)
 {
     struct start *start = argument;
-    if (setns (start->place->namespaces_fd, start->place->namespaces) < 0)
+    if (setns (start->target->namespaces_fd, start->target->namespaces) < 0)
         fail (start, STEP_NAMESPACES);
-    if (enter_root (start->place->root_fd) < 0)
+    if (enter_root (start->target->root_fd) < 0)
         fail (start, STEP_ROOT);
     start->parent = 0; /* as a parent outside the namespace is seen from within */
     if (clone (run_program, start->stack + STACK_BYTES, SHARED | CLONE_PARENT, start, &start->pid) < 0)
@@ -212,7 +212,7 @@ static int refuse (const struct start *start, struct err *err)
 /* Both come back when the program was executed, or will not be. */
 static pid_t make_process (struct start *start)
 {
-    if (start->place->namespaces_fd < 0)
+    if (start->target->namespaces_fd < 0)
         return clone (run_program, start->stack + STACK_BYTES, SHARED, start, &start->pid);
     return clone (run_between, start->stack_between + STACK_BYTES, SHARED, start, &start->between);
 }
@@ -231,11 +231,12 @@ static int launch (struct start *start, struct err *err)
     return rc;
 }
 
-static int start_in (const struct spawn_request *request, const struct spawn_place *place, pid_t *pid, struct err *err)
+static int start_in (const struct spawn_request *request, const struct spawn_target *target, pid_t *pid,
+                     struct err *err)
 {
     struct start start; /* not the stacks: they need no first value */
     start.request = request;
-    start.place = place;
+    start.target = target;
     start.parent = getpid ();
     start.pid = start.between = 0;
     start.failed = STEP_NONE;
@@ -250,16 +251,16 @@ static int start_in (const struct spawn_request *request, const struct spawn_pla
     return refuse (&start, err);
 }
 
-int spawn_start (const struct spawn_request *request, const struct spawn_place *place, pid_t *pid, struct err *err)
+int spawn_start (const struct spawn_request *request, const struct spawn_target *target, pid_t *pid, struct err *err)
 {
     assert (request);
-    return start_in (request, place, pid, err);
+    return start_in (request, target, pid, err);
 }
 
-int spawn_try (const struct spawn_place *place, struct err *err)
+int spawn_try (const struct spawn_target *target, struct err *err)
 {
     pid_t pid;
-    if (start_in (NULL, place, &pid, err) < 0)
+    if (start_in (NULL, target, &pid, err) < 0)
         return -1;
     return collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process started as a test was killed");
 }

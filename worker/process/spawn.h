@@ -20,22 +20,22 @@ struct spawn_request {
     int output_fd;         /* becomes standard output and standard error */
     int channel_fd;        /* becomes SPAWN_CHANNEL_FD; -1: none */
     int report_fd;         /* becomes SPAWN_REPORT_FD; 0: none */
-    bool again;            /* the program is this one, started again (self.h) */
+    bool is_self;          /* the program is this one, started again (self.h) */
 };
 
 /* Where a program is started, beyond its session. */
-struct spawn_place {
+struct spawn_target {
     int namespaces_fd; /* pidfd of a process whose namespaces it enters; -1: it stays in ours */
     int namespaces;    /* CLONE_NEW*: which of them */
     int root_fd;       /* the root directory of its programs in there; -1: that of the namespaces */
     int group_fd;      /* cgroup.procs of the group it enters; -1: it stays in ours */
 };
-extern const struct spawn_place spawn_place_here;
+extern const struct spawn_target spawn_target_here;
 
 /* 0: `*pid` runs the program as a child of this process, leads a session and a process group of the same number, and
  * dies when this process dies. -1: nothing runs; the error says which step failed and why. */
-int spawn_start (const struct spawn_request *request, const struct spawn_place *place, pid_t *pid, struct err *err);
+int spawn_start (const struct spawn_request *request, const struct spawn_target *target, pid_t *pid, struct err *err);
 /* Goes through all that spawn_start does up to the program itself: can this process start anything in that place? */
-int spawn_try (const struct spawn_place *place, struct err *err);
+int spawn_try (const struct spawn_target *target, struct err *err);
 
 #endif

@@ -16,7 +16,7 @@ enum { READ_BYTES = 256 * 1024 };
 struct channel {
     int fd, peer_fd;
     struct evidence *evidence;
-    channel_fn *fn;
+    channel_statement_fn *fn;
     void *owner;
     bool too_long; /* the rest of a line that was refused is skipped up to its newline */
     bool cut_short;
@@ -27,7 +27,7 @@ struct channel {
     bool broken;
 };
 
-struct channel *channel_open (struct evidence *evidence, channel_fn *fn, void *owner, struct err *err)
+struct channel *channel_open (struct evidence *evidence, channel_statement_fn *fn, void *owner, struct err *err)
 {
     int pair[2];
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -67,7 +67,7 @@ int channel_fd (const struct channel *channel)
     return channel->fd;
 }
 
-int channel_take_peer (struct channel *channel)
+int channel_take_program_fd (struct channel *channel)
 {
     int fd = channel->peer_fd;
     assert (fd >= 0);
@@ -103,7 +103,7 @@ bool channel_send (struct channel *channel, struct text line)
 {
     if (channel->broken || line.len + 1 > channel->queue.max - channel->queue.len)
         return false;
-    buf_text (&channel->queue, line);
+    buf_add_text (&channel->queue, line);
     buf_byte (&channel->queue, '\n');
     channel_write (channel);
     return !channel->broken;
@@ -171,7 +171,7 @@ static void take_bytes (struct channel *channel, const char *bytes, size_t len)
     }
 }
 
-void channel_cut_short (struct channel *channel)
+void channel_allow_partial_line (struct channel *channel)
 {
     channel->cut_short = true;
 }

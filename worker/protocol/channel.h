@@ -3,7 +3,7 @@
  * Reading is bounded a line, writing by a queue; nothing here blocks and nothing a canary says is fatal. What lines
  * mean is the affair of evidence.h. Not thread-safe.
  *
- *   channel_open -> give channel_take_peer () to the program -> channel_send (the attempt line) ->
+ *   channel_open -> give channel_take_program_fd () to the program -> channel_send (the attempt line) ->
  *   channel_read / channel_write as the descriptor asks -> channel_close */
 #ifndef SLICEUP_WORKER_PROTOCOL_CHANNEL_H
 #define SLICEUP_WORKER_PROTOCOL_CHANNEL_H
@@ -14,13 +14,13 @@
 enum { CHANNEL_QUEUE_BYTES = 512 * 1024 };
 
 /* Called for each statement, in order, from channel_read. */
-typedef void channel_fn (void *owner, const struct statement *statement);
+typedef void channel_statement_fn (void *owner, const struct statement *statement);
 
 struct channel;
-struct channel *channel_open (struct evidence *evidence, channel_fn *fn, void *owner, struct err *err);
+struct channel *channel_open (struct evidence *evidence, channel_statement_fn *fn, void *owner, struct err *err);
 void channel_close (struct channel *channel); /* NULL is fine */
 int channel_fd (const struct channel *channel);
-int channel_take_peer (struct channel *channel); /* the program's end; the caller closes it */
+int channel_take_program_fd (struct channel *channel); /* the program's end; the caller closes it */
 /* `line` without its newline. False: the program does not read, the queue is full or the other end is closed. */
 bool channel_send (struct channel *channel, struct text line);
 bool channel_send_go (struct channel *channel, struct text gate, struct text value);
@@ -28,7 +28,7 @@ bool channel_send_stop (struct channel *channel, struct text reason);
 bool channel_wants_write (const struct channel *channel);
 void channel_write (struct channel *channel);
 /* The program is being ended: that a line of it stays half is not its doing. */
-void channel_cut_short (struct channel *channel);
+void channel_allow_partial_line (struct channel *channel);
 /* False: the other end is closed, or broken; there will be nothing more. */
 bool channel_read (struct channel *channel);
 

@@ -2,14 +2,14 @@
 #include "worker/protocol/evidence_state.h"
 
 #include "common/base/utf8.h"
-#include "worker/protocol/key_line.h"
+#include "worker/protocol/cache_key_line.h"
 #include <assert.h>
 #include <string.h>
 
 enum { SHOWN_BYTES = 120 };
 enum { KEYS_MAX_BYTES = 19 * 1024 }; /* the keys' share of EVIDENCE_MAX_BYTES */
 
-void evidence_ask (struct evidence *evidence, const struct msg_run *run)
+void evidence_expect (struct evidence *evidence, const struct msg_run *run)
 {
     evidence->asked = run;
 }
@@ -50,7 +50,7 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct stat
         return -1;
     if (need_word (line, "mode", WORD_MAX_BYTES, &mode, err) < 0)
         return -1;
-    if (!names_find (&gate_mode_names, mode, &found))
+    if (!enum_value_of (&gate_mode_names, mode, &found))
         return err_set (err, ERR_PARSE, "mode: expected share or agree");
     if (read_word (line, "value", 0, GATE_VALUE_MAX_BYTES, &value, err) < 0) /* who shares nothing says "" */
         return -1;
@@ -70,8 +70,8 @@ static void leave_out_key (struct evidence *evidence)
 {
     uint64_t n = 0;
     result_counter (&evidence->result, EVIDENCE_KEYS_LEFT_OUT, &n);
-    (void) evidence_count (evidence, EVIDENCE_KEYS_LEFT_OUT, n + 1, NULL); /* there may be too many counters */
-    evidence_leave_out (evidence, "keys");
+    (void) evidence_add_counter (evidence, EVIDENCE_KEYS_LEFT_OUT, n + 1, NULL); /* there may be too many counters */
+    evidence_count_left_out (evidence, "keys");
 }
 
 static int take_cache (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
@@ -131,7 +131,7 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
     (void) statement;
     if (need_word (line, "layer", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
-    if (!names_find (&owner_names, word, &owner))
+    if (!enum_value_of (&owner_names, word, &owner))
         return err_set (err, ERR_PARSE, "layer: this word is not an owner");
     const json_t *text = json_object_get (line, "text");
     if (!json_is_string (text))
@@ -161,7 +161,7 @@ static int take_done (struct evidence *evidence, const json_t *line, struct stat
 
 static const struct {
     const char *type;
-    take_fn *take;
+    line_handler_fn *take;
 } line_types[] = {
     { "phase", take_phase },
     { "gate", take_gate },
@@ -287,7 +287,7 @@ void evidence_take (struct evidence *evidence, struct text line, struct statemen
         describe (evidence, err.text, line);
     json_decref (json);
     arena_reset (&evidence->scratch);
-    evidence_keep_within_bounds (evidence);
+    evidence_compact (evidence);
 }
 
 void evidence_init (struct evidence *evidence, struct text nonce)

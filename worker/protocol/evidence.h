@@ -19,12 +19,12 @@ enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
 
 /* Sums of secrets under which a metric was said, and how often; of the rarest of too many only the number stays. */
 enum { METRIC_SUMS_MAX = 8 };
-struct sums_seen {
+struct sums_count {
     struct digest sums;
     uint64_t times;
 };
-struct metric_past {
-    struct sums_seen seen[METRIC_SUMS_MAX];
+struct metric_sums_history {
+    struct sums_count seen[METRIC_SUMS_MAX];
     uint32_t n;
     uint64_t forgotten;
 };
@@ -36,7 +36,7 @@ struct evidence {
     const struct msg_run *asked; /* NULL: nobody knows what the program was asked to do */
     bool failed;                 /* it said failure */
     bool saw_backend, saw_program_gate;
-    struct metric_past pasts[RESULT_METRICS_MAX]; /* of result.metrics */
+    struct metric_sums_history pasts[RESULT_METRICS_MAX]; /* of result.metrics */
     size_t left_bytes, keys_left_bytes;
     struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
     struct arena scratch;                        /* of the line that is being taken */
@@ -57,7 +57,7 @@ struct statement {
 
 void evidence_init (struct evidence *evidence, struct text nonce);
 /* What the attempt asks of its program, and so which order its lines must have. Borrowed. */
-void evidence_ask (struct evidence *evidence, const struct msg_run *run);
+void evidence_expect (struct evidence *evidence, const struct msg_run *run);
 void evidence_release (struct evidence *evidence);
 void evidence_take (struct evidence *evidence, struct text line, struct statement *statement);
 /* A line that could not even be taken. */

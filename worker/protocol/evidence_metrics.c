@@ -9,7 +9,7 @@
 static struct record said_record (void)
 {
     struct record record = metric_record;
-    record.fields_n = METRIC_SAID_FIELDS;
+    record.fields_n = METRIC_REPORTED_FIELDS;
     return record;
 }
 
@@ -31,7 +31,7 @@ static int read_metric (struct evidence *evidence, const json_t *line, struct me
     bool global = strcmp (word, "global") == 0;
     if (!global && strcmp (word, "local") != 0)
         return err_set (err, ERR_PARSE, "scope: expected global or local");
-    int rc = evidence_read (evidence, line, &record, out, err);
+    int rc = evidence_read_record (evidence, line, &record, out, err);
     out->global = global;
     return rc < 0 ? rc : no_axis_twice (out, err);
 }
@@ -48,9 +48,9 @@ static struct digest sums_of (const struct metric *metric)
     return digest_end (state);
 }
 
-static struct sums_seen *rarest (struct metric_past *past)
+static struct sums_count *rarest (struct metric_sums_history *past)
 {
-    struct sums_seen *rarest = &past->seen[0];
+    struct sums_count *rarest = &past->seen[0];
     for (uint32_t i = 1; i < past->n; i++)
         if (past->seen[i].times < rarest->times)
             rarest = &past->seen[i];
@@ -58,20 +58,20 @@ static struct sums_seen *rarest (struct metric_past *past)
 }
 
 /* How often these sums were said, this time included. */
-static uint64_t count_sums (struct metric_past *past, const struct metric *metric)
+static uint64_t count_sums (struct metric_sums_history *past, const struct metric *metric)
 {
     struct digest sums = sums_of (metric);
     for (uint32_t i = 0; i < past->n; i++)
         if (digest_equal (&past->seen[i].sums, &sums))
             return ++past->seen[i].times;
-    struct sums_seen *place = past->n < METRIC_SUMS_MAX ? &past->seen[past->n++] : rarest (past);
+    struct sums_count *place = past->n < METRIC_SUMS_MAX ? &past->seen[past->n++] : rarest (past);
     past->forgotten += place->times;
-    *place = (struct sums_seen){ sums, 1 };
+    *place = (struct sums_count){ sums, 1 };
     return 1;
 }
 
 /* What cannot be told apart any more is not held against anybody. */
-static void fold (struct metric_past *past, const struct metric *before, struct metric *metric)
+static void fold (struct metric_sums_history *past, const struct metric *before, struct metric *metric)
 {
     metric->earlier = before->earlier;
     if (before->earlier.count == 0)
@@ -111,8 +111,8 @@ static int say_first (struct evidence *evidence, const struct metric *metric, st
     const size_t offset = offsetof (struct result, metrics);
     uint32_t n = evidence->result.metrics.n;
     if (!is_required (evidence, metric->name))
-        evidence_put_unjudged (evidence, offset, free_places (evidence), metric);
-    else if (!evidence_room (evidence, offset, err) ||
+        evidence_put_optional (evidence, offset, free_places (evidence), metric);
+    else if (!evidence_next_slot (evidence, offset, err) ||
              evidence_pay (evidence, json_record_cost (&metric_record, metric), 0, err) < 0)
         return -1;
     else

@@ -27,7 +27,7 @@ static int check_name (const char *name, struct err *err)
 static int afford (struct evidence *evidence, size_t offset, const struct tally *tally, struct err *err)
 {
     const struct any_list *list = (const struct any_list *) ((const char *) &evidence->result + offset);
-    const struct field *field = evidence_field (offset);
+    const struct field *field = evidence_list_field (offset);
     if (list->n + tally->added > field->max)
         return err_set (err, ERR_LIMIT, "more than %u %s", (unsigned) field->max, field->name);
     return evidence_pay (evidence, tally->cost_bytes, tally->freed_bytes, err);
@@ -74,7 +74,7 @@ static void put_var (struct evidence *evidence, size_t offset, const char *name,
     struct var *known = find_var (vars_at (evidence, offset), text_of (name));
     if (known && text_equal (known->value, shown))
         return;
-    struct var *var = known ? known : evidence_room (evidence, offset, NULL);
+    struct var *var = known ? known : evidence_next_slot (evidence, offset, NULL);
     if (!known) {
         var->name = text_copy (&evidence->arena, text_of (name));
         vars_at (evidence, offset)->n++;
@@ -147,8 +147,8 @@ static int weigh_counter (struct evidence *evidence, const char *name, const jso
 
 static void put_counter (struct evidence *evidence, const char *name, uint64_t value)
 {
-    struct number *known = number_find (&evidence->result.counters, text_of (name));
-    struct number *counter = known ? known : evidence_room (evidence, counters_offset, NULL);
+    struct named_number *known = number_find (&evidence->result.counters, text_of (name));
+    struct named_number *counter = known ? known : evidence_next_slot (evidence, counters_offset, NULL);
     if (!known) {
         counter->name = text_copy (&evidence->arena, text_of (name));
         evidence->result.counters.n++;
@@ -187,7 +187,7 @@ int evidence_take_counters (struct evidence *evidence, const json_t *line, struc
     return 0;
 }
 
-int evidence_count (struct evidence *evidence, const char *name, uint64_t value, struct err *err)
+int evidence_add_counter (struct evidence *evidence, const char *name, uint64_t value, struct err *err)
 {
     struct tally tally = { .added = !number_find (&evidence->result.counters, text_of (name)),
                            .cost_bytes = cost_of (strlen (name), 0) };

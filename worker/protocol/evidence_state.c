@@ -42,7 +42,7 @@ static struct any_list *list_at (struct evidence *evidence, size_t offset)
     return (struct any_list *) ((char *) &evidence->result + offset);
 }
 
-const struct field *evidence_field (size_t offset)
+const struct field *evidence_list_field (size_t offset)
 {
     uint32_t i = 0;
     while (result_record.fields[i].offset != offset)
@@ -50,9 +50,9 @@ const struct field *evidence_field (size_t offset)
     return &result_record.fields[i];
 }
 
-void *evidence_room (struct evidence *evidence, size_t offset, struct err *err)
+void *evidence_next_slot (struct evidence *evidence, size_t offset, struct err *err)
 {
-    const struct field *field = evidence_field (offset);
+    const struct field *field = evidence_list_field (offset);
     struct any_list *list = list_at (evidence, offset);
     if (list->n == field->max) {
         err_set (err, ERR_LIMIT, "more than %u %s", list->n, field->name);
@@ -63,8 +63,8 @@ void *evidence_room (struct evidence *evidence, size_t offset, struct err *err)
     return (char *) list->items + list->n * field->of->bytes;
 }
 
-int evidence_read (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
-                   struct err *err)
+int evidence_read_record (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
+                          struct err *err)
 {
     struct json_budget budget = { &evidence->scratch, LINE_COST_BYTES };
     return json_read_record (line, record, item, &budget, err);
@@ -72,30 +72,30 @@ int evidence_read (struct evidence *evidence, const json_t *line, const struct r
 
 void evidence_put (struct evidence *evidence, size_t offset, const void *item)
 {
-    void *room = evidence_room (evidence, offset, NULL);
-    record_copy (evidence_field (offset)->of, room, item, &evidence->arena);
+    void *room = evidence_next_slot (evidence, offset, NULL);
+    record_copy (evidence_list_field (offset)->of, room, item, &evidence->arena);
     list_at (evidence, offset)->n++;
 }
 
-void evidence_leave_out (struct evidence *evidence, const char *list)
+void evidence_count_left_out (struct evidence *evidence, const char *list)
 {
     number_list *left_out = (number_list *) &evidence->result.left_out;
-    struct number *known = number_find (left_out, text_of (list));
+    struct named_number *known = number_find (left_out, text_of (list));
     if (known) {
         known->value++;
         return;
     }
-    struct number *room = evidence_room (evidence, offsetof (struct result, left_out), NULL);
-    *room = (struct number){ text_of (list), 1 };
+    struct named_number *room = evidence_next_slot (evidence, offsetof (struct result, left_out), NULL);
+    *room = (struct named_number){ text_of (list), 1 };
     left_out->n++;
 }
 
-void evidence_put_unjudged (struct evidence *evidence, size_t offset, uint32_t places, const void *item)
+void evidence_put_optional (struct evidence *evidence, size_t offset, uint32_t places, const void *item)
 {
-    const struct field *field = evidence_field (offset);
+    const struct field *field = evidence_list_field (offset);
     size_t cost_bytes = json_record_cost (field->of, item);
     if (list_at (evidence, offset)->n >= places || cost_bytes + RESERVE_BYTES > evidence->left_bytes) {
-        evidence_leave_out (evidence, field->name);
+        evidence_count_left_out (evidence, field->name);
         return;
     }
     evidence->left_bytes -= cost_bytes;
@@ -113,7 +113,7 @@ static const size_t own_lists[] = {
 
 static void move_list (struct evidence *evidence, size_t offset, struct arena *to)
 {
-    const struct field *field = evidence_field (offset);
+    const struct field *field = evidence_list_field (offset);
     struct any_list *list = list_at (evidence, offset);
     size_t item_bytes = field->of->bytes;
     if (!list->items)
@@ -124,7 +124,7 @@ static void move_list (struct evidence *evidence, size_t offset, struct arena *t
     list->items = items;
 }
 
-void evidence_keep_within_bounds (struct evidence *evidence)
+void evidence_compact (struct evidence *evidence)
 {
     struct arena fresh = { 0 };
     struct text *texts[] = { &evidence->nonce, &evidence->complaint, &evidence->result.bad_line,

@@ -7,7 +7,8 @@
 #include <jansson.h>
 
 /* -1: the line breaks a rule, which `err` names, and nothing of it was taken. */
-typedef int take_fn (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err);
+typedef int line_handler_fn (struct evidence *evidence, const json_t *line, struct statement *statement,
+                             struct err *err);
 
 /* ---- evidence_state.c ---- */
 
@@ -18,31 +19,31 @@ bool evidence_lacks_program_gate (const struct evidence *evidence);
 /* Its attempt compiles and executes nothing. */
 bool evidence_compiles_only (const struct evidence *evidence);
 /* The list at `offset` of a result, as its table describes it. */
-const struct field *evidence_field (size_t offset);
+const struct field *evidence_list_field (size_t offset);
 /* The place behind its last item; its memory was taken for all that it may ever hold. NULL: it is full. */
-void *evidence_room (struct evidence *evidence, size_t offset, struct err *err);
+void *evidence_next_slot (struct evidence *evidence, size_t offset, struct err *err);
 /* Pays `cost_bytes` out of what a result may carry, after `freed_bytes` were given back. */
 int evidence_pay (struct evidence *evidence, size_t cost_bytes, size_t freed_bytes, struct err *err);
 /* A record from a line, whatever it costs; what it points at lives until the next line. */
-int evidence_read (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
-                   struct err *err);
+int evidence_read_record (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
+                          struct err *err);
 /* A copy of it, behind the others; there is room, and it is paid. */
 void evidence_put (struct evidence *evidence, size_t offset, const void *item);
 /* The same for what decides nothing: left out where the list has `places` items already, or there is no room to spare.
  */
-void evidence_put_unjudged (struct evidence *evidence, size_t offset, uint32_t places, const void *item);
-void evidence_leave_out (struct evidence *evidence, const char *list);
+void evidence_put_optional (struct evidence *evidence, size_t offset, uint32_t places, const void *item);
+void evidence_count_left_out (struct evidence *evidence, const char *list);
 /* What is said anew leaves its old words behind: from time to time only the last ones are taken along. */
-void evidence_keep_within_bounds (struct evidence *evidence);
+void evidence_compact (struct evidence *evidence);
 
 /* ---- one function a type of line ---- */
 
 /* evidence_lists.c */
-take_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;
+line_handler_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;
 /* evidence_metrics.c */
-take_fn evidence_take_metric;
+line_handler_fn evidence_take_metric;
 /* evidence_names.c: texts and numbers by name */
-take_fn evidence_take_bundle, evidence_take_policy, evidence_take_fact, evidence_take_counters;
-int evidence_count (struct evidence *evidence, const char *name, uint64_t value, struct err *err);
+line_handler_fn evidence_take_bundle, evidence_take_policy, evidence_take_fact, evidence_take_counters;
+int evidence_add_counter (struct evidence *evidence, const char *name, uint64_t value, struct err *err);
 
 #endif

@@ -77,7 +77,7 @@ static int read_real (const json_t *value, const struct field *field, double *ou
 static int read_enum (const json_t *value, const struct field *field, void *at, struct err *err)
 {
     uint32_t found = 0;
-    if (!json_is_string (value) || !names_find (field->names, text_of (json_string_value (value)), &found))
+    if (!json_is_string (value) || !enum_value_of (field->names, text_of (json_string_value (value)), &found))
         return err_set (err, ERR_PARSE, "%s: this word is not known", field->name);
     memcpy (at, &found, sizeof found);
     return 0;

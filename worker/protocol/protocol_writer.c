@@ -135,7 +135,7 @@ const char *protocol_writer_arg (const struct protocol_writer *writer, const cha
     return json_string_value (json_object_get (json_object_get (writer->attempt, "args"), name));
 }
 
-bool protocol_writer_denies (const struct protocol_writer *writer, const char *name)
+bool protocol_writer_arg_is_false (const struct protocol_writer *writer, const char *name)
 {
     return json_is_false (json_object_get (json_object_get (writer->attempt, "args"), name));
 }
@@ -223,7 +223,7 @@ void protocol_writer_note (struct protocol_writer *writer, struct text text, con
                            enum durability durability)
 {
     say (writer, json_pack ("{ss so ss ss}", "type", "note", "text", json_clean (text, SENTENCE_MAX_BYTES), "source",
-                            source, "durability", names_of (&durability_names, durability)));
+                            source, "durability", enum_name_of (&durability_names, durability)));
 }
 
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n)
@@ -255,13 +255,13 @@ void protocol_writer_backend (struct protocol_writer *writer, const struct backe
     say (writer, line);
 }
 
-void protocol_writer_check (struct protocol_writer *writer, const struct check *check)
+void protocol_writer_check (struct protocol_writer *writer, const struct program_check *check)
 {
     say (writer, json_pack ("{ss so sf sf sf}", "type", "check", "name", json_clean (check->name, WORD_MAX_BYTES),
                             "expected", check->expected, "observed", check->observed, "tolerance", check->tolerance));
 }
 
-void protocol_writer_counters (struct protocol_writer *writer, const struct number *items, uint32_t n)
+void protocol_writer_counters (struct protocol_writer *writer, const struct named_number *items, uint32_t n)
 {
     json_t *values = json_object ();
     for (uint32_t i = 0; i < n; i++) {
@@ -282,7 +282,7 @@ void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes
 
 void protocol_writer_failure (struct protocol_writer *writer, enum owner owner, struct text text)
 {
-    say (writer, json_pack ("{ss ss so}", "type", "failure", "layer", names_of (&owner_names, owner), "text",
+    say (writer, json_pack ("{ss ss so}", "type", "failure", "layer", enum_name_of (&owner_names, owner), "text",
                             json_clean (text, SENTENCE_MAX_BYTES)));
 }
 

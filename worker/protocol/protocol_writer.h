@@ -26,7 +26,8 @@ const char *protocol_writer_arg (const struct protocol_writer *writer, const cha
 /* All of them, as an object of jansson; NULL by hand. */
 struct json_t;
 const struct json_t *protocol_writer_args (const struct protocol_writer *writer);
-bool protocol_writer_denies (const struct protocol_writer *writer, const char *name); /* it is there, and is false */
+bool protocol_writer_arg_is_false (const struct protocol_writer *writer,
+                                   const char *name); /* it is there, and is false */
 
 /* The texts in the object of that name in `args`, in `arena`, in any order; none when it is not there. */
 var_list protocol_writer_arg_vars (const struct protocol_writer *writer, const char *name, struct arena *arena);
@@ -37,8 +38,8 @@ void protocol_writer_note (struct protocol_writer *writer, struct text text, con
                            enum durability durability);
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n);
 void protocol_writer_backend (struct protocol_writer *writer, const struct backend *backend);
-void protocol_writer_check (struct protocol_writer *writer, const struct check *check);
-void protocol_writer_counters (struct protocol_writer *writer, const struct number *items, uint32_t n);
+void protocol_writer_check (struct protocol_writer *writer, const struct program_check *check);
+void protocol_writer_counters (struct protocol_writer *writer, const struct named_number *items, uint32_t n);
 /* Of this process; and of the device as the compiler and the runtime say, 0: they do not. */
 void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes,
                              uint64_t device_peak_bytes);

@@ -26,14 +26,14 @@ enum {
 };
 
 struct driver {
-    const struct join *join;
+    const struct join_config *join;
     const struct log *log;
     struct loop *loop;
     struct spoke *spoke;
     struct member *member;
     struct member_outbox outbox;
     struct attempt *attempt;
-    struct attempt_place place;
+    struct attempt_context context;
     struct containment *containment;
     struct sender sender;
     struct arena decoded;
@@ -51,7 +51,7 @@ static void send_effect (struct driver *driver, const struct msg *planned)
     struct msg msg = *planned;
     if (msg.kind == MSG_HEARTBEAT)
         msg.of.heartbeat.dropped_bytes = driver->unsent_bytes + attempt_unsent_bytes (driver->attempt);
-    sender_say (&driver->sender, &msg);
+    sender_send_control (&driver->sender, &msg);
 }
 
 static bool send_output (void *owner, const struct output_chunk *chunk)
@@ -81,10 +81,10 @@ static void start_attempt (struct driver *driver, const struct msg_run *run)
 {
     const struct limits *limits = member_limits (driver->member);
     assert (!driver->attempt);
-    driver->place.stop_ms = limits->stop_ms;
-    driver->place.log_bytes = limits->log_bytes;
-    driver->place.device_wait_ms = limits->device_wait_ms;
-    driver->attempt = attempt_start (driver->loop, &driver->place, run, clock_boot_ms ());
+    driver->context.stop_ms = limits->stop_ms;
+    driver->context.log_bytes = limits->log_bytes;
+    driver->context.device_wait_ms = limits->device_wait_ms;
+    driver->attempt = attempt_start (driver->loop, &driver->context, run, clock_boot_ms ());
 }
 
 static void keep_result (struct driver *driver, const struct result *result)
@@ -92,7 +92,7 @@ static void keep_result (struct driver *driver, const struct result *result)
     struct err err = { 0 };
     /* It is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
     if (result_store_save (driver->join->directory, result, &err) < 0)
-        log_say (driver->log, "cannot write a result to disk: %s", err.text);
+        log_print (driver->log, "cannot write a result to disk: %s", err.text);
 }
 
 static void forget_result (struct driver *driver, const struct attempt_key *key)
@@ -100,12 +100,12 @@ static void forget_result (struct driver *driver, const struct attempt_key *key)
     struct err err = { 0 };
     /* A file that stays is sent again by the next worker process, and acknowledged again. */
     if (result_store_forget (driver->join->directory, key, &err) < 0)
-        log_say (driver->log, "%s", err.text);
+        log_print (driver->log, "%s", err.text);
 }
 
 static void leave (struct driver *driver, struct text why)
 {
-    log_say (driver->log, "leaving: %.*s", TEXT_ARG (why));
+    log_print (driver->log, "leaving: %.*s", TEXT_ARG (why));
     driver->left = true;
     loop_stop (driver->loop);
 }
@@ -141,7 +141,7 @@ static bool read_frame (struct driver *driver, struct text bytes, struct msg *ms
     arena_reset (&driver->decoded);
     if (wire_get_msg (bytes, msg, &driver->decoded, &err) == 0)
         return true;
-    log_say (driver->log, "refused a message of the coordinator: %s", err.text);
+    log_print (driver->log, "refused a message of the coordinator: %s", err.text);
     return false;
 }
 
@@ -249,13 +249,13 @@ static void pass (void *owner)
         step (driver, &(struct member_input){ .kind = MEMBER_TICK });
     take_told (driver);
     if (driver->attempt)
-        attempt_turn (driver->attempt, clock_boot_ms ());
-    sender_turn (&driver->sender, clock_boot_ms ());
+        attempt_poll (driver->attempt, clock_boot_ms ());
+    sender_poll (&driver->sender, clock_boot_ms ());
     /* Each may cause the other, and sending uses up the edge of a socket: until both have nothing more. */
     bool more = true;
     for (uint32_t i = 0; more && i < ROUNDS_A_PASS; i++)
         more = take_frames (driver) + take_events (driver) > 0;
-    loop_deadline (driver->loop, more ? 0 : next_deadline_ms (driver));
+    loop_set_deadline (driver->loop, more ? 0 : next_deadline_ms (driver));
 }
 
 static void on_signal (void *owner, int signal_number, int64_t pid)
@@ -318,17 +318,17 @@ static int contain_programs (struct driver *driver, struct err *err)
     if (exec_adopt_orphans (err) < 0)
         return -1;
     driver->containment = containment_choose (CONTAINMENT_PID_NAMESPACE, driver->join->directory, driver->log);
-    exec_contain (driver->containment);
+    exec_set_containment (driver->containment);
     return 0;
 }
 
 static int open_all (struct driver *driver, const char *version, struct err *err)
 {
-    const struct join *join = driver->join;
+    const struct join_config *join = driver->join;
     struct text run_id = { (const char *) join->run_id, RUN_ID_BYTES };
     struct err damage = { 0 };
     driver->loop = loop_open (err);
-    if (!driver->loop || loop_signals (driver->loop, signals, on_signal, driver, err) < 0)
+    if (!driver->loop || loop_watch_signals (driver->loop, signals, on_signal, driver, err) < 0)
         return -1;
     if (contain_programs (driver, err) < 0)
         return -1;
@@ -340,22 +340,22 @@ static int open_all (struct driver *driver, const char *version, struct err *err
                                     text_of (join->boot_id));
     driver->sender.member = driver->member;
     if (result_store_recall (join->directory, recall, driver, &damage) < 0)
-        log_say (driver->log, "a result on disk cannot be read and was moved away: %s", damage.text);
-    driver->place = (struct attempt_place){ .host = text_of (join->host),
-                                            .run_hex = text_of (join->run_hex),
-                                            .directory = join->directory,
-                                            .output = send_output,
-                                            .fetch = send_fetch,
-                                            .owner = driver };
-    memcpy (driver->place.trusted, join->trusted, sizeof join->trusted);
-    loop_each_pass (driver->loop, pass, driver);
+        log_print (driver->log, "a result on disk cannot be read and was moved away: %s", damage.text);
+    driver->context = (struct attempt_context){ .host = text_of (join->host),
+                                                .run_hex = text_of (join->run_hex),
+                                                .directory = join->directory,
+                                                .output = send_output,
+                                                .fetch = send_fetch,
+                                                .owner = driver };
+    memcpy (driver->context.trusted, join->trusted, sizeof join->trusted);
+    loop_set_iteration_fn (driver->loop, pass, driver);
     return 0;
 }
 
 static void close_all (struct driver *driver)
 {
     attempt_destroy (driver->attempt);
-    exec_contain (NULL);
+    exec_set_containment (NULL);
     containment_close (driver->containment);
     member_destroy (driver->member);
     if (driver->spoke) {
@@ -369,7 +369,7 @@ static void close_all (struct driver *driver)
     member_outbox_release (&driver->outbox);
 }
 
-int driver_run (const struct join *join, const char *version, const struct log *log, struct err *err)
+int driver_run (const struct join_config *join, const char *version, const struct log *log, struct err *err)
 {
     struct driver driver = { .join = join, .log = log };
     sender_init (&driver.sender, join, log);

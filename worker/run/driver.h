@@ -9,6 +9,6 @@
 #include "worker/link/join.h"
 
 /* From the main thread, before any other was started. 0: it ended as it was told to. */
-int driver_run (const struct join *join, const char *version, const struct log *log, struct err *err);
+int driver_run (const struct join_config *join, const char *version, const struct log *log, struct err *err);
 
 #endif

@@ -94,16 +94,17 @@ static int get_ready (struct join_loop *join_loop, struct err *err)
     char instance_lock[PATH_MAX_BYTES + 1];
     if (!realpath (join_loop->file, join_loop->ticket_file))
         join_loop->ticket_file[0] = '\0'; /* ticket_load says why */
-    if (ticket_load (&join_loop->ticket, join_loop->file, err) < 0 || join_enter (join_loop->directory, err) < 0)
+    if (ticket_load (&join_loop->ticket, join_loop->file, err) < 0 ||
+        join_enter_directory (join_loop->directory, err) < 0)
         return -1;
     if (place (join_loop, "seats", join_loop->ticket.slice, instance_lock, sizeof instance_lock, err) < 0)
         return -1;
-    return folder_make (instance_lock, 0700, err) < 0 ? -1 : instance_lock_take (instance_lock, err);
+    return folder_make (instance_lock, 0700, err) < 0 ? -1 : instance_lock_take_over (instance_lock, err);
 }
 
 /* ---- one run ---- */
 
-static int fill_join (const struct join_loop *join_loop, struct join *join, struct err *err)
+static int fill_join (const struct join_loop *join_loop, struct join_config *join, struct err *err)
 {
     const struct ticket *ticket = &join_loop->ticket;
     snprintf (join->host, sizeof join->host, "%s", ticket->host);
@@ -114,23 +115,23 @@ static int fill_join (const struct join_loop *join_loop, struct join *join, stru
     join->keys = ticket->keys;
     join->trusted[JOIN_DIRECTORY] = join_loop->directory;
     join->trusted[JOIN_TICKET] = join_loop->ticket_file;
-    return join_know_self (join, err);
+    return join_fill_process (join, err);
 }
 
-static int serve_run (const struct join_loop *join_loop, struct join *join, struct err *err)
+static int serve_run (const struct join_loop *join_loop, struct join_config *join, struct err *err)
 {
     if (place (join_loop, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0 ||
-        join_enter (join->directory, err) < 0)
+        join_enter_directory (join->directory, err) < 0)
         return -1;
-    log_say (&join_loop->log, "host %s joins run %.8s", join->host, join->run_hex);
-    if (instance_lock_take (join->directory, err) < 0)
+    log_print (&join_loop->log, "host %s joins run %.8s", join->host, join->run_hex);
+    if (instance_lock_take_over (join->directory, err) < 0)
         return -1;
     return driver_run (join, join_loop->version, &join_loop->log, err);
 }
 
 static int serve (const struct join_loop *join_loop)
 {
-    struct join join = { 0 };
+    struct join_config join = { 0 };
     struct err err = { 0 };
     int rc = fill_join (join_loop, &join, &err);
     if (rc == 0)
@@ -138,7 +139,7 @@ static int serve (const struct join_loop *join_loop)
     if (rc == RUN_DISCOVERY_CAME)
         rc = serve_run (join_loop, &join, &err);
     if (rc < 0)
-        log_say (&join_loop->log, "%s", err.text);
+        log_print (&join_loop->log, "%s", err.text);
     explicit_bzero (&join.keys, sizeof join.keys);
     return rc < 0 ? STATUS_COULD_NOT : STATUS_DONE;
 }
@@ -207,12 +208,12 @@ int join_loop_main (int argc, char **argv, const char *version)
     struct err err = { 0 };
     int status = STATUS_COULD_NOT;
     if (take_arguments (&join_loop, argc, argv, &err) < 0) {
-        log_say (&join_loop.log, "%s", err.text);
+        log_print (&join_loop.log, "%s", err.text);
         fputs (usage, stderr);
         return STATUS_USAGE;
     }
     if (get_ready (&join_loop, &err) < 0)
-        log_say (&join_loop.log, "%s", err.text);
+        log_print (&join_loop.log, "%s", err.text);
     else
         status = join_loop.stay ? stay (&join_loop) : serve (&join_loop);
     explicit_bzero (&join_loop.ticket.keys, sizeof join_loop.ticket.keys);

@@ -1,11 +1,11 @@
 /* main.c - sliceup-worker: joins a run, or does one of the worker's own jobs. */
-#include "common/io/capacity.h"
-#include "common/io/exhausted.h"
+#include "common/io/exhaustion.h"
+#include "common/io/process_capacity.h"
 #include "common/io/standard_fds.h"
 #include "worker/attempt/task.h"
+#include "worker/builtin/cache_builtin.h"
 #include "worker/builtin/preflight.h"
 #include "worker/builtin/probe.h"
-#include "worker/builtin/survey.h"
 #include "worker/environment/restore.h"
 #include "worker/facts/facts.h"
 #include "worker/image/self.h"
@@ -64,17 +64,17 @@ static int detach (const char *directory, bool tied, struct err *err)
     return rc;
 }
 
-static int join_and_work (struct join *join, const struct log *log, struct err *err)
+static int join_and_work (struct join_config *join, const struct log *log, struct err *err)
 {
     /* Its connections, programs and their pipes; libzmq's threads. Before anybody waits for it. */
-    static const struct capacity needs = { .descriptors = 48, .threads = 2, .bytes = 16 * 1024 * 1024 };
-    if (capacity_check ("a worker", &needs, err) < 0)
+    static const struct capacity_needs needs = { .descriptors = 48, .threads = 2, .bytes = 16 * 1024 * 1024 };
+    if (process_capacity_check ("a worker", &needs, err) < 0)
         return -1;
     if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
         return -1;
-    if (join_enter (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
+    if (join_enter_directory (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
         return -1;
-    if (instance_lock_take (join->directory, err) < 0)
+    if (instance_lock_take_over (join->directory, err) < 0)
         return -1;
     return driver_run (join, SLICEUP_VERSION, log, err);
 }
@@ -83,12 +83,12 @@ static int join_main (int argc, char **argv)
 {
     if (argc != 1)
         return join_loop_main (argc, argv, SLICEUP_VERSION);
-    struct join join = { 0 };
+    struct join_config join = { 0 };
     struct err err = { 0 };
     struct log log = { .to = stderr, .program = "sliceup-worker" };
     int rc = join_and_work (&join, &log, &err);
     if (rc < 0)
-        log_say (&log, "%s", err.text);
+        log_print (&log, "%s", err.text);
     explicit_bzero (&join.keys, sizeof join.keys);
     return rc < 0 ? 3 : 0;
 }
@@ -98,15 +98,15 @@ static const struct {
     int (*run) (int argc, char **argv);
 } commands[] = {
     { "join", join_main }, { "facts", facts_main },     { "preflight", preflight_main }, { "restore", restore_main },
-    { "task", task_main }, { "confine", confine_main }, { "cache", survey_main },        { "probe", probe_main },
+    { "task", task_main }, { "confine", confine_main }, { "cache", cache_builtin_main }, { "probe", probe_main },
 };
 
 int main (int argc, char **argv)
 {
     standard_fds_keep ();
-    exhausted_tell ("sliceup-worker");
+    exhaustion_install_handlers ("sliceup-worker");
     json_set_alloc_funcs (mem_alloc, mem_free);
-    self_begin (argv[0]);
+    self_init (argv[0]);
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp (word, "--help") == 0)
         return fputs (help, stdout) < 0;

@@ -18,8 +18,8 @@
 enum { EXIT_TOLD = 0, EXIT_LESS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 
 struct stage {
-    struct confine_plan plan;
-    struct confine_site site;
+    struct confine_args args;
+    struct confine_cache_paths cache_paths;
     struct confine_sandbox sandbox;
     struct arena arena;
     struct socket_probe socket_probe;
@@ -39,14 +39,14 @@ static bool has_witness (const char *folder, struct arena *arena)
 
 static uint32_t try_in (struct stage *stage, const char *folder)
 {
-    const struct confine_site *site = &stage->site;
+    const struct confine_cache_paths *cache_paths = &stage->cache_paths;
     struct write_probe_target target = { .folder = folder,
                                          .witness = has_witness (folder, &stage->arena),
                                          .own_mounts = stage->sandbox.own_mounts };
-    target.mounts[0] = site->root;
-    if (stage->sandbox.own_mounts && site->place && !stage->plan.overlay && !site->own)
-        target.mounts[1] = text_format (&stage->arena, "%s/generation", site->place).ptr;
-    if (!target.witness && path_is_below (folder, site->bundle) && strcmp (folder, site->bundle) != 0)
+    target.mounts[0] = cache_paths->root;
+    if (stage->sandbox.own_mounts && cache_paths->place && !stage->args.overlay && !cache_paths->own)
+        target.mounts[1] = text_format (&stage->arena, "%s/generation", cache_paths->place).ptr;
+    if (!target.witness && path_is_below (folder, cache_paths->bundle) && strcmp (folder, cache_paths->bundle) != 0)
         confine_sandbox_note (&stage->sandbox, &stage->arena, "the write protection of files was not tested",
                               text_format (&stage->arena, "there is no " WITNESS_NAME " in %.300s", folder).ptr);
     return write_probe_try (&target);
@@ -57,8 +57,8 @@ static uint32_t try_in (struct stage *stage, const char *folder)
 static uint32_t try_in_fixture (struct stage *stage)
 {
     struct scratch_generation fixture;
-    if (scratch_generation_make (stage->site.bundle, &fixture, NULL) < 0)
-        return try_in (stage, stage->site.own ? stage->site.bundle : stage->site.generation);
+    if (scratch_generation_make (stage->cache_paths.bundle, &fixture, NULL) < 0)
+        return try_in (stage, stage->cache_paths.own ? stage->cache_paths.bundle : stage->cache_paths.generation);
     uint32_t open_ways = try_in (stage, fixture.path);
     struct err err = { 0 };
     if (scratch_generation_remove (&fixture, &err) < 0)
@@ -70,17 +70,17 @@ static uint32_t try_in_fixture (struct stage *stage)
 /* A writer must not be able to make another generation, nor to change the one that it began with. */
 static uint32_t try_in_cache (struct stage *stage)
 {
-    const struct confine_site *site = &stage->site;
-    bool below = site->generation && path_is_below (site->generation, site->root);
-    if (site->own)
-        return try_in (stage, site->bundle) | (site->base ? try_in (stage, site->base) : 0);
-    return try_in (stage, below ? site->generation : site->bundle);
+    const struct confine_cache_paths *cache_paths = &stage->cache_paths;
+    bool below = cache_paths->generation && path_is_below (cache_paths->generation, cache_paths->root);
+    if (cache_paths->own)
+        return try_in (stage, cache_paths->bundle) | (cache_paths->base ? try_in (stage, cache_paths->base) : 0);
+    return try_in (stage, below ? cache_paths->generation : cache_paths->bundle);
 }
 
 static uint32_t try_own (struct stage *stage, bool moves)
 {
     const char *where;
-    uint32_t open_ways = own_files_probe (&stage->site.places, stage->site.place, moves, &where);
+    uint32_t open_ways = own_files_probe (&stage->cache_paths.paths, stage->cache_paths.place, moves, &where);
     if (where)
         confine_sandbox_note (&stage->sandbox, &stage->arena, "programs can change files that sliceup itself uses",
                               where);
@@ -93,14 +93,14 @@ static void try_probes (struct stage *stage)
     stage->open_ways = manners ? try_in_fixture (stage) : try_in_cache (stage);
     stage->open_ways |= try_own (stage, !manners);
     stage->open_ways |= socket_probe_try (&stage->socket_probe);
-    stage->open_ways |= write_probe_catalogue_lock (stage->site.root) ? PROBE_BIT (PROBE_CATALOGUE_LOCK) : 0;
+    stage->open_ways |= write_probe_catalogue_lock (stage->cache_paths.root) ? PROBE_BIT (PROBE_CATALOGUE_LOCK) : 0;
     socket_probe_close (&stage->socket_probe);
 }
 
 static bool own_is_writable (const struct stage *stage)
 {
     char path[PATH_MAX_BYTES + 32];
-    snprintf (path, sizeof path, "%s/.tried-%d", stage->site.own, (int) getpid ());
+    snprintf (path, sizeof path, "%s/.tried-%d", stage->cache_paths.own, (int) getpid ());
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0)
         close (fd);
@@ -138,9 +138,11 @@ static void refuse_level (struct stage *stage)
     struct buf why;
     buf_init (&why, 4 * SENTENCE_MAX_BYTES);
     buf_printf (&why, "this host can protect the cache only at level %s, and cache.enforcement requires %s",
-                names_of (&enforcement_names, report->view.level), names_of (&enforcement_names, stage->plan.least));
+                enum_name_of (&enforcement_names, report->view.level),
+                enum_name_of (&enforcement_names, stage->args.least));
     if (report->reached != report->view.level)
-        buf_printf (&why, "; level %s was set up, but does not hold", names_of (&enforcement_names, report->reached));
+        buf_printf (&why, "; level %s was set up, but does not hold",
+                    enum_name_of (&enforcement_names, report->reached));
     add_list (&why, "; programs can still write in these ways: ", report->view.open_ways.items,
               report->view.open_ways.n, ", ");
     add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");
@@ -151,21 +153,21 @@ static void refuse_level (struct stage *stage)
 static void judge (struct stage *stage)
 {
     struct confine_report *report = &stage->report;
-    report->reached = write_probe_level (stage->sandbox.levels, 0);
-    report->view.level = write_probe_level (stage->sandbox.levels, stage->open_ways);
-    report->view.mount = text_of (stage->site.mount);
+    report->reached = write_probe_best_level (stage->sandbox.levels, 0);
+    report->view.level = write_probe_best_level (stage->sandbox.levels, stage->open_ways);
+    report->view.mount = text_of (stage->cache_paths.mount);
     list_probes (stage);
     report->notes.items = stage->sandbox.notes;
     report->notes.n = stage->sandbox.notes_n;
     report->ready = true;
-    if (report->view.level < stage->plan.least)
+    if (report->view.level < stage->args.least)
         refuse_level (stage);
-    else if (stage->site.own && !own_is_writable (stage))
+    else if (stage->cache_paths.own && !own_is_writable (stage))
         refuse (stage, OWNER_CACHE,
                 text_format (&stage->arena, "the generation that this host is to write, %s, cannot be written: %s",
-                             stage->site.own, strerror (errno))
+                             stage->cache_paths.own, strerror (errno))
                     .ptr);
-    else if (stage->plan.overlay && !stage->sandbox.own_mounts)
+    else if (stage->args.overlay && !stage->sandbox.own_mounts)
         refuse (stage, OWNER_CACHE,
                 text_format (&stage->arena,
                              "cache.overlay needs a mount namespace, which is not "
@@ -176,8 +178,8 @@ static void judge (struct stage *stage)
 
 static void print (const struct confine_report *report)
 {
-    printf ("level %s\nreached %s\nmount %.*s\n", names_of (&enforcement_names, report->view.level),
-            names_of (&enforcement_names, report->reached), TEXT_ARG (report->view.mount));
+    printf ("level %s\nreached %s\nmount %.*s\n", enum_name_of (&enforcement_names, report->view.level),
+            enum_name_of (&enforcement_names, report->reached), TEXT_ARG (report->view.mount));
     for (uint32_t i = 0; i < report->view.open_ways.n; i++)
         printf ("open %.*s\n", TEXT_ARG (report->view.open_ways.items[i]));
     for (uint32_t i = 0; i < report->notes.n; i++)
@@ -188,8 +190,8 @@ static void print (const struct confine_report *report)
 
 static int tell (const struct stage *stage, struct err *err)
 {
-    if (stage->plan.report_fd >= 0)
-        return confine_report_tell (stage->plan.report_fd, &stage->report, err);
+    if (stage->args.report_fd >= 0)
+        return confine_report_send (stage->args.report_fd, &stage->report, err);
     print (&stage->report);
     return fflush (stdout) ? err_errno (err, ERR_IO, "cannot write to standard output") : 0;
 }
@@ -198,25 +200,26 @@ static int tell (const struct stage *stage, struct err *err)
 
 static int prepare (struct stage *stage, int argc, char **argv, struct err *err)
 {
-    if (confine_plan_read (argc, argv, &stage->plan, err) < 0)
+    if (confine_args_read (argc, argv, &stage->args, err) < 0)
         return EXIT_USAGE;
     /* The program must never have it. */
-    if (stage->plan.report_fd >= 0 && fcntl (stage->plan.report_fd, F_SETFD, FD_CLOEXEC) < 0) {
-        err_errno (err, ERR_USAGE, "--report %d", stage->plan.report_fd);
-        stage->plan.report_fd = -1;
+    if (stage->args.report_fd >= 0 && fcntl (stage->args.report_fd, F_SETFD, FD_CLOEXEC) < 0) {
+        err_errno (err, ERR_USAGE, "--report %d", stage->args.report_fd);
+        stage->args.report_fd = -1;
         return EXIT_USAGE;
     }
     /* Who has no part in the cache may come before anybody made it, and must not be the one who does. */
-    if (stage->plan.role == CACHE_ROLE_NONE && folder_make (stage->plan.root, 0755, err) < 0)
+    if (stage->args.role == CACHE_ROLE_NONE && folder_make (stage->args.root, 0755, err) < 0)
         return EXIT_COULD_NOT;
-    return confine_site_find (&stage->plan, &stage->arena, &stage->site, err) < 0 ? EXIT_COULD_NOT : EXIT_TOLD;
+    return confine_cache_paths_find (&stage->args, &stage->arena, &stage->cache_paths, err) < 0 ? EXIT_COULD_NOT
+                                                                                                : EXIT_TOLD;
 }
 
 static void enter (struct stage *stage)
 {
-    struct confine_measures measures = confine_measures_of (&stage->plan);
-    socket_probe_open (&stage->socket_probe, stage->site.scratch);
-    confine_sandbox_enter (&stage->plan, &stage->site, &measures, &stage->arena, &stage->sandbox);
+    struct confine_restrictions restrictions = confine_restrictions_of (&stage->args);
+    socket_probe_open (&stage->socket_probe, stage->cache_paths.scratch);
+    confine_sandbox_enter (&stage->args, &stage->cache_paths, &restrictions, &stage->arena, &stage->sandbox);
     try_probes (stage);
     judge (stage);
 }
@@ -224,10 +227,10 @@ static void enter (struct stage *stage)
 /* Only comes back when it failed. */
 static void become (struct stage *stage)
 {
-    confine_plan_free_environment (environ);
-    execve (stage->plan.program[0], stage->plan.program + 1, environ);
+    confine_args_restore_environ (environ);
+    execve (stage->args.program[0], stage->args.program + 1, environ);
     refuse (stage, OWNER_PROGRAM,
-            text_format (&stage->arena, "executing %.300s failed: %s", stage->plan.program[0], strerror (errno)).ptr);
+            text_format (&stage->arena, "executing %.300s failed: %s", stage->args.program[0], strerror (errno)).ptr);
 }
 
 static int run (struct stage *stage, int argc, char **argv, struct err *err)
@@ -237,13 +240,13 @@ static int run (struct stage *stage, int argc, char **argv, struct err *err)
         enter (stage);
     else
         refuse (stage, OWNER_CACHE, err->text);
-    if (status == EXIT_USAGE && stage->plan.report_fd < 0)
+    if (status == EXIT_USAGE && stage->args.report_fd < 0)
         return status;
     if (tell (stage, err) < 0)
         return EXIT_COULD_NOT;
     if (!stage->report.ready)
         return status ? status : EXIT_LESS;
-    if (!stage->plan.program)
+    if (!stage->args.program)
         return EXIT_TOLD;
     become (stage);
     return tell (stage, err) < 0 ? EXIT_COULD_NOT : EXIT_LESS;

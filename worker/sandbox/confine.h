@@ -7,7 +7,7 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_H
 
-/* argv[0] is "confine"; the rest is confine_plan.h's. Exit status, when it does not become the program: 0 told, 1 less
+/* argv[0] is "confine"; the rest is confine_args.h's. Exit status, when it does not become the program: 0 told, 1 less
  * than was asked for, 2 usage, 3 it could not. */
 int confine_main (int argc, char **argv);
 

@@ -3,9 +3,9 @@
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
+#include "worker/sandbox/confine_block_devices.h"
 #include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_device.h"
-#include "worker/sandbox/confine_layer.h"
+#include "worker/sandbox/confine_overlay.h"
 #include "worker/sandbox/mount_table.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ enum { MADE_MAX = 2 * PLACES_CLOSED_MAX + PLACES_OPEN_MAX + CONFINE_DEVICES_MAX 
 
 /* What was mounted or changed, to be taken back when a later step fails. */
 struct mounts {
-    const struct confine_site *site;
+    const struct confine_cache_paths *cache_paths;
     struct arena arena;
     const char *made[MADE_MAX];
     uint32_t n;
@@ -139,9 +139,9 @@ static int enter_namespace (bool privileged, struct err *err)
 /* As mounts of their own, they keep their access when all that is around them loses it. */
 static int part_open_places (struct mounts *mounts, struct err *err)
 {
-    const struct confine_places *places = &mounts->site->places;
-    for (uint32_t i = 0; i < places->open_n; i++)
-        if (bind (mounts, places->open[i], places->open[i], err) < 0)
+    const struct confine_paths *paths = &mounts->cache_paths->paths;
+    for (uint32_t i = 0; i < paths->open_n; i++)
+        if (bind (mounts, paths->open[i], paths->open[i], err) < 0)
             return -1;
     return 0;
 }
@@ -149,7 +149,7 @@ static int part_open_places (struct mounts *mounts, struct err *err)
 /* What is in /proc has rules of its own; what of it must be closed is closed by close_kernel. */
 static bool stays_open (const struct mounts *mounts, const struct mount *one)
 {
-    return confine_places_is_open (&mounts->site->places, one->point) || path_is_below (one->point, "/proc");
+    return confine_paths_is_open (&mounts->cache_paths->paths, one->point) || path_is_below (one->point, "/proc");
 }
 
 /* One by one: recursion would take the open places along. What cannot be reached, or lies below another mount, the
@@ -173,7 +173,7 @@ static int close_all_else (struct mounts *mounts, struct err *err)
  * folders above it. */
 static int pin_above (struct mounts *mounts, const char *path, struct err *err)
 {
-    const char *open = confine_places_open_above (&mounts->site->places, path);
+    const char *open = confine_paths_find_open (&mounts->cache_paths->paths, path);
     for (const char *slash = path + strlen (open) + 1; (slash = strchr (slash, '/')); slash++) {
         const char *folder = text_copy (&mounts->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr;
         bool pinned = false;
@@ -195,24 +195,24 @@ static int by_length (const void *a, const void *b)
 
 /* What lies outside of the open places was closed with all else. Not so the cache: what the host mounts there later
  * would come in. */
-static bool needs_mount (const struct confine_site *site, const char *path)
+static bool needs_mount (const struct confine_cache_paths *cache_paths, const char *path)
 {
-    return confine_places_is_open (&site->places, path) || strcmp (path, site->root) == 0;
+    return confine_paths_is_open (&cache_paths->paths, path) || strcmp (path, cache_paths->root) == 0;
 }
 
 static int close_places (struct mounts *mounts, struct err *err)
 {
-    const struct confine_places *places = &mounts->site->places;
-    uint32_t n = places->closed_n + places->closed_files_n;
+    const struct confine_paths *paths = &mounts->cache_paths->paths;
+    uint32_t n = paths->closed_n + paths->closed_files_n;
     const char **closed = arena_array (&mounts->arena, n, sizeof *closed);
-    memcpy (closed, places->closed, places->closed_n * sizeof *closed);
-    memcpy (closed + places->closed_n, places->closed_files, places->closed_files_n * sizeof *closed);
+    memcpy (closed, paths->closed, paths->closed_n * sizeof *closed);
+    memcpy (closed + paths->closed_n, paths->closed_files, paths->closed_files_n * sizeof *closed);
     qsort (closed, n, sizeof *closed, by_length);
     for (uint32_t i = 0; i < n; i++)
-        if (confine_places_is_open (places, closed[i]) && pin_above (mounts, closed[i], err) < 0)
+        if (confine_paths_is_open (paths, closed[i]) && pin_above (mounts, closed[i], err) < 0)
             return -1;
     for (uint32_t i = 0; i < n; i++)
-        if (needs_mount (mounts->site, closed[i]) && bind_as (mounts, closed[i], closed[i], false, err) < 0)
+        if (needs_mount (mounts->cache_paths, closed[i]) && bind_as (mounts, closed[i], closed[i], false, err) < 0)
             return -1;
     return 0;
 }
@@ -229,9 +229,9 @@ static int open_one (struct mounts *mounts, const char *own, struct err *err)
 
 static int open_own (struct mounts *mounts, struct err *err)
 {
-    const struct confine_places *places = &mounts->site->places;
-    for (uint32_t i = 0; i < places->own_n; i++)
-        if (open_one (mounts, places->own[i], err) < 0)
+    const struct confine_paths *paths = &mounts->cache_paths->paths;
+    for (uint32_t i = 0; i < paths->own_n; i++)
+        if (open_one (mounts, paths->own[i], err) < 0)
             return -1;
     return 0;
 }
@@ -257,7 +257,7 @@ static int hide_catalogue (struct mounts *mounts, struct err *err)
 {
     static const char *const names[] = { "catalogue.db", "catalogue.db-wal", "catalogue.db-shm" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *path = text_format (&mounts->arena, "%s/%s", mounts->site->root, names[i]).ptr;
+        const char *path = text_format (&mounts->arena, "%s/%s", mounts->cache_paths->root, names[i]).ptr;
         if (access (path, F_OK) == 0 && hide_file (mounts, path, err) < 0)
             return -1;
     }
@@ -268,7 +268,7 @@ static int hide_catalogue (struct mounts *mounts, struct err *err)
 static int show_again (struct mounts *mounts, int folder_fd, struct err *err)
 {
     char from[64];
-    const char *path = mounts->site->directory;
+    const char *path = mounts->cache_paths->directory;
     if (folder_make (path, 0755, err) < 0)
         return -1;
     snprintf (from, sizeof from, "/proc/self/fd/%d", folder_fd);
@@ -277,7 +277,7 @@ static int show_again (struct mounts *mounts, int folder_fd, struct err *err)
 
 static int hide_folder (struct mounts *mounts, const char *path, struct err *err)
 {
-    const char *directory = mounts->site->directory;
+    const char *directory = mounts->cache_paths->directory;
     bool inside = directory && path_is_below (directory, path);
     if (inside && strcmp (directory, path) == 0)
         return 0;
@@ -300,13 +300,13 @@ static int hide_folder (struct mounts *mounts, const char *path, struct err *err
 /* Keys, journals, tickets: who reads them could speak as somebody else, or keep them from being written by a lock. */
 static int hide (struct mounts *mounts, struct err *err)
 {
-    const struct confine_site *site = mounts->site;
+    const struct confine_cache_paths *cache_paths = mounts->cache_paths;
     int rc = hide_catalogue (mounts, err);
-    for (uint32_t i = 0; i < site->hidden_n && rc == 0; i++) {
+    for (uint32_t i = 0; i < cache_paths->hidden_n && rc == 0; i++) {
         struct stat at;
-        if (stat (site->hidden[i], &at) == 0)
-            rc = S_ISDIR (at.st_mode) ? hide_folder (mounts, site->hidden[i], err)
-                                      : hide_file (mounts, site->hidden[i], err);
+        if (stat (cache_paths->hidden[i], &at) == 0)
+            rc = S_ISDIR (at.st_mode) ? hide_folder (mounts, cache_paths->hidden[i], err)
+                                      : hide_file (mounts, cache_paths->hidden[i], err);
     }
     return rc;
 }
@@ -323,7 +323,7 @@ static int close_kernel (struct mounts *mounts, struct err *err)
         if (stat (doors[i], &at) == 0 && bind_as (mounts, doors[i], doors[i], false, err) < 0)
             return -1;
     struct confine_devices devices;
-    int rc = confine_device_find (&mounts->arena, &devices, err);
+    int rc = confine_block_devices_find (&mounts->arena, &devices, err);
     for (uint32_t i = 0; i < devices.n && rc == 0; i++) {
         if (stat (devices.paths[i], &at) == 0 || errno != ENOENT) /* it was taken out meanwhile */
             rc = hide_file (mounts, devices.paths[i], err);
@@ -334,30 +334,31 @@ static int close_kernel (struct mounts *mounts, struct err *err)
 /* A private folder over the worker's own, so that the generation can be mounted in place of the link to it. */
 static int show (struct mounts *mounts, bool overlay, struct err *err)
 {
-    const struct confine_site *site = mounts->site;
-    if (!site->place)
+    const struct confine_cache_paths *cache_paths = mounts->cache_paths;
+    if (!cache_paths->place)
         return 0;
-    const char *constant = text_format (&mounts->arena, "%s/generation", site->place).ptr;
-    if (mount ("sliceup", site->place, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=16,mode=0755") < 0)
-        return err_errno (err, ERR_IO, "cannot mount a private folder on %.300s", site->place);
-    if (note_mount (mounts, site->place, err) < 0)
+    const char *constant = text_format (&mounts->arena, "%s/generation", cache_paths->place).ptr;
+    if (mount ("sliceup", cache_paths->place, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=16,mode=0755") < 0)
+        return err_errno (err, ERR_IO, "cannot mount a private folder on %.300s", cache_paths->place);
+    if (note_mount (mounts, cache_paths->place, err) < 0)
         return -1;
     if (mkdir (constant, 0755) < 0)
         return err_errno (err, ERR_IO, "cannot make %.300s", constant);
-    int rc = overlay ? confine_layer_mount (site->generation, site->scratch, constant, err)
-                     : bind (mounts, site->generation, constant, err);
-    if (rc == 0 && !overlay && !site->own && set_access (constant, false, AT_RECURSIVE, MS_PRIVATE) < 0)
+    int rc = overlay ? confine_overlay_mount (cache_paths->generation, cache_paths->scratch, constant, err)
+                     : bind (mounts, cache_paths->generation, constant, err);
+    if (rc == 0 && !overlay && !cache_paths->own && set_access (constant, false, AT_RECURSIVE, MS_PRIVATE) < 0)
         rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", constant);
     if (rc == 0 && overlay)
         rc = note_mount (mounts, constant, err);
-    if (rc == 0 && mount (NULL, site->place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
-        rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", site->place);
+    if (rc == 0 &&
+        mount (NULL, cache_paths->place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+        rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", cache_paths->place);
     return rc;
 }
 
-int confine_mounts_enter (const struct confine_site *site, bool overlay, struct err *err)
+int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool overlay, struct err *err)
 {
-    struct mounts mounts = { .site = site };
+    struct mounts mounts = { .cache_paths = cache_paths };
     bool privileged = confine_caps_have (CAP_SYS_ADMIN);
     if (enter_namespace (privileged, err) < 0)
         return -1;
@@ -370,8 +371,8 @@ int confine_mounts_enter (const struct confine_site *site, bool overlay, struct 
         rc = close_kernel (&mounts, err);
     if (rc == 0 && !privileged)
         rc = enter_user_namespace (err);
-    if (rc == 0 && chdir (site->scratch) < 0) /* where we stand may have been found before it was mounted over */
-        rc = err_errno (err, ERR_IO, "cannot enter %.300s", site->scratch);
+    if (rc == 0 && chdir (cache_paths->scratch) < 0) /* where we stand may have been found before it was mounted over */
+        rc = err_errno (err, ERR_IO, "cannot enter %.300s", cache_paths->scratch);
     if (rc < 0)
         undo (&mounts);
     arena_release (&mounts.arena);

@@ -1,4 +1,4 @@
-/* confine_mounts.h - a mount namespace in which only what the places allow can be written (confine_places.h), and which
+/* confine_mounts.h - a mount namespace in which only what the places allow can be written (confine_paths.h), and which
  * the program cannot undo.
  *
  * Every mount becomes read-only but for the open places; what is closed in those does as well, and no folder above it
@@ -13,9 +13,9 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_MOUNTS_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_MOUNTS_H
 
-#include "worker/sandbox/confine_site.h"
+#include "worker/sandbox/confine_cache_paths.h"
 
 /* On -1 all mounts are as they were, though perhaps in a namespace of their own. One thread only. */
-int confine_mounts_enter (const struct confine_site *site, bool overlay, struct err *err);
+int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool overlay, struct err *err);
 
 #endif

@@ -16,7 +16,7 @@ static const struct field confine_report_fields[] = {
 };
 const struct record confine_report_record = RECORD ("confine-report", struct confine_report, confine_report_fields);
 
-int confine_report_tell (int fd, const struct confine_report *report, struct err *err)
+int confine_report_send (int fd, const struct confine_report *report, struct err *err)
 {
     struct buf bytes;
     buf_init (&bytes, REPORT_BYTES_MAX);

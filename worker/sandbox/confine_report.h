@@ -21,7 +21,7 @@ struct confine_report {
 };
 extern const struct record confine_report_record;
 
-int confine_report_tell (int fd, const struct confine_report *report, struct err *err);
+int confine_report_send (int fd, const struct confine_report *report, struct err *err);
 /* All that is there now. False: nothing was ever said. `*over`: the other end is closed. */
 bool confine_report_receive (int fd, struct arena *arena, struct confine_report *report, bool *over);
 

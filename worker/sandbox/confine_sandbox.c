@@ -3,7 +3,7 @@
 #include "worker/sandbox/confine_caps.h"
 #include "worker/sandbox/confine_mounts.h"
 #include "worker/sandbox/landlock.h"
-#include "worker/sandbox/truncation.h"
+#include "worker/sandbox/truncation_filter.h"
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
@@ -16,9 +16,9 @@ enum { NOBODY = 65534 }; /* the overflow uid (proc(5)), which owns nothing of a 
 #define LEVEL(level) (UINT32_C (1) << (level))
 
 struct making {
-    const struct confine_plan *plan;
-    const struct confine_site *site;
-    const struct confine_measures *measures;
+    const struct confine_args *args;
+    const struct confine_cache_paths *cache_paths;
+    const struct confine_restrictions *restrictions;
     struct arena *arena;
     struct confine_sandbox *out;
 };
@@ -29,31 +29,31 @@ void confine_sandbox_note (struct confine_sandbox *sandbox, struct arena *arena,
         sandbox->notes[sandbox->notes_n++] = text_format (arena, "%s: %s", what, why);
 }
 
-struct confine_measures confine_measures_of (const struct confine_plan *plan)
+struct confine_restrictions confine_restrictions_of (const struct confine_args *args)
 {
     int abi = landlock_abi ();
-    abi = abi < plan->landlock_abi ? abi : plan->landlock_abi;
-    return (struct confine_measures){ .caps_kept = geteuid () == 0 ? confine_caps_kept : 0,
-                                      .landlock_abi = abi,
-                                      .landlock_rights = landlock_write_rights (abi),
-                                      .landlock_scopes = landlock_scopes (abi) };
+    abi = abi < args->landlock_abi ? abi : args->landlock_abi;
+    return (struct confine_restrictions){ .caps_kept = geteuid () == 0 ? confine_caps_kept : 0,
+                                          .landlock_abi = abi,
+                                          .landlock_rights = landlock_write_rights (abi),
+                                          .landlock_scopes = landlock_scopes (abi) };
 }
 
 /* ---- mounts ---- */
 
-static bool wants (const struct confine_plan *plan, enum enforcement level)
+static bool wants (const struct confine_args *args, enum enforcement level)
 {
-    if (level == ENFORCEMENT_LANDLOCK && plan->most == ENFORCEMENT_NAMESPACE)
+    if (level == ENFORCEMENT_LANDLOCK && args->most == ENFORCEMENT_NAMESPACE)
         return false;
-    return plan->most >= level;
+    return args->most >= level;
 }
 
 static bool take_mounts (const struct making *making)
 {
     struct err err = { 0 };
-    if (!wants (making->plan, ENFORCEMENT_NAMESPACE))
+    if (!wants (making->args, ENFORCEMENT_NAMESPACE))
         return false;
-    if (confine_mounts_enter (making->site, making->plan->overlay, &err) == 0)
+    if (confine_mounts_enter (making->cache_paths, making->args->overlay, &err) == 0)
         return making->out->own_mounts = true;
     confine_sandbox_note (making->out, making->arena, "no mount namespace", err.text);
     return false;
@@ -63,11 +63,12 @@ static bool take_mounts (const struct making *making)
 
 static _Noreturn void try_uid (const struct making *making)
 {
-    const struct confine_site *site = making->site;
-    const char *program = making->plan->program ? making->plan->program[0] : site->scratch;
+    const struct confine_cache_paths *cache_paths = making->cache_paths;
+    const char *program = making->args->program ? making->args->program[0] : cache_paths->scratch;
     bool reaches = setgroups (0, NULL) == 0 && setresgid (NOBODY, NOBODY, NOBODY) == 0 &&
-                   setresuid (NOBODY, NOBODY, NOBODY) == 0 && access (site->scratch, W_OK | X_OK) == 0 &&
-                   (!site->generation || access (site->generation, R_OK | X_OK) == 0) && access (program, X_OK) == 0;
+                   setresuid (NOBODY, NOBODY, NOBODY) == 0 && access (cache_paths->scratch, W_OK | X_OK) == 0 &&
+                   (!cache_paths->generation || access (cache_paths->generation, R_OK | X_OK) == 0) &&
+                   access (program, X_OK) == 0;
     _exit (reaches ? 0 : 1);
 }
 
@@ -84,11 +85,12 @@ static bool uid_reaches_all (const struct making *making)
 
 static int change_uid (const struct making *making, struct err *err)
 {
-    if (chown (making->site->scratch, NOBODY, NOBODY) < 0)
-        return err_errno (err, ERR_IO, "cannot change the owner of %.300s to uid %d", making->site->scratch, NOBODY);
+    if (chown (making->cache_paths->scratch, NOBODY, NOBODY) < 0)
+        return err_errno (err, ERR_IO, "cannot change the owner of %.300s to uid %d", making->cache_paths->scratch,
+                          NOBODY);
     if (!uid_reaches_all (making))
         return err_set (err, ERR_STATE, "uid %d cannot reach the program, its folder %.200s or the generation", NOBODY,
-                        making->site->scratch);
+                        making->cache_paths->scratch);
     pid_t parent = getppid ();
     if (setgroups (0, NULL) < 0 || setresgid (NOBODY, NOBODY, NOBODY) < 0 || setresuid (NOBODY, NOBODY, NOBODY) < 0)
         return err_errno (err, ERR_IO, "cannot become uid %d", NOBODY);
@@ -104,9 +106,9 @@ static int change_uid (const struct making *making, struct err *err)
 static bool take_uid (const struct making *making)
 {
     struct err err = { 0 };
-    if (geteuid () != 0 || !wants (making->plan, ENFORCEMENT_OTHER_UID))
+    if (geteuid () != 0 || !wants (making->args, ENFORCEMENT_OTHER_UID))
         return false;
-    if (making->site->own)
+    if (making->cache_paths->own)
         err_set (&err, ERR_STATE, "the writer of the cache keeps its uid");
     else if (change_uid (making, &err) == 0)
         return true;
@@ -119,34 +121,34 @@ static bool take_uid (const struct making *making)
 /* A generation shown through an overlay is written in the layer above it. */
 static void list_own (const struct making *making, const char *out[], uint32_t *n)
 {
-    const struct confine_places *places = &making->site->places;
-    for (uint32_t i = 0; i < places->own_n; i++)
-        out[(*n)++] = places->own[i];
+    const struct confine_paths *paths = &making->cache_paths->paths;
+    for (uint32_t i = 0; i < paths->own_n; i++)
+        out[(*n)++] = paths->own[i];
     out[(*n)++] = "/proc/self";
-    if (making->plan->overlay && making->out->own_mounts)
-        out[(*n)++] = text_format (making->arena, "%s/generation", making->site->place).ptr;
+    if (making->args->overlay && making->out->own_mounts)
+        out[(*n)++] = text_format (making->arena, "%s/generation", making->cache_paths->place).ptr;
 }
 
 /* Devices are written through their nodes, which mounts do not keep from it. */
 static void list_open (const struct making *making, const char *out[], uint32_t *n)
 {
-    const struct confine_places *places = &making->site->places;
+    const struct confine_paths *paths = &making->cache_paths->paths;
     out[(*n)++] = "/dev";
-    for (uint32_t i = 0; i < places->open_n; i++)
-        out[(*n)++] = places->open[i];
+    for (uint32_t i = 0; i < paths->open_n; i++)
+        out[(*n)++] = paths->open[i];
 }
 
 /* A folder in which one file is closed could get no new ones: where mounts close the file, that price is not paid.
  * Nothing can be mounted on a link, so there it is. */
 static void list_closed (const struct making *making, const char *out[], uint32_t *n)
 {
-    const struct confine_places *places = &making->site->places;
-    for (uint32_t i = 0; i < places->links_n; i++)
-        out[(*n)++] = places->links[i];
-    for (uint32_t i = 0; i < places->closed_n; i++)
-        out[(*n)++] = places->closed[i];
-    for (uint32_t i = 0; !making->out->own_mounts && i < places->closed_files_n; i++)
-        out[(*n)++] = places->closed_files[i];
+    const struct confine_paths *paths = &making->cache_paths->paths;
+    for (uint32_t i = 0; i < paths->links_n; i++)
+        out[(*n)++] = paths->links[i];
+    for (uint32_t i = 0; i < paths->closed_n; i++)
+        out[(*n)++] = paths->closed[i];
+    for (uint32_t i = 0; !making->out->own_mounts && i < paths->closed_files_n; i++)
+        out[(*n)++] = paths->closed_files[i];
 }
 
 static bool take_landlock (const struct making *making)
@@ -154,16 +156,18 @@ static bool take_landlock (const struct making *making)
     struct err err = { 0 };
     const char *open[PLACES_OPEN_MAX + 1], *own[PLACES_OWN_MAX + 2], *closed[2 * PLACES_CLOSED_MAX + PLACES_LINKS_MAX];
     struct landlock_paths paths = { .open = open, .closed = closed, .own = own };
-    if (!wants (making->plan, ENFORCEMENT_LANDLOCK))
+    if (!wants (making->args, ENFORCEMENT_LANDLOCK))
         return false;
     list_open (making, open, &paths.open_n);
     list_own (making, own, &paths.own_n);
     list_closed (making, closed, &paths.closed_n);
-    int rc = making->measures->landlock_abi > 0 ? 0 : err_set (&err, ERR_STATE, "Landlock is absent or switched off");
-    if (rc == 0 && making->measures->landlock_abi < LANDLOCK_ABI_TRUNCATE)
+    int rc = making->restrictions->landlock_abi > 0 ? 0
+                                                    : err_set (&err, ERR_STATE, "Landlock is absent or switched off");
+    if (rc == 0 && making->restrictions->landlock_abi < LANDLOCK_ABI_TRUNCATE)
         rc = truncation_refuse (&err);
     if (rc == 0)
-        rc = landlock_restrict (&paths, making->measures->landlock_rights, making->measures->landlock_scopes, &err);
+        rc = landlock_restrict (&paths, making->restrictions->landlock_rights, making->restrictions->landlock_scopes,
+                                &err);
     if (rc < 0)
         confine_sandbox_note (making->out, making->arena, "no Landlock", err.text);
     return rc == 0;
@@ -171,18 +175,19 @@ static bool take_landlock (const struct making *making)
 
 /* ---- all of it ---- */
 
-void confine_sandbox_enter (const struct confine_plan *plan, const struct confine_site *site,
-                            const struct confine_measures *measures, struct arena *arena, struct confine_sandbox *out)
+void confine_sandbox_enter (const struct confine_args *args, const struct confine_cache_paths *cache_paths,
+                            const struct confine_restrictions *restrictions, struct arena *arena,
+                            struct confine_sandbox *out)
 {
-    struct making making = { plan, site, measures, arena, out };
+    struct making making = { args, cache_paths, restrictions, arena, out };
     struct err err = { 0 };
     *out = (struct confine_sandbox){ .levels = LEVEL (ENFORCEMENT_COOPERATIVE) };
-    if (plan->most <= ENFORCEMENT_COOPERATIVE)
+    if (args->most <= ENFORCEMENT_COOPERATIVE)
         return;
     bool mounts = take_mounts (&making);
-    bool landlock_to_come = wants (plan, ENFORCEMENT_LANDLOCK) && measures->landlock_abi > 0;
+    bool landlock_to_come = wants (args, ENFORCEMENT_LANDLOCK) && restrictions->landlock_abi > 0;
     bool uid = !mounts && !landlock_to_come && take_uid (&making);
-    if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || confine_caps_keep (measures->caps_kept, &err) < 0) {
+    if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || confine_caps_keep (restrictions->caps_kept, &err) < 0) {
         confine_sandbox_note (out, arena, "programs could undo the mounts", err.text);
         mounts = false;
     }
@@ -190,6 +195,6 @@ void confine_sandbox_enter (const struct confine_plan *plan, const struct confin
     out->levels |= (mounts ? LEVEL (ENFORCEMENT_NAMESPACE) : 0) | (landlock ? LEVEL (ENFORCEMENT_LANDLOCK) : 0) |
                    (mounts && landlock ? LEVEL (ENFORCEMENT_NAMESPACE_LANDLOCK) : 0) |
                    (uid ? LEVEL (ENFORCEMENT_OTHER_UID) : 0);
-    if (site->read_only && !site->own && plan->most >= ENFORCEMENT_STORAGE)
+    if (cache_paths->read_only && !cache_paths->own && args->most >= ENFORCEMENT_STORAGE)
         out->levels |= LEVEL (ENFORCEMENT_STORAGE);
 }

@@ -5,11 +5,11 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
 
+#include "worker/sandbox/confine_cache_paths.h"
 #include "worker/sandbox/confine_report.h"
-#include "worker/sandbox/confine_site.h"
 
 /* What is taken; tests leave out one at a time and see a way open. */
-struct confine_measures {
+struct confine_restrictions {
     uint64_t caps_kept, landlock_rights, landlock_scopes;
     int landlock_abi;
 };
@@ -21,9 +21,10 @@ struct confine_sandbox {
     uint32_t notes_n;
 };
 
-struct confine_measures confine_measures_of (const struct confine_plan *plan);
-void confine_sandbox_enter (const struct confine_plan *plan, const struct confine_site *site,
-                            const struct confine_measures *measures, struct arena *arena, struct confine_sandbox *out);
+struct confine_restrictions confine_restrictions_of (const struct confine_args *args);
+void confine_sandbox_enter (const struct confine_args *args, const struct confine_cache_paths *cache_paths,
+                            const struct confine_restrictions *restrictions, struct arena *arena,
+                            struct confine_sandbox *out);
 void confine_sandbox_note (struct confine_sandbox *sandbox, struct arena *arena, const char *what, const char *why);
 
 #endif

@@ -37,7 +37,7 @@ static bool writes (const char *path)
 }
 
 struct look {
-    const struct confine_places *places;
+    const struct confine_paths *paths;
     const char *shown;
     int budget;
 };
@@ -47,7 +47,7 @@ static bool writes_in (struct look *look, const char *folder, int depth);
 /* What is the program's own, and what shows it the cache: whether that may be written is asked elsewhere. */
 static bool is_passed_over (const struct look *look, const char *path)
 {
-    return path_is_below_any (path, look->places->own, look->places->own_n) ||
+    return path_is_below_any (path, look->paths->own, look->paths->own_n) ||
            (look->shown && path_is_below (path, look->shown));
 }
 
@@ -88,9 +88,9 @@ static bool can_move (const char *path)
 
 /* Itself and all above it, up to the place in which everybody may write. Above that nobody may, whatever we do: what
  * lies there is the host's own, and is not touched to see it. */
-static bool can_move_with_all_above (const struct confine_places *places, const char *path)
+static bool can_move_with_all_above (const struct confine_paths *paths, const char *path)
 {
-    const char *open_place = confine_places_open_above (places, path);
+    const char *open_place = confine_paths_find_open (paths, path);
     char name[PATH_MAX];
     bool open_probe = false;
     if (!open_place || strlen (path) >= sizeof name)
@@ -103,19 +103,19 @@ static bool can_move_with_all_above (const struct confine_places *places, const 
     return open_probe;
 }
 
-uint32_t own_files_probe (const struct confine_places *places, const char *shown, bool moves, const char **where)
+uint32_t own_files_probe (const struct confine_paths *paths, const char *shown, bool moves, const char **where)
 {
     uint32_t open_ways = 0;
     *where = NULL;
-    for (uint32_t i = 0; i < places->protected_n; i++) {
-        const char *path = places->protected[i];
-        struct look look = { places, shown, ENTRIES_TRIED };
+    for (uint32_t i = 0; i < paths->protected_n; i++) {
+        const char *path = paths->protected[i];
+        struct look look = { paths, shown, ENTRIES_TRIED };
         struct stat at;
         uint32_t here = 0;
         bool folder = lstat (path, &at) == 0 && S_ISDIR (at.st_mode);
         here |= folder && create (path) ? PROBE_BIT (PROBE_OWN_CREATE) : 0;
         here |= (folder ? writes_in (&look, path, 0) : writes (path)) ? PROBE_BIT (PROBE_OWN_WRITE) : 0;
-        here |= moves && can_move_with_all_above (places, path) ? PROBE_BIT (PROBE_OWN_RENAME) : 0;
+        here |= moves && can_move_with_all_above (paths, path) ? PROBE_BIT (PROBE_OWN_RENAME) : 0;
         *where = here ? path : *where;
         open_ways |= here;
     }

@@ -5,11 +5,11 @@
 #ifndef SLICEUP_WORKER_SANDBOX_OWN_FILES_PROBE_H
 #define SLICEUP_WORKER_SANDBOX_OWN_FILES_PROBE_H
 
-#include "worker/sandbox/confine_places.h"
+#include "worker/sandbox/confine_paths.h"
 
 /* Bits of PROBE_OWN_* (write_probe.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the
  * constant path; NULL: none. `moves`: whether names are taken away as well, which others would miss for a moment if it
  * worked. */
-uint32_t own_files_probe (const struct confine_places *places, const char *shown, bool moves, const char **where);
+uint32_t own_files_probe (const struct confine_paths *paths, const char *shown, bool moves, const char **where);
 
 #endif

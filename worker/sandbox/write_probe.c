@@ -3,7 +3,7 @@
 
 #include "common/io/fd.h"
 #include "worker/sandbox/remount_probe.h"
-#include "worker/sandbox/uring.h"
+#include "worker/sandbox/uring_probe.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -346,12 +346,12 @@ static const uint32_t promised[ENFORCEMENT_N] = {
     [ENFORCEMENT_STORAGE] = ALL & ~(OWN | PROBE_BIT (PROBE_CATALOGUE_LOCK)),
 };
 
-bool write_probe_is_promised (enum enforcement level, enum probe probe)
+bool write_probe_level_closes (enum enforcement level, enum probe probe)
 {
     return promised[level] & PROBE_BIT (probe);
 }
 
-enum enforcement write_probe_level (uint32_t set, uint32_t open_ways)
+enum enforcement write_probe_best_level (uint32_t set, uint32_t open_ways)
 {
     for (int level = ENFORCEMENT_STORAGE; level > ENFORCEMENT_COOPERATIVE; level--)
         if ((set & UINT32_C (1) << level) && !(promised[level] & open_ways))

@@ -60,8 +60,8 @@ uint32_t write_probe_try (const struct write_probe_target *target);
 bool write_probe_catalogue_lock (const char *root);
 
 /* Does the level promise that the way is closed? Landlock knows nothing of modes, times and attributes. */
-bool write_probe_is_promised (enum enforcement level, enum probe probe);
+bool write_probe_level_closes (enum enforcement level, enum probe probe);
 /* The best of the levels in `set` (bits 1 << level), none of whose promises is broken; COOPERATIVE promises nothing. */
-enum enforcement write_probe_level (uint32_t set, uint32_t open_ways);
+enum enforcement write_probe_best_level (uint32_t set, uint32_t open_ways);
 
 #endif

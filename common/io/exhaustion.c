@@ -1,0 +1,81 @@
+#include "common/io/exhaustion.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A thread's stack and what libzmq takes at a time are less. */
+enum { LEAST_BYTES = 16 * 1024 * 1024, EXIT_STATUS = 3 };
+
+static const char *who;
+
+static bool has_memory (void)
+{
+    void *at = mmap (NULL, LEAST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at != MAP_FAILED && munmap (at, LEAST_BYTES) == 0;
+}
+
+static const char table_is_full[] = "open files, because the file table of the system is full: end processes that hold "
+                                    "many files, or raise fs.file-max";
+
+/* Which limit prevents one more open file; NULL: none. */
+static const char *lacks_descriptor (void)
+{
+    int fd = eventfd (0, EFD_CLOEXEC);
+    if (fd >= 0)
+        close (fd);
+    else if (errno == EMFILE)
+        return "open files (ulimit -n, LimitNOFILE=)";
+    else if (errno == ENFILE)
+        return table_is_full;
+    return NULL;
+}
+
+/* Nobody is left to be told of an error. */
+static void say (const char *words)
+{
+    ssize_t n = write (STDERR_FILENO, words, strlen (words));
+    (void) n;
+}
+
+/* Only what signal-safety(7) allows; mmap and eventfd are bare system calls. */
+static void on_abort (int signal_number)
+{
+    const char *what = !has_memory () ? "memory (ulimit -v, ulimit -d, or that of the machine)" : lacks_descriptor ();
+    if (!what) {
+        signal (signal_number, SIG_DFL);
+        raise (signal_number); /* comes when this returns */
+        return;
+    }
+    say (who);
+    say (": this process cannot get more ");
+    say (what);
+    say (what == table_is_full ? ", " : ": raise its limit, ");
+    say ("then resume; everything recorded so far is safe\n");
+    _exit (EXIT_STATUS);
+}
+
+/* The write that was too far fails with EFBIG, once this has returned (setrlimit(2)). */
+static void on_size (int signal_number)
+{
+    (void) signal_number;
+}
+
+static void handle (int signal_number, void (*handler) (int))
+{
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+    sigemptyset (&action.sa_mask);
+    sigaction (signal_number, &action, NULL); /* fails for no signal that exists */
+}
+
+void exhaustion_install_handlers (const char *program)
+{
+    who = program;
+    handle (SIGABRT, on_abort);
+    handle (SIGXFSZ, on_size); /* not ignored: what is executed would be given that */
+}

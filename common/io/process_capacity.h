@@ -1,0 +1,21 @@
+/* process_capacity.h - checks that this process can get the open files, threads and memory that it is about to need.
+ *
+ * Asked before anything is begun: libzmq ends the process by an assertion when one of them is refused to it, and a run
+ * that was begun would have to be taken back. The answer holds for now; whatever is refused later is told by who asked
+ * for it. */
+#ifndef SLICEUP_COMMON_IO_PROCESS_CAPACITY_H
+#define SLICEUP_COMMON_IO_PROCESS_CAPACITY_H
+
+#include "common/base/err.h"
+#include <stdint.h>
+
+struct capacity_needs {
+    uint32_t descriptors, threads;
+    uint64_t bytes;
+};
+/* Takes all of it at once, and gives it back; the limit of open files is raised as far as it may be. ERR_LIMIT: a
+ * sentence that begins with `what` ("a run of 4 hosts"): which limit, of this process or of the system, is too low, and
+ * how it is raised. Any thread, but slow: threads are made. */
+int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err);
+
+#endif

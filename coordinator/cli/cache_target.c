@@ -1,0 +1,201 @@
+#include "coordinator/cli/cache.h"
+
+#include "common/cache/owners.h"
+#include "common/io/atomic_file.h"
+#include "coordinator/cli/planning.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- of a run ---- */
+
+struct opening {
+    struct arena *arena;
+    struct plan *plan;
+    bool seen;
+};
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    struct opening *opening = owner;
+    if (fact->kind != FACT_RUN_OPENED || opening->seen)
+        return;
+    record_copy (&plan_record, opening->plan, &fact->of.run_opened.plan, opening->arena);
+    opening->seen = true;
+}
+
+int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err)
+{
+    struct opening opening = { .arena = arena, .plan = plan };
+    *plan = (struct plan){ 0 };
+    if (run_facts_each (dir, on_fact, &opening, err) != 0)
+        return -1;
+    return opening.seen ? 0 : err_set (err, ERR_STATE, "run %.8s was never begun", dir->id);
+}
+
+struct text cache_writer_name (const char *home, const struct catalogue_entry *entry, struct arena *arena)
+{
+    struct run_dir dir = { 0 };
+    struct plan plan;
+    struct err err = { 0 };
+    if (!entry->published.token)
+        return TEXT_LIT ("");
+    snprintf (dir.home, sizeof dir.home, "%s", home);
+    if (text_to_c (entry->published.from_run, dir.id, sizeof dir.id) &&
+        cache_plan_of_run (&dir, arena, &plan, &err) == 0 && entry->published.writer < plan.hosts.n)
+        return plan.hosts.items[entry->published.writer].name;
+    return text_format (arena, "rank %u", entry->published.writer);
+}
+
+/* ---- the root ---- */
+
+static int take_text (struct text root, const char *whose, struct cache_target *target, struct err *err)
+{
+    if (root.len == 0)
+        return err_set (err, ERR_STATE, "%s uses no compile cache (cache: {mode: off}); --root DIR names a cache root",
+                        whose);
+    if (!text_to_c (root, target->root, sizeof target->root))
+        return err_set (err, ERR_LIMIT, "the path of the cache root of %s is longer than %d bytes", whose,
+                        PATH_MAX_BYTES);
+    return 0;
+}
+
+/* The path is checked as given, too: a link in it may be anybody's. */
+static int take_folder (const char *root, bool make, struct cache_target *target, struct err *err)
+{
+    if (root[0] == '\0')
+        return err_set (err, ERR_USAGE, "--root: expected a directory");
+    if (owners_check_root (root, &target->trust, err) != 0)
+        return -1;
+    if (make && folder_make (root, 0755, err) != 0)
+        return -1;
+    char *real = realpath (root, NULL);
+    if (!real)
+        return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot find cache root %s", root);
+    int rc = take_text (text_of (real), "the machine", target, err);
+    free (real);
+    return rc;
+}
+
+static int take_run (struct cli *cli, const char *run, struct cache_target *target, struct err *err)
+{
+    char whose[64];
+    if (run_begun_find_run (&target->dir, cli->home, run ? run : "last", err) != 0)
+        return run ? -1 : err_prefix (err, "no cache root was given (--root DIR, --slice SLICE.yaml), and");
+    if (cache_plan_of_run (&target->dir, &target->arena, &target->plan, err) != 0)
+        return -1;
+    snprintf (whose, sizeof whose, "run %.8s", target->dir.id);
+    return take_text (target->plan.cache.mode == CACHE_OFF ? TEXT_LIT ("") : target->plan.cache.root, whose, target,
+                      err);
+}
+
+static int take_slice (struct cli *cli, const char *slice, struct cache_target *target)
+{
+    struct err err = { 0 };
+    var_list groups = { 0 };
+    int status = planning_load_slice (cli, slice, &target->arena, &target->plan, &groups);
+    if (status != EXIT_HOLDS)
+        return status;
+    bool off = target->plan.cache.mode == CACHE_OFF;
+    return take_text (off ? TEXT_LIT ("") : target->plan.cache.root, slice, target, &err) == 0 ? EXIT_HOLDS
+                                                                                               : cli_fail (cli, &err);
+}
+
+static void trust_planned (struct cache_target *target)
+{
+    const uid_list asked = target->trust, *planned = &target->plan.cache.trust;
+    uid_list *both = &target->trust;
+    *both = (uid_list){ arena_array (&target->arena, planned->n + asked.n, sizeof *both->items), 0 };
+    for (uint32_t i = 0; i < planned->n; i++)
+        both->items[both->n++] = planned->items[i];
+    for (uint32_t i = 0; i < asked.n; i++)
+        both->items[both->n++] = asked.items[i];
+}
+
+/* The root is refused once, not each file in it. The catalogue reports a root that is missing. */
+static int check_root (struct cache_target *target, struct err *err)
+{
+    const char *root = target->root;
+    struct stat st;
+    trust_planned (target);
+    if (owners_check_root (root, &target->trust, err) < 0)
+        return -1;
+    if (stat (root, &st) != 0 && errno == ENOENT)
+        return 0;
+    if (stat (root, &st) == 0 && !S_ISDIR (st.st_mode))
+        return err_set (err, ERR_STATE, "%s is not a folder, expected a cache root (--root DIR)", root);
+    if (access (root, R_OK | X_OK) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "user %u may not read cache root %s: run this as its owner, or as root",
+                      (unsigned) geteuid (), root);
+}
+
+int cache_target_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_target *target)
+{
+    struct err err = { 0 };
+    *target = (struct cache_target){ 0 };
+    if (request->trust && !request->trust[0])
+        err_set (&err, ERR_USAGE, "trusted users '': expected numbers of users (uid), like 1000,1001");
+    if (err.code ||
+        owners_parse_trust (text_of (request->trust ? request->trust : ""), &target->arena, &target->trust, &err) < 0)
+        return cli_fail (cli, &err);
+    if (request->slice) {
+        int status = take_slice (cli, request->slice, target);
+        return status != EXIT_HOLDS || check_root (target, &err) == 0 ? status : cli_fail (cli, &err);
+    }
+    int rc = request->root ? take_folder (request->root, make, target, &err)
+                           : take_run (cli, request->run, target, &err);
+    return rc == 0 && check_root (target, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
+}
+
+int cache_target_check (const struct cache_target *target, struct text bundle, uint64_t token, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct text bundle_root = text_format (&arena, "%s/%.*s", target->root, TEXT_ARG (bundle));
+    int rc = owners_check_entries (bundle_root, token, &target->trust, err);
+    arena_release (&arena);
+    return rc;
+}
+
+void cache_target_release (struct cache_target *target)
+{
+    arena_release (&target->arena);
+}
+
+/* ---- words ---- */
+
+/* "tiny:5f2a...": the rung's id ends at the last ':' (core/cache_family.c). */
+static struct text rung_of (struct text cover)
+{
+    for (uint32_t i = cover.len; i > 0; i--)
+        if (cover.ptr[i - 1] == ':')
+            return (struct text){ cover.ptr, i - 1 };
+    return cover;
+}
+
+struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    for (uint32_t i = 0; i < generation->covers.n; i++) {
+        struct text rung = rung_of (generation->covers.items[i]);
+        bool before = false;
+        for (uint32_t k = 0; k < i && !before; k++)
+            before = text_equal (rung_of (generation->covers.items[k]), rung);
+        if (!before)
+            buf_printf (&out, "%s%.*s", out.len ? ", " : "", TEXT_ARG (rung));
+    }
+    return buf_finish (&out, arena);
+}
+
+int cache_print_json (const struct cli *cli, json_t *json)
+{
+    struct buf out;
+    buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    json_put (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
+    return terminal_write (cli, &out);
+}

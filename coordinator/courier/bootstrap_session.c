@@ -1,0 +1,369 @@
+#include "coordinator/courier/bootstrap_session.h"
+
+#include "common/io/clock.h"
+#include "coordinator/courier/bootstrap.h"
+#include "coordinator/courier/bootstrap_protocol.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle or of
+ * what is heard. A host that never stops talking must not keep the clock and the coordinator from being looked at. */
+enum { LOG_MAX_BYTES = 64 * 1024, TAIL_BYTES = 1024, PIECE_BYTES = 32 * 1024, PIECES_A_LOOK = 16 };
+/* A worker closes its streams right after GO (worker/run/main.c); the status of one that failed follows the end of its
+ * output at once. */
+enum { LEAVE_MS = 10 * 1000, STATUS_MS = 250 };
+/* sshd tells a status before it has passed on the last output; a child that was left behind may hold the streams
+ * open. */
+enum { LAST_WORDS_MS = 2 * 1000 };
+/* A worker that is told to end by the end of its input stops its rung politely first. */
+enum { TIED_LEAVE_MS = 30 * 1000 };
+
+enum phase { TALKING, WAITS_FOR_GO, WENT_AHEAD };
+
+struct session {
+    const struct request *request;
+    struct reporter *reporter;
+    struct courier_input *input;
+    struct transport *transport;
+    struct bootstrap_protocol bootstrap_protocol;
+    enum phase phase;
+    uint64_t until_ms; /* of this phase; UINT64_MAX: the other side ends it */
+    bool tied;
+    struct buf to_send;
+    size_t sent_bytes;
+    int bundle_fd;
+    uint64_t unread_bytes; /* of the bundle */
+    bool output_ended, errors_ended;
+    uint64_t ended_ms; /* when the end of the program was first seen; 0: not yet */
+    size_t logged_bytes, tail_len;
+    char tail[TAIL_BYTES];
+    struct bootstrap_session_end end; /* its status -1: goes on */
+};
+
+static void finish (struct session *session, int status)
+{
+    if (session->end.status < 0)
+        session->end.status = status;
+}
+
+static void refuse (struct session *session, enum step step, const struct err *err)
+{
+    if (session->end.status < 0) {
+        session->end.refused = true;
+        session->end.step = step;
+        session->end.why = *err;
+    }
+    finish (session, 1);
+}
+
+/* ---- to the host ---- */
+
+static int open_bundle (struct session *session, struct err *err)
+{
+    struct stat at;
+    const char *path = session->request->bundle;
+    session->bundle_fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (session->bundle_fd < 0 || fstat (session->bundle_fd, &at) != 0)
+        return err_errno (err, ERR_IO, "the worker bundle %s cannot be read", path);
+    if (!S_ISREG (at.st_mode) || (uint64_t) at.st_size != session->request->bundle_bytes)
+        return err_set (err, ERR_STATE, "the worker bundle %s was replaced during the upload: start again", path);
+    session->unread_bytes = session->request->bundle_bytes;
+    return 0;
+}
+
+/* The next piece of the bundle, when all before it is on its way. */
+static int refill (struct session *session, struct err *err)
+{
+    char piece[PIECE_BYTES];
+    if (session->unread_bytes == 0)
+        return 0;
+    size_t want = session->unread_bytes < sizeof piece ? session->unread_bytes : sizeof piece;
+    ssize_t n = read (session->bundle_fd, piece, want);
+    if (n <= 0)
+        return n < 0 ? err_errno (err, ERR_IO, "the worker bundle %s cannot be read", session->request->bundle)
+                     : err_set (err, ERR_STATE, "the worker bundle %s became shorter during the upload",
+                                session->request->bundle);
+    buf_add (&session->to_send, piece, (size_t) n);
+    session->unread_bytes -= (uint64_t) n;
+    if (session->unread_bytes == 0)
+        bootstrap_protocol_note_sent (&session->bootstrap_protocol);
+    return 0;
+}
+
+static bool has_more (const struct session *session)
+{
+    return session->sent_bytes < session->to_send.len || session->unread_bytes > 0;
+}
+
+static void send_more (struct session *session)
+{
+    struct err err;
+    while (has_more (session) && session->end.status < 0) {
+        if (session->sent_bytes == session->to_send.len) {
+            buf_clear (&session->to_send);
+            session->sent_bytes = 0;
+            if (refill (session, &err) < 0)
+                refuse (session, STEP_UPLOAD, &err);
+            continue;
+        }
+        ssize_t n = session->transport->ops->say (session->transport, session->to_send.ptr + session->sent_bytes,
+                                                  session->to_send.len - session->sent_bytes);
+        if (n < 0) /* the end of what was heard says why */
+            session->unread_bytes = session->sent_bytes = session->to_send.len = 0;
+        if (n <= 0)
+            return;
+        session->sent_bytes += (size_t) n;
+    }
+}
+
+/* ---- from the host ---- */
+
+static void begin_upload (struct session *session)
+{
+    struct err err;
+    if (session->bootstrap_protocol.changed)
+        reporter_send_found (session->reporter,
+                             "the worker bundle on the host did not match its sha256, so it is uploaded "
+                             "again. Its disk may be damaged, or another user may write there");
+    reporter_set_awaited (session->reporter, "the worker bundle to arrive");
+    if (open_bundle (session, &err) < 0)
+        refuse (session, STEP_UPLOAD, &err);
+}
+
+static void take_answer (struct session *session)
+{
+    reporter_send_answer (session->reporter, text_of (session->bootstrap_protocol.line));
+    reporter_send_step (session->reporter, STEP_JOIN, "the coordinator");
+    session->phase = WAITS_FOR_GO;
+    session->until_ms = UINT64_MAX; /* the worker waits for GO within a bound of its own, and ends */
+}
+
+static void take_event (struct session *session, enum bootstrap_event event, const struct err *err)
+{
+    switch (event) {
+    case BOOTSTRAP_PROTOCOL_NOTHING: break;
+    case BOOTSTRAP_PROTOCOL_HOST:
+        reporter_send_step (session->reporter, STEP_UPLOAD, "the host to look for the worker bundle");
+        break;
+    case BOOTSTRAP_PROTOCOL_WANT: begin_upload (session); break;
+    case BOOTSTRAP_PROTOCOL_HAVE:
+    case BOOTSTRAP_PROTOCOL_PLACED:
+        reporter_send_step (session->reporter, STEP_LIBRARIES, "the host to test the worker");
+        break;
+    case BOOTSTRAP_PROTOCOL_READY: reporter_send_step (session->reporter, STEP_START, "the worker's answer"); break;
+    case BOOTSTRAP_PROTOCOL_ANSWER: take_answer (session); break;
+    case BOOTSTRAP_PROTOCOL_REFUSED: refuse (session, session->bootstrap_protocol.step, err); break;
+    }
+}
+
+static void take_bytes (struct session *session, struct text received)
+{
+    struct err err = { 0 };
+    while (received.len > 0 && session->end.status < 0)
+        take_event (session,
+                    bootstrap_protocol_receive (&session->bootstrap_protocol, &received, &session->to_send, &err),
+                    &err);
+}
+
+/* True: something came, if only the end. */
+static bool listen (struct session *session)
+{
+    char bytes[PIECE_BYTES];
+    for (int i = 0; i < PIECES_A_LOOK && session->end.status < 0; i++) {
+        ssize_t n = session->transport->ops->receive (session->transport, TRANSPORT_OUTPUT, bytes, sizeof bytes);
+        bool ends = n < 0 && !session->output_ended;
+        session->output_ended = session->output_ended || n < 0;
+        if (n <= 0)
+            return i > 0 || ends;
+        take_bytes (session, (struct text){ bytes, (uint32_t) n });
+    }
+    return true;
+}
+
+static void keep_tail (struct session *session, const char *bytes, size_t len)
+{
+    size_t kept = len < TAIL_BYTES ? len : TAIL_BYTES, room = TAIL_BYTES - kept;
+    if (session->tail_len > room) {
+        memmove (session->tail, session->tail + session->tail_len - room, room);
+        session->tail_len = room;
+    }
+    memcpy (session->tail + session->tail_len, bytes + len - kept, kept);
+    session->tail_len += kept;
+}
+
+static void take_errors (struct session *session, const char *bytes, size_t len)
+{
+    size_t room = LOG_MAX_BYTES - session->logged_bytes, logged = len < room ? len : room;
+    keep_tail (session, bytes, len);
+    if (logged > 0 && write (STDERR_FILENO, bytes, logged) < 0)
+        logged = room; /* a log that cannot be written is no reason to fail, and is not tried again */
+    session->logged_bytes += logged;
+}
+
+/* True: there may be more. */
+static bool listen_to_errors (struct session *session)
+{
+    char bytes[PIECE_BYTES];
+    for (int i = 0; i < PIECES_A_LOOK; i++) {
+        ssize_t n = session->transport->ops->receive (session->transport, TRANSPORT_ERROR, bytes, sizeof bytes);
+        session->errors_ended = session->errors_ended || n < 0;
+        if (n <= 0)
+            return false;
+        take_errors (session, bytes, (size_t) n);
+    }
+    return true;
+}
+
+/* ---- ends ---- */
+
+static void explain_lateness (const struct session *session, struct err *err)
+{
+    struct text last = transport_last_line ((struct text){ session->tail, (uint32_t) session->tail_len });
+    struct buf received;
+    buf_init (&received, TAIL_BYTES);
+    transport_mask_job_ids (last.len ? last : text_of (session->bootstrap_protocol.remark), &received);
+    reporter_describe_timeout (session->reporter, session->request->deadline_ms, buf_as_text (&received), err);
+    buf_release (&received);
+}
+
+static void take_end (struct session *session, const char *how)
+{
+    struct err err = { 0 };
+    enum step step = session->bootstrap_protocol.step;
+    struct text tail = { session->tail, (uint32_t) session->tail_len };
+    if (session->phase == WENT_AHEAD) {
+        reporter_send_ended (session->reporter, how);
+        finish (session, 0);
+        return;
+    }
+    bool silent = session->bootstrap_protocol.state == AWAITS_HOST && session->transport->ops->explain;
+    if (!silent || !session->transport->ops->explain (tail, &step, &err))
+        bootstrap_protocol_note_end (&session->bootstrap_protocol, how, &err);
+    refuse (session, step, &err);
+}
+
+static void look_for_end (struct session *session)
+{
+    struct buf how;
+    buf_init (&how, 256);
+    if (session->end.status < 0 && session->transport->ops->ended (session->transport, &how)) {
+        uint64_t now_ms = clock_boot_ms ();
+        if (session->ended_ms == 0)
+            session->ended_ms = now_ms;
+        listen (session);
+        listen_to_errors (session);
+        bool silent = session->output_ended && session->errors_ended;
+        if (session->end.status < 0 && (silent || now_ms - session->ended_ms >= LAST_WORDS_MS))
+            take_end (session, buf_c (&how));
+    }
+    buf_release (&how);
+}
+
+/* It has let go of its output, which it does on standing on its own; or it failed, and its status comes now. */
+static void look_for_leave (struct session *session)
+{
+    uint64_t soon_ms = clock_boot_ms () + STATUS_MS;
+    bool silent = session->output_ended && session->errors_ended;
+    if (session->phase == WENT_AHEAD && !session->tied && !session->ended_ms && silent && soon_ms < session->until_ms)
+        session->until_ms = soon_ms;
+}
+
+static void look_at_clock (struct session *session)
+{
+    struct err err;
+    if (session->end.status >= 0 || session->until_ms == UINT64_MAX || clock_boot_ms () < session->until_ms)
+        return;
+    if (session->phase == WENT_AHEAD) {
+        reporter_send_left (session->reporter);
+        finish (session, 0);
+        return;
+    }
+    explain_lateness (session, &err);
+    refuse (session, session->reporter->step, &err);
+}
+
+/* ---- from the coordinator ---- */
+
+static void go_ahead (struct session *session)
+{
+    session->phase = WENT_AHEAD;
+    session->until_ms = session->tied ? UINT64_MAX : clock_boot_ms () + LEAVE_MS;
+    buf_puts (&session->to_send, "GO\n");
+}
+
+/* Its end: before GO nothing was begun; after it a tied worker is to end, and sees the end of its own input. */
+static void read_input (struct session *session)
+{
+    struct err err = { 0 };
+    struct text line;
+    if (input_read (session->input, &err) < 0)
+        session->input->ended = true;
+    while (input_line (session->input, &line))
+        if (session->phase == WAITS_FOR_GO && text_is (line, "GO"))
+            go_ahead (session);
+    if (!session->input->ended || (session->phase == WENT_AHEAD && !session->tied))
+        return;
+    session->end.leave_ms = session->phase == WENT_AHEAD ? TIED_LEAVE_MS : 0;
+    finish (session, session->phase == WENT_AHEAD ? 0 : 1);
+}
+
+/* ---- the loop ---- */
+
+static void wait_for_any (struct session *session, bool at_once)
+{
+    int input_fd = session->input->ended ? -1 : session->input->fd;
+    struct pollfd entries[1 + TRANSPORT_FDS_MAX] = { { .fd = input_fd, .events = POLLIN } };
+    size_t n = 1 + session->transport->ops->watch (session->transport, has_more (session), entries + 1);
+    uint64_t now_ms = clock_boot_ms (), wait_ms = session->until_ms > now_ms ? session->until_ms - now_ms : 0;
+    uint64_t look_ms = at_once             ? 0
+                       : session->ended_ms ? 50
+                                           : 1000; /* an end that no descriptor tells is seen by then */
+    if (wait_ms > look_ms)
+        wait_ms = look_ms;
+    if (poll (entries, n, (int) wait_ms) > 0 && entries[0].revents)
+        read_input (session);
+}
+
+static void run (struct session *session)
+{
+    while (session->end.status < 0) {
+        send_more (session);
+        bool more = listen_to_errors (session);
+        look_for_end (session);
+        look_for_leave (session);
+        look_at_clock (session);
+        /* Last: a look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
+        more = listen (session) || more || (session->unread_bytes > 0 && session->sent_bytes == session->to_send.len);
+        if (session->end.status < 0)
+            wait_for_any (session, more);
+    }
+}
+
+void bootstrap_session_run (const struct request *request, struct reporter *reporter, struct courier_input *input,
+                            struct transport *transport, uint64_t until_ms, struct bootstrap_session_end *end)
+{
+    const struct bootstrap_parameters terms = { .nonce = request->nonce,
+                                                .bundle_sha256 = request->bundle_sha256,
+                                                .directory = request->directory,
+                                                .machine = bootstrap_machine,
+                                                .launch_line = request->launch,
+                                                .bundle_bytes = request->bundle_bytes,
+                                                .bundle_head_bytes = request->bundle_head_bytes };
+    struct session session = { .request = request,
+                               .reporter = reporter,
+                               .input = input,
+                               .transport = transport,
+                               .until_ms = until_ms,
+                               .tied = request->tied || request->by == BY_SLURM,
+                               .bundle_fd = -1,
+                               .end.status = -1 };
+    buf_init (&session.to_send, PIECE_BYTES + REQUEST_LAUNCH_MAX_BYTES + REQUEST_PATH_MAX_BYTES + 256);
+    bootstrap_protocol_begin (&session.bootstrap_protocol, &terms, &session.to_send);
+    run (&session);
+    if (session.bundle_fd >= 0)
+        (void) close (session.bundle_fd); /* only read */
+    buf_release (&session.to_send);
+    *end = session.end;
+}

@@ -1,0 +1,185 @@
+#include "coordinator/courier/ssh_login.h"
+
+#include "common/io/clock.h"
+#include "coordinator/courier/authentication.h"
+#include "coordinator/courier/dial.h"
+#include "coordinator/courier/host_key.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* What OpenSSH of the last ten years speaks, the cheapest first; no SHA-1, no CBC, no DSA, no RSA below 2048 bits. */
+#define SIGNATURES                                                                                                     \
+    "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,sk-ssh-ed25519@openssh.com,"              \
+    "sk-ecdsa-sha2-nistp256@openssh.com,rsa-sha2-512,rsa-sha2-256"
+#define EXCHANGES                                                                                                      \
+    "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"         \
+    "diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,diffie-hellman-group-exchange-sha256,"                \
+    "diffie-hellman-group14-sha256"
+#define CIPHERS                                                                                                        \
+    "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-ctr,aes192-ctr,aes128-ctr"
+#define MACS "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512"
+
+enum { RSA_MIN_BITS = 2048 };
+/* Doubled from the first to the last, with up to as much again at random: couriers that were refused together must not
+ * return together. In all at most about 15 s. */
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_LAST_MS = 2000, RETRIES = 8 };
+
+/* ---- options ---- */
+
+/* libssh expands '%' and a leading '~' in paths; ours mean themselves. */
+static void literal_path (const char *path, char *out, size_t out_bytes)
+{
+    size_t len = 0;
+    for (; *path && len + 2 < out_bytes; path++) {
+        if (*path == '%')
+            out[len++] = '%';
+        out[len++] = *path;
+    }
+    out[len] = '\0';
+}
+
+static int set_texts (ssh_session session, const struct ssh_login *login)
+{
+    char host[REQUEST_NAME_MAX_BYTES + 3], known_hosts[2 * REQUEST_PATH_MAX_BYTES + 1];
+    snprintf (host, sizeof host, strchr (login->address, ':') ? "[%s]" : "%s", login->address);
+    literal_path (login->ssh->known_hosts, known_hosts, sizeof known_hosts);
+    const struct {
+        enum ssh_options_e option;
+        const char *value;
+    } texts[] = {
+        { SSH_OPTIONS_HOST, host },
+        { SSH_OPTIONS_USER, *login->user ? login->user : NULL },
+        { SSH_OPTIONS_KNOWNHOSTS, known_hosts },
+        { SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null" },
+        { SSH_OPTIONS_KEY_EXCHANGE, EXCHANGES },
+        { SSH_OPTIONS_HOSTKEYS, SIGNATURES },
+        { SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, SIGNATURES },
+        { SSH_OPTIONS_CIPHERS_C_S, CIPHERS },
+        { SSH_OPTIONS_CIPHERS_S_C, CIPHERS },
+        { SSH_OPTIONS_HMAC_C_S, MACS },
+        { SSH_OPTIONS_HMAC_S_C, MACS },
+        { SSH_OPTIONS_COMPRESSION, "no" },
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (ssh_options_set (session, texts[i].option, texts[i].value) != SSH_OK)
+            return -1;
+    return 0;
+}
+
+/* PROCESS_CONFIG first of all: ~/.ssh/config would win over what is set here (libssh 0.10), and may run commands. */
+static int set_options (ssh_session session, const struct ssh_login *login, int fd, struct err *err)
+{
+    bool process_config = false;
+    unsigned port = login->port;
+    int bits = RSA_MIN_BITS;
+    uint64_t now_ms = clock_boot_ms ();
+    long timeout_s = (long) (now_ms < login->until_ms ? (login->until_ms - now_ms) / 1000 : 0) +
+                     5; /* the watchdog fires earlier */
+    if (ssh_options_set (session, SSH_OPTIONS_PROCESS_CONFIG, &process_config) == SSH_OK &&
+        set_texts (session, login) == 0 && ssh_options_set (session, SSH_OPTIONS_PORT, &port) == SSH_OK &&
+        ssh_options_set (session, SSH_OPTIONS_RSA_MIN_SIZE, &bits) == SSH_OK &&
+        ssh_options_set (session, SSH_OPTIONS_TIMEOUT, &timeout_s) == SSH_OK &&
+        ssh_options_set (session, SSH_OPTIONS_FD, &fd) == SSH_OK)
+        return 0;
+    return err_set (err, ERR_STATE, "libssh rejects the address, user or settings of this host: %s",
+                    ssh_get_error (session));
+}
+
+/* ---- the three steps ---- */
+
+/* -1, or -2 when the server hung up without a greeting, which a busy one does. */
+static int greet (const struct ssh_login *login, ssh_session session, struct err *err)
+{
+    reporter_set_awaited (login->reporter, "the ssh server's greeting and key exchange");
+    if (ssh_connect (session) == SSH_OK)
+        return 0;
+    if (!ssh_get_serverbanner (session)) {
+        err_set (err, ERR_IO,
+                 "the server closed the connection, or did not send the greeting of an ssh server (%s): is sshd "
+                 "overloaded (MaxStartups), and is the port right?",
+                 ssh_get_error (session));
+        return -2;
+    }
+    return err_set (err, ERR_IO, "the key exchange with the ssh server failed: %s", ssh_get_error (session));
+}
+
+static int enter (const struct ssh_login *login, ssh_session session, struct err *err)
+{
+    reporter_send_step (login->reporter, STEP_HOST_KEY, "the check of the host key");
+    if (host_key_check (session, login->ssh->known_hosts, login->address, login->port, err) < 0)
+        return -1;
+    reporter_send_step (login->reporter, STEP_AUTHENTICATION, "the ssh server, or an agent, to check the keys");
+    return authenticate (session, login->user, login->ssh, err);
+}
+
+/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which it
+ * did. */
+void ssh_login_close (ssh_session session)
+{
+    ssh_silent_disconnect (session);
+    ssh_free (session);
+}
+
+/* The session, or NULL; *again: it may be tried once more. */
+static ssh_session attempt (const struct ssh_login *login, int fd, bool *again, struct err *err)
+{
+    ssh_session session = ssh_new ();
+    *again = false;
+    if (!session || set_options (session, login, fd, err) != 0) {
+        if (!session)
+            err_set (err, ERR_LIMIT, "not enough memory for an ssh session");
+        ssh_free (session);
+        (void) close (fd);
+        return NULL;
+    }
+    int rc = greet (login, session, err); /* from here on the descriptor is libssh's */
+    *again = rc == -2;
+    if (rc == 0 && enter (login, session, err) == 0)
+        return session;
+    ssh_login_close (session);
+    return NULL;
+}
+
+static void back_off (uint32_t failures)
+{
+    uint32_t base_ms = BACKOFF_FIRST_MS << (failures < 5 ? failures : 5), random = 0;
+    if (base_ms > BACKOFF_LAST_MS)
+        base_ms = BACKOFF_LAST_MS;
+    if (getrandom (&random, sizeof random, 0) < 0)
+        random = (uint32_t) getpid (); /* spreads as well */
+    (void) poll (NULL, 0, (int) (base_ms + random % base_ms));
+}
+
+/* libssh reads that file during the key exchange already, and would wait for a pipe or swallow a device. */
+static int look_at_known_hosts (const struct ssh_login *login, int fd, struct err *err)
+{
+    if (host_key_file_check (login->ssh->known_hosts, err) == 0)
+        return 0;
+    reporter_send_step (login->reporter, STEP_HOST_KEY, "the file of known host keys");
+    if (fd >= 0)
+        (void) close (fd); /* nothing was said on it */
+    return -1;
+}
+
+ssh_session ssh_login_open (const struct ssh_login *login, int fd, struct err *err)
+{
+    ssh_session session = NULL;
+    bool again = true, given = fd >= 0;
+    if (look_at_known_hosts (login, fd, err) != 0)
+        return NULL;
+    if (given)
+        reporter_send_step (login->reporter, STEP_CONNECT, "the ssh server's greeting and key exchange");
+    for (uint32_t failures = 0; again && !session; failures++) {
+        if (!given && (fd = dial (login->address, login->port, login->until_ms, login->reporter, err)) < 0)
+            return NULL;
+        session = attempt (login, fd, &again, err);
+        if (given || failures == RETRIES)
+            again = false;
+        if (again && !session)
+            back_off (failures);
+    }
+    return session;
+}

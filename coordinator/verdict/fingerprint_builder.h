@@ -1,0 +1,21 @@
+/* fingerprint_builder.h - a short name for everything that must be equal: a digest over named values, in the order in
+ * which they are added. 16 hexadecimal digits of a sha256: enough to tell apart what one person keeps, not a proof. */
+#ifndef SLICEUP_COORDINATOR_VERDICT_FINGERPRINT_BUILDER_H
+#define SLICEUP_COORDINATOR_VERDICT_FINGERPRINT_BUILDER_H
+
+#include "common/base/digest.h"
+#include "common/model/plan.h"
+
+struct fingerprint_builder {
+    struct digest_state *state;
+    struct arena *arena;
+};
+
+struct fingerprint_builder fingerprint_begin (struct arena *arena);
+void fingerprint_add (struct fingerprint_builder *builder, const char *name, struct text value);
+/* Sorted by name; the values as sets of words, because that is how both frontends put flags into their keys
+ * (facts: XLA_FLAGS and LIBTPU_INIT_ARGS are sorted before hashing). */
+void fingerprint_add_vars (struct fingerprint_builder *builder, const struct var *items, uint32_t n);
+struct text fingerprint_end (struct fingerprint_builder *builder); /* of the arena */
+
+#endif

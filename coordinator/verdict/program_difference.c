@@ -1,0 +1,125 @@
+#include "coordinator/verdict/program_difference.h"
+
+#include "coordinator/verdict/flag_set.h"
+
+enum { SAID_BYTES = 2048, WORD_SHOWN_BYTES = 200, FINGERPRINT_SHOWN_BYTES = 12 };
+
+struct comparison {
+    struct arena *arena; /* of words, released after each comparison: thousands of hosts may differ */
+    struct buf said;
+    uint32_t n;
+};
+
+static bool next_thing (struct comparison *comparison)
+{
+    if (++comparison->n > DIFFERENCE_SHOWN)
+        return false;
+    if (comparison->n > 1)
+        buf_puts (&comparison->said, "; ");
+    return true;
+}
+
+static const struct var *find (const var_list *list, struct text name)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_equal (list->items[i].name, name))
+            return &list->items[i];
+    return NULL;
+}
+
+static void tell_extra (struct comparison *comparison, struct text name, struct text has, struct text lacks,
+                        bool is_mine)
+{
+    struct text word;
+    while (flag_set_next (&has, &word))
+        if (!flag_set_has (lacks, word) && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks",
+                        TEXT_ARG (text_clip (word, WORD_SHOWN_BYTES)),
+                        is_mine ? "the other hosts do not have it" : "the other hosts have it");
+}
+
+static void tell_words (struct comparison *comparison, struct text name, struct text mine, struct text theirs)
+{
+    if (text_equal (mine, theirs))
+        return;
+    mine = flag_set_normalise (mine, comparison->arena);
+    theirs = flag_set_normalise (theirs, comparison->arena);
+    tell_extra (comparison, name, mine, theirs, true);
+    tell_extra (comparison, name, theirs, mine, false);
+}
+
+/* Variables whose values belong to one host, so that they always differ. */
+static bool is_of_host (struct text name)
+{
+    static const char *const names[] = {
+        "JAX_COMPILATION_CACHE_DIR",   "XLA_PERSISTENT_CACHE_PATH", "TPU_WORKER_ID",
+        "CLOUD_TPU_TASK_ID",           "TPU_PROCESS_PORT",          "TPU_VISIBLE_CHIPS",
+        "JAX_COORDINATOR_BIND_ADDRESS"
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (text_is (name, names[i]))
+            return true;
+    return false;
+}
+
+/* A host that ended before it reported its variables does not lack them. */
+static void tell_policy (struct comparison *comparison, const var_list *mine, const var_list *theirs)
+{
+    if (!mine->n || !theirs->n)
+        return;
+    for (uint32_t i = 0; i < mine->n; i++) {
+        const struct var *other = find (theirs, mine->items[i].name);
+        if (!is_of_host (mine->items[i].name))
+            tell_words (comparison, mine->items[i].name, mine->items[i].value,
+                        other ? other->value : (struct text){ 0 });
+    }
+    for (uint32_t i = 0; i < theirs->n; i++)
+        if (!find (mine, theirs->items[i].name) && !is_of_host (theirs->items[i].name))
+            tell_words (comparison, theirs->items[i].name, (struct text){ 0 }, theirs->items[i].value);
+}
+
+static void tell_bundle (struct comparison *comparison, const var_list *mine, const var_list *theirs)
+{
+    for (uint32_t i = 0; i < mine->n; i++) {
+        const struct var *here = &mine->items[i], *other = find (theirs, here->name);
+        if (other && !text_equal (other->value, here->value) && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s is %.*s, on the other hosts %.*s", TEXT_ARG (here->name),
+                        TEXT_ARG (here->value), TEXT_ARG (other->value));
+        if (!other && theirs->n && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s %.*s is on this host only", TEXT_ARG (here->name),
+                        TEXT_ARG (here->value));
+    }
+    for (uint32_t i = 0; i < theirs->n && mine->n; i++)
+        if (!find (mine, theirs->items[i].name) && next_thing (comparison))
+            buf_printf (&comparison->said, "%.*s is missing on this host", TEXT_ARG (theirs->items[i].name));
+}
+
+static void tell_programs (struct comparison *comparison, const struct result *mine, const struct result *theirs)
+{
+    for (uint32_t i = 0; i < mine->programs.n; i++)
+        for (uint32_t k = 0; k < theirs->programs.n; k++) {
+            const struct program_fingerprint *here = &mine->programs.items[i], *there = &theirs->programs.items[k];
+            struct text own = text_clip (here->fingerprint, FINGERPRINT_SHOWN_BYTES);
+            struct text other = text_clip (there->fingerprint, FINGERPRINT_SHOWN_BYTES);
+            if (text_equal (here->name, there->name) && !text_equal (here->fingerprint, there->fingerprint) &&
+                next_thing (comparison))
+                buf_printf (&comparison->said, "program %.*s has digest %.*s, on the other hosts %.*s",
+                            TEXT_ARG (here->name), TEXT_ARG (own), TEXT_ARG (other));
+        }
+}
+
+struct text program_difference_text (const struct result *mine, const struct result *theirs, struct arena *arena)
+{
+    struct arena words = { 0 };
+    struct comparison comparison = { .arena = &words };
+    buf_init (&comparison.said, SAID_BYTES);
+    tell_policy (&comparison, (const var_list *) &mine->policy, (const var_list *) &theirs->policy);
+    tell_bundle (&comparison, (const var_list *) &mine->bundle, (const var_list *) &theirs->bundle);
+    tell_programs (&comparison, mine, theirs);
+    if (comparison.n > DIFFERENCE_SHOWN)
+        buf_printf (&comparison.said, "; and %u more", comparison.n - DIFFERENCE_SHOWN);
+    struct text said = text_copy (arena, text_clip (buf_as_text (&comparison.said), SAID_BYTES));
+    buf_release (&comparison.said);
+    arena_release (&words);
+    return said;
+}

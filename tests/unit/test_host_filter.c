@@ -1,0 +1,90 @@
+/* links: cli */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "coordinator/cli/host_filter.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct text names[] = { TEXT_LIT ("v6e-0"), TEXT_LIT ("v6e-1"), TEXT_LIT ("v6e-2"), TEXT_LIT ("login") };
+enum { NAMES_N = sizeof names / sizeof names[0] };
+static const struct name_list all = { names, NAMES_N };
+
+static void expect (const char *hosts, const char *exclude, const char *chosen_as_bits)
+{
+    const struct host_filter filter = { hosts, exclude };
+    bool chosen[NAMES_N] = { false };
+    struct err err = { 0 };
+    if (host_filter_resolve (&filter, &all, chosen, &err) < 0)
+        fail_msg ("%s", err.text);
+    for (uint32_t i = 0; i < NAMES_N; i++)
+        assert_int_equal (chosen[i], chosen_as_bits[i] == '1');
+}
+
+static void expect_refusal (const char *hosts, const char *exclude, enum err_code code, const char *word)
+{
+    const struct host_filter filter = { hosts, exclude };
+    bool chosen[NAMES_N];
+    struct err err = { 0 };
+    assert_int_equal (host_filter_resolve (&filter, &all, chosen, &err), -1);
+    if (err.code != code || !strstr (err.text, word))
+        fail_msg ("%s", err.text);
+}
+
+static void hosts_are_chosen_and_excluded (void **state)
+{
+    (void) state;
+    expect (NULL, NULL, "1111");
+    expect ("v6e-[0-9],elsewhere", NULL, "1110");
+    expect (NULL, "v6e-1", "1011");
+    expect ("v6e-[0-1],login", "v6e-0", "0101");
+    expect ("@*!login", "v6e-[1-2]", "1000");
+    expect (NULL, "nobody", "1111");
+}
+
+static void a_choice_of_nobody_is_refused (void **state)
+{
+    (void) state;
+    expect_refusal ("x[1-3]", NULL, ERR_USAGE, "--hosts x[1-3]: this selects no host of the run");
+    expect_refusal (NULL, "@*", ERR_USAGE, "--exclude @*: this selects no host of the run");
+    expect_refusal ("v6e-0", "v6e-0", ERR_USAGE, "--hosts v6e-0 --exclude v6e-0: ");
+    expect_refusal ("v6e-[0", NULL, ERR_PARSE, "--hosts: host set, character 5 ");
+    expect_refusal (NULL, "v6e-[0-99999]", ERR_LIMIT, "--exclude: host set, character 1 ");
+    expect_refusal ("@spare", NULL, ERR_PARSE, "no group spare");
+}
+
+static void both_spellings_are_taken (void **state)
+{
+    (void) state;
+    char logs[] = "logs", hosts[] = "--hosts", a[] = "a", exclude[] = "--exclude=b", host[] = "--host=c";
+    char hosting[] = "--hosting", *words[] = { logs, hosts, a, exclude, host, hosting, NULL };
+    struct host_filter filter = { 0 };
+    int i = 1;
+    assert_true (host_filter_is_default (&filter));
+    assert_true (host_filter_option (&filter, 6, words, &i));
+    assert_int_equal (i, 2);
+    assert_string_equal (filter.hosts, "a");
+    i = 3;
+    assert_true (host_filter_option (&filter, 6, words, &i));
+    assert_string_equal (filter.exclude, "b");
+    i = 4;
+    assert_true (host_filter_option (&filter, 6, words, &i));
+    assert_string_equal (filter.hosts, "c");
+    i = 5;
+    assert_false (host_filter_option (&filter, 6, words, &i));
+    assert_false (host_filter_is_default (&filter));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (hosts_are_chosen_and_excluded),
+        cmocka_unit_test (a_choice_of_nobody_is_refused),
+        cmocka_unit_test (both_spellings_are_taken),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

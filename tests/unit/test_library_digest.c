@@ -1,0 +1,205 @@
+/* links: facts */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "worker/facts/library_digest.h"
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct place {
+    char folder[64], path[96];
+    struct arena arena;
+    struct text hex;
+    uint64_t bytes;
+    struct err err;
+};
+
+static int place_setup (void **state)
+{
+    struct place *place = mem_alloc (sizeof *place);
+    snprintf (place->folder, sizeof place->folder, "/tmp/sliceup-library-XXXXXX");
+    assert_non_null (mkdtemp (place->folder));
+    snprintf (place->path, sizeof place->path, "%s/lib.so", place->folder);
+    *state = place;
+    return 0;
+}
+
+static int place_teardown (void **state)
+{
+    struct place *place = *state;
+    assert_int_equal (folder_remove (place->folder, NULL), 0);
+    arena_release (&place->arena);
+    mem_free (place);
+    return 0;
+}
+
+static int digest (struct place *place, const char *path)
+{
+    return library_digest (path, &place->arena, &place->hex, &place->bytes, &place->err);
+}
+
+/* Known answers of the algorithm's own command, xxh128sum. */
+static void the_digest_is_the_one_that_xxh128sum_prints (void **state)
+{
+    struct place *place = *state;
+    assert_int_equal (atomic_file_write (place->path, "", 0, 0644, NULL), 0);
+    assert_int_equal (digest (place, place->path), 0);
+    assert_true (text_is (place->hex, "99aa06d3014798d86001c324468d497f"));
+    assert_int_equal (place->bytes, 0);
+    assert_int_equal (atomic_file_write (place->path, "abc", 3, 0644, NULL), 0);
+    assert_int_equal (digest (place, place->path), 0);
+    assert_true (text_is (place->hex, "06b05ab6733a618578af5f94892f3950"));
+    assert_int_equal (place->bytes, 3);
+}
+
+/* Size and times are put back at once. */
+static void a_changed_byte_is_found_though_size_and_mtime_are_equal (void **state)
+{
+    struct place *place = *state;
+    char *bytes = mem_alloc (3 << 20), first[LIBRARY_HEX_BYTES + 1];
+    struct stat st;
+    assert_int_equal (atomic_file_write (place->path, bytes, 3 << 20, 0644, NULL), 0);
+    mem_free (bytes);
+    assert_int_equal (stat (place->path, &st), 0);
+    assert_int_equal (digest (place, place->path), 0);
+    assert_true (text_to_c (place->hex, first, sizeof first));
+    int fd = open (place->path, O_WRONLY | O_CLOEXEC);
+    struct timespec times[2] = { st.st_atim, st.st_mtim };
+    assert_int_equal (pwrite (fd, "x", 1, (3 << 20) - 1), 1);
+    assert_int_equal (futimens (fd, times), 0);
+    close (fd);
+    assert_int_equal (digest (place, place->path), 0);
+    assert_false (text_is (place->hex, first));
+}
+
+/* Time stamps are coarse: within one tick of them, two contents bear the same. */
+static void a_change_right_after_the_reading_is_found (void **state)
+{
+    struct place *place = *state;
+    int fd = open (place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true (fd >= 0);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal (pwrite (fd, "a", 1, 0), 1);
+        assert_int_equal (digest (place, place->path), 0);
+        struct text first = place->hex;
+        assert_int_equal (pwrite (fd, "b", 1, 0), 1);
+        assert_int_equal (digest (place, place->path), 0);
+        assert_false (text_equal (place->hex, first));
+    }
+    close (fd);
+}
+
+/* Waits until the kernel's time stamp of the file is old enough for its digest to be remembered. */
+static void let_settle (const char *path)
+{
+    struct stat st;
+    assert_int_equal (stat (path, &st), 0);
+    uint64_t changed_ms = (uint64_t) st.st_ctim.tv_sec * 1000 + (uint64_t) st.st_ctim.tv_nsec / 1000000;
+    while (clock_wall_ms () < changed_ms + 2100)
+        assert_int_equal (poll (NULL, 0, 50), 0);
+}
+
+static void what_was_remembered_is_of_that_file_and_that_change (void **state)
+{
+    enum { FILES = 20 };
+    struct place *place = *state;
+    struct text hex[FILES];
+    char path[FILES][96];
+    for (int i = 0; i < FILES; i++) { /* of one size and, as stamps are coarse, of one time */
+        char content = (char) ('a' + i);
+        snprintf (path[i], sizeof path[i], "%s/%d.so", place->folder, i);
+        int fd = open (path[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        assert_true (fd >= 0 && write (fd, &content, 1) == 1);
+        close (fd);
+    }
+    let_settle (path[FILES - 1]);
+    for (int i = 0; i < FILES; i++) {
+        assert_int_equal (digest (place, path[i]), 0);
+        hex[i] = place->hex;
+        for (int j = 0; j < i; j++)
+            assert_false (text_equal (hex[i], hex[j]));
+    }
+    struct stat st;
+    assert_int_equal (stat (path[3], &st), 0);
+    struct timespec times[2] = { st.st_atim, st.st_mtim };
+    int fd = open (path[3], O_WRONLY | O_CLOEXEC);
+    assert_int_equal (pwrite (fd, "X", 1, 0), 1);
+    assert_int_equal (futimens (fd, times), 0);
+    close (fd);
+    assert_int_equal (digest (place, path[3]), 0);
+    assert_false (text_equal (place->hex, hex[3]));
+}
+
+/* More settled files than are remembered, each asked twice in a row and once more at the end. */
+static void what_is_remembered_stays_right_when_it_goes_round (void **state)
+{
+    enum { FILES_MAX = 150 };
+    struct place *place = *state;
+    struct text hex[FILES_MAX];
+    glob_t found;
+    size_t n = 0;
+    assert_int_equal (glob ("/usr/lib/python3*/*.py", 0, NULL, &found), 0);
+    for (int round = 0; round < 2; round++) {
+        n = 0;
+        for (size_t i = 0; i < found.gl_pathc && n < FILES_MAX; i++) {
+            assert_int_equal (digest (place, found.gl_pathv[i]), 0);
+            struct text once = place->hex;
+            assert_int_equal (digest (place, found.gl_pathv[i]), 0);
+            assert_true (text_equal (once, place->hex));
+            assert_true (round == 0 || text_equal (once, hex[n]));
+            hex[n++] = once;
+        }
+    }
+    globfree (&found);
+    assert_true (n > 64);
+}
+
+static void what_is_no_library_is_refused_and_nothing_is_set (void **state)
+{
+    struct place *place = *state;
+    char path[128];
+    place->hex = TEXT_LIT ("as before");
+    assert_int_equal (digest (place, place->folder), -1);
+    assert_non_null (strstr (place->err.text, "not a regular file"));
+    snprintf (path, sizeof path, "%s/none.so", place->folder);
+    assert_int_equal (digest (place, path), -1);
+    assert_non_null (strstr (place->err.text, "none.so"));
+    snprintf (path, sizeof path, "%s/pipe", place->folder);
+    assert_int_equal (mkfifo (path, 0600), 0);
+    assert_int_equal (digest (place, path), -1);
+    snprintf (path, sizeof path, "%s/huge", place->folder);
+    int fd = open (path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (ftruncate (fd, (off_t) LIBRARY_BYTES_MAX + 1), 0);
+    close (fd);
+    assert_int_equal (digest (place, path), -1);
+    assert_int_equal (place->err.code, ERR_LIMIT);
+    assert_true (text_is (place->hex, "as before"));
+}
+
+#define PLACE_TEST(name) cmocka_unit_test_setup_teardown (name, place_setup, place_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        PLACE_TEST (the_digest_is_the_one_that_xxh128sum_prints),
+        PLACE_TEST (a_changed_byte_is_found_though_size_and_mtime_are_equal),
+        PLACE_TEST (a_change_right_after_the_reading_is_found),
+        PLACE_TEST (what_was_remembered_is_of_that_file_and_that_change),
+        PLACE_TEST (what_is_remembered_stays_right_when_it_goes_round),
+        PLACE_TEST (what_is_no_library_is_refused_and_nothing_is_set),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,327 @@
+/* links: receipt */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "coordinator/receipt/launch_fingerprint.h"
+#include "coordinator/receipt/measure_fold.h"
+
+#include <stdio.h>
+
+enum { HOSTS = 4 };
+
+/* ---- signatures ---- */
+
+struct launch {
+    struct plan plan;
+    struct rung rung;
+    struct axis axes[2];
+    struct var args[2], env[2];
+    struct kit_file files[2];
+};
+
+static struct launch launch_of (void)
+{
+    struct launch launch = {
+        .axes = { { TEXT_LIT ("data"), 4 }, { TEXT_LIT ("model"), 2 } },
+        .args = { { TEXT_LIT ("width"), TEXT_LIT ("64") }, { TEXT_LIT ("depth"), TEXT_LIT ("2") } },
+        .env = { { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_b") },
+                 { TEXT_LIT ("JAX_PLATFORMS"), TEXT_LIT ("cpu") } },
+        .files = { { TEXT_LIT ("dense.py"), { TEXT_LIT ("/a/dense.py"), TEXT_LIT ("01") } },
+                   { TEXT_LIT ("helper.py"), { TEXT_LIT ("/a/helper.py"), TEXT_LIT ("02") } } },
+    };
+    launch.rung = (struct rung){ .id = TEXT_LIT ("dense"), .kind = PROGRAM_CANARY, .scope = SCOPE_SLICE };
+    launch.rung.program.sha256 = TEXT_LIT ("01");
+    launch.plan.hosts.n = HOSTS;
+    launch.plan.profile =
+        (struct profile){ .frontend = TEXT_LIT ("jax"), .backend = TEXT_LIT ("cpu"), .devices_per_host = 2 };
+    launch.plan.pins.file.sha256 = TEXT_LIT ("aa");
+    return launch;
+}
+
+static struct text sign (struct launch *launch, struct text *shape, struct arena *arena)
+{
+    launch->rung.args = (var_list){ launch->args, 2 };
+    launch->rung.files.items = launch->files;
+    launch->rung.files.n = 2;
+    launch->plan.mesh = (struct mesh){ launch->axes, 2 };
+    launch->plan.profile.env = (var_list){ launch->env, 2 };
+    if (shape)
+        *shape = launch_shape (&launch->plan, &launch->rung, arena);
+    return launch_fingerprint (&launch->plan, &launch->rung, arena);
+}
+
+static void everything_that_matters_is_in_the_signature (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct launch base = launch_of (), other[9];
+    struct text signature = sign (&base, NULL, &arena);
+    assert_int_equal (signature.len, 16);
+    for (size_t i = 0; i < 9; i++)
+        other[i] = launch_of ();
+    other[0].rung.program.sha256 = TEXT_LIT ("ff");
+    other[1].files[1].file.sha256 = TEXT_LIT ("ff");
+    other[2].args[0].value = TEXT_LIT ("65");
+    other[3].axes[0].size = 8;
+    other[4].env[0].value = TEXT_LIT ("--xla_a");
+    other[5].plan.profile.backend = TEXT_LIT ("tpu");
+    other[6].plan.profile.accelerator = TEXT_LIT ("v6e-16");
+    other[7].plan.pins.file.sha256 = TEXT_LIT ("ab");
+    other[8].plan.hosts.n = 8;
+    for (size_t i = 0; i < 9; i++)
+        if (text_equal (sign (&other[i], NULL, &arena), signature))
+            fail_msg ("change %zu did not change the signature", i);
+    arena_release (&arena);
+}
+
+static void order_and_places_change_nothing (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct launch base = launch_of (), other = launch_of ();
+    other.env[0].value = TEXT_LIT ("--xla_b --xla_a  --xla_a");
+    other.args[0] = base.args[1];
+    other.args[1] = base.args[0];
+    other.files[0].file.path = TEXT_LIT ("/elsewhere/dense.py");
+    other.rung.timeout_ms = 5;
+    assert_true (text_equal (sign (&base, NULL, &arena), sign (&other, NULL, &arena)));
+    arena_release (&arena);
+}
+
+static void another_bundle_is_another_launch_of_the_same_shape (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct launch base = launch_of (), other = launch_of ();
+    struct text shape, other_shape;
+    other.plan.pins.file.sha256 = TEXT_LIT ("ab");
+    assert_false (text_equal (sign (&base, &shape, &arena), sign (&other, &other_shape, &arena)));
+    assert_true (text_equal (shape, other_shape));
+    other.args[0].value = TEXT_LIT ("65");
+    sign (&other, &other_shape, &arena);
+    assert_false (text_equal (shape, other_shape));
+    arena_release (&arena);
+}
+
+static void a_rung_that_runs_alone_does_not_depend_on_the_mesh (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct launch base = launch_of (), other = launch_of ();
+    base.rung.scope = other.rung.scope = SCOPE_HOST;
+    other.axes[0].size = 8;
+    other.plan.hosts.n = 8;
+    assert_true (text_equal (sign (&base, NULL, &arena), sign (&other, NULL, &arena)));
+    base.rung.kind = PROGRAM_COMMAND;
+    assert_int_equal (sign (&base, NULL, &arena).len, 0);
+    arena_release (&arena);
+}
+
+/* ---- the fold ---- */
+
+struct story {
+    struct launch launch;
+    struct measure_fold *fold;
+    struct signature signatures[4];
+};
+
+static int set_up (void **state)
+{
+    static struct story story;
+    struct plan_host two[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
+    story = (struct story){ .launch = launch_of (), .fold = measure_fold_create () };
+    struct arena arena = { 0 };
+    (void) sign (&story.launch, NULL, &arena);
+    arena_release (&arena);
+    story.signatures[0] = (struct signature){
+        .id = TEXT_LIT ("hbm"), .text = TEXT_LIT ("Ran out"), .owner = OWNER_PROGRAM, .memory = true
+    };
+    story.signatures[1] = (struct signature){
+        .id = TEXT_LIT ("metadata"), .text = TEXT_LIT ("6 tries"), .owner = OWNER_PLATFORM, .transient = true
+    };
+    story.signatures[2] =
+        (struct signature){ .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("peer"), .owner = OWNER_PROGRAM, .peer = true };
+    story.signatures[3] = (struct signature){
+        .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("gone"), .owner = OWNER_PROGRAM, .noise = true
+    };
+    struct fact fact = { .kind = FACT_RUN_OPENED };
+    fact.of.run_opened.run = TEXT_LIT ("11112222");
+    fact.of.run_opened.plan = story.launch.plan;
+    fact.of.run_opened.plan.slice = TEXT_LIT ("s");
+    fact.of.run_opened.plan.rungs.items = &story.launch.rung;
+    fact.of.run_opened.plan.rungs.n = 1;
+    fact.of.run_opened.plan.hosts.items = two;
+    fact.of.run_opened.plan.hosts.n = 2;
+    fact.of.run_opened.plan.signatures.items = story.signatures;
+    fact.of.run_opened.plan.signatures.n = 4;
+    measure_fold_apply (story.fold, &fact);
+    *state = &story;
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    measure_fold_destroy (((struct story *) *state)->fold);
+    return 0;
+}
+
+static void begin (struct story *story, enum purpose purpose)
+{
+    struct fact fact = { .kind = FACT_PASS_BEGAN };
+    fact.of.pass_began = (struct fact_pass_began){ .key = { 0, PASS_COLD, 1 }, .purpose = purpose };
+    fact.of.pass_began.hosts.n = 2;
+    measure_fold_apply (story->fold, &fact);
+}
+
+static void report (struct story *story, uint64_t predicted, uint64_t device, uint64_t host, uint64_t compile_ms)
+{
+    struct named_number phases[] = { { TEXT_LIT ("import"), 100 },
+                                     { TEXT_LIT ("compile"), compile_ms },
+                                     { TEXT_LIT ("run"), 5000 } };
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    fact.of.attempt_ended.result = (struct result){ .predicted_bytes = predicted,
+                                                    .device_peak_bytes = device,
+                                                    .peak_bytes = host,
+                                                    .duration_ms = 100 + compile_ms + 5000 };
+    fact.of.attempt_ended.result.phases.items = phases;
+    fact.of.attempt_ended.result.phases.n = 3;
+    measure_fold_apply (story->fold, &fact);
+}
+
+static void end (struct story *story, struct verdict *verdicts, uint32_t n, enum outcome outcome)
+{
+    struct fact fact = { .kind = FACT_PASS_ENDED, .wall_ms = 777 };
+    fact.of.pass_ended = (struct fact_pass_ended){ .key = { 0, PASS_COLD, 1 }, .outcome = outcome };
+    fact.of.pass_ended.verdicts.items = verdicts;
+    fact.of.pass_ended.verdicts.n = n;
+    measure_fold_apply (story->fold, &fact);
+}
+
+static void the_host_that_needed_most_is_the_measure (void **state)
+{
+    struct story *story = *state;
+    begin (story, PURPOSE_NONE);
+    report (story, 10, 0, 300, 40);
+    report (story, 20, 5, 200, 30);
+    end (story, NULL, 0, OUTCOME_PASSED);
+    struct measure_list list = measure_fold_list (story->fold);
+    assert_int_equal (list.n, 1);
+    const struct measure *m = &list.items[0];
+    assert_true (m->predicted_bytes == 20 && m->device_peak_bytes == 5 && m->host_peak_bytes == 300);
+    assert_int_equal (m->start_ms, 140); /* what comes before it runs */
+    assert_int_equal (m->duration_ms, 5140);
+    assert_true (m->outcome == OUTCOME_PASSED && !m->bad && m->wall_ms == 777 && m->hosts == 2 && m->pass == PASS_COLD);
+    assert_true (text_is (m->rung, "dense") && text_is (m->run, "11112222") && m->signature.len == 16);
+}
+
+static bool bad_after (struct story *story, struct verdict verdict)
+{
+    begin (story, PURPOSE_CLIMB);
+    end (story, &verdict, 1, verdict.outcome);
+    struct measure_list list = measure_fold_list (story->fold);
+    return list.items[list.n - 1].bad;
+}
+
+static void only_what_would_fail_again_is_bad (void **state)
+{
+    struct story *story = *state;
+    struct verdict hbm = {
+        .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room")
+    };
+    struct verdict lost = hbm, unknown = hbm, metadata = hbm, peer = hbm, noise = hbm, wavering = hbm;
+    lost.outcome = OUTCOME_LOST;
+    unknown.signature = (struct text){ 0 };
+    metadata.signature = TEXT_LIT ("metadata");
+    peer.signature = TEXT_LIT ("peer");
+    noise.signature = TEXT_LIT ("noise");
+    wavering.transient = true;
+    assert_true (bad_after (story, hbm));
+    assert_false (bad_after (story, lost));
+    assert_false (bad_after (story, unknown));
+    assert_false (bad_after (story, metadata));
+    assert_false (bad_after (story, peer));
+    assert_false (bad_after (story, noise));
+    assert_false (bad_after (story, wavering));
+}
+
+static void what_was_killed_may_pass_the_next_time (void **state)
+{
+    struct story *story = *state;
+    struct verdict hbm = { .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm") };
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    fact.of.attempt_ended.result = (struct result){ .ending = ENDING_SIGNALLED, .code = 9 };
+    begin (story, PURPOSE_CLIMB);
+    measure_fold_apply (story->fold, &fact);
+    end (story, &hbm, 1, OUTCOME_FAILED);
+    assert_false (measure_fold_list (story->fold).items[0].bad);
+    assert_true (bad_after (story, hbm)); /* the next launch, of which nobody was killed */
+}
+
+static void a_cascade_is_not_the_cause (void **state)
+{
+    struct story *story = *state;
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("aborted because h1 failed") },
+        { .host = 1,
+          .outcome = OUTCOME_FAILED,
+          .owner = OWNER_PROGRAM,
+          .signature = TEXT_LIT ("hbm"),
+          .cause = TEXT_LIT ("no room") },
+    };
+    begin (story, PURPOSE_RETRY);
+    end (story, verdicts, 2, OUTCOME_FAILED);
+    struct measure_list list = measure_fold_list (story->fold);
+    assert_true (list.items[0].bad && text_is (list.items[0].cause, "no room") &&
+                 text_is (list.items[0].failure, "hbm"));
+}
+
+static struct text cause_after (struct story *story, const char *cause, const char *evidence)
+{
+    struct verdict verdict = { .outcome = OUTCOME_FAILED,
+                               .owner = OWNER_PROGRAM,
+                               .signature = TEXT_LIT ("hbm"),
+                               .cause = text_of (cause),
+                               .evidence = text_of (evidence) };
+    begin (story, PURPOSE_RETRY);
+    end (story, &verdict, 1, OUTCOME_FAILED);
+    struct measure_list list = measure_fold_list (story->fold);
+    return list.items[list.n - 1].cause;
+}
+
+static void an_exit_status_comes_with_the_line_that_decided (void **state)
+{
+    struct story *story = *state;
+    assert_true (text_is (cause_after (story, "exit status 1", "Ran out: 4G\nbye"), "exit status 1: Ran out: 4G"));
+    assert_true (text_is (cause_after (story, "it Ran out", "E Ran out of 4G"), "it Ran out"));
+}
+
+static void isolation_is_no_launch (void **state)
+{
+    struct story *story = *state;
+    begin (story, PURPOSE_ISOLATION);
+    end (story, NULL, 0, OUTCOME_PASSED);
+    assert_int_equal (measure_fold_list (story->fold).n, 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (everything_that_matters_is_in_the_signature),
+        cmocka_unit_test (order_and_places_change_nothing),
+        cmocka_unit_test (another_bundle_is_another_launch_of_the_same_shape),
+        cmocka_unit_test (a_rung_that_runs_alone_does_not_depend_on_the_mesh),
+#define T(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+        T (the_host_that_needed_most_is_the_measure),
+        T (only_what_would_fail_again_is_bad),
+        T (what_was_killed_may_pass_the_next_time),
+        T (a_cascade_is_not_the_cause),
+        T (an_exit_status_comes_with_the_line_that_decided),
+        T (isolation_is_no_launch),
+#undef T
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

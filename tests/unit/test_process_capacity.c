@@ -1,0 +1,276 @@
+/* links: io */
+/* What a process may not have is said before it is needed, and after a library gave up for want of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/mem.h"
+#include "common/io/exhaustion.h"
+#include "common/io/process_capacity.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct said {
+    int status;
+    char text[1024];
+};
+
+/* The system's table of open files: the linker takes this before libc's. */
+static bool table_is_full;
+
+int eventfd (unsigned count, int flags)
+{
+    if (!table_is_full)
+        return (int) syscall (SYS_eventfd2, count, flags);
+    errno = ENFILE;
+    return -1;
+}
+
+static void limit (int what, rlim_t soft, rlim_t hard)
+{
+    struct rlimit limit = { .rlim_cur = soft, .rlim_max = hard };
+    if (setrlimit ((__rlimit_resource_t) what, &limit) != 0)
+        _exit (9);
+}
+
+/* What a child of ours ended with, and what it said on standard error. */
+static struct said child (void (*act) (void))
+{
+    int ends[2];
+    struct said said = { 0 };
+    assert_int_equal (pipe (ends), 0);
+    pid_t pid = fork ();
+    assert_true (pid >= 0);
+    if (pid == 0) {
+        dup2 (ends[1], STDERR_FILENO);
+        close (ends[0]);
+        close (ends[1]);
+        act ();
+        _exit (0);
+    }
+    close (ends[1]);
+    for (size_t len = 0; len < sizeof said.text - 1;) {
+        ssize_t n = read (ends[0], said.text + len, sizeof said.text - 1 - len);
+        if (n <= 0)
+            break;
+        len += (size_t) n;
+    }
+    close (ends[0]);
+    assert_int_equal (waitpid (pid, &said.status, 0), pid);
+    return said;
+}
+
+static void check (const struct capacity_needs *needs)
+{
+    struct err err = { 0 };
+    if (process_capacity_check ("this test", needs, &err) == 0)
+        _exit (0);
+    dprintf (STDERR_FILENO, "%s", err.text);
+    _exit (err.code == ERR_LIMIT ? 3 : 4);
+}
+
+static void expect (const struct said *said, int status, const char *words)
+{
+    if (!WIFEXITED (said->status) || WEXITSTATUS (said->status) != status || !strstr (said->text, words))
+        fail_msg ("status %x, expected exit %d, and \"%s\" in: %s", said->status, status, words, said->text);
+}
+
+/* ---- asked before ---- */
+
+static void ask_for_200_files_of_300 (void)
+{
+    limit (RLIMIT_NOFILE, 32, 300);
+    check (&(struct capacity_needs){ .descriptors = 200 });
+}
+
+static void ask_for_200_files_of_100 (void)
+{
+    limit (RLIMIT_NOFILE, 32, 100);
+    check (&(struct capacity_needs){ .descriptors = 200 });
+}
+
+static void ask_for_files_of_a_full_table (void)
+{
+    table_is_full = true;
+    limit (RLIMIT_NOFILE, 32, 100);
+    check (&(struct capacity_needs){ .descriptors = 20 });
+}
+
+static void ask_for_much_memory (void)
+{
+    long pages = 0;
+    FILE *sizes = fopen ("/proc/self/statm", "re");
+    if (!sizes || fscanf (sizes, "%ld", &pages) != 1)
+        _exit (9);
+    fclose (sizes);
+    rlim_t bytes = (rlim_t) pages * (rlim_t) sysconf (_SC_PAGESIZE) + (64 << 20);
+    limit (RLIMIT_AS, bytes, bytes);
+    check (&(struct capacity_needs){ .bytes = 1 << 30 });
+}
+
+static void ask_for_what_is_there (void)
+{
+    check (&(struct capacity_needs){ .descriptors = 64, .threads = 4, .bytes = 64 << 20 });
+}
+
+static void what_is_there_is_given (void **state)
+{
+    (void) state;
+    struct said said = child (ask_for_what_is_there);
+    expect (&said, 0, "");
+    said = child (ask_for_200_files_of_300); /* the limit is raised */
+    expect (&said, 0, "");
+}
+
+static void what_is_not_there_is_said_with_its_limit (void **state)
+{
+    (void) state;
+    struct said said = child (ask_for_200_files_of_100);
+    expect (
+        &said, 3,
+        "this test needs 200 more open files, but the limit of this process is 100 in all: raise its limit (ulimit -n");
+    said = child (ask_for_files_of_a_full_table); /* no limit of this process is at fault, and none is raised */
+    expect (&said, 3,
+            "this test needs 20 more open files, but the file table of the system is full: end processes that hold "
+            "many files, or raise fs.file-max");
+    said = child (ask_for_much_memory);
+    expect (&said, 3, "this test needs 1024 MiB more memory than this process can get (address space: ");
+}
+
+/* ---- told after ---- */
+
+static void abort_without_files (void)
+{
+    exhaustion_install_handlers ("prog");
+    limit (RLIMIT_NOFILE, 3, 3);
+    abort ();
+}
+
+static void abort_with_a_full_table (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhaustion_install_handlers ("prog");
+    table_is_full = true;
+    abort ();
+}
+
+static void run_out_of_nobody_knows_what (void)
+{
+    mem_exit_exhausted (0);
+}
+
+static void run_out_of_5_bytes (void)
+{
+    mem_exit_exhausted (5);
+}
+
+static void abort_with_all_there_is (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhaustion_install_handlers ("prog");
+    abort ();
+}
+
+static void abort_from_elsewhere (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhaustion_install_handlers ("prog");
+    kill (getpid (), SIGABRT);
+    for (;;)
+        pause ();
+}
+
+static void a_library_that_gives_up_for_want_of_something_ends_with_a_sentence (void **state)
+{
+    (void) state;
+    struct said said = child (abort_without_files);
+    expect (&said, 3, "prog: this process cannot get more open files (ulimit -n, LimitNOFILE=): raise its limit");
+    said = child (abort_with_a_full_table);
+    expect (&said, 3,
+            "prog: this process cannot get more open files, because the file table of the system is full: end "
+            "processes that hold many files, or raise fs.file-max, then resume");
+}
+
+static void memory_that_is_refused_is_said_with_its_size_where_that_is_known (void **state)
+{
+    (void) state;
+    struct said said = child (run_out_of_5_bytes);
+    expect (&said, 3, "sliceup: out of memory (asked for 5 bytes): raise this process's limits");
+    said = child (run_out_of_nobody_knows_what);
+    expect (&said, 3, "sliceup: out of memory: raise this process's limits");
+}
+
+static void any_other_abort_stays_one (void **state)
+{
+    (void) state;
+    void (*const acts[]) (void) = { abort_with_all_there_is, abort_from_elsewhere };
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++) {
+        struct said said = child (acts[i]);
+        assert_true (WIFSIGNALED (said.status) && WTERMSIG (said.status) == SIGABRT);
+        assert_string_equal (said.text, "");
+    }
+}
+
+/* ---- the size of a file ---- */
+
+static void write_past_the_largest_file (void)
+{
+    int fd = memfd_create ("file", MFD_CLOEXEC);
+    limit (RLIMIT_FSIZE, 0, 0);
+    exhaustion_install_handlers ("prog");
+    bool failed = write (fd, "x", 1) < 0;
+    struct err err = { 0 };
+    err_errno (&err, ERR_IO, "prog");
+    dprintf (STDERR_FILENO, "%s", err.text);
+    _exit (failed ? 3 : 0);
+}
+
+static void execute_another (void)
+{
+    limit (RLIMIT_CORE, 0, 0);
+    exhaustion_install_handlers ("prog");
+    execl ("/bin/sh", "sh", "-c", "kill -XFSZ $$", (char *) NULL);
+    _exit (9);
+}
+
+static void a_file_that_may_not_grow_is_an_error_of_its_writer (void **state)
+{
+    (void) state;
+    struct said said = child (write_past_the_largest_file);
+    expect (&said, 3, "prog: File too large (raise this process's limit: ulimit -f, LimitFSIZE=");
+}
+
+static void what_is_executed_has_the_default_of_that (void **state)
+{
+    (void) state;
+    struct said said = child (execute_another);
+    assert_true (WIFSIGNALED (said.status) && WTERMSIG (said.status) == SIGXFSZ);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (what_is_there_is_given),
+        cmocka_unit_test (what_is_not_there_is_said_with_its_limit),
+        cmocka_unit_test (a_library_that_gives_up_for_want_of_something_ends_with_a_sentence),
+        cmocka_unit_test (memory_that_is_refused_is_said_with_its_size_where_that_is_known),
+        cmocka_unit_test (any_other_abort_stays_one),
+        cmocka_unit_test (a_file_that_may_not_grow_is_an_error_of_its_writer),
+        cmocka_unit_test (what_is_executed_has_the_default_of_that),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* links: verdict */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "coordinator/verdict/program_difference.h"
+
+#include <stdio.h>
+
+static struct arena arena;
+
+static void vars (var_list *list, struct var *items, uint32_t n)
+{
+    list->items = items;
+    list->n = n;
+}
+
+static void expect (const struct result *mine, const struct result *theirs, const char *wanted)
+{
+    struct text said = program_difference_text (mine, theirs, &arena);
+    if (!text_is (said, wanted))
+        fail_msg ("said '%.*s', expected '%s'", TEXT_ARG (said), wanted);
+}
+
+static void flags_are_sets_of_words (void **state)
+{
+    (void) state;
+    struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_b --xla_a --xla_b") };
+    struct var b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a   --xla_b") };
+    struct var c = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_a --xla_c=1") };
+    struct result mine = { 0 }, theirs = { 0 };
+    vars ((var_list *) &mine.policy, &a, 1);
+    vars ((var_list *) &theirs.policy, &b, 1);
+    expect (&mine, &theirs, "");
+    vars ((var_list *) &theirs.policy, &c, 1);
+    expect (
+        &mine, &theirs,
+        "XLA_FLAGS has --xla_b, the other hosts do not have it; XLA_FLAGS lacks --xla_c=1, the other hosts have it");
+}
+
+static void a_variable_may_be_on_one_side_only (void **state)
+{
+    (void) state;
+    struct var a = { TEXT_LIT ("JAX_PLATFORMS"), TEXT_LIT ("cpu") }, b = { TEXT_LIT ("TPU_WORKER_ID"), TEXT_LIT ("3") };
+    struct result mine = { 0 }, theirs = { 0 };
+    vars ((var_list *) &mine.policy, &a, 1);
+    vars ((var_list *) &theirs.policy, &b, 1);
+    expect (&mine, &theirs, "JAX_PLATFORMS has cpu, the other hosts do not have it");
+    expect (&theirs, &mine, "JAX_PLATFORMS lacks cpu, the other hosts have it");
+}
+
+static void packages_and_programs_are_named (void **state)
+{
+    (void) state;
+    struct var a[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") }, { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.1") } };
+    struct var b[] = { { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") }, { TEXT_LIT ("jaxlib"), TEXT_LIT ("0.10.2") } };
+    struct program_fingerprint p = { TEXT_LIT ("tiny"), TEXT_LIT ("0123456789abcdef") },
+                               q = { TEXT_LIT ("tiny"), TEXT_LIT ("ffff456789abcdef") };
+    struct result mine = { 0 }, theirs = { 0 };
+    vars ((var_list *) &mine.bundle, a, 2);
+    vars ((var_list *) &theirs.bundle, b, 2);
+    mine.programs.items = &p;
+    theirs.programs.items = &q;
+    mine.programs.n = theirs.programs.n = 1;
+    expect (&mine, &theirs,
+            "jaxlib is 0.10.1, on the other hosts 0.10.2; program tiny has digest 0123456789ab, on the other hosts "
+            "ffff456789ab");
+    theirs.bundle.n = 1;
+    q.fingerprint = p.fingerprint;
+    expect (&mine, &theirs, "jaxlib 0.10.1 is on this host only");
+    expect (&theirs, &mine, "jaxlib is missing on this host");
+}
+
+/* Who died before it said what it has is not said to lack everything. */
+static void silence_is_no_difference (void **state)
+{
+    (void) state;
+    struct var a = { TEXT_LIT ("jax"), TEXT_LIT ("0.10.2") };
+    struct result mine = { 0 }, theirs = { 0 };
+    vars ((var_list *) &mine.bundle, &a, 1);
+    vars ((var_list *) &mine.policy, &a, 1);
+    expect (&mine, &theirs, "");
+    expect (&theirs, &mine, "");
+}
+
+static void many_differences_are_counted (void **state)
+{
+    (void) state;
+    struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("a b c d e f") }, b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("") };
+    struct result mine = { 0 }, theirs = { 0 };
+    vars ((var_list *) &mine.policy, &a, 1);
+    vars ((var_list *) &theirs.policy, &b, 1);
+    struct text said = program_difference_text (&mine, &theirs, &arena);
+    assert_true (text_find (said, TEXT_LIT ("has d, the other hosts do not have it; and 2 more"), NULL));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (flags_are_sets_of_words),         cmocka_unit_test (a_variable_may_be_on_one_side_only),
+        cmocka_unit_test (packages_and_programs_are_named), cmocka_unit_test (silence_is_no_difference),
+        cmocka_unit_test (many_differences_are_counted),
+    };
+    int failed = cmocka_run_group_tests (tests, NULL, NULL);
+    arena_release (&arena);
+    return failed;
+}

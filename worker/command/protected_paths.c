@@ -1,0 +1,273 @@
+#include "worker/command/protected_paths.h"
+
+#include "common/base/path.h"
+#include "worker/command/environ.h"
+#include "worker/command/script.h"
+#include "worker/files/kit.h"
+#include "worker/image/self.h"
+#include "worker/sandbox/confine_paths.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct finding_out {
+    const struct msg_run *run;
+    struct arena *arena;
+    struct protected_paths *out;
+};
+
+/* With ".." in it, what it leads to: nobody else takes such a path (confine_args.h). NULL: it leads nowhere. */
+static const char *plain (const struct finding_out *find, const char *path)
+{
+    char real[PATH_MAX];
+    size_t len = strlen (path);
+    if (!strstr (path, "/../") && !(len >= 3 && strcmp (path + len - 3, "/..") == 0))
+        return path;
+    return realpath (path, real) ? text_copy (find->arena, text_of (real)).ptr : NULL;
+}
+
+static void add (const struct finding_out *find, const char *named)
+{
+    const char *path = plain (find, named);
+    if (!path || path[0] != '/' || !path[1] || path_is_below_any (path, find->out->protected, find->out->n))
+        return;
+    if (find->out->n == CONFINE_MORE_MAX)
+        find->out->overflow = true;
+    else
+        find->out->protected[find->out->n++] = path;
+}
+
+/* Such as /tmp itself: it cannot be closed whole. */
+static bool is_for_all (const struct finding_out *find, const char *folder)
+{
+    for (uint32_t i = 0; i < find->run->cache.writable.n; i++)
+        if (text_is (find->run->cache.writable.items[i], folder))
+            return true;
+    return strcmp (folder, "/") == 0 || confine_paths_is_usual (folder);
+}
+
+/* The folder that it lies in: what is put beside a program is found by it. */
+static void add_with_folder (const struct finding_out *find, struct text path)
+{
+    const char *whole = text_copy (find->arena, path).ptr, *slash = strrchr (whole, '/');
+    if (!slash || slash == whole)
+        return;
+    const char *folder = text_copy (find->arena, (struct text){ whole, (uint32_t) (slash - whole) }).ptr;
+    add (find, is_for_all (find, folder) ? whole : folder);
+}
+
+static bool is_writable (const struct msg_run *run, const char *path)
+{
+    for (uint32_t i = 0; i < run->cache.writable.n; i++) {
+        char folder[PATH_MAX];
+        if (text_to_c (run->cache.writable.items[i], folder, sizeof folder) && path_is_below (path, folder))
+            return true;
+    }
+    return confine_paths_below_usual (path);
+}
+
+static bool programs_write (const struct finding_out *find, const char *path)
+{
+    return is_writable (find->run, path);
+}
+
+bool protected_is_writable (const struct msg_run *run, const char *path)
+{
+    char real[PATH_MAX];
+    return realpath (path, real) && (is_writable (run, path) || is_writable (run, real));
+}
+
+/* What programs of a prefix load, and pyvenv.cfg, which says what a Python loads (site). */
+static void add_parts (const struct finding_out *find, struct text prefix)
+{
+    static const char *const parts[] = { "lib", "lib64", "pyvenv.cfg" };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        add (find, text_format (find->arena, "%.*s/%s", TEXT_ARG (prefix), parts[i]).ptr);
+}
+
+/* <prefix>/bin: what programs in it load lies beside it. */
+static void add_prefix (const struct finding_out *find, const char *bin)
+{
+    const char *slash = strrchr (bin, '/');
+    if (slash && slash != bin && strcmp (slash, "/bin") == 0)
+        add_parts (find, (struct text){ bin, (uint32_t) (slash - bin) });
+}
+
+static void add_one_program (const struct finding_out *find, const char *path)
+{
+    struct stat at;
+    const char *slash = strrchr (path, '/');
+    if (!slash)
+        return;
+    if (lstat (path, &at) == 0 && S_ISLNK (at.st_mode))
+        add (find, path); /* before its folder: links in the way of a folder are not those in it */
+    add_with_folder (find, text_of (path));
+    add_prefix (find, text_copy (find->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr);
+}
+
+/* As it is named, and what it leads to in the end, where programs could write that. */
+static void add_named_program (const struct finding_out *find, const char *path)
+{
+    char real[PATH_MAX];
+    add_one_program (find, path);
+    if (realpath (path, real) && strcmp (real, path) != 0 && programs_write (find, real))
+        add_one_program (find, text_copy (find->arena, text_of (real)).ptr);
+}
+
+/* With what interprets it. */
+static void add_program (const struct finding_out *find, const char *path)
+{
+    char script[PATH_MAX];
+    add_named_program (find, path);
+    for (int i = 0; i < SCRIPT_DEPTH_MAX && script_interpreter (i ? script : path, script); i++)
+        if (protected_is_writable (find->run, script))
+            add_named_program (find, text_copy (find->arena, text_of (script)).ptr);
+}
+
+/* ---- where code is looked for ---- */
+
+/* Variables that name folders or files whose code is run, and what separates them. Not those of folders that programs
+ * are to fill. `alone`: what lies beside the file is not looked for. */
+static const struct search {
+    const char *name, *between;
+    bool alone;
+} searches[] = {
+    { "PATH", ":", false },
+    { "LD_LIBRARY_PATH", ":;", false },
+    { "LD_PRELOAD", ": ", false },
+    { "LD_AUDIT", ":", false },
+    { "GCONV_PATH", ":", false },
+    { "PYTHONPATH", ":", false },
+    { "PYTHONHOME", ":", false },
+    { "PYTHONSTARTUP", "", false },
+    { "PYTHONUSERBASE", "", false },
+    { "PYTHONPYCACHEPREFIX", "", false },
+    { "TPU_LIBRARY_PATH", "", false },
+    { "PJRT_NAMES_AND_LIBRARY_PATHS", ":,", false },
+    { "BASH_ENV", "", true },
+    { "ENV", "", true },
+    { "PERL5LIB", ":", false },
+    { "PERLLIB", ":", false },
+    { "RUBYLIB", ":", false },
+    { "NODE_PATH", ":", false },
+    { "OPENSSL_CONF", "", true },
+    { "OPENSSL_MODULES", "", false },
+    { "OPENSSL_ENGINES", "", false },
+};
+enum { SEARCHES = sizeof searches / sizeof searches[0] };
+
+/* Where programs could not write anyway, nothing has to be closed; but links may lead there. */
+static void add_searched (const struct finding_out *find, const char *path, bool alone)
+{
+    struct stat at;
+    char real[PATH_MAX];
+    bool there = path[0] == '/' && stat (path, &at) == 0 && realpath (path, real);
+    if (!there || (!programs_write (find, path) && !programs_write (find, real)))
+        return;
+    if (S_ISDIR (at.st_mode)) {
+        const char *folder = text_copy (find->arena, text_of (real)).ptr;
+        add (find, path);
+        add (find, folder);
+        add_prefix (find, folder);
+    } else if (alone) {
+        add (find, path);
+        add (find, text_copy (find->arena, text_of (real)).ptr);
+    } else {
+        add_program (find, path);
+    }
+}
+
+static void add_search (const struct finding_out *find, const struct search *search, struct text value)
+{
+    const char *at = text_copy (find->arena, value).ptr;
+    while (at && *at) {
+        size_t len = strcspn (at, search->between);
+        add_searched (find, text_copy (find->arena, (struct text){ at, (uint32_t) len }).ptr, search->alone);
+        at += len + (at[len] != '\0');
+    }
+}
+
+static void add_searches (const struct finding_out *find)
+{
+    const var_list *vars = &find->run->profile.env;
+    for (size_t i = 0; i < SEARCHES; i++) {
+        const char *own = getenv (searches[i].name);
+        add_search (find, &searches[i], text_of (own ? own : ""));
+        for (uint32_t k = 0; k < vars->n; k++)
+            if (text_is (vars->items[k].name, searches[i].name))
+                add_search (find, &searches[i], vars->items[k].value);
+    }
+}
+
+/* What interpreters say that they load (interpreter.h). A folder whole: a pyvenv.cfg that is new in it would decide as
+ * well. */
+static void add_loaded (const struct finding_out *find, const char *path)
+{
+    struct stat at;
+    char real[PATH_MAX];
+    if (stat (path, &at) < 0 || !realpath (path, real))
+        return;
+    struct text folder = text_copy (find->arena, text_of (real));
+    if (!S_ISDIR (at.st_mode)) {
+        add_program (find, path);
+    } else if (is_for_all (find, real)) {
+        add_parts (find, folder);
+    } else {
+        add (find, path);
+        add (find, folder.ptr);
+    }
+}
+
+/* What restores environments, as it is found by its name. */
+static void add_python (const struct finding_out *find)
+{
+    struct environ_list list;
+    struct text name = find->run->pins.python.len ? find->run->pins.python : TEXT_LIT ("python3"), path;
+    environ_begin (&list, find->arena);
+    if (environ_find_program (&list, name, &path, NULL) == 0)
+        add_program (find, text_copy (find->arena, path).ptr);
+}
+
+/* A login shell, ssh and pip read there what they do. */
+static void add_home (const struct finding_out *find)
+{
+    const char *home = getenv ("HOME");
+    if (home && home[0] == '/' && programs_write (find, home) && !is_for_all (find, home))
+        add (find, home);
+}
+
+static void add_files (const struct finding_out *find, const struct command_context *context)
+{
+    struct kit_list files;
+    kit_list_of (find->run, &files);
+    for (uint32_t i = 0; i < files.n; i++)
+        add_with_folder (find, kit_path (context->kit, &files.items[i], find->arena));
+}
+
+void protected_find (const struct msg_run *run, const struct command_context *context, const char *program,
+                     struct arena *arena, struct protected_paths *out)
+{
+    const struct finding_out find = { run, arena, out };
+    const char *self = self_executable_path (arena);
+    *out = (struct protected_paths){ .n = 0 };
+    add (&find, text_copy (arena, context->directory).ptr);
+    for (uint32_t i = 0; i < sizeof context->trusted / sizeof context->trusted[0]; i++)
+        if (context->trusted[i])
+            add (&find, context->trusted[i]);
+    if (self)
+        add_with_folder (&find, text_of (self));
+    if (run->pins.env_dir.len)
+        add_with_folder (&find, run->pins.env_dir);
+    if (context->python.len)
+        add_program (&find, text_copy (arena, context->python).ptr);
+    add_python (&find);
+    for (uint32_t i = 0; i < context->loaded.n; i++)
+        add_loaded (&find, text_copy (arena, context->loaded.items[i]).ptr);
+    add_searches (&find);
+    add_home (&find);
+    add (&find, START_DIRECTORY_DEFAULT);
+    if (program)
+        add_program (&find, program);
+    add_files (&find, context);
+}

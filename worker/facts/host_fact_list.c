@@ -1,0 +1,240 @@
+#include "worker/facts/host_fact_list.h"
+
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+#include "common/io/fd.h"
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UNREADABLE "unreadable ("
+
+const struct host_fact_roots host_fact_roots_real = {
+    .proc = "/proc",
+    .sys = "/sys",
+    .dev = "/dev",
+    .etc = "/etc",
+    .tmp = "/tmp",
+    .root = "",
+};
+
+void host_fact_list_init (struct host_fact_list *list, const struct host_fact_roots *roots)
+{
+    memset (list, 0, sizeof *list);
+    list->roots = roots;
+    list->left_bytes = FACT_BYTES_MAX;
+}
+
+void host_fact_list_release (struct host_fact_list *list)
+{
+    arena_release (&list->arena);
+}
+
+/* ---- texts that are too long ---- */
+
+static int by_text (const void *a, const void *b)
+{
+    return text_compare (*(const struct text *) a, *(const struct text *) b);
+}
+
+static bool next_word (struct text *rest, struct text *word)
+{
+    while (rest->len && strchr (" \t\n", rest->ptr[0]))
+        rest->ptr++, rest->len--;
+    *word = (struct text){ rest->ptr, 0 };
+    while (rest->len && !strchr (" \t\n", rest->ptr[0]))
+        rest->ptr++, rest->len--, word->len++;
+    return word->len > 0;
+}
+
+struct text host_fact_words_digest (struct arena *arena, struct text text)
+{
+    struct text *words = arena_array (arena, text.len / 2 + 1, sizeof *words), rest = text;
+    struct digest_state *state = digest_begin ();
+    char hex[DIGEST_HEX_BYTES];
+    size_t n = 0;
+    while (next_word (&rest, &words[n]))
+        n++;
+    qsort (words, n, sizeof *words, by_text);
+    for (size_t i = 0; i < n; i++) {
+        digest_add (state, words[i].ptr, words[i].len);
+        digest_add (state, " ", 1);
+    }
+    struct digest digest = digest_end (state);
+    digest_hex (&digest, hex);
+    return text_copy (arena, (struct text){ hex, FACT_DIGEST_BYTES });
+}
+
+struct text host_fact_shorten (struct arena *arena, struct text text, uint32_t max_bytes)
+{
+    enum { END_BYTES = 60 }; /* " ... <10 digits> bytes, words <16 digits>" */
+    assert (max_bytes > END_BYTES);
+    if (text.len <= max_bytes)
+        return text;
+    struct text start = text_clip (text, max_bytes - END_BYTES), digest = host_fact_words_digest (arena, text);
+    return text_format (arena, "%.*s ... %u bytes, words %.*s", TEXT_ARG (start), text.len, TEXT_ARG (digest));
+}
+
+struct text host_fact_one_line (struct arena *arena, struct text text)
+{
+    char *flat = arena_alloc (arena, text.len + 1);
+    struct buf line;
+    for (uint32_t i = 0; i < text.len; i++)
+        flat[i] = strchr ("\t\r\n\v\f", text.ptr[i]) && text.ptr[i] ? ' ' : text.ptr[i];
+    buf_init (&line, (size_t) text.len * 8 + 1);
+    buf_escaped (&line, (struct text){ flat, text.len }, 0);
+    return buf_finish (&line, arena);
+}
+
+/* ---- the list ---- */
+
+/* What is kept back has room for brief values of all facts that are never left out. */
+uint32_t host_fact_value_room (const struct host_fact_list *list)
+{
+    enum { KEPT_BACK_BYTES = 4 * 1024 };
+    return list->left_bytes > KEPT_BACK_BYTES + FACT_VALUE_BYTES ? FACT_VALUE_BYTES : FACT_BRIEF_BYTES;
+}
+
+void host_fact_add (struct host_fact_list *list, const char *name, struct text value)
+{
+    assert (list->n < FACT_LIST_MAX);
+    value = value.len ? host_fact_shorten (&list->arena, value, host_fact_value_room (list)) : TEXT_LIT ("absent");
+    size_t cost_bytes = strlen (name) + value.len + FACT_COST_BYTES;
+    list->left_bytes -= cost_bytes < list->left_bytes ? cost_bytes : list->left_bytes;
+    list->items[list->n++] = (struct var){ text_of (name), value };
+}
+
+void host_fact_add_number (struct host_fact_list *list, const char *name, uint64_t value)
+{
+    host_fact_add (list, name, text_format (&list->arena, "%" PRIu64, value));
+}
+
+struct text host_fact_value (const struct host_fact_list *list, const char *name)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (text_is (list->items[i].name, name))
+            return list->items[i].value;
+    return (struct text){ 0 };
+}
+
+/* ---- files ---- */
+
+static bool unreadable (struct host_fact_list *list, struct text *out)
+{
+    *out = errno == ENOENT || errno == ENOTDIR ? TEXT_LIT ("absent")
+                                               : text_format (&list->arena, UNREADABLE "%s)", strerror (errno));
+    return false;
+}
+
+/* Looked at before it is opened: opening a device may do something, and a terminal would become ours. */
+static int open_regular (const char *name)
+{
+    struct stat st;
+    if (stat (name, &st))
+        return -1;
+    if (!S_ISREG (st.st_mode)) {
+        errno = S_ISDIR (st.st_mode) ? EISDIR : EINVAL;
+        return -1;
+    }
+    return open (name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+bool host_fact_read_file (struct host_fact_list *list, const char *root, const char *path, struct text *out)
+{
+    char name[PATH_MAX_BYTES + 1], *bytes;
+    int len = snprintf (name, sizeof name, "%s%s", root, path);
+    assert (len > 0 && (size_t) len < sizeof name);
+    int fd = open_regular (name);
+    if (fd < 0)
+        return unreadable (list, out);
+    bytes = mem_alloc (FACT_FILE_BYTES);
+    ssize_t got = fd_read_whole (fd, bytes, FACT_FILE_BYTES);
+    bool good = got >= 0 || unreadable (list, out);
+    while (got > 0 && strchr (" \t\n", bytes[got - 1]))
+        got--;
+    if (good)
+        *out = text_copy (&list->arena, (struct text){ bytes, (uint32_t) got });
+    close (fd);
+    mem_free (bytes);
+    return good;
+}
+
+static struct text trimmed (struct text value)
+{
+    while (value.len && memchr (":= \t\"", value.ptr[0], 5))
+        value.ptr++, value.len--;
+    while (value.len && memchr (" \t\"", value.ptr[value.len - 1], 3))
+        value.len--;
+    return value;
+}
+
+bool host_fact_find_field (struct text file, const char *key, struct text *value)
+{
+    size_t key_len = strlen (key);
+    while (file.len) {
+        struct text line = text_take (&file, '\n');
+        if (text_starts (line, key) && line.len > key_len && memchr (":= \t", line.ptr[key_len], 4)) {
+            *value = trimmed ((struct text){ line.ptr + key_len, line.len - (uint32_t) key_len });
+            return true;
+        }
+    }
+    return false;
+}
+
+void host_fact_add_file (struct host_fact_list *list, const char *name, const char *root, const char *path)
+{
+    struct text value;
+    host_fact_read_file (list, root, path, &value);
+    host_fact_add (list, name, value);
+}
+
+struct text host_fact_file_problem (struct text file)
+{
+    return text_starts (file, UNREADABLE) ? file : (struct text){ 0 };
+}
+
+void host_fact_add_field (struct host_fact_list *list, const char *name, struct text file, const char *key)
+{
+    struct text value;
+    host_fact_add (list, name, host_fact_find_field (file, key, &value) ? value : host_fact_file_problem (file));
+}
+
+struct name_list host_fact_folder_names (struct host_fact_list *list, const char *root, const char *path,
+                                         const char *prefix)
+{
+    char folder_name[PATH_MAX_BYTES + 1];
+    struct name_list names = { 0 };
+    struct dirent *entry;
+    snprintf (folder_name, sizeof folder_name, "%s%s", root, path);
+    DIR *folder = opendir (folder_name);
+    if (!folder)
+        return names;
+    names.items = arena_array (&list->arena, FACT_NAMES_MAX, sizeof *names.items);
+    while (names.n < FACT_NAMES_MAX && (entry = readdir (folder)))
+        if (entry->d_name[0] != '.' && !strncmp (entry->d_name, prefix, strlen (prefix)))
+            names.items[names.n++] = text_copy (&list->arena, text_of (entry->d_name));
+    closedir (folder);
+    if (names.n)
+        qsort (names.items, names.n, sizeof *names.items, by_text);
+    return names;
+}
+
+struct text host_fact_folder_problem (struct host_fact_list *list, const char *root, const char *path)
+{
+    char name[PATH_MAX_BYTES + 1];
+    struct text why = TEXT_LIT ("absent");
+    snprintf (name, sizeof name, "%s%s", root, path);
+    DIR *folder = opendir (name);
+    if (folder)
+        closedir (folder);
+    else
+        unreadable (list, &why);
+    return why;
+}

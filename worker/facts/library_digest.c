@@ -1,0 +1,186 @@
+/* library_digest.c - see library_digest.h. */
+#define XXH_INLINE_ALL /* more libraries than a host has */
+#include <xxhash.h>
+
+#include "worker/facts/library_digest.h"
+
+#include "common/io/clock.h"
+#include "common/io/fd.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 1 << 20, REMEMBERED_MAX = 64, SETTLED_MS = 2000 };
+
+struct stamp {
+    uint64_t device, inode, bytes;
+    struct timespec mtime, ctime;
+};
+struct known {
+    struct stamp stamp;
+    char hex[LIBRARY_HEX_BYTES + 1];
+};
+
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static struct known known[REMEMBERED_MAX]; /* a ring: the oldest is forgotten */
+static uint32_t known_n;
+
+/* ---- what is remembered ---- */
+
+static struct stamp stamp_of (const struct stat *st)
+{
+    return (struct stamp){ st->st_dev, st->st_ino, (uint64_t) st->st_size, st->st_mtim, st->st_ctim };
+}
+
+static bool same_time (struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool same (const struct stamp *a, const struct stamp *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes && same_time (a->mtime, b->mtime) &&
+           same_time (a->ctime, b->ctime);
+}
+
+static bool recall (const struct stamp *stamp, char hex[LIBRARY_HEX_BYTES + 1])
+{
+    bool found = false;
+    pthread_mutex_lock (&guard);
+    for (uint32_t i = 0; i < REMEMBERED_MAX && i < known_n && !found; i++) {
+        found = same (&known[i].stamp, stamp);
+        if (found)
+            memcpy (hex, known[i].hex, LIBRARY_HEX_BYTES + 1);
+    }
+    pthread_mutex_unlock (&guard);
+    return found;
+}
+
+/* A file that changed just now may change again and bear the same time: clocks of file systems are as coarse as a
+ * second or two. */
+static bool settled (const struct stamp *stamp)
+{
+    uint64_t changed_ms = (uint64_t) stamp->ctime.tv_sec * 1000 + (uint64_t) stamp->ctime.tv_nsec / 1000000;
+    return changed_ms + SETTLED_MS < clock_wall_ms ();
+}
+
+static void remember (const struct stamp *stamp, const char *hex)
+{
+    pthread_mutex_lock (&guard);
+    struct known *room = &known[known_n % REMEMBERED_MAX];
+    room->stamp = *stamp;
+    memcpy (room->hex, hex, LIBRARY_HEX_BYTES + 1);
+    known_n++;
+    if (known_n == 2 * REMEMBERED_MAX)
+        known_n = REMEMBERED_MAX; /* the same place in the ring, still full */
+    pthread_mutex_unlock (&guard);
+}
+
+/* ---- reading ---- */
+
+static int too_slow (const char *path, uint64_t total, struct err *err)
+{
+    return err_set (err, ERR_LIMIT,
+                    "%.300s: only a part, %" PRIu64 " MiB, was read in %d s; its storage is too slow for a digest",
+                    path, total >> 20, LIBRARY_READ_MS / 1000);
+}
+
+static int digest_fd (int fd, const char *path, XXH3_state_t *state, uint64_t *total, struct err *err)
+{
+    uint8_t *chunk = mem_alloc (CHUNK_BYTES);
+    uint64_t until_ms = clock_boot_ms () + LIBRARY_READ_MS;
+    ssize_t got;
+    int rc = 0;
+    *total = 0;
+    while (rc == 0 && (got = fd_read (fd, chunk, CHUNK_BYTES)) != 0) {
+        if (got < 0) {
+            rc = err_errno (err, ERR_IO, "cannot read %.300s to compute its digest", path);
+            break;
+        }
+        *total += (uint64_t) got;
+        if (*total > LIBRARY_BYTES_MAX)
+            rc = err_set (err, ERR_LIMIT, "%.300s grew while its digest was computed", path);
+        else if (clock_boot_ms () > until_ms)
+            rc = too_slow (path, *total, err);
+        else
+            XXH3_128bits_update (state, chunk, (size_t) got);
+    }
+    mem_free (chunk);
+    return rc;
+}
+
+static void print_hex (XXH128_hash_t hash, char hex[LIBRARY_HEX_BYTES + 1])
+{
+    XXH128_canonical_t bytes;
+    XXH128_canonicalFromHash (&bytes, hash);
+    for (size_t i = 0; i < sizeof bytes.digest; i++) {
+        hex[2 * i] = "0123456789abcdef"[bytes.digest[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[bytes.digest[i] & 15];
+    }
+    hex[LIBRARY_HEX_BYTES] = '\0';
+}
+
+static int digest_whole (int fd, const char *path, const struct stamp *stamp, char hex[LIBRARY_HEX_BYTES + 1],
+                         struct err *err)
+{
+    XXH3_state_t *state = XXH3_createState ();
+    struct stat after;
+    uint64_t total;
+    if (!state || XXH3_128bits_reset (state) != XXH_OK)
+        abort (); /* out of memory is the only reason */
+    int rc = digest_fd (fd, path, state, &total, err);
+    print_hex (XXH3_128bits_digest (state), hex);
+    XXH3_freeState (state);
+    if (rc < 0)
+        return -1;
+    if (fstat (fd, &after))
+        return err_errno (err, ERR_IO, "cannot inspect %.300s again", path);
+    struct stamp now = stamp_of (&after);
+    if (!same (stamp, &now) || total != stamp->bytes)
+        return err_set (err, ERR_STATE, "%.300s changed while its digest was computed", path);
+    return 0;
+}
+
+static int digest_open (int fd, const char *path, char hex[LIBRARY_HEX_BYTES + 1], uint64_t *bytes, struct err *err)
+{
+    struct stat st;
+    if (fstat (fd, &st))
+        return err_errno (err, ERR_IO, "cannot inspect %.300s to compute its digest", path);
+    if (!S_ISREG (st.st_mode))
+        return err_set (err, ERR_IO, "%.300s is not a regular file; expected a library", path);
+    if ((uint64_t) st.st_size > LIBRARY_BYTES_MAX)
+        return err_set (err, ERR_LIMIT, "%.300s is larger than %" PRIu64 " GiB; expected a library", path,
+                        LIBRARY_BYTES_MAX >> 30);
+    struct stamp stamp = stamp_of (&st);
+    *bytes = stamp.bytes;
+    if (recall (&stamp, hex))
+        return 0;
+    if (digest_whole (fd, path, &stamp, hex, err) < 0)
+        return -1;
+    if (settled (&stamp))
+        remember (&stamp, hex);
+    return 0;
+}
+
+int library_digest (const char *path, struct arena *arena, struct text *hex, uint64_t *bytes, struct err *err)
+{
+    char digits[LIBRARY_HEX_BYTES + 1];
+    uint64_t size = 0;
+    /* O_NONBLOCK: opening a pipe that nobody writes must not wait. */
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot open %.300s to compute its digest", path);
+    int rc = digest_open (fd, path, digits, &size, err);
+    close (fd);
+    if (rc < 0)
+        return -1;
+    *hex = text_copy (arena, text_of (digits));
+    if (bytes)
+        *bytes = size;
+    return 0;
+}

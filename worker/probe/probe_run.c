@@ -1,0 +1,365 @@
+#include "worker/probe/probe_run.h"
+
+#include "common/io/clock.h"
+#include "common/io/fd.h"
+#include "worker/image/self.h"
+#include "worker/probe/option.h"
+#include "worker/probe/strays.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* What is left of the child after SIGKILL is the kernel's: a driver that does not let go must not hold us. */
+enum { REAP_WAIT_MS = 10 * 1000, CHUNK_BYTES = 16 * 1024, REST_CHUNKS = 64, POLL_MOST_MS = 60 * 1000, FIXED_WORDS = 5 };
+
+struct watch {
+    const struct probe_request *request;
+    struct probe_report *report;
+    pid_t pid;
+    int pid_fd, reporter_fd, output_fd;
+    struct buf reporter; /* the part of a line */
+    uint64_t reporter_bytes, echoed_bytes, received_ms;
+    struct strays strays;
+};
+
+/* ---- start ---- */
+
+static int plain_signals (posix_spawnattr_t *how)
+{
+    sigset_t none, all;
+    sigemptyset (&none);
+    sigfillset (&all);
+    int rc = posix_spawnattr_setsigmask (how, &none);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigdefault (how, &all);
+    if (rc == 0)
+        rc = posix_spawnattr_setpgroup (how, 0);
+    return rc ? rc
+              : posix_spawnattr_setflags (how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+}
+
+/* dup2 on itself takes close-on-exec away (posix_spawn_file_actions_adddup2(3)). */
+static int keep_image (posix_spawn_file_actions_t *actions)
+{
+    int first, n, rc = 0;
+    bool image = self_image_fds (&first, &n);
+    for (int fd = first; image && fd < first + n && rc == 0; fd++)
+        rc = posix_spawn_file_actions_adddup2 (actions, fd, fd);
+    return rc;
+}
+
+static int descriptors (posix_spawn_file_actions_t *actions, int reporter, int output)
+{
+    int rc = posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, output, 1);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, output, 2);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, reporter, REPORTER_FD);
+    return rc ? rc : keep_image (actions);
+}
+
+static int spawn (struct watch *watch, char *const *argv, int reporter, int output, struct err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t how;
+    struct arena arena = { 0 };
+    struct self_exec start = self_make_exec (argv, &arena);
+    int rc = posix_spawn_file_actions_init (&actions);
+    assert (rc == 0); /* glibc fails here only for want of memory */
+    rc = posix_spawnattr_init (&how);
+    assert (rc == 0);
+    rc = plain_signals (&how);
+    if (rc == 0)
+        rc = descriptors (&actions, reporter, output);
+    if (rc == 0)
+        rc = posix_spawn (&watch->pid, start.program, &actions, &how, start.argv, environ);
+    posix_spawnattr_destroy (&how);
+    posix_spawn_file_actions_destroy (&actions);
+    errno = rc;
+    arena_release (&arena);
+    return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the process that loads the plugin");
+}
+
+static int start_child (struct watch *watch, int reporter, int output, struct err *err)
+{
+    const struct probe_request *request = watch->request;
+    const char *argv[FIXED_WORDS + OPTIONS_MAX + 1] = { "sliceup-worker", PROBE_WORD, PROBE_CHILD, request->plugin,
+                                                        request->client ? PROBE_CHILD_CLIENT : "load" };
+    assert (request->options_n <= OPTIONS_MAX);
+    for (uint32_t i = 0; i < request->options_n; i++)
+        argv[FIXED_WORDS + i] = request->options[i];
+    return spawn (watch, (char *const *) (uintptr_t) argv, reporter, output, err);
+}
+
+/* Both ends above the descriptors that the child gets: dup2 on itself would leave it close-on-exec. */
+static int open_pipe (int ends[2], struct err *err)
+{
+    int made[2];
+    if (pipe2 (made, O_CLOEXEC) < 0)
+        return err_errno (err, ERR_IO, "cannot make a pipe");
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl (made[i], F_DUPFD_CLOEXEC, REPORTER_FD + 1);
+        close (made[i]);
+    }
+    if (ends[0] >= 0 && ends[1] >= 0 && fcntl (ends[0], F_SETFL, O_NONBLOCK) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "cannot make a pipe");
+}
+
+static void close_one (int fd)
+{
+    fd_close (fd);
+}
+
+static int start (struct watch *watch, struct err *err)
+{
+    int reporter[2] = { -1, -1 }, output[2] = { -1, -1 };
+    int rc = open_pipe (reporter, err);
+    if (rc == 0)
+        rc = open_pipe (output, err);
+    if (rc == 0)
+        rc = start_child (watch, reporter[1], output[1], err);
+    close_one (reporter[1]);
+    close_one (output[1]);
+    watch->reporter_fd = reporter[0];
+    watch->output_fd = output[0];
+    if (rc < 0)
+        return -1;
+    watch->pid_fd = (int) syscall (SYS_pidfd_open, watch->pid, 0);
+    return watch->pid_fd < 0 ? err_errno (err, ERR_IO, "cannot watch the probe's process") : 0;
+}
+
+/* ---- listening ---- */
+
+static bool receive_line (struct watch *watch, struct text line)
+{
+    struct probe_report *report = watch->report;
+    uint64_t now_ms = clock_boot_ms (), ms = now_ms - watch->received_ms;
+    uint32_t steps_before = report->steps_n;
+    watch->received_ms = now_ms;
+    if (!probe_report_receive (report, line, ms))
+        return false;
+    if (report->steps_n > steps_before && watch->request->begins)
+        watch->request->begins (watch->request->listener, report->steps[report->steps_n - 1].stage);
+    return true;
+}
+
+/* False: it is not to go on. */
+static bool receive_bytes (struct watch *watch, const char *bytes, size_t len)
+{
+    bool good = true;
+    watch->reporter_bytes += len;
+    for (size_t i = 0; i < len && good; i++) {
+        if (bytes[i] != '\n') {
+            buf_byte (&watch->reporter, (uint8_t) bytes[i]);
+            continue;
+        }
+        good = receive_line (watch, buf_as_text (&watch->reporter));
+        buf_clear (&watch->reporter);
+    }
+    /* Longer than any line of ours, or more of them: a line that cannot be heard says so. */
+    if (good && (watch->reporter.overflow || watch->reporter_bytes > REPORTER_BYTES_MAX))
+        good = receive_line (watch, TEXT_LIT ("endless"));
+    return good;
+}
+
+static void echo (struct watch *watch, const char *bytes, size_t len)
+{
+    size_t room = ECHO_BYTES_MAX - watch->echoed_bytes;
+    len = len < room ? len : room;
+    watch->echoed_bytes += len;
+    if (watch->request->echo_fd >= 0)
+        (void) fd_write (watch->request->echo_fd, bytes, len); /* a log that cannot be written is no reason to stop */
+}
+
+/* The end of an output says what went wrong. */
+static void keep (struct watch *watch, const char *bytes, size_t len)
+{
+    struct buf *output = &watch->report->output;
+    size_t half = output->max / 2;
+    watch->report->output_bytes += len;
+    echo (watch, bytes, len);
+    if (len > half) {
+        bytes += len - half;
+        len = half;
+    }
+    if (output->len + len > output->max) {
+        memmove (output->ptr, output->ptr + output->len - half, half);
+        output->len = half;
+    }
+    buf_add (output, bytes, len);
+}
+
+/* A chunk at a time, so that one that never ends does not keep us from the clock. False: nothing more comes. */
+static bool drain_output (struct watch *watch)
+{
+    char chunk[CHUNK_BYTES];
+    ssize_t got = read (watch->output_fd, chunk, sizeof chunk);
+    if (got > 0)
+        keep (watch, chunk, (size_t) got);
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static bool drain_reporter (struct watch *watch, bool *good)
+{
+    char chunk[CHUNK_BYTES];
+    ssize_t got = read (watch->reporter_fd, chunk, sizeof chunk);
+    if (got > 0)
+        *good = receive_bytes (watch, chunk, (size_t) got);
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* What is there now, and no more than a pipe can hold: whoever is left behind may write on. */
+static void drain_rest (struct watch *watch)
+{
+    bool good = true;
+    for (int i = 0; i < REST_CHUNKS && good; i++) {
+        errno = 0;
+        if (!drain_reporter (watch, &good) || errno == EAGAIN)
+            break;
+    }
+    for (int i = 0; i < REST_CHUNKS; i++) {
+        errno = 0;
+        if (!drain_output (watch) || errno == EAGAIN)
+            break;
+    }
+}
+
+struct open_streams {
+    bool reporter, output, good;
+}; /* what may still send; good: its lines still count */
+
+/* False: the process is over. */
+static bool wait_and_receive (struct watch *watch, struct open_streams *open_streams, int wait_ms)
+{
+    struct pollfd fds[] = { { .fd = watch->pid_fd, .events = POLLIN },
+                            { .fd = open_streams->reporter ? watch->reporter_fd : -1, .events = POLLIN },
+                            { .fd = open_streams->output ? watch->output_fd : -1, .events = POLLIN } };
+    if (poll (fds, 3, wait_ms) < 0)
+        return true;
+    if (fds[1].revents)
+        open_streams->reporter = drain_reporter (watch, &open_streams->good);
+    if (fds[2].revents)
+        open_streams->output = drain_output (watch);
+    if (!fds[0].revents || !open_streams->good)
+        return true;
+    drain_rest (watch);
+    return false;
+}
+
+/* Until the process ends, babbles, or its time is over. */
+static void follow (struct watch *watch)
+{
+    struct open_streams open_streams = { true, true, true };
+    uint64_t deadline_ms = clock_boot_ms () + watch->request->limit_ms;
+    for (uint64_t now_ms = clock_boot_ms (); open_streams.good && now_ms < deadline_ms; now_ms = clock_boot_ms ()) {
+        uint64_t left_ms = deadline_ms - now_ms;
+        if (!wait_and_receive (watch, &open_streams, left_ms < POLL_MOST_MS ? (int) left_ms : POLL_MOST_MS))
+            return;
+    }
+    /* One that has said what is wrong and cannot end, since a driver holds it, has still said it. */
+    enum probe_end said = watch->report->end;
+    if (said == PROBE_RUNNING || said == PROBE_WORKS)
+        watch->report->end = PROBE_HUNG;
+}
+
+/* ---- the end ---- */
+
+/* False: it outlived SIGKILL so long. */
+static bool reap (struct watch *watch, int *status)
+{
+    uint64_t deadline_ms = clock_boot_ms () + REAP_WAIT_MS;
+    struct rusage usage;
+    pid_t pid = 0;
+    while (pid == 0 && clock_boot_ms () < deadline_ms) {
+        struct pollfd one = { .fd = watch->pid_fd, .events = POLLIN };
+        (void) poll (&one, 1, 1000); /* an interrupted wait is a shorter one */
+        pid = wait4 (watch->pid, status, WNOHANG, &usage);
+        if (pid < 0 && errno == EINTR)
+            pid = 0;
+    }
+    if (pid == watch->pid)
+        watch->report->peak_bytes = (uint64_t) usage.ru_maxrss * 1024;
+    return pid == watch->pid;
+}
+
+static void note_end (struct watch *watch, int status)
+{
+    struct probe_report *report = watch->report;
+    if (report->end != PROBE_RUNNING && !(report->end == PROBE_WORKS && status != 0))
+        return;
+    if (WIFSIGNALED (status)) {
+        report->end = PROBE_CRASHED;
+        report->signal = WTERMSIG (status);
+    } else {
+        report->end = PROBE_LEFT;
+        report->status = WEXITSTATUS (status);
+    }
+}
+
+static void note (struct probe_report *report, struct text text)
+{
+    if (report->notes_n < NOTES_MOST)
+        report->notes[report->notes_n++] = text;
+}
+
+/* The group is killed before its leader is collected: until then nobody else can have its number. Itself as well: a
+ * plugin can take it into another group. */
+static void end (struct watch *watch)
+{
+    int status = 0;
+    struct probe_report *report = watch->report;
+    if (report->steps_n)
+        report->steps[report->steps_n - 1].ms += clock_boot_ms () - watch->received_ms;
+    (void) kill (-watch->pid, SIGKILL); /* an error says that nobody is left */
+    (void) kill (watch->pid, SIGKILL);
+    if (reap (watch, &status))
+        note_end (watch, status);
+    else
+        note (report, text_format (&report->arena, "its process %d still runs after SIGKILL: a device driver blocks it",
+                                   (int) watch->pid));
+    uint32_t strays = strays_end (&watch->strays);
+    if (strays)
+        note (report, text_format (&report->arena, "the plugin left %u process%s running; the probe ended them", strays,
+                                   strays == 1 ? "" : "es"));
+}
+
+static void close_watch (struct watch *watch)
+{
+    close_one (watch->pid_fd);
+    close_one (watch->reporter_fd);
+    close_one (watch->output_fd);
+    buf_release (&watch->reporter);
+}
+
+int probe_run (const struct probe_request *request, struct probe_report *report, struct err *err)
+{
+    struct watch watch = { .request = request, .report = report, .pid_fd = -1, .reporter_fd = -1, .output_fd = -1 };
+    buf_init (&watch.reporter, REPORTER_LINE_MAX);
+    report->limit_ms = request->limit_ms;
+    report->client = request->client;
+    watch.received_ms = clock_boot_ms ();
+    int rc = strays_adopt (&watch.strays, err);
+    if (rc == 0)
+        rc = start (&watch, err);
+    if (rc == 0)
+        follow (&watch);
+    if (watch.pid > 0)
+        end (&watch);
+    if (rc == 0)
+        probe_judge (report);
+    close_watch (&watch);
+    return rc;
+}

@@ -1,0 +1,32 @@
+/* probe_run.h - a plugin probed in a process of its own, which cannot hang, crash or end the caller.
+ *
+ * The process is this program again; what it says is bounded in lines, length and time, what it prints is kept at its
+ * end only. When it is over, or its limit is reached, all that it started is killed, also what left its process group
+ * (strays.h). The caller is blocked meanwhile, and its process starts no other. One thread: the child dies with the
+ * thread that started it. */
+#ifndef SLICEUP_WORKER_PROBE_PROBE_RUN_H
+#define SLICEUP_WORKER_PROBE_PROBE_RUN_H
+
+#include "worker/probe/report.h"
+
+struct probe_request {
+    const char *plugin;         /* a path */
+    const char *const *options; /* as option.h reads them; checked */
+    uint32_t options_n;
+    bool client; /* false: nothing is asked of a device */
+    uint64_t limit_ms;
+    int echo_fd; /* what the plugin prints goes there too, up to ECHO_BYTES_MAX; -1: nowhere */
+    void (*begins) (void *listener, enum probe_stage stage); /* as a step begins; may be NULL */
+    void *listener;
+};
+enum { ECHO_BYTES_MAX = 1 << 20 };
+
+/* Arguments of the child behind the program's own word: PROBE_CHILD PLUGIN "client"|"load" OPTION... */
+#define PROBE_WORD "probe"
+#define PROBE_CHILD "--child"
+#define PROBE_CHILD_CLIENT "client"
+
+/* 0: there is a report, judged. -1: the child could not be started. */
+int probe_run (const struct probe_request *request, struct probe_report *report, struct err *err);
+
+#endif

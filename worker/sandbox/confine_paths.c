@@ -1,0 +1,227 @@
+#include "worker/sandbox/confine_paths.h"
+
+#include "common/base/path.h"
+#include "worker/sandbox/mount_table.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- lists ---- */
+
+/* NULL: it is not there, or not for us. */
+static const char *real (const char *path, struct arena *arena)
+{
+    char resolved[PATH_MAX];
+    return realpath (path, resolved) ? text_copy (arena, text_of (resolved)).ptr : NULL;
+}
+
+/* Never the root itself: that would open all that is closed. */
+static void add_open (struct confine_paths *out, const char *path)
+{
+    if (path && strcmp (path, "/") != 0 && !path_is_below_any (path, out->open, out->open_n))
+        out->open[out->open_n++] = path;
+}
+
+static int add_closed (struct confine_paths *out, const char *path, struct err *err)
+{
+    struct stat at;
+    if (lstat (path, &at) < 0 || path_is_below_any (path, out->closed, out->closed_n))
+        return 0; /* gone meanwhile, or closed with the folder */
+    const char **list = S_ISDIR (at.st_mode) ? out->closed : out->closed_files;
+    uint32_t *n = S_ISDIR (at.st_mode) ? &out->closed_n : &out->closed_files_n;
+    if (*n == PLACES_CLOSED_MAX)
+        return err_set (err, ERR_LIMIT, "more than %d paths have to be protected from programs", PLACES_CLOSED_MAX);
+    list[(*n)++] = path;
+    return 0;
+}
+
+/* ---- what is in them ---- */
+
+/* Of /dev only what is made for it: its nodes are the host's own, and their modes are everybody's. */
+static const char *const usual[] = { "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/dev/pts", "/dev/hugepages" };
+enum { USUAL = sizeof usual / sizeof usual[0] };
+
+bool confine_paths_is_usual (const char *path)
+{
+    for (size_t i = 0; i < USUAL; i++)
+        if (strcmp (path, usual[i]) == 0)
+            return true;
+    return false;
+}
+
+bool confine_paths_below_usual (const char *path)
+{
+    return path_is_below_any (path, usual, USUAL);
+}
+
+struct writable {
+    const struct confine_paths *paths;
+    const char *path;
+};
+
+static int refuse_link (void *owner, const char *link, struct err *err)
+{
+    const struct writable *writable = owner;
+    if (!confine_paths_is_open (writable->paths, link))
+        return 0;
+    return err_set (
+        err, ERR_STATE,
+        "cache.writable %.200s goes through the link %.200s, which programs may replace: name the target of the link",
+        writable->path, link);
+}
+
+static int find_open (const struct confine_args *args, struct arena *arena, struct confine_paths *out, struct err *err)
+{
+    for (size_t i = 0; i < USUAL; i++)
+        add_open (out, real (usual[i], arena));
+    for (uint32_t i = 0; i < args->writable_n; i++) {
+        struct writable writable = { out, args->writable[i] };
+        const char *path = real (args->writable[i], arena);
+        if (path_links_each (args->writable[i], refuse_link, &writable, err) < 0)
+            return -1;
+        if (path && strcmp (path, "/") == 0)
+            return err_set (err, ERR_STATE, "cache.writable %.200s is the whole file system: name a folder below /",
+                            args->writable[i]);
+        add_open (out, path);
+    }
+    return 0;
+}
+
+static int refuse_closed (const struct confine_args *args, const struct confine_paths *out, struct arena *arena,
+                          struct err *err)
+{
+    for (uint32_t i = 0; i < args->writable_n; i++) {
+        const char *path = real (args->writable[i], arena);
+        if (path && path_is_below_any (path, out->closed, out->closed_n))
+            return err_set (err, ERR_STATE,
+                            "cache.writable %.200s is inside a folder that sliceup itself uses on this host, so no "
+                            "program could write there: name another folder",
+                            args->writable[i]);
+    }
+    return 0;
+}
+
+/* What is closed wins. */
+static void drop_closed (struct confine_paths *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < out->open_n; i++)
+        if (!path_is_below_any (out->open[i], out->closed, out->closed_n))
+            out->open[n++] = out->open[i];
+    out->open_n = n;
+}
+
+/* ---- links ---- */
+
+struct linking {
+    struct confine_paths *out;
+    struct arena *arena;
+};
+
+static int add_link (void *owner, const char *link, struct err *err)
+{
+    const struct linking *linking = owner;
+    struct confine_paths *out = linking->out;
+    if (!confine_paths_is_open (out, link) || path_is_below_any (link, out->links, out->links_n))
+        return 0;
+    if (out->links_n == PLACES_LINKS_MAX)
+        return err_set (err, ERR_LIMIT, "more than %d links have to be protected from programs", PLACES_LINKS_MAX);
+    out->links[out->links_n++] = text_copy (linking->arena, text_of (link)).ptr;
+    return 0;
+}
+
+static int find_links (const struct confine_args *args, struct arena *arena, struct confine_paths *out, struct err *err)
+{
+    struct linking linking = { out, arena };
+    if (path_links_each (args->root, add_link, &linking, err) < 0 ||
+        (args->directory && path_links_each (args->directory, add_link, &linking, err) < 0))
+        return -1;
+    for (uint32_t i = 0; i < args->protected_n; i++)
+        if (path_links_each (args->protected[i], add_link, &linking, err) < 0)
+            return -1;
+    for (uint32_t i = 0; i < out->links_n; i++)
+        out->protected[out->protected_n++] = out->links[i];
+    return 0;
+}
+
+/* ---- what is closed ---- */
+
+/* The names of `folder` with `rest` behind each. */
+static int add_aliases (const struct mount_table *table, const char *folder, const char *rest, struct arena *arena,
+                        struct confine_paths *out, struct err *err)
+{
+    const char *names[PLACES_CLOSED_MAX];
+    uint32_t n = 0;
+    if (mount_table_aliases (table, folder, arena, names, PLACES_CLOSED_MAX, &n, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (add_closed (out, *rest ? text_format (arena, "%s%s", names[i], rest).ptr : names[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Of a file, through the folder that it lies in. */
+static int add_aliases_of_file (const struct mount_table *table, const char *path, struct arena *arena,
+                                struct confine_paths *out, struct err *err)
+{
+    const char *rest = strrchr (path, '/');
+    struct text folder = { path, (uint32_t) (rest - path) };
+    return add_aliases (table, folder.len ? text_copy (arena, folder).ptr : "/", rest, arena, out, err);
+}
+
+static int add_protected (struct confine_paths *out, const char *path, struct err *err)
+{
+    if (!path || path_is_below_any (path, out->protected, out->protected_n))
+        return 0;
+    out->protected[out->protected_n++] = path;
+    return add_closed (out, path, err);
+}
+
+static int find_closed (const struct confine_args *args, const char *root, const char *directory, struct arena *arena,
+                        struct confine_paths *out, struct err *err)
+{
+    struct mount_table table;
+    if (mount_table_read (arena, &table, err) < 0 || add_closed (out, root, err) < 0 ||
+        add_protected (out, directory, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < args->protected_n; i++)
+        if (add_protected (out, real (args->protected[i], arena), err) < 0)
+            return -1;
+    uint32_t folders_n = out->closed_n, files_n = out->closed_files_n;
+    for (uint32_t i = 0; i < folders_n; i++)
+        if (add_aliases (&table, out->closed[i], "", arena, out, err) < 0)
+            return -1;
+    for (uint32_t i = 0; i < files_n; i++)
+        if (add_aliases_of_file (&table, out->closed_files[i], arena, out, err) < 0)
+            return -1;
+    return 0;
+}
+
+int confine_paths_find (const struct confine_args *args, const char *root, const char *directory, const char *scratch,
+                        const char *own, struct arena *arena, struct confine_paths *out, struct err *err)
+{
+    *out = (struct confine_paths){ 0 };
+    out->own[out->own_n++] = scratch;
+    if (own)
+        out->own[out->own_n++] = own;
+    if (find_open (args, arena, out, err) < 0 || find_closed (args, root, directory, arena, out, err) < 0)
+        return -1;
+    if (refuse_closed (args, out, arena, err) < 0)
+        return -1;
+    drop_closed (out);
+    return find_links (args, arena, out, err);
+}
+
+const char *confine_paths_find_open (const struct confine_paths *paths, const char *path)
+{
+    for (uint32_t i = 0; i < paths->open_n; i++)
+        if (path_is_below (path, paths->open[i]))
+            return paths->open[i];
+    return NULL;
+}
+
+bool confine_paths_is_open (const struct confine_paths *paths, const char *path)
+{
+    return confine_paths_find_open (paths, path) != NULL;
+}

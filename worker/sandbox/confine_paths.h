@@ -1,0 +1,37 @@
+/* confine_paths.h - where a confined program may write and where not: one answer for mounts and for Landlock.
+ *
+ * A program may write in the places that every program finds writable (/tmp, /var/tmp, those of /dev), in those
+ * that the slice file names, and in its own: scratch, and the generation of a writer. It may write nowhere else, and
+ * nowhere in what is closed: the cache, and what sliceup itself executes, imports, reads as configuration or trusts
+ * ("protected"). Real paths of what is there, under every name that its storage has here, and the links that lead to
+ * what is closed, where a program could replace them. Everything lives in the arena given; it changes nothing. */
+#ifndef SLICEUP_WORKER_SANDBOX_CONFINE_PATHS_H
+#define SLICEUP_WORKER_SANDBOX_CONFINE_PATHS_H
+
+#include "worker/sandbox/confine_args.h"
+
+enum { PLACES_OPEN_MAX = 8 + WRITABLE_MAX, PLACES_CLOSED_MAX = 256, PLACES_OWN_MAX = 2, PLACES_LINKS_MAX = 64 };
+
+struct confine_paths {
+    const char *open[PLACES_OPEN_MAX], *own[PLACES_OWN_MAX];
+    const char *closed[PLACES_CLOSED_MAX], *closed_files[PLACES_CLOSED_MAX]; /* folders; and single files */
+    const char *links[PLACES_LINKS_MAX]; /* in open places, on the way to what is closed */
+    uint32_t open_n, own_n, closed_n, closed_files_n, links_n;
+    /* Those of `closed` that are sliceup's own, under their first names, and `links`. */
+    const char *protected[CONFINE_PROTECTED_MAX + 1 + PLACES_LINKS_MAX];
+    uint32_t protected_n;
+};
+
+/* The other names of the site: `directory` is the worker's; NULL: none. `own`: the generation that may be written;
+ * NULL: none. ERR_STATE: a program could choose what one of the plan's writable paths names, or it is the whole file
+ * system. */
+int confine_paths_find (const struct confine_args *args, const char *root, const char *directory, const char *scratch,
+                        const char *own, struct arena *arena, struct confine_paths *out, struct err *err);
+/* Of the places that every program finds writable: `path` is one, or lies in one. */
+bool confine_paths_is_usual (const char *path);
+bool confine_paths_below_usual (const char *path);
+bool confine_paths_is_open (const struct confine_paths *paths, const char *path); /* in one of `open` */
+/* The place in `open` that holds `path`; NULL: none does. */
+const char *confine_paths_find_open (const struct confine_paths *paths, const char *path);
+
+#endif
