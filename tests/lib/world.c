@@ -72,6 +72,8 @@ struct world {
     uint64_t own_seq[HOSTS_SIMULATED_MAX];
     struct sim_fact facts[FACTS_MAX]; /* index - 1 */
     uint64_t recorded, durable;
+    struct coord *shadow; /* what a replay of the first `shadowed` facts gives */
+    uint64_t shadowed;
     struct {
         uint64_t after;
         struct effect effect;
@@ -286,10 +288,10 @@ static void release (struct world *world)
     world->held_n -= done;
 }
 
-static void replay (struct world *world, struct coord *coord, uint64_t up_to)
+static void replay (struct world *world, struct coord *coord, uint64_t from, uint64_t up_to)
 {
     struct arena arena = { 0 };
-    for (uint64_t i = 0; i < up_to; i++) {
+    for (uint64_t i = from; i < up_to; i++) {
         struct fact fact;
         struct err err = { 0 };
         int rc = wire_get_fact (world->facts[i].bytes, &fact, &arena, &err);
@@ -302,10 +304,23 @@ static void replay (struct world *world, struct coord *coord, uint64_t up_to)
 static void check_replay (struct world *world)
 {
     struct coord *copy = coord_create ();
-    replay (world, copy, world->recorded);
+    replay (world, copy, 0, world->recorded);
     PROMISE (world, record_equal (&state_record, world->coord->state, copy->state),
              "replaying %" PRIu64 " facts does not give the live state", world->recorded);
     coord_destroy (copy);
+}
+
+/* Every prefix that ends with a step, of every journal: replay gives what is alive. */
+static void follow_as_replay (struct world *world)
+{
+    if (!world->shadow) {
+        world->shadow = coord_create ();
+        world->shadowed = 0;
+    }
+    replay (world, world->shadow, world->shadowed, world->recorded);
+    world->shadowed = world->recorded;
+    PROMISE (world, record_equal (&state_record, world->coord->state, world->shadow->state),
+             "the first %" PRIu64 " facts do not give the live state", world->recorded);
 }
 
 static void coord_input (struct world *world, const struct core_input *in)
@@ -315,6 +330,7 @@ static void coord_input (struct world *world, const struct core_input *in)
     coord_step (world->coord, in, world->now_ms, &world->outbox);
     take_outbox (world);
     release (world);
+    follow_as_replay (world);
     if (chance (world, 3))
         check_replay (world);
 }
@@ -353,7 +369,8 @@ static void kill_coord (struct world *world)
     if (world->coord == NULL || world->ended)
         return;
     coord_destroy (world->coord);
-    world->coord = NULL;
+    coord_destroy (world->shadow); /* its last facts die with the coordinator */
+    world->coord = world->shadow = NULL;
     world->coord_life++;
     for (uint32_t i = 0; i < world->held_n; i++)
         mem_free ((void *) world->held[i].frame.ptr);
@@ -374,7 +391,7 @@ static void resume_coord (struct world *world)
         coord_open (world->coord, text_of ("30313233343536373839616263646566"), &world->plan, world->options.seed,
                     text_of ("sim"), 1, world->now_ms, &world->outbox);
     else {
-        replay (world, world->coord, world->recorded);
+        replay (world, world->coord, 0, world->recorded);
         coord_resume (world->coord, 1, world->now_ms, &world->outbox);
     }
     world->report->epochs++;
@@ -815,6 +832,7 @@ static void world_release (struct world *world)
     for (uint64_t i = 0; i < world->recorded; i++)
         mem_free ((void *) world->facts[i].bytes.ptr);
     coord_destroy (world->coord);
+    coord_destroy (world->shadow);
     outbox_release (&world->outbox);
     arena_release (&world->arena);
     mem_free (world->started);
