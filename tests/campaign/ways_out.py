@@ -16,7 +16,7 @@ import lab
 import netlab
 
 VARIANTS = []
-LINK = "goes through the link .*, which programs may replace"
+LINK = "goes through the symbolic link .*, which programs may replace"
 PYTHON = shutil.which("python3", path=netlab.PATH)
 CANARY = '''import json, os, socket, sys
 try:

@@ -283,7 +283,7 @@ class CarriedOverSsh(netlab.NetLabTest, Wheels):
         (self.lab.files / "go").touch()
         ended = run.end(180)
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("does not have the sha256 of the plan", self.cause("h2")["text"])
+        self.assertIn("has another sha256 than the plan names", self.cause("h2")["text"])
         self.nothing_is_left()
 
 

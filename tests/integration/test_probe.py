@@ -44,10 +44,10 @@ WRONG = {
     "flood_voice": ("initialize", "bundle", "wrote to the probe's pipe"),
     "flood_calls": ("initialize", "bundle", "wrote to the probe's pipe: \"endless\""),
     "endless_line": ("initialize", "bundle", "wrote to the probe's pipe"),
-    "close": ("initialize", "bundle", "the plugin closed the probe's pipe, or ended the process, with exit status 4"),
+    "close": ("initialize", "bundle", "the plugin closed the probe's pipe, or ended the probe, with exit status 4"),
     "attributes_none": ("attributes", "bundle", "reports 1 attributes, but returns none"),
     "attributes_many": ("attributes", "bundle", "18446744073709551615 attributes"),
-    "attributes_wild": ("attributes", "bundle", "attribute 1 of 1 cannot be read"),
+    "attributes_wild": ("attributes", "bundle", "attribute 1 of the plugin's 1 cannot be read"),
     "says-busy": ("client", "device", "FAILED_PRECONDITION: TPU initialization failed: open(/dev/vfio/0): Device or resource "
                                       "busy: Device or resource busy; Couldn't open iommu group /dev/vfio/0"),
     "says-permission": ("client", "device", "PERMISSION_DENIED: open(/dev/accel0): Operation not permitted"),
@@ -60,17 +60,17 @@ WRONG = {
     "text_null": ("platform", "bundle", "platform.name has 3 bytes, of which 0 can be read"),
     "text_negative": ("platform", "bundle", "platform.name has 18446744073709551613 bytes, of which 3 can be read"),
     "process_negative": ("platform", "bundle", "reports the invalid number -1 of this process"),
-    "process_far": ("devices", "bundle", "belongs to process 1073741824"),
+    "process_far": ("devices", "bundle", "invalid process number 1073741824 of a device"),
     "devices_zero": ("devices", "host", "has no devices"),
-    "devices_null": ("devices", "bundle", "it reports 2 devices, but the list that it returns cannot be read"),
-    "devices_negative": ("devices", "bundle", "it reports 18446744073709551615 devices"),
-    "devices_empty": ("devices", "bundle", "one entry of its list of devices is empty"),
+    "devices_null": ("devices", "bundle", "the plugin reports 2 devices, but the list that it returns cannot be read"),
+    "devices_negative": ("devices", "bundle", "the plugin reports 18446744073709551615 devices"),
+    "devices_empty": ("devices", "bundle", "one entry of the plugin's list of devices is empty"),
     "devices_elsewhere": ("devices", "host", "has no devices of this host"),
     "devices_more": ("devices", "bundle", "60000"),
     "description_null": ("devices", "bundle", "has no description"),
     "compiled_null": ("compile", "compiler", "returns nothing"),
     "compiled_elsewhere": ("compile", "launch", "got 0 devices of this host"),
-    "outputs_two": ("compile", "compiler", "it reports 2 outputs of a program"),
+    "outputs_two": ("compile", "compiler", "the plugin reports 2 outputs of the compiled program"),
     "output_null": ("execute", "bundle", "returns no output"),
     "wrong_value": ("read", "device", "element 4 of x + y is 45; expected 44"),
     "not_a_number": ("read", "device", "element 3 of x + y is"),
@@ -186,7 +186,7 @@ class Liar(Probe):
         for slot, (step, function) in SLOTS.items():
             with self.subTest(slot=slot):
                 layer = "bundle" if STEPS.index(step) <= STEPS.index("attributes") else "unknown"
-                self.fails(self.liar(f"exit-{slot}"), step, layer, "ended the process, with exit status 0")
+                self.fails(self.liar(f"exit-{slot}"), step, layer, "ended the probe, with exit status 0")
 
     def test_a_hang_is_killed_and_named(self):
         for slot in ("dlopen", "initialize", "client_create", "event_await", "execute", "client_destroy"):
@@ -239,7 +239,7 @@ class Liar(Probe):
         self.assertNotIn(str(self.folder), failure["printed"])
 
     def test_one_that_the_kernel_kills_did_not_crash(self):
-        self.fails(self.liar("kill-compile"), "compile", "host", "in PJRT_Client_Compile: the process was killed with SIGKILL, but not by the probe")
+        self.fails(self.liar("kill-compile"), "compile", "host", "in PJRT_Client_Compile: the probe was killed with SIGKILL, but not for its time limit")
 
     def test_what_a_plugin_lacks_is_said_and_no_failure(self):
         for lie, lacking in (("memory_lacks", {"memory"}), ("serialize_lacks", {"serialize"}),
@@ -297,7 +297,7 @@ class Liar(Probe):
         self.assertTrue(lines[-1].startswith("works: "), lines)
         done = self.run_probe("--plugin", self.liar("says-new"))
         self.assertEqual(1, done.returncode)
-        self.assertTrue(done.stdout.splitlines()[-1].startswith("does not work (unknown): step client, in PJRT_Client_Create"))
+        self.assertTrue(done.stdout.splitlines()[-1].startswith("does not work (owner: unknown): step client, in PJRT_Client_Create"))
         self.assertNotIn("\x1b", done.stdout)
 
 
@@ -366,7 +366,7 @@ class Real(Probe):
         """It ends the process, and has printed why."""
         failure = self.fails(self.place / plugins.CPU["xla-cpu-pjrt"], "client", "launch", "Unknown flag in XLA_FLAGS: "
                              "--sliceup_knows_no_such_flag", "--timeout", "5m", XLA_FLAGS="--sliceup_knows_no_such_flag=1")
-        self.assertIn("ended the process, with exit status 1", failure["sentence"])
+        self.assertIn("ended the probe, with exit status 1", failure["sentence"])
 
 
 class Rung(lab.LabTest):

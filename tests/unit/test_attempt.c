@@ -380,7 +380,7 @@ static void bytes_with_another_sha256_are_not_run (void **state)
     b->held[1] = TEXT_LIT ("WORD = 'forged'\n");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    has (r->problem, "does not have the sha256 of the plan");
+    has (r->problem, "has another sha256 than the plan names");
     assert_int_equal (r->output_bytes, 0);
 }
 

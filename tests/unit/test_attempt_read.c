@@ -391,7 +391,7 @@ static void a_table_that_nobody_sends_is_given_up (void **state)
     assert_int_equal (r->ending, ENDING_EXITED);
     assert_int_equal (r->code, 3);
     assert_int_equal (r->problem.len, 0);
-    has (note_from (r, "log")->text, "could not be fetched in time");
+    has (note_from (r, "log")->text, "was not fetched in time");
 }
 
 /* ---- the time of phases ---- */

@@ -73,18 +73,18 @@ static const struct row rows[] = {
     { "half of an escaped pair", ALONE, NOTE ("\\ud800") DONE, "not a JSON line" },
 
     /* no NUL in a text */
-    { "NUL in a text", ALONE, NOTE ("a\\u0000b") DONE, "expected a text without a NUL character" },
+    { "NUL in a text", ALONE, NOTE ("a\\u0000b") DONE, "expected a string without a NUL character" },
     { "NUL in a type", ALONE, "{\"type\":\"done\\u0000\",\"nonce\":\"" NONCE "\"}\n" DONE,
-      "expected a text without a NUL character" },
+      "expected a string without a NUL character" },
     { "NUL behind a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\\u0000\",\"text\":\"\"}\n",
-      "expected a text without a NUL character" },
+      "expected a string without a NUL character" },
     { "NUL in a value by name", ALONE, "{\"type\":\"bundle\",\"items\":{\"jax\":\"1\\u0000\"}}\n" DONE,
-      "expected a text without a NUL character" },
+      "expected a string without a NUL character" },
     { "NUL in a name", ALONE, "{\"type\":\"bundle\",\"items\":{\"j\\u0000ax\":\"1\"}}\n" DONE, "not a JSON line" },
     { "NUL in a list", ALONE, "{\"type\":\"phase\",\"name\":\"a\",\"more\":[{\"x\":[\"\\u0000\"]}]}\n" DONE,
-      "expected a text without a NUL character" },
+      "expected a string without a NUL character" },
     { "NUL in the nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"" NONCE "\\u0000\"}\n",
-      "expected a text without a NUL character" },
+      "expected a string without a NUL character" },
 
     /* finite numbers, counters from 0 */
     { "a number past all", ALONE, CHECK ("\"expected\":1e999,\"observed\":1") DONE, "not a JSON line" },
@@ -106,16 +106,16 @@ static const struct row rows[] = {
     { "another scope", ALONE, "{\"type\":\"metric\",\"name\":\"m\",\"scope\":\"all\"}\n" DONE,
       "expected global or local" },
     { "another layer", ALONE, "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}\n",
-      "this word is not an owner" },
+      "expected an owner of failures" },
     { "another durability", ALONE, "{\"type\":\"note\",\"text\":\"\",\"durability\":\"long\"}\n" DONE,
-      "this word is not known" },
+      "this word is not in the protocol" },
     { "a version that is no text", ALONE, "{\"type\":\"bundle\",\"items\":{\"a\":\"1\",\"jax\":1}}\n" DONE,
-      "expected a text" },
+      "expected a string" },
 
     /* done: the nonce of the attempt, not after failure, and the last line */
     { "another nonce", ALONE, "{\"type\":\"done\",\"nonce\":\"ffffffffffffffffffffffffffffffff\"}\n",
       "nonce: expected the nonce of this attempt" },
-    { "no nonce", ALONE, "{\"type\":\"done\"}\n", "expected a text" },
+    { "no nonce", ALONE, "{\"type\":\"done\"}\n", "expected a string" },
     { "done after failure", ALONE, BACKEND FAILURE DONE, "sent after failure" },
     { "done after a failure without a word", ALONE, "{\"type\":\"failure\",\"layer\":\"host\",\"text\":\"\"}\n" DONE,
       "sent after failure" },
@@ -148,7 +148,7 @@ static const struct row rows[] = {
       "has to pass the gate 'program' first" },
     { "a gate where nothing is executed", AHEAD, BACKEND GATE ("program", "agree") DONE, "must not wait at a gate" },
     { "a value of a gate that is no text", ALONE,
-      "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"agree\",\"value\":1}\n" DONE, "expected a text" },
+      "{\"type\":\"gate\",\"name\":\"g\",\"mode\":\"agree\",\"value\":1}\n" DONE, "expected a string" },
 };
 
 /* ---- an attempt's channel ---- */

@@ -256,8 +256,8 @@ static const struct {
     { "{\"type\":\"memory\",\"peak_bytes\":1,\"predicted_bytes\":\"2\"}", "predicted_bytes" },
     { "{\"type\":\"memory\",\"peak_bytes\":1,\"device_peak_bytes\":-2}", "device_peak_bytes" },
     { "{\"type\":\"failure\",\"layer\":\"moon\",\"text\":\"t\"}", "layer" },
-    { "{\"type\":\"bundle\",\"items\":{\"jax\":1}}", "jax: expected a text" },
-    { "{\"type\":\"fact\",\"name\":\"f\"}", "expected a text" },
+    { "{\"type\":\"bundle\",\"items\":{\"jax\":1}}", "jax: expected a string" },
+    { "{\"type\":\"fact\",\"name\":\"f\"}", "expected a string" },
 };
 
 static void bad_lines_are_counted_and_the_first_described (void **state)

@@ -393,7 +393,7 @@ class Confine(unittest.TestCase):
             os.chown(path, self.uid, self.uid, follow_symlinks=False)
         told = self.shell(f"echo a > {elsewhere}/a", "--writable", self.fixture.top / "out")
         self.assertEqual([], list(elsewhere.iterdir()), told.text)
-        self.assertRegex(told.text, "cache.writable .*/out goes through the link .*/out, which programs may replace: name the target")
+        self.assertRegex(told.text, "cache.writable .*/out goes through the symbolic link .*/out, which programs may replace: name its target")
         told = self.shell("echo fine", "--writable", elsewhere)
         self.assertIn("fine", told.lines, told.text)
 
@@ -663,7 +663,7 @@ class Survey(unittest.TestCase):
         script = f"mount --bind {self.root} {self.root}; mount -o remount,bind,ro {self.root}"
         _, ((layer, text),) = self.survey(before=self.mounted(script))
         self.assertEqual("cache", layer)
-        self.assertRegex(text, "may not write the cache root, and no other host has set it up yet")
+        self.assertRegex(text, "may not write the cache root, and cannot read the id of its storage")
 
 
 for _name in dir(Confine):

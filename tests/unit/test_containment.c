@@ -243,7 +243,7 @@ static void choose_without_rights (struct bench *bench)
     bool good = choose (bench, CONTAINMENT_PID_NAMESPACE) < CONTAINMENT_PID_NAMESPACE &&
                 strstr (
                     bench->said,
-                    "cannot make a pid namespace for programs: cannot make its init process: Operation not permitted");
+                    "cannot make a pid namespace for programs: cannot make the init process: Operation not permitted");
     if (!good) {
         fprintf (stderr, "%s", bench->said);
         _exit (1);
@@ -267,8 +267,7 @@ static void be_somebody (struct bench *bench)
     if (choose (bench, CONTAINMENT_PID_NAMESPACE) == CONTAINMENT_PID_NAMESPACE)
         return;
     fprintf (stderr, "%s", bench->said);
-    bool refused = strstr (bench->said, "in a user namespace of its own") ||
-                   strstr (bench->said, "cannot mount a /proc");
+    bool refused = strstr (bench->said, "in a user namespace of its own") || strstr (bench->said, "cannot mount /proc");
     _exit (refused ? NOT_HERE : 2);
 }
 

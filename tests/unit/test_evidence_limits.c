@@ -260,10 +260,10 @@ static void more_than_fits_of_what_is_judged_is_a_violation (void **state)
         const char *format, *words;
         uint32_t most;
     } rows[] = {
-        { "{\"type\":\"bundle\",\"items\":{\"p%u\":\"1\"}}", "more than 256 bundle", RESULT_BUNDLE_MAX },
-        { "{\"type\":\"policy\",\"observed\":{\"p%u\":\"1\"}}", "more than 128 policy", VARS_MAX },
-        { "{\"type\":\"fact\",\"name\":\"f%u\",\"value\":\"1\"}", "more than 256 facts", RESULT_FACTS_MAX },
-        { "{\"type\":\"counters\",\"values\":{\"c%u\":1}}", "more than 64 counters", RESULT_COUNTERS_MAX },
+        { "{\"type\":\"bundle\",\"items\":{\"p%u\":\"1\"}}", "at most 256 items of its bundle", RESULT_BUNDLE_MAX },
+        { "{\"type\":\"policy\",\"observed\":{\"p%u\":\"1\"}}", "at most 128 items of its policy", VARS_MAX },
+        { "{\"type\":\"fact\",\"name\":\"f%u\",\"value\":\"1\"}", "at most 256 items of its facts", RESULT_FACTS_MAX },
+        { "{\"type\":\"counters\",\"values\":{\"c%u\":1}}", "at most 64 items of its counters", RESULT_COUNTERS_MAX },
     };
     (void) state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -121,7 +121,7 @@ static void a_list_with_a_bad_name_makes_nothing (void **state)
     keep_all (b);
     b->list.items[1].name = TEXT_LIT ("../../escaped");
     assert_int_equal (kit_prepare (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
-    has (b->err.text, "file 2 of this rung has no sha256, or its name cannot be a file name");
+    has (b->err.text, "file 2 of this rung has no valid sha256, or its name is not a valid file name");
     b->list.items[1].name = b->list.items[0].name;
     assert_int_equal (kit_prepare (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
     has (b->err.text, "two files of this rung have the name jax/tiny.py");
@@ -426,7 +426,7 @@ static void a_lie_ends_it_and_nothing_is_kept (void **state)
     lie.bytes = TEXT_LIT ("another content\n");
     lie.size_bytes = lie.bytes.len;
     fetch_take (fetch, &lie, T0);
-    fails_with (fetch, "does not have the sha256 of the plan");
+    fails_with (fetch, "has another sha256 than the plan names");
     fetch = begin (b);
     lie.size_bytes = 3;
     fetch_take (fetch, &lie, T0);

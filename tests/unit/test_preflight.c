@@ -138,9 +138,9 @@ static void a_directory_must_take_files_and_start_programs (void **state)
 static void containment_is_only_told (void **state)
 {
     (void) state;
-    strcpy (host.namespace_problem, "cannot make its init process: Operation not permitted");
+    strcpy (host.namespace_problem, "cannot make the init process: Operation not permitted");
     expect ("containment", PREFLIGHT_NOTE,
-            "pid namespace for programs: cannot make its init process: Operation not permitted", "outlive");
+            "pid namespace for programs: cannot make the init process: Operation not permitted", "outlive");
 }
 
 static void an_unset_clock_is_only_told (void **state)

@@ -306,7 +306,7 @@ static void an_interpreter_that_is_gone_is_a_broken_bundle (void **state)
     snprintf (aside, sizeof aside, "%s/bin/python.aside", shop->path);
     assert_int_equal (rename (python, aside), 0);
     restore (&talk, shop);
-    failed (&talk, "bundle", "the environment's own interpreter does not run");
+    failed (&talk, "bundle", "cannot ask the environment's own interpreter for its version");
     assert_int_equal (rename (aside, python), 0);
 }
 
@@ -400,7 +400,7 @@ static void orders_without_their_parts_are_ours_to_answer_for (void **state)
     failed (&talk, "bundle", "/nonexistent/pins.txt");
     begin (&talk, shop->pins, shop->sha256, "relative");
     finish (&talk);
-    failed (&talk, "host", "is not an absolute path");
+    failed (&talk, "host", "expected an absolute path");
 }
 
 static int by_hand (int argc, char **argv)

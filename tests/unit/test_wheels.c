@@ -182,7 +182,7 @@ static void a_wheel_with_another_sha256_leaves_nothing (void **state)
     for (uint32_t i = 0; fetch_state (fetch, NULL) == FETCH_GOING && i < 10; i++)
         serve (b, fetch, 0, bytes);
     assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
-    assert_non_null (strstr (problem.ptr, "does not have the sha256 of the plan"));
+    assert_non_null (strstr (problem.ptr, "has another sha256 than the plan names"));
     assert_int_equal (access (place_of (b, 0), F_OK), -1);
     assert_int_equal (access (text_format (&b->arena, "%s.part", place_of (b, 0)).ptr, F_OK), -1);
     fetch_destroy (fetch);

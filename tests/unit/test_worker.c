@@ -353,7 +353,7 @@ static void a_tied_worker_ends_with_the_connection_that_started_it (void **state
     b->starter_fd = 0;
     assert_int_equal (receive (b, LINK_CONTROL, MSG_RESULT)->of.result.ending, ENDING_CANCELLED);
     const struct msg *bye = receive (b, LINK_CONTROL, MSG_BYE);
-    assert_true (text_is (bye->of.bye.why, "the connection that started this worker was closed"));
+    assert_true (text_is (bye->of.bye.why, "whoever started this worker closed its standard input"));
     assert_int_equal (wait_for_exit (b), 0);
     got_signal (b, "INT\n");
     assert_false (held (b));
@@ -587,9 +587,9 @@ static void launch_lines_are_checked (void **state)
         { LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), NULL },
         { LINE ("2", RUN_HEX, "h0", "1", KEY, "/d"), "expected 1, the only one that this worker speaks" },
         { LINE ("1", "30", "h0", "1", KEY, "/d"), "run: expected 32 hexadecimal digits" },
-        { LINE ("1", RUN_HEX "00", "h0", "1", KEY, "/d"), "run: expected a text" },
+        { LINE ("1", RUN_HEX "00", "h0", "1", KEY, "/d"), "run: expected a string" },
         { LINE ("1", "X0313233343536373839616263646566", "h0", "1", KEY, "/d"), "run: expected 32" },
-        { LINE ("1", RUN_HEX, "../h0", "1", KEY, "/d"), "host: not a host name" },
+        { LINE ("1", RUN_HEX, "../h0", "1", KEY, "/d"), "host: expected a host name" },
         { LINE ("1", RUN_HEX, "h0", "0", KEY, "/d"), "control_port: expected a port" },
         { LINE ("1", RUN_HEX, "h0", "65536", KEY, "/d"), "control_port: expected a port" },
         { LINE ("1", RUN_HEX, "h0", "1", "short", "/d"), "key: expected 40" },

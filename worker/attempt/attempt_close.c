@@ -125,7 +125,7 @@ void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms)
     }
     fetch_destroy (attempt->fetch);
     attempt->fetch = NULL;
-    unread (attempt, TEXT_LIT ("the table of signatures could not be fetched in time"), now_ms);
+    unread (attempt, TEXT_LIT ("the table of signatures was not fetched in time, or the attempt was stopped"), now_ms);
 }
 
 /* ---- the cache ---- */

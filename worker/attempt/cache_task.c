@@ -58,7 +58,7 @@ static int make_place (const char *path, struct err *err)
     struct stat st;
     /* Older workers had the link itself here; what it led to must not be written into. */
     if (lstat (path, &st) == 0 && S_ISLNK (st.st_mode) && unlink (path))
-        return err_errno (err, ERR_IO, "cannot remove the link %s", path);
+        return err_errno (err, ERR_IO, "cannot remove the symbolic link %s", path);
     return folder_make (path, 0755, err);
 }
 
@@ -116,7 +116,7 @@ static void find_all (const struct cache_access *access, struct arena *arena, st
     bool writer = access->role == CACHE_ROLE_WRITER;
     if (audit_generation (access->frontend_root, writer ? access->base : access->token,
                           writer ? access->base_sha256 : access->sha256, AUDIT_FULL, 0, arena, &found, &err))
-        fprintf (stderr, "sliceup-worker: cannot list all differences of the cache: %s\n", err.text);
+        fprintf (stderr, "sliceup-worker: cannot list all differences of the generation: %s\n", err.text);
     else
         take_findings (&found, arena, answer);
 }

@@ -41,7 +41,7 @@ static int scan_file (const struct printed_log *place, struct signature_scan *sc
         signature_scan_bytes (scan, (struct text){ piece, (uint32_t) got });
         *bytes += (uint64_t) got;
     }
-    int rc = got < 0 ? err_errno (err, ERR_IO, "cannot search the log %s for known errors", place->log) : 0;
+    int rc = got < 0 ? err_errno (err, ERR_IO, "cannot read the log %s to search it for signatures", place->log) : 0;
     mem_free (piece);
     close (fd);
     return rc;

@@ -96,7 +96,7 @@ static int identify (struct cache_builtin *builtin, struct err *err)
     if (rc < 0)
         return builtin->writable
                    ? -1
-                   : err_prefix (err, "this host may not write the cache root, and no other host has set it up yet");
+                   : err_prefix (err, "this host may not write the cache root, and cannot read the id of its storage");
     protocol_writer_fact (builtin->writer, FACT_STORAGE, text_of (id));
     return 0;
 }
@@ -105,7 +105,7 @@ static int measure_room (struct cache_builtin *builtin, struct err *err)
 {
     struct statvfs at;
     if (statvfs (builtin->root, &at) < 0)
-        return err_errno (err, ERR_IO, "cannot inspect the cache root %.300s", builtin->root);
+        return err_errno (err, ERR_IO, "cannot read the free space of the cache root %.300s", builtin->root);
     uint64_t free_bytes = (uint64_t) at.f_bavail * at.f_frsize;
     protocol_writer_fact (builtin->writer, FACT_FREE, text_format (&builtin->arena, "%" PRIu64, free_bytes));
     /* No inodes at all: a file system that makes them as it goes. */

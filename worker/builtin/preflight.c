@@ -145,7 +145,7 @@ static void judge_python (struct preflight *preflight, const struct host_check *
             TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries need it"));
     else if (!is_new_enough (version.ptr))
         add (preflight, "python", state,
-             text_format (&preflight->arena, "%.*s is Python %.*s", TEXT_ARG (is), TEXT_ARG (version)),
+             text_format (&preflight->arena, "%.*s is Python %.*s, too old", TEXT_ARG (is), TEXT_ARG (version)),
              TEXT_LIT ("install Python 3.9 or later, or name another interpreter"));
     else if (!host->python_venv)
         add (preflight, "python", state,
@@ -164,7 +164,7 @@ static void judge_clock (struct preflight *preflight, const struct host_check *h
         add (preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock shows a year before 2025"),
              TEXT_LIT ("set the clock (timedatectl set-ntp true); until then certificates count as not yet valid"));
     else
-        add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock is set"), TEXT_LIT (""));
+        add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock shows 2025 or later"), TEXT_LIT (""));
 }
 
 void preflight_judge (struct preflight *preflight, const struct host_check *host, bool python_needed)

@@ -50,7 +50,7 @@ static int read_option (struct options *options, const char *word, struct err *e
 {
     struct pjrt_named_value value;
     if (options->options_n == OPTIONS_MAX)
-        return err_set (err, ERR_USAGE, "more than %d options", OPTIONS_MAX);
+        return err_set (err, ERR_USAGE, "--option is given more than %d times", OPTIONS_MAX);
     options->options[options->options_n++] = word;
     return option_read (word, &value, err);
 }

@@ -106,7 +106,7 @@ static void add_verdict (const struct probe_report *report, const char *plugin, 
         buf_puts (out, report->client ? "works: " : "loads (no client was made): ");
         buf_escaped (out, text_of (plugin), 0);
     } else {
-        buf_printf (out, "does not work (%s): ", enum_name_of (&owner_names, report->owner));
+        buf_printf (out, "does not work (owner: %s): ", enum_name_of (&owner_names, report->owner));
         buf_escaped (out, report->sentence, 0);
         buf_puts (out, "; next: ");
         buf_escaped (out, report->next, 0);

@@ -170,9 +170,9 @@ static int add_args (json_t *args, const struct msg_run *run, struct err *err)
         json_error_t why;
         json_t *value = json_loadb (arg->value.ptr, arg->value.len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
         if (!value)
-            return err_set (err, ERR_PARSE, "args.%.*s is not JSON: %s", TEXT_ARG (arg->name), why.text);
+            return err_set (err, ERR_PARSE, "args.%.*s of this rung is not JSON: %s", TEXT_ARG (arg->name), why.text);
         if (json_object_setn_new (args, arg->name.ptr, arg->name.len, value) < 0)
-            return err_set (err, ERR_PARSE, "the name of args.%.*s is not valid", TEXT_ARG (arg->name));
+            return err_set (err, ERR_PARSE, "args.%.*s of this rung: the name is not UTF-8", TEXT_ARG (arg->name));
     }
     return 0;
 }

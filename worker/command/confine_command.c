@@ -83,7 +83,8 @@ int confine_args_write (const struct msg_run *run, const struct command_context 
     struct text root = run->cache.frontend_root;
     uint32_t argc = 0;
     if (paths->overflow)
-        return err_set (err, ERR_LIMIT, "more than %d paths of this host have to be protected from the program",
+        return err_set (err, ERR_LIMIT,
+                        "the sandbox would have to protect more than %d paths of this host from the program",
                         CONFINE_MORE_MAX);
     if (run->cache.role != CACHE_ROLE_NONE && confine_args_cache_root (run->cache.frontend_root, arena, &root, err) < 0)
         return -1;

@@ -33,7 +33,7 @@ static int write_holder (int fd, struct err *err)
     int len = getppid () == 0 ? snprintf (holder, sizeof holder, "a program of a worker on %s", host)
                               : snprintf (holder, sizeof holder, "process %d on %s", (int) getpid (), host);
     if (ftruncate (fd, 0) || pwrite (fd, holder, (size_t) len, 0) != len)
-        return err_errno (err, ERR_IO, "cannot write the name of the holder into the lock file");
+        return err_errno (err, ERR_IO, "cannot write the name of this process into the lock file of the environment");
     return 0;
 }
 

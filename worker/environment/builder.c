@@ -95,7 +95,7 @@ static const struct reading readings[] = {
     { "after connection broken by", OWNER_PLATFORM, "the connection to the package index broke" },
     { "No matching distribution found", OWNER_BUNDLE,
       "there is no wheel of a pinned version for this Python and machine" },
-    { "Permission denied", OWNER_HOST, "this user has no permission to write a file" },
+    { "Permission denied", OWNER_HOST, "this user has no permission for a file that the build needs" },
 };
 
 /* The last line that pip marked as an error, or just the last one. */

@@ -84,7 +84,7 @@ int environment_path_of_version (struct text env_dir, const char *version, char 
 {
     char dir[PATH_MAX_BYTES + 1];
     if (!text_to_c (env_dir, dir, sizeof dir) || dir[0] != '/' || dir[1] == '\0' || env_dir.ptr[env_dir.len - 1] == '/')
-        return err_set (err, ERR_CONFIG, "env_dir \"%.*s\" is not an absolute path without a '/' at its end",
+        return err_set (err, ERR_CONFIG, "env_dir \"%.*s\": expected an absolute path without a '/' at its end",
                         env_dir.len < 200 ? (int) env_dir.len : 200, env_dir.len ? env_dir.ptr : "");
     return check_len (snprintf (out, out_bytes, "%s-py%.*s", dir, minor_len (version), version), out_bytes, err);
 }
@@ -99,7 +99,7 @@ int environment_path (const struct pins *pins, char *out, size_t out_bytes, stru
 {
     char python[PATH_MAX_BYTES + 1], version[PYTHON_VERSION_BYTES];
     if (!text_to_c (pins->python, python, sizeof python))
-        return err_set (err, ERR_CONFIG, "the name of the interpreter is longer than %d bytes", PATH_MAX_BYTES);
+        return err_set (err, ERR_CONFIG, "the name of the Python interpreter is longer than %d bytes", PATH_MAX_BYTES);
     if (environment_python (python, version, err))
         return -1;
     return environment_path_of_version (pins->env_dir, version, out, out_bytes, err);

@@ -124,7 +124,7 @@ static int add_all (struct installed_record_rows *rows, struct text bytes, uint3
         if (!line.len)
             continue;
         if (rows->n == RECORD_ROWS_MAX)
-            return err_set (err, ERR_LIMIT, "more than %d files are installed", RECORD_ROWS_MAX);
+            return err_set (err, ERR_LIMIT, "the RECORD files name more than %d files", RECORD_ROWS_MAX);
         struct installed_record_row *row = grow (rows);
         if (!read_row (line, arena, row))
             return err_set (err, ERR_DAMAGE, "line %u of its RECORD file is not valid", line_n);

@@ -31,7 +31,8 @@ static int check_pins_digest (struct restore *restore, struct err *err)
     if (!digest_parse (text_of (restore->pins_sha256), &wanted))
         return err_set (err, ERR_PARSE, "the rung's args.pins_sha256 is not 64 hexadecimal digits");
     if (!digest_equal (&wanted, &restore->pins_digest))
-        return err_set (err, ERR_DAMAGE, "%.300s changed since the run started (another sha256)", restore->pins_path);
+        return err_set (err, ERR_DAMAGE, "the pins %.300s changed since the run started (another sha256)",
+                        restore->pins_path);
     return 0;
 }
 
@@ -97,7 +98,7 @@ static int read_installed (struct restore *restore, struct err *err)
     char python[PATH_MAX_BYTES + 32];
     snprintf (python, sizeof python, "%s/bin/python", restore->path);
     if (environment_python (python, restore->version, err))
-        return err_prefix (err, "the environment's own interpreter does not run");
+        return err_prefix (err, "cannot ask the environment's own interpreter for its version");
     return installed_read (restore->site, &restore->arena, &restore->installed, err);
 }
 
@@ -235,7 +236,7 @@ static int step_complete (struct restore *restore, enum owner *owner, struct err
         return 0;
     int fd = open (restore->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || syncfs (fd)) {
-        err_errno (err, ERR_IO, "cannot write %.300s to disk", restore->path);
+        err_errno (err, ERR_IO, "cannot sync %.300s to disk", restore->path);
         fd_close (fd);
         return -1;
     }

@@ -39,8 +39,8 @@ static int check_list (const struct kit_list *list, struct err *err)
     for (uint32_t i = 0; i < list->n; i++) {
         const struct kit_file *file = &list->items[i];
         if (!kit_name_is_good (file->name) || !digest_parse (file->file.sha256, &digest))
-            return err_set (err, ERR_PARSE, "file %u of this rung has no sha256, or its name cannot be a file name",
-                            i + 1);
+            return err_set (err, ERR_PARSE,
+                            "file %u of this rung has no valid sha256, or its name is not a valid file name", i + 1);
         for (uint32_t k = 0; k < i; k++)
             if (text_equal (list->items[k].name, file->name))
                 return err_set (err, ERR_PARSE, "two files of this rung have the name %.*s", TEXT_ARG (file->name));

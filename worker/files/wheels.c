@@ -51,8 +51,8 @@ static int check_wheels (const struct msg_run *run, struct err *err)
     for (uint32_t i = 0; i < run->pins.wheels.n; i++) {
         const struct kit_file *wheel = &run->pins.wheels.items[i];
         if (!name_is_good (wheel->name) || !digest_parse (wheel->file.sha256, &digest))
-            return err_set (err, ERR_PARSE, "wheel %u of the pins has no sha256, or its name cannot be a file name",
-                            i + 1);
+            return err_set (err, ERR_PARSE,
+                            "wheel %u of the pins has no valid sha256, or its name is not a valid file name", i + 1);
     }
     return 0;
 }
@@ -71,7 +71,7 @@ static int link_to (const struct kit_file *wheel, const char *at, struct arena *
     if (unlink (at) < 0 && errno != ENOENT)
         return err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", at);
     if (symlink (text_copy (arena, wheel->file.path).ptr, at) < 0)
-        return err_errno (err, ERR_IO, "cannot make %s", at);
+        return err_errno (err, ERR_IO, "cannot make the symbolic link %s", at);
     return 0;
 }
 
@@ -111,7 +111,7 @@ struct wheel *wheel_begin (const char *directory, struct text name, struct err *
     int len = snprintf (wheel->path, sizeof wheel->path, "%s/wheels/%.*s", directory, TEXT_ARG (name));
     snprintf (wheel->part, sizeof wheel->part, "%s.part", wheel->path);
     if (len >= (int) sizeof wheel->path || !name_is_good (name))
-        err_set (err, ERR_PARSE, "the name of a fetched wheel cannot be a file name");
+        err_set (err, ERR_PARSE, "the name of a fetched wheel is not a valid file name, or is too long");
     else if (unlink (wheel->part) < 0 && errno != ENOENT)
         err_errno (err, ERR_IO, "cannot remove %s, which an earlier worker left", wheel->part);
     else if ((wheel->fd = open (wheel->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400)) < 0)
@@ -164,7 +164,7 @@ int wheel_end (struct wheel *wheel, struct text sha256, struct err *err)
     if (close (fd) < 0)
         err_errno (err, ERR_IO, "cannot close %s", wheel->part);
     else if (!digest_parse (sha256, &wanted) || !digest_equal (&is, &wanted))
-        err_set (err, ERR_DAMAGE, "the file that the coordinator sent does not have the sha256 of the plan");
+        err_set (err, ERR_DAMAGE, "the file that the coordinator sent has another sha256 than the plan names");
     else if (rename (wheel->part, wheel->path) < 0)
         err_errno (err, ERR_IO, "cannot rename the new copy to %s", wheel->path);
     else

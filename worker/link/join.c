@@ -22,7 +22,7 @@ static int take_text (const json_t *line, const char *member, char *out, size_t 
     const json_t *value = json_object_get (line, member);
     struct text text = { json_string_value (value), (uint32_t) json_string_length (value) };
     if (!json_is_string (value) || !text.len || !text_to_c (text, out, out_bytes))
-        return err_set (err, ERR_PARSE, "launch line: %s: expected a text of 1 to %zu bytes", member, out_bytes - 1);
+        return err_set (err, ERR_PARSE, "launch line: %s: expected a string of 1 to %zu bytes", member, out_bytes - 1);
     return 0;
 }
 
@@ -69,7 +69,7 @@ static int take_places (struct join_config *join, const json_t *line, struct err
     if (take_text (line, "host", join->host, sizeof join->host, err) < 0)
         return -1;
     if (!host_name_valid (text_of (join->host)))
-        return err_set (err, ERR_PARSE, "launch line: host: not a host name");
+        return err_set (err, ERR_PARSE, "launch line: host: expected a host name");
     if (take_text (line, "address", join->address, sizeof join->address, err) < 0)
         return -1;
     if (take_text (line, "directory", join->directory, sizeof join->directory, err) < 0)
@@ -174,7 +174,7 @@ static int answer (const struct join_config *join, int fd, const char *version, 
     json_decref (line);
     int rc = text ? dprintf (fd, "%s\n", text) : -1;
     free (text);
-    return rc < 0 ? err_errno (err, ERR_IO, "cannot answer the launch line") : 0;
+    return rc < 0 ? err_errno (err, ERR_IO, "cannot write the answer to the launch line") : 0;
 }
 
 int join_fill_process (struct join_config *join, struct err *err)

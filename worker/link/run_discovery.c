@@ -74,7 +74,7 @@ static int receive (struct wait *wait, struct err *err)
         struct err unread = { 0 };
         arena_reset (&wait->arena);
         if (wire_get_msg (bytes, &msg, &wait->arena, &unread) < 0)
-            log_print (wait->log, "refused a message: %s", unread.text);
+            log_print (wait->log, "refused a message of the coordinator: %s", unread.text);
         else if (msg.kind == MSG_REFUSE)
             return err_set (err, ERR_REFUSED, "the coordinator refuses this worker: %.*s",
                             TEXT_ARG (msg.of.refuse.why));

@@ -90,7 +90,7 @@ int option_read (const char *written, struct pjrt_named_value *out, struct err *
     const char *equals = strchr (written, '=');
     struct pjrt_named_value value = PJRT_ARGS (struct pjrt_named_value, value_size);
     if (!equals || strlen (written) > OPTION_BYTES_MAX)
-        return err_set (err, ERR_USAGE, "the option \"%.100s\"; expected NAME=VALUE of at most %d bytes", written,
+        return err_set (err, ERR_USAGE, "the option \"%.100s\": expected NAME=VALUE of at most %d bytes", written,
                         OPTION_BYTES_MAX);
     const char *colon = memchr (written, ':', (size_t) (equals - written));
     struct text name = { written, (uint32_t) ((colon ? colon : equals) - written) };

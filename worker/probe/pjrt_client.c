@@ -14,7 +14,7 @@ static int create (struct client *client, const struct pjrt_named_value *options
     if (plugin_call (client->plugin, PJRT_CLIENT_CREATE, &create) < 0)
         return -1;
     if (!create.client)
-        return child_report_wrong (OWNER_BUNDLE, "it reports that it made a client, but returns none");
+        return child_report_wrong (OWNER_BUNDLE, "the plugin reports that it made a client, but returns none");
     client->client = create.client;
     return 0;
 }
@@ -29,8 +29,8 @@ static int tell_text (struct client *client, size_t slot, void *object, const ch
         return -1;
     struct text text = plugin_text (client->plugin, get.text, get.text_size, max);
     if (!text.len || (text.len < get.text_size && text.len < max))
-        return child_report_wrong (OWNER_BUNDLE, "its %s has %zu bytes, of which %u can be read", name, get.text_size,
-                                   text.len);
+        return child_report_wrong (OWNER_BUNDLE, "the plugin's %s has %zu bytes, of which %u can be read", name,
+                                   get.text_size, text.len);
     child_report_value (name, text);
     return 0;
 }
@@ -58,7 +58,7 @@ static int tell_platform (struct client *client)
         get_number (client, PJRT_CLIENT_PROCESS_INDEX, client->client, &index) < 0)
         return -1;
     if (!is_process (index))
-        return child_report_wrong (OWNER_BUNDLE, "it reports the invalid number %d of this process", index);
+        return child_report_wrong (OWNER_BUNDLE, "the plugin reports the invalid number %d of this process", index);
     child_report_number ("process.index", index);
     return 0;
 }
@@ -78,9 +78,10 @@ static void **get_devices (struct client *client, size_t slot, const char *what,
     struct text raw = plugin_text (plugin, (const char *) list.items, bytes, DEVICES_LISTED_MAX * sizeof (void *));
     void **items = arena_array (&plugin->arena, *n && bytes ? *n : 1, sizeof *items);
     if (*n > DEVICES_LISTED_MAX || raw.len < bytes)
-        child_report_wrong (OWNER_BUNDLE, "it reports %zu %s, but the list that it returns cannot be read", *n, what);
+        child_report_wrong (OWNER_BUNDLE, "the plugin reports %zu %s, but the list that it returns cannot be read", *n,
+                            what);
     else if (*n == 0)
-        child_report_wrong (OWNER_HOST, "its client has no %s", what);
+        child_report_wrong (OWNER_HOST, "the plugin's client has no %s", what);
     else
         return memcpy (items, raw.ptr, raw.len);
     return NULL;
@@ -91,9 +92,9 @@ static void *description_of (struct client *client, void *device)
     struct pjrt_other_object_args get = PJRT_ARGS (struct pjrt_other_object_args, other);
     get.object = device;
     if (!device)
-        child_report_wrong (OWNER_BUNDLE, "one entry of its list of devices is empty");
+        child_report_wrong (OWNER_BUNDLE, "one entry of the plugin's list of devices is empty");
     else if (plugin_call (client->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get) == 0 && !get.other)
-        child_report_wrong (OWNER_BUNDLE, "one of its devices has no description");
+        child_report_wrong (OWNER_BUNDLE, "one of the plugin's devices has no description");
     return get.other;
 }
 
@@ -102,8 +103,8 @@ static int count_processes (struct client *client, void **devices, size_t n)
 {
     int most = 0;
     if (n > DEVICES_COUNTED_MAX) {
-        child_report_note ("it has %zu devices, too many to ask each for its process: the processes are not counted",
-                           n);
+        child_report_note (
+            "the plugin has %zu devices, too many to ask each for its process: the processes are not counted", n);
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -112,7 +113,8 @@ static int count_processes (struct client *client, void **devices, size_t n)
         if (!description || get_number (client, PJRT_DESCRIPTION_PROCESS_INDEX, description, &index) < 0)
             return -1;
         if (!is_process (index))
-            return child_report_wrong (OWNER_BUNDLE, "it reports that one of its devices belongs to process %d", index);
+            return child_report_wrong (OWNER_BUNDLE, "the plugin reports the invalid process number %d of a device",
+                                       index);
         most = index > most ? index : most;
     }
     child_report_number ("process.count", (int64_t) most + 1);
@@ -142,7 +144,8 @@ static int tell_devices (struct client *client)
         return -1;
     child_report_number ("devices.here", (int64_t) here_n);
     if (here_n > all_n)
-        return child_report_wrong (OWNER_BUNDLE, "it reports %zu devices in all, but %zu of this host", all_n, here_n);
+        return child_report_wrong (OWNER_BUNDLE, "the plugin reports %zu devices in all, but %zu of this host", all_n,
+                                   here_n);
     client->device = here[0];
     return count_processes (client, all, all_n) < 0 ? -1 : tell_first (client);
 }
@@ -161,7 +164,7 @@ int pjrt_client_open (struct client *client, struct plugin *plugin, const struct
 static void tell_count (const char *name, struct pjrt_optional_int64 said)
 {
     if (said.is_known && said.value < 0)
-        child_report_note ("it reports %s of %lld bytes", name, (long long) said.value);
+        child_report_note ("the plugin reports %s of %lld bytes", name, (long long) said.value);
     else if (said.is_known)
         child_report_number (name, said.value);
 }

@@ -188,7 +188,7 @@ static int check_size (const struct plugin *plugin)
     if (bytes < sizeof (struct pjrt_api) || bytes > API_BYTES_MAX || bytes % sizeof (void *))
         return child_report_wrong (
             OWNER_BUNDLE,
-            "it reports that its structure PJRT_Api has %zu bytes; expected %d to %d, a multiple of "
+            "the plugin reports that its structure PJRT_Api has %zu bytes; expected %d to %d, a multiple of "
             "%zu: this probe does not know such a PJRT plugin",
             bytes, (int) PJRT_API_LEAST_BYTES, (int) API_BYTES_MAX, sizeof (void *));
     return 0;
@@ -200,33 +200,37 @@ static int check_version (const struct plugin *plugin)
     child_report_number ("api.major", major);
     child_report_number ("api.minor", minor);
     if (major != PJRT_MAJOR || minor < 0)
-        return child_report_wrong (OWNER_BUNDLE,
-                                   "its PJRT interface is %d.%d; expected %d.%d or later: another major version "
-                                   "has other structures",
-                                   major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
+        return child_report_wrong (
+            OWNER_BUNDLE,
+            "the plugin's PJRT interface is %d.%d; expected %d.%d or later: another major version "
+            "has other structures",
+            major, minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor < PJRT_MINOR_LEAST)
-        return child_report_wrong (OWNER_BUNDLE,
-                                   "its PJRT interface is %d.%d; expected %d.%d or later, as the frameworks do", major,
-                                   minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
+        return child_report_wrong (
+            OWNER_BUNDLE, "the plugin's PJRT interface is %d.%d; expected %d.%d or later, as the frameworks do", major,
+            minor, PJRT_MAJOR, PJRT_MINOR_LEAST);
     if (minor == PJRT_MINOR_MOVED)
         return child_report_wrong (
-            OWNER_BUNDLE, "its PJRT interface is exactly 0.56. Only in 0.56 the functions from offset 600 on have "
-                          "other places (0.57 moved them back): a call would reach the wrong function");
+            OWNER_BUNDLE,
+            "the plugin's PJRT interface is exactly 0.56. Only in 0.56 the functions from offset 600 on have "
+            "other places (0.57 moved them back): a call would reach the wrong function");
     return 0;
 }
 
 static void note_version (const struct plugin *plugin)
 {
     if (plugin->minor > PJRT_MINOR)
-        child_report_note ("its PJRT interface 0.%d is later than 0.%d, the latest that this probe was tested against",
-                           plugin->minor, PJRT_MINOR);
+        child_report_note (
+            "the plugin's PJRT interface 0.%d is later than 0.%d, the latest that this probe was tested against",
+            plugin->minor, PJRT_MINOR);
     if (plugin->minor < PJRT_MINOR_MEASURED)
-        child_report_note ("its PJRT interface 0.%d is older than 0.%d, the oldest that this probe was tested against",
-                           plugin->minor, PJRT_MINOR_MEASURED);
+        child_report_note (
+            "the plugin's PJRT interface 0.%d is older than 0.%d, the oldest that this probe was tested against",
+            plugin->minor, PJRT_MINOR_MEASURED);
     for (size_t i = 0; i < sizeof known_sizes / sizeof known_sizes[0]; i++)
         if (plugin->minor == known_sizes[i].minor && plugin->api_bytes != known_sizes[i].bytes)
             child_report_note (
-                "its structure PJRT_Api has %zu bytes, but that of PJRT 0.%d has %zu: the plugin was built "
+                "the plugin's structure PJRT_Api has %zu bytes, but that of PJRT 0.%d has %zu: the plugin was built "
                 "from a changed or unreleased interface",
                 plugin->api_bytes, plugin->minor, known_sizes[i].bytes);
 }
@@ -235,16 +239,17 @@ static int check_slots (struct plugin *plugin)
 {
     struct text missing = { 0 };
     if (plugin->api_bytes < PJRT_API_LEAST_BYTES)
-        return child_report_wrong (OWNER_BUNDLE,
-                                   "its structure PJRT_Api has %zu bytes; expected at least %d: it ends before "
-                                   "%s",
-                                   plugin->api_bytes, (int) PJRT_API_LEAST_BYTES, slots[SLOTS_NEEDED - 1].name);
+        return child_report_wrong (
+            OWNER_BUNDLE,
+            "the plugin's structure PJRT_Api has %zu bytes; expected at least %d: it ends before "
+            "%s",
+            plugin->api_bytes, (int) PJRT_API_LEAST_BYTES, slots[SLOTS_NEEDED - 1].name);
     for (uint32_t i = 0; i < SLOTS_NEEDED; i++)
         if (!plugin_has (plugin, slots[i].offset))
             missing = text_format (&plugin->arena, "%.*s%s%s", TEXT_ARG (missing), missing.len ? ", " : "",
                                    slots[i].name);
     if (missing.len)
-        return child_report_wrong (OWNER_BUNDLE, "its interface has no %.*s", TEXT_ARG (missing));
+        return child_report_wrong (OWNER_BUNDLE, "the plugin's PJRT interface has no %.*s", TEXT_ARG (missing));
     return 0;
 }
 
@@ -254,7 +259,7 @@ static int check_interface (struct plugin *plugin, const struct pjrt_api *(*get)
     child_report_call ("GetPjrtApi");
     plugin->api = get ();
     if (!plugin->api)
-        return child_report_wrong (OWNER_BUNDLE, "its GetPjrtApi returns nothing");
+        return child_report_wrong (OWNER_BUNDLE, "the plugin's GetPjrtApi returns nothing");
     plugin->api_bytes = plugin->api->struct_size;
     child_report_value ("api.struct_size", text_format (&plugin->arena, "%zu", plugin->api_bytes));
     if (check_size (plugin) < 0)
@@ -332,7 +337,8 @@ static int tell_attribute (struct plugin *plugin, const struct pjrt_plugin_attri
     struct pjrt_named_value value;
     struct text raw = plugin_text (plugin, (const char *) &list->attributes[at], sizeof value, sizeof value);
     if (raw.len < sizeof value)
-        return child_report_wrong (OWNER_BUNDLE, "attribute %zu of %zu cannot be read", at + 1, list->attributes_n);
+        return child_report_wrong (OWNER_BUNDLE, "attribute %zu of the plugin's %zu cannot be read", at + 1,
+                                   list->attributes_n);
     memcpy (&value, raw.ptr, sizeof value);
     struct text name = plugin_text (plugin, value.name, value.name_size, REPORTER_NAME_MAX);
     int index = wanted_index (name);
@@ -352,8 +358,8 @@ static int tell_attributes (struct plugin *plugin)
     if (plugin_try (plugin, PJRT_PLUGIN_ATTRIBUTES, &list, &refusal) < 0)
         return child_report_failure (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (list.attributes_n > ATTRIBUTES_MAX || (list.attributes_n && !list.attributes))
-        return child_report_wrong (OWNER_BUNDLE, "it reports %zu attributes%s", list.attributes_n,
-                                   list.attributes ? "" : ", but returns none");
+        return child_report_wrong (OWNER_BUNDLE, "the plugin reports %zu attributes%s", list.attributes_n,
+                                   list.attributes ? ", which is too many" : ", but returns none");
     for (size_t i = 0; i < list.attributes_n; i++)
         if (tell_attribute (plugin, &list, i, &told) < 0)
             return -1;

@@ -108,14 +108,14 @@ static int open_pipe (int ends[2], struct err *err)
 {
     int made[2];
     if (pipe2 (made, O_CLOEXEC) < 0)
-        return err_errno (err, ERR_IO, "cannot make a pipe");
+        return err_errno (err, ERR_IO, "cannot make a pipe to the probe");
     for (int i = 0; i < 2; i++) {
         ends[i] = fcntl (made[i], F_DUPFD_CLOEXEC, REPORTER_FD + 1);
         close (made[i]);
     }
     if (ends[0] >= 0 && ends[1] >= 0 && fcntl (ends[0], F_SETFL, O_NONBLOCK) == 0)
         return 0;
-    return err_errno (err, ERR_IO, "cannot make a pipe");
+    return err_errno (err, ERR_IO, "cannot make a pipe to the probe");
 }
 
 static void close_one (int fd)
@@ -328,7 +328,7 @@ static void end (struct watch *watch)
     if (reap (watch, &status))
         note_end (watch, status);
     else
-        note (report, text_format (&report->arena, "its process %d still runs after SIGKILL: a device driver blocks it",
+        note (report, text_format (&report->arena, "the probe, process %d, survived SIGKILL: a driver may block it",
                                    (int) watch->pid));
     uint32_t strays = strays_end (&watch->strays);
     if (strays)

@@ -50,7 +50,8 @@ static int count_outputs (struct program *program)
     if (plugin_call (program->client->plugin, PJRT_EXECUTABLE_NUM_OUTPUTS, &count) < 0)
         return -1;
     if (count.count != 1) /* it would write as many pointers as it says */
-        return child_report_wrong (OWNER_COMPILER, "it reports %zu outputs of a program; expected 1", count.count);
+        return child_report_wrong (OWNER_COMPILER, "the plugin reports %zu outputs of the compiled program; expected 1",
+                                   count.count);
     return 0;
 }
 
@@ -72,7 +73,8 @@ static int compile (struct program *program)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_COMPILE, &args) < 0)
         return -1;
     if (!args.executable)
-        return child_report_wrong (OWNER_COMPILER, "it reports that it compiled the program, but returns nothing");
+        return child_report_wrong (OWNER_COMPILER,
+                                   "the plugin reports that it compiled the program, but returns nothing");
     program->loaded = args.executable;
     return count_outputs (program) < 0 ? -1 : find_device (program);
 }
@@ -112,7 +114,7 @@ static int transfer_one (struct program *program, uint32_t at)
     if (plugin_call (program->client->plugin, PJRT_CLIENT_BUFFER_FROM_HOST_BUFFER, &args) < 0)
         return -1;
     if (!args.buffer)
-        return child_report_wrong (OWNER_BUNDLE, "it reports that it took an array, but returns no buffer");
+        return child_report_wrong (OWNER_BUNDLE, "the plugin reports that it took an array, but returns no buffer");
     program->inputs[at] = args.buffer;
     return await (program->client->plugin, args.done);
 }
@@ -140,7 +142,7 @@ static int execute (struct program *program, void *loaded, void **output)
         await (program->client->plugin, complete[0]) < 0)
         return -1;
     if (!results[0])
-        return child_report_wrong (OWNER_BUNDLE, "it reports that the program ran, but returns no output");
+        return child_report_wrong (OWNER_BUNDLE, "the plugin reports that the program ran, but returns no output");
     *output = results[0];
     return 0;
 }
@@ -173,8 +175,8 @@ static int read_back (struct plugin *plugin, void *buffer, const char *name)
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0)
         return -1;
     if (args.to_size != sizeof got)
-        return child_report_wrong (OWNER_BUNDLE, "it reports that the output has %zu bytes; expected %zu", args.to_size,
-                                   sizeof got);
+        return child_report_wrong (OWNER_BUNDLE, "the plugin reports that the output has %zu bytes; expected %zu",
+                                   args.to_size, sizeof got);
     args.to = got;
     args.event = NULL;
     if (plugin_call (plugin, PJRT_BUFFER_TO_HOST_BUFFER, &args) < 0 || await (plugin, args.event) < 0)
@@ -211,7 +213,7 @@ static int load_again (struct program *program, const struct pjrt_serialize *kep
         return child_report_failure (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!args.executable)
         return child_report_wrong (OWNER_COMPILER,
-                                   "it reports that it loaded the serialised program, but returns nothing");
+                                   "the plugin reports that it loaded the serialised program, but returns nothing");
     program->reloaded = args.executable;
     return 0;
 }
@@ -225,7 +227,8 @@ static int serialize (struct program *program, struct pjrt_serialize *kept)
     if (plugin_try (program->client->plugin, PJRT_EXECUTABLE_SERIALIZE, kept, &refusal) < 0)
         return child_report_failure (refusal.code == PJRT_UNIMPLEMENTED, refusal.code, refusal.text);
     if (!kept->bytes || !kept->bytes_size || kept->bytes_size > SERIALIZED_BYTES_MAX)
-        return child_report_wrong (OWNER_COMPILER, "it reports that the serialised program has %zu bytes%s",
+        return child_report_wrong (OWNER_COMPILER,
+                                   "the plugin reports an impossible size of the serialised program: %zu bytes%s",
                                    kept->bytes_size, kept->bytes ? "" : " at no address");
     child_report_number ("serialized.bytes", (int64_t) kept->bytes_size);
     return 0;
@@ -267,8 +270,9 @@ int program_report_memory (struct program *program)
     if (memory.arguments < 0 || memory.outputs < 0 || memory.temporaries < 0 || memory.code < 0 ||
         __builtin_add_overflow (memory.arguments, memory.outputs, &sum) ||
         __builtin_add_overflow (sum, memory.temporaries, &sum) || __builtin_add_overflow (sum, memory.code, &sum)) {
-        child_report_note ("it reports impossible sizes of the program: %lld bytes of arguments, %lld bytes of outputs",
-                           (long long) memory.arguments, (long long) memory.outputs);
+        child_report_note (
+            "the plugin reports impossible sizes of the program: %lld bytes of arguments, %lld bytes of outputs",
+            (long long) memory.arguments, (long long) memory.outputs);
         return 0;
     }
     child_report_number ("program.bytes", sum);

@@ -120,7 +120,8 @@ static const char *next_of_wrong (enum owner owner)
         return "if only one host has a wrong value, suspect its device; if all hosts have it, suspect the pins";
     case OWNER_HOST: return "check the devices of this host: sliceup-worker facts";
     case OWNER_LAUNCH:
-        return "check the options and variables of the profile: a host that starts alone needs the variables for that";
+        return "check the options and variables of the profile: a host that starts alone needs TPU_PROCESS_BOUNDS and "
+               "TPU_CHIPS_PER_PROCESS_BOUNDS";
     default: return "read what the plugin printed";
     }
 }
@@ -187,8 +188,8 @@ static void judge_killed (struct probe_report *report, struct text where)
     report->owner = OWNER_HOST;
     report->next = TEXT_LIT (
         "the kernel kills processes when memory runs out: check its log, and the limits of this session");
-    report->sentence = text_format (&report->arena, "%.*s: the process was killed with SIGKILL, but not by the probe",
-                                    TEXT_ARG (where));
+    report->sentence = text_format (
+        &report->arena, "%.*s: the probe was killed with SIGKILL, but not for its time limit", TEXT_ARG (where));
 }
 
 static void judge_crashed (struct probe_report *report)
@@ -204,11 +205,11 @@ static void judge_crashed (struct probe_report *report)
 static void judge_left (struct probe_report *report)
 {
     struct text where = place (report);
-    const char *how = "the plugin ended the process";
+    const char *how = "the plugin ended the probe";
     if (report->steps_n == 0)
-        how = "the probe's own process ended before its first step";
+        how = "the probe ended before its first step";
     else if (report->status == REPORTER_EXIT_PIPE_CLOSED)
-        how = "the plugin closed the probe's pipe, or ended the process";
+        how = "the plugin closed the probe's pipe, or ended the probe";
     add_printed (report,
                  text_format (&report->arena, "%.*s: %s, with exit status %d", TEXT_ARG (where), how, report->status));
 }

@@ -116,7 +116,7 @@ static int remove_leaf (const char *path, struct err *err)
         if (errno == ENOENT)
             return 0;
         if (errno != EBUSY || clock_boot_ms () >= until_ms)
-            return err_errno (err, ERR_IO, "cannot empty and remove %s", path);
+            return err_errno (err, ERR_IO, "cannot remove the cgroup %s after its processes were killed", path);
         while (waitpid (-1, NULL, WNOHANG) > 0)
             ; /* zombies of ours keep it busy */
         (void) poll (NULL, 0, AGAIN_MS);
@@ -186,7 +186,7 @@ static int try_it (const struct control_group *group, struct err *err)
 {
     int told[2], code = EIO, status = 0;
     if (pipe2 (told, O_CLOEXEC) < 0)
-        return err_errno (err, ERR_IO, "cannot make a pipe");
+        return err_errno (err, ERR_IO, "cannot make a pipe to test the cgroup");
     pid_t pid = fork ();
     if (pid == 0)
         stand_in_it (group->procs_fd, told[1]);

@@ -40,7 +40,7 @@ struct output *output_open (const char *path, uint64_t file_bytes, output_fn *fn
     if (file_fd < 0)
         return NULL;
     if (pipe2 (ends, O_CLOEXEC) < 0 || fcntl (ends[0], F_SETFL, O_NONBLOCK) < 0) {
-        err_errno (err, ERR_IO, "cannot make a pipe for output");
+        err_errno (err, ERR_IO, "cannot make a pipe for the program's output");
         close (file_fd);
         return NULL;
     }

@@ -28,9 +28,10 @@ enum {
     LEFT_MAX = 4096,
 };
 
-static const char *const step_names[] = { "cannot start its init process", "cannot map this user and group",
-                                          "cannot separate from the host's mounts", "cannot mount a /proc for it",
-                                          "its init process failed before it was ready" };
+static const char *const step_names[] = { "cannot start the init process", "cannot map this user and group",
+                                          "cannot separate from the host's mounts",
+                                          "cannot mount /proc in the pid namespace",
+                                          "the init process failed before it was ready" };
 
 struct pid_namespace {
     pid_t pid; /* 0: dead and collected */
@@ -91,12 +92,12 @@ static int take_report (int fd, struct init_report *report, int *root_fd, struct
         struct pollfd entry = { .fd = fd, .events = POLLIN };
         int ready = now_ms < until_ms ? poll (&entry, 1, (int) (until_ms - now_ms)) : 0;
         if (ready == 0)
-            return err_set (err, ERR_STATE, "its init process sent nothing for %d s", READY_MAX_MS / 1000);
+            return err_set (err, ERR_STATE, "the init process sent nothing for %d s", READY_MAX_MS / 1000);
         ssize_t got = ready < 0 ? -1 : receive_report (fd, report, root_fd);
         if (got == sizeof *report)
             return 0;
         if (got >= 0 || (errno != EINTR && errno != EAGAIN))
-            return err_set (err, ERR_STATE, "its init process ended at once");
+            return err_set (err, ERR_STATE, "the init process ended at once");
     }
 }
 
@@ -125,7 +126,7 @@ static int make_process (struct pid_namespace *pid_namespace, const struct init_
     pid_namespace->pid = pid > 0 ? pid : 0;
     errno = code;
     const char *where = request->user_namespace ? " in a user namespace of its own" : "";
-    return pid < 0 ? err_errno (err, ERR_IO, "cannot make its init process%s", where) : 0;
+    return pid < 0 ? err_errno (err, ERR_IO, "cannot make the init process%s", where) : 0;
 }
 
 static int start (struct pid_namespace *pid_namespace, struct err *err)
@@ -141,9 +142,9 @@ static int start (struct pid_namespace *pid_namespace, struct err *err)
         check_report (&report, err) < 0)
         return -1;
     if (pid_namespace->root_fd < 0)
-        return err_set (err, ERR_LIMIT, "its root directory could not be received: check the limit on open files");
+        return err_set (err, ERR_LIMIT, "the init process's root directory could not be received: check ulimit -n");
     pid_namespace->pid_fd = (int) syscall (SYS_pidfd_open, pid_namespace->pid, 0);
-    return pid_namespace->pid_fd < 0 ? err_errno (err, ERR_IO, "cannot open a pidfd of its init process") : 0;
+    return pid_namespace->pid_fd < 0 ? err_errno (err, ERR_IO, "cannot open a pidfd of the init process") : 0;
 }
 
 struct pid_namespace *pid_namespace_open (struct err *err)

@@ -142,7 +142,7 @@ static int finish (const struct subprocess *subprocess, pid_t pid, int from, str
         return -1;
     if (why) {
         errno = why;
-        return err_errno (err, ERR_IO, "cannot follow %.200s", subprocess->argv[0]);
+        return err_errno (err, ERR_IO, "cannot watch the process of %.200s", subprocess->argv[0]);
     }
     if (!in_time)
         return err_set (err, ERR_LIMIT, "%.200s took longer than %s and was killed", subprocess->argv[0],
@@ -161,7 +161,7 @@ int subprocess_run (const struct subprocess *subprocess, struct buf *out, int *s
     close (pipe_fds[1]);
     /* Only our end: a program may not expect its standard output to say EAGAIN. */
     if (rc == 0 && fcntl (pipe_fds[0], F_SETFL, O_NONBLOCK)) {
-        rc = err_errno (err, ERR_IO, "cannot read from %.200s", subprocess->argv[0]);
+        rc = err_errno (err, ERR_IO, "cannot set up the pipe from %.200s", subprocess->argv[0]);
         kill (pid, SIGKILL);
         if (reap (pid, status, NULL))
             err_prefix (err, "(and its exit status was lost)");

@@ -27,7 +27,7 @@ static int check_word (const json_t *value, const char *name, uint32_t min_bytes
 {
     *out = (struct text){ json_string_value (value), (uint32_t) json_string_length (value) };
     if (!json_is_string (value) || out->len < min_bytes || out->len > max_bytes || memchr (out->ptr, 0, out->len))
-        return err_set (err, ERR_PARSE, "%s: expected a text of %u to %u bytes", name, min_bytes, max_bytes);
+        return err_set (err, ERR_PARSE, "%s: expected a string of %u to %u bytes", name, min_bytes, max_bytes);
     return 0;
 }
 
@@ -38,7 +38,7 @@ static int check_state (const json_t *value, enum key_state *out, struct err *er
     if (check_word (value, "state", 1, WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!text_is (word, key_state_names.of[KEY_NONE]) && !enum_value_of (&key_state_names, word, &found))
-        return err_set (err, ERR_PARSE, "state: this word is not known");
+        return err_set (err, ERR_PARSE, "state: this word is not in the protocol");
     *out = (enum key_state) found;
     return 0;
 }
@@ -74,7 +74,7 @@ static int check (const json_t *line, struct cache_key *out, struct err *err)
     if (check_state (json_object_get (line, "state"), &out->state, err) < 0)
         return -1;
     if (why && !json_is_string (why))
-        return err_set (err, ERR_PARSE, "why: expected a text");
+        return err_set (err, ERR_PARSE, "why: expected a string");
     return check_parts (json_object_get (line, "parts"), err);
 }
 

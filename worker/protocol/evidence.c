@@ -20,7 +20,7 @@ static int read_word (const json_t *line, const char *member, uint32_t min_bytes
     const json_t *value = json_object_get (line, member);
     *out = (struct text){ json_string_value (value), (uint32_t) json_string_length (value) };
     if (!json_is_string (value) || out->len < min_bytes || out->len > max_bytes)
-        return err_set (err, ERR_PARSE, "%s: expected a text of %u to %u bytes", member, min_bytes, max_bytes);
+        return err_set (err, ERR_PARSE, "%s: expected a string of %u to %u bytes", member, min_bytes, max_bytes);
     return 0;
 }
 
@@ -132,7 +132,7 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
     if (need_word (line, "layer", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!enum_value_of (&owner_names, word, &owner))
-        return err_set (err, ERR_PARSE, "layer: this word is not an owner");
+        return err_set (err, ERR_PARSE, "layer: expected an owner of failures, such as host or program");
     const json_t *text = json_object_get (line, "text");
     if (!json_is_string (text))
         return err_set (err, ERR_PARSE, "text: expected a string");
@@ -208,7 +208,7 @@ static int refuse_nul (const json_t *line, struct err *err)
     json_object_foreach ((json_t *) line, member, value)
     {
         if (has_nul (value))
-            return err_set (err, ERR_PARSE, "%.100s: expected a text without a NUL character", member);
+            return err_set (err, ERR_PARSE, "%.100s: expected a string without a NUL character", member);
     }
     return 0;
 }

@@ -29,7 +29,8 @@ static int afford (struct evidence *evidence, size_t offset, const struct tally 
     const struct any_list *list = (const struct any_list *) ((const char *) &evidence->result + offset);
     const struct field *field = evidence_list_field (offset);
     if (list->n + tally->added > field->max)
-        return err_set (err, ERR_LIMIT, "more than %u %s", (unsigned) field->max, field->name);
+        return err_set (err, ERR_LIMIT, "a result holds at most %u items of its %s", (unsigned) field->max,
+                        field->name);
     return evidence_pay (evidence, tally->cost_bytes, tally->freed_bytes, err);
 }
 
@@ -58,7 +59,7 @@ static struct text shown_value (const json_t *value)
 static int weigh_var (const var_list *list, const char *name, const json_t *value, struct tally *tally, struct err *err)
 {
     if (!json_is_string (value))
-        return err_set (err, ERR_PARSE, "%.100s: expected a text", name);
+        return err_set (err, ERR_PARSE, "%.100s: expected a string", name);
     if (check_name (name, err) < 0)
         return -1;
     const struct var *known = find_var (list, text_of (name));
@@ -88,7 +89,7 @@ static int take_vars (struct evidence *evidence, const json_t *line, const char 
     struct tally tally = { 0 };
     const char *name;
     if (!json_is_object (items))
-        return err_set (err, ERR_PARSE, "%s: expected an object", member);
+        return err_set (err, ERR_PARSE, "%s: expected a JSON object", member);
     json_object_foreach (items, name, value)
     {
         if (weigh_var (vars_at (evidence, offset), name, value, &tally, err) < 0)
@@ -119,7 +120,7 @@ int evidence_take_fact (struct evidence *evidence, const json_t *line, struct st
     struct tally tally = { 0 };
     (void) statement;
     if (!json_is_string (name))
-        return err_set (err, ERR_PARSE, "name: expected a text");
+        return err_set (err, ERR_PARSE, "name: expected a string");
     if (weigh_var (vars_at (evidence, offset), json_string_value (name), value, &tally, err) < 0)
         return -1;
     if (afford (evidence, offset, &tally, err) < 0)
@@ -175,7 +176,7 @@ int evidence_take_counters (struct evidence *evidence, const json_t *line, struc
     const char *name;
     (void) statement;
     if (!json_is_object (values))
-        return err_set (err, ERR_PARSE, "values: expected an object");
+        return err_set (err, ERR_PARSE, "values: expected a JSON object");
     json_object_foreach (values, name, value)
     {
         if (weigh_counter (evidence, name, value, &tally, err) < 0)

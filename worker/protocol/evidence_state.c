@@ -55,7 +55,7 @@ void *evidence_next_slot (struct evidence *evidence, size_t offset, struct err *
     const struct field *field = evidence_list_field (offset);
     struct any_list *list = list_at (evidence, offset);
     if (list->n == field->max) {
-        err_set (err, ERR_LIMIT, "more than %u %s", list->n, field->name);
+        err_set (err, ERR_LIMIT, "a result holds at most %u items of its %s", list->n, field->name);
         return NULL;
     }
     if (!list->items)

@@ -78,7 +78,7 @@ static int read_enum (const json_t *value, const struct field *field, void *at, 
 {
     uint32_t found = 0;
     if (!json_is_string (value) || !enum_value_of (field->names, text_of (json_string_value (value)), &found))
-        return err_set (err, ERR_PARSE, "%s: this word is not known", field->name);
+        return err_set (err, ERR_PARSE, "%s: this word is not in the protocol", field->name);
     memcpy (at, &found, sizeof found);
     return 0;
 }
@@ -144,7 +144,7 @@ int json_read_record (const json_t *object, const struct record *record, void *o
                       struct err *err)
 {
     if (!json_is_object (object))
-        return err_set (err, ERR_PARSE, "%s: expected an object", record->name);
+        return err_set (err, ERR_PARSE, "%s: expected a JSON object", record->name);
     if (spend (budget, JSON_ITEM_COST_BYTES, err) < 0)
         return -1;
     for (uint32_t i = 0; i < record->fields_n; i++) {

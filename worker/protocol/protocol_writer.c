@@ -47,7 +47,7 @@ static int wait_readable (int fd, uint64_t deadline_ms, struct err *err)
     for (;;) {
         uint64_t now_ms = clock_boot_ms ();
         if (now_ms >= deadline_ms)
-            return err_set (err, ERR_STATE, "the worker sent no line within %d s", ATTEMPT_WAIT_MS / 1000);
+            return err_set (err, ERR_STATE, "the worker sent no first line within %d s", ATTEMPT_WAIT_MS / 1000);
         int ready = poll (&one, 1, (int) (deadline_ms - now_ms));
         if (ready > 0)
             return 0;

@@ -92,7 +92,7 @@ static void keep_result (struct driver *driver, const struct result *result)
     struct err err = { 0 };
     /* It is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
     if (result_store_save (driver->join->directory, result, &err) < 0)
-        log_print (driver->log, "cannot write a result to disk: %s", err.text);
+        log_print (driver->log, "cannot keep a result on disk; it is sent from memory: %s", err.text);
 }
 
 static void forget_result (struct driver *driver, const struct attempt_key *key)
@@ -280,7 +280,7 @@ static void on_starter (void *owner, int fd, uint32_t events)
     if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)))
         return;
     loop_forget (driver->loop, fd);
-    driver->told_to_end = "the connection that started this worker was closed";
+    driver->told_to_end = "whoever started this worker closed its standard input";
 }
 
 /* What there is to do is done at the end of the pass; the event only has to end the wait. */
@@ -333,7 +333,7 @@ static int open_all (struct driver *driver, const char *version, struct err *err
     if (contain_programs (driver, err) < 0)
         return -1;
     if (join->tied && loop_watch (driver->loop, STDIN_FILENO, EPOLLIN, on_starter, driver, err) < 0)
-        return err_prefix (err, "a worker that ends with its starter needs a pipe or a socket as standard input");
+        return err_prefix (err, "a worker that is to end with its standard input needs a pipe or a socket there");
     if (open_spoke (driver, err) < 0)
         return -1;
     driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,

@@ -18,8 +18,8 @@ static int resolve (const char *path, const char *what, struct arena *arena, con
     if (!S_ISDIR (at.st_mode))
         return err_set (err, ERR_STATE, "%s %.300s is not a folder", what, path);
     if (strlen (real) > PATH_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "%s %.300s is longer than %d bytes when its links are resolved", what, path,
-                        PATH_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "%s %.300s is longer than %d bytes when its symbolic links are resolved", what,
+                        path, PATH_MAX_BYTES);
     *out = text_copy (arena, text_of (real)).ptr;
     return 0;
 }
@@ -37,7 +37,7 @@ static int resolve_bundle (const struct confine_args *args, struct arena *arena,
     if (path_is_below (out->bundle, out->root))
         return 0;
     return err_set (err, ERR_STATE,
-                    "%.200s is a link to %.200s, outside the cache root: links in a cache are not followed",
+                    "%.200s leads to %.200s, outside the cache root: symbolic links in a cache are not followed",
                     args->bundle, out->bundle);
 }
 

@@ -31,7 +31,8 @@ static int add_closed (struct confine_paths *out, const char *path, struct err *
     const char **list = S_ISDIR (at.st_mode) ? out->closed : out->closed_files;
     uint32_t *n = S_ISDIR (at.st_mode) ? &out->closed_n : &out->closed_files_n;
     if (*n == PLACES_CLOSED_MAX)
-        return err_set (err, ERR_LIMIT, "more than %d paths have to be protected from programs", PLACES_CLOSED_MAX);
+        return err_set (err, ERR_LIMIT, "the sandbox would have to protect more than %d paths from programs",
+                        PLACES_CLOSED_MAX);
     list[(*n)++] = path;
     return 0;
 }
@@ -67,7 +68,7 @@ static int refuse_link (void *owner, const char *link, struct err *err)
         return 0;
     return err_set (
         err, ERR_STATE,
-        "cache.writable %.200s goes through the link %.200s, which programs may replace: name the target of the link",
+        "cache.writable %.200s goes through the symbolic link %.200s, which programs may replace: name its target",
         writable->path, link);
 }
 
@@ -126,7 +127,8 @@ static int add_link (void *owner, const char *link, struct err *err)
     if (!confine_paths_is_open (out, link) || path_is_below_any (link, out->links, out->links_n))
         return 0;
     if (out->links_n == PLACES_LINKS_MAX)
-        return err_set (err, ERR_LIMIT, "more than %d links have to be protected from programs", PLACES_LINKS_MAX);
+        return err_set (err, ERR_LIMIT, "the sandbox would have to protect more than %d symbolic links from programs",
+                        PLACES_LINKS_MAX);
     out->links[out->links_n++] = text_copy (linking->arena, text_of (link)).ptr;
     return 0;
 }

@@ -96,7 +96,7 @@ static int change_uid (const struct making *making, struct err *err)
         return err_errno (err, ERR_IO, "cannot become uid %d", NOBODY);
     /* Both are lost with the uid (prctl(2), proc(5)): to die with the worker, and to own one's files in /proc. */
     if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl (PR_SET_DUMPABLE, 1) < 0)
-        return err_errno (err, ERR_IO, "cannot make this process end with its parent");
+        return err_errno (err, ERR_IO, "cannot set PR_SET_PDEATHSIG or PR_SET_DUMPABLE for this process");
     if (getppid () != parent)
         _exit (3);
     return 0;
@@ -188,7 +188,7 @@ void confine_sandbox_enter (const struct confine_args *args, const struct confin
     bool landlock_to_come = wants (args, ENFORCEMENT_LANDLOCK) && restrictions->landlock_abi > 0;
     bool uid = !mounts && !landlock_to_come && take_uid (&making);
     if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || confine_caps_keep (restrictions->caps_kept, &err) < 0) {
-        confine_sandbox_note (out, arena, "programs could undo the mounts", err.text);
+        confine_sandbox_note (out, arena, "programs keep capabilities that can undo the mounts", err.text);
         mounts = false;
     }
     bool landlock = take_landlock (&making);

@@ -78,7 +78,7 @@ static int open_whole (const struct grant *grant, const char *path, int flags, s
     struct stat at;
     int fd = open (path, O_PATH | O_CLOEXEC | flags);
     if (fd < 0)
-        return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot open %.300s to allow writing it", path);
+        return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot open %.300s to let programs write it", path);
     int rc = fstat (fd, &at) < 0 ? err_errno (err, ERR_IO, "cannot inspect %.300s", path) : 0;
     if (rc == 0 && !S_ISBLK (at.st_mode) && !S_ISLNK (at.st_mode))
         rc = add_rule (grant, path, fd, &at, err);
@@ -166,7 +166,7 @@ int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint
     size_t known_bytes = scopes ? sizeof attr : sizeof attr.files; /* a kernel refuses members that it does not know */
     int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);
     if (ruleset < 0)
-        return err_errno (err, ERR_IO, "this kernel has no Landlock");
+        return err_errno (err, ERR_IO, "cannot make a Landlock ruleset");
     struct grant grant = { .paths = paths, .ruleset = ruleset, .rights = rights };
     int rc = open_all (&grant, err);
     if (rc == 0 && prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

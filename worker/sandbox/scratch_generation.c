@@ -57,7 +57,7 @@ int scratch_generation_make (const char *folder, struct scratch_generation *fixt
 {
     char host[HOST_NAME_MAX + 1] = "";
     if (gethostname (host, sizeof host - 1) < 0 || strchr (host, '/'))
-        return err_set (err, ERR_STATE, "this host has no name");
+        return err_set (err, ERR_STATE, "the name of this host cannot be read, or has a '/' in it");
     int len = snprintf (fixture->path, sizeof fixture->path, "%s/" PREFIX "%s-XXXXXX", folder, host);
     if (len >= (int) sizeof fixture->path)
         return err_set (err, ERR_LIMIT, "the path %.200s is too long", folder);
