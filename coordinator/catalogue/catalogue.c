@@ -353,6 +353,7 @@ int catalogue_family_valid (struct text bundle, struct err *err)
     if (!bad)
         return 0;
     return err_set (err, ERR_REFUSED,
-                    "the name of a cache family has %u bytes, expected <frontend>/<bundle> of at most %d bytes",
+                    "the name of a cache family (%u bytes) is not valid: expected <frontend>/<bundle> of at most %d "
+                    "bytes, with no part that is empty, '.' or '..'",
                     bundle.len, BUNDLE_MAX_BYTES);
 }

@@ -80,8 +80,9 @@ static void look_for_foreign (struct look *look)
             continue;
         add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
              text_format (look->arena,
-                          "holds %u entries, %" PRIu64 " bytes, but no run got token %" PRIu64
-                          " for this cache family, or gc removed it: move the folder away",
+                          "holds %u entries, %" PRIu64
+                          " bytes, but this cache family has no such generation (no run got token %" PRIu64
+                          ", or gc removed the generation): move the folder away",
                           there->entries, there->bytes, there->token),
              TEXT_LIT (""));
     }
@@ -100,7 +101,7 @@ static int recall (const struct look *look, uint64_t token, struct memory *out, 
                                            token);
     if (!row)
         return -1;
-    int rc = catalogue_step (look->catalogue, row, "look up an abandoned generation", err);
+    int rc = catalogue_step (look->catalogue, row, "look up what the folder of an abandoned generation held", err);
     *out = (struct memory){ .known = rc == SQLITE_ROW };
     if (rc == SQLITE_ROW && sqlite3_column_bytes (row, 0) == sizeof out->listing) {
         out->lay_there = true;
@@ -124,10 +125,11 @@ static int remember (const struct look *look, uint64_t token, const struct gener
         return -1;
     const char *sql = before->known ? "UPDATE seen SET listing = ?2 WHERE token = ?1"
                                     : "INSERT OR IGNORE INTO seen (token, listing) VALUES (?1, ?2)";
-    return catalogue_end_transaction (
-        look->catalogue,
-        catalogue_change (look->catalogue, "record an abandoned generation", NULL, err, sql, "ib", token, listing),
-        err);
+    return catalogue_end_transaction (look->catalogue,
+                                      catalogue_change (look->catalogue,
+                                                        "record what the folder of an abandoned generation holds", NULL,
+                                                        err, sql, "ib", token, listing),
+                                      err);
 }
 
 static bool is_as_remembered (const struct memory *before, const struct generation_inventory *there)
@@ -145,7 +147,9 @@ static int look_at_abandoned (struct look *look, const struct catalogue_entry *e
     if (!before.known || !there || is_as_remembered (&before, there))
         return 0;
     add (look, FINDING_LATE_WRITE, entry->token, text_format (look->arena, "gen-%" PRIu64, entry->token),
-         text_format (look->arena, "changed after its lease ended (%.*s): it now holds %u entries, %" PRIu64 " bytes",
+         text_format (look->arena,
+                      "the abandoned generation changed after its lease ended (%.*s): it now holds %u entries, %" PRIu64
+                      " bytes",
                       TEXT_ARG (entry->why), there->entries, there->bytes),
          entry->run);
     return 0;

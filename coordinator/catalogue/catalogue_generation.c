@@ -28,7 +28,7 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
     if (wire_get_record (catalogue_column (row, record, arena), body, &found, arena, &own) != 0)
         return damaged (catalogue, token, own.text, err);
     if (found.token != token || !text_equal (found.bundle, bundle))
-        return damaged (catalogue, token, "its record names another generation", err);
+        return damaged (catalogue, token, "its record names another generation or cache family", err);
     struct text origin = found.from_run; /* of an imported generation: the run that wrote it, elsewhere */
     found.from_run = catalogue_column (row, run, arena);
     if (!record_check (body, &found, NULL))
@@ -81,7 +81,7 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
     if (row == SQLITE_DONE)
         return err_set (err, ERR_REFUSED,
                         "generation %" PRIu64 " cannot be published in %s: this run was not granted this token for "
-                        "this cache family, or gc removed it",
+                        "this cache family, or gc removed the generation",
                         generation->token, catalogue->root);
     return row == SQLITE_ROW ? 0 : -1;
 }
@@ -99,8 +99,10 @@ static int published_before (const struct catalogue *catalogue, const struct fac
                 memcmp (sqlite3_column_blob (before, 0), record.ptr, record.len) == 0;
     sqlite3_finalize (before); /* repeats an error that is in `err` */
     if (row == SQLITE_ROW && !same)
-        return err_set (err, ERR_REFUSED, "generation %" PRIu64 " is already published in %s, and its content differs",
-                        generation->token, catalogue->root);
+        return err_set (err, ERR_REFUSED,
+                        "the catalogue of %s already has a record of generation %" PRIu64
+                        ", and it differs from the one to publish",
+                        catalogue->root, generation->token);
     return row;
 }
 

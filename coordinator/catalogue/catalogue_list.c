@@ -31,7 +31,8 @@ static int count (const struct catalogue *catalogue, const char *sql, const char
         return -1;
     if (found > max)
         return err_set (err, ERR_LIMIT,
-                        "%s/catalogue.db holds %lld rows, more than the limit of %u: run sliceup cache gc",
+                        "%s/catalogue.db has %lld generations, or runs that use one generation, more than the limit of "
+                        "%u: use another cache root",
                         catalogue->root, (long long) found, max);
     *n = (uint32_t) found;
     return 0;

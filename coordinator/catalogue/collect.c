@@ -90,7 +90,8 @@ int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, 
     int rc = 0;
     *removed = 0;
     if (snprintf (folder, sizeof folder, "%s/%.*s", root, TEXT_ARG (bundle)) >= (int) sizeof folder)
-        return err_set (err, ERR_LIMIT, "the path of a cache family is longer than %d bytes", PATH_MAX);
+        return err_set (err, ERR_LIMIT, "the path of cache family %.*s is longer than %d bytes", TEXT_ARG (bundle),
+                        PATH_MAX);
     DIR *listed = opendir (folder);
     if (!listed)
         return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot list %s", folder);

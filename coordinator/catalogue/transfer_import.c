@@ -136,7 +136,8 @@ static int give_mode (const struct tree_entry *at, int to, struct err *err)
     if (fd < 0)
         return -1;
     if (fchmod (fd, at->mode | S_IWUSR) != 0)
-        rc = err_errno (err, ERR_IO, "cannot set the mode of \"%s\"", tree_print_path (at->path, shown));
+        rc = err_errno (err, ERR_IO, "cannot set the mode of the imported entry \"%s\"",
+                        tree_print_path (at->path, shown));
     close (fd);
     return rc;
 }
@@ -169,10 +170,11 @@ static int make_generation (const struct import_request *request, const struct c
         cache_seal (&write, &seal, &arena, err) == 0) {
         rc = 0;
         if (!text_equal (seal.sha256, request->claim->sha256))
-            rc = err_set (err, ERR_IO,
-                          "the storage of %s does not keep file modes, so the generation cannot be stored there "
-                          "(sha256 %.12s, expected %.12s)",
-                          request->root, seal.sha256.ptr, request->claim->sha256.ptr);
+            rc = err_set (
+                err, ERR_IO,
+                "the generation as copied to %s differs from the exported one (sha256 %.12s, expected %.12s): "
+                "does that storage keep file modes?",
+                request->root, seal.sha256.ptr, request->claim->sha256.ptr);
     }
     arena_release (&arena);
     return rc;

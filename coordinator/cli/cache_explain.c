@@ -302,7 +302,7 @@ static void add_rung (const struct explained *rung, const struct style *style, s
     line_printf (&line, "  %.*s: ", TEXT_ARG (rung->rung));
     line_paint (&line, rung->keys.n ? PAINT_BAD : rung->both ? PAINT_GOOD : PAINT_WARN);
     if (!rung->both)
-        line_puts (&line, "the rung ran on only one of the two");
+        line_puts (&line, "the rung ran on only one of the two hosts");
     else if (!rung->here_n || !rung->there_n)
         line_printf (&line, "no cache keys were reported %s", rung->here_n ? "there" : "here");
     else if (rung->keys.n)

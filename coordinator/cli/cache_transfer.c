@@ -29,7 +29,8 @@ static const struct catalogue_entry *choose (const struct catalogue_list *all, c
             chosen = &all->items[i]; /* of a bundle: the newest, which is listed last */
     if (!chosen)
         err_set (err, ERR_STATE,
-                 "'%.100s' is neither a generation nor a bundle with a published one; sliceup cache ls lists them",
+                 "'%.100s' is neither the token of a generation nor a bundle that has a published generation; sliceup "
+                 "cache ls lists them",
                  which);
     else if (chosen->state != GENERATION_PUBLISHED) {
         err_set (err, ERR_REFUSED, "generation %" PRIu64 " is %s: only published generations are exported",
@@ -172,12 +173,14 @@ static int check_bundle (struct text bundle, struct err *err)
 {
     uint32_t slash;
     if (!text_find (bundle, TEXT_LIT ("/"), &slash) || !frontend_find ((struct text){ bundle.ptr, slash }))
-        return bad_claim (err, "its bundle does not begin with the name of a frontend and '/'");
+        return bad_claim (err, "its cache family (bundle) does not begin with the name of a frontend and '/'");
     struct text print = { bundle.ptr + slash + 1, bundle.len - slash - 1 };
     bool hex = print.len >= 8 && print.len <= 64;
     for (uint32_t i = 0; i < print.len && hex; i++)
         hex = strchr ("0123456789abcdef", print.ptr[i]) && print.ptr[i];
-    return hex ? 0 : bad_claim (err, "its bundle's fingerprint is not 8 to 64 hex digits");
+    return hex ? 0
+               : bad_claim (err,
+                            "its cache family (bundle) does not end with '/' and a fingerprint of 8 to 64 hex digits");
 }
 
 static int check_claim (const struct fact_generation *claim, struct err *err)
@@ -186,7 +189,7 @@ static int check_claim (const struct fact_generation *claim, struct err *err)
     if (!digest_parse (claim->sha256, &digest))
         return bad_claim (err, "its sha256 is not valid");
     if (claim->token == 0)
-        return bad_claim (err, "it has no generation number");
+        return bad_claim (err, "its generation has no token");
     return check_bundle (claim->bundle, err);
 }
 

@@ -114,7 +114,7 @@ static bool forget_unbegun (const struct cli *cli, const struct run_dir *dir)
     struct err err = { 0 };
     bool stays = run_begun_check_or_remove (dir, &err) == 0 || err.code != ERR_USAGE;
     if (err.code && stays)
-        log_print (&cli->log, "cannot remove the folder of a run that was never begun: %s", err.text);
+        log_print (&cli->log, "the folder of run %.8s was not removed: %s", dir->id, err.text);
     return !stays;
 }
 

@@ -205,7 +205,7 @@ static void add_used (struct line *line, const struct environment *one, uint64_t
         line_printf (line, "%.8s, %s ago", one->run,
                      duration_print (now_ms > one->used_wall_ms ? now_ms - one->used_wall_ms : 0, span));
     else
-        line_puts (line, "by no run of this home");
+        line_puts (line, "no run of this home");
 }
 
 static void add_row (struct buf *out, const struct style *style, const struct environment *one, uint64_t now_ms)

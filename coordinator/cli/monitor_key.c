@@ -86,7 +86,7 @@ static int monitor_key_run (struct cli *cli, int argc, char **argv)
 const struct cli_command monitor_key_command = {
     .name = "monitor-key",
     .usage = "monitor-key [RUN] [--name NAME] [--address ADDR] > FILE",
-    .summary = "print a key with which another machine may watch a run, and nothing else",
+    .summary = "print a key with which another machine may watch a run, but not control it",
     .help =
         "Prints a key file: the address of the coordinator, its public key, and a key pair for this monitor only. It "
         "is\n"

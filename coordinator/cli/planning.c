@@ -181,7 +181,7 @@ static void print_ways (const struct plan *plan, FILE *to)
         lines++;
     }
     if (left > 0)
-        fprintf (to, "  ... and %u more\n", left);
+        fprintf (to, "  ... hosts not shown: %u\n", left);
     mem_free (told);
     mem_free (names);
     mem_free (addresses);
@@ -265,7 +265,7 @@ static void print_hosts (const struct plan *plan, FILE *to)
         fputc ('\n', to);
     }
     if (plan->hosts.n > SHOWN)
-        fprintf (to, "  ... and %u more\n", plan->hosts.n - SHOWN);
+        fprintf (to, "  ... hosts not shown: %u\n", plan->hosts.n - SHOWN);
 }
 
 static const char *warmed_by (const struct plan *plan, const struct rung *rung)

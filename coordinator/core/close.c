@@ -137,8 +137,9 @@ static void judge_overdue (const struct coord *coord, struct verdict *verdicts, 
                 .host = verdicts[i].host,
                 .outcome = OUTCOME_TIMED_OUT,
                 .owner = OWNER_UNKNOWN,
-                .cause = text_format (arena, "its worker did not end it after %s; the coordinator had it killed",
-                                      limit),
+                .cause = text_format (
+                    arena, "its worker did not end the attempt after %s; the coordinator had the attempt killed",
+                    limit),
                 .next = TEXT_LIT ("see the end of its log, and worker.log for what held the worker up"),
                 .phase = verdicts[i].phase,
                 .evidence = verdicts[i].evidence,
@@ -188,7 +189,8 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
                 .outcome = OUTCOME_CASCADE,
                 .owner = OWNER_PEER,
                 .signature = verdicts[i].signature,
-                .cause = TEXT_LIT ("this host was aborted because the other hosts were stopped"),
+                .cause = TEXT_LIT (
+                    "the user cancelled the run: this host's program ended because the other hosts were stopped"),
                 .phase = verdicts[i].phase,
                 .evidence = verdicts[i].evidence,
             };

@@ -36,7 +36,8 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
                 TEXT_LIT ("its worker sends heartbeats, but did not end the attempt, even on an order to kill it"),
                 now_ms, out);
         else if (!coord->soft.parts[i].killed)
-            stop_part (coord, i, true, TEXT_LIT ("its worker did not stop it at its time limit"), now_ms, out);
+            stop_part (coord, i, true, TEXT_LIT ("its worker did not stop the attempt at the time limit of the rung"),
+                       now_ms, out);
     }
 }
 

@@ -156,8 +156,8 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     if (held == NULL && now < link->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
-        loss_end_attempt (coord, part->host, ENDING_CANCELLED, TEXT_LIT ("it was stopped before its program started"),
-                          now_ms, out);
+        loss_end_attempt (coord, part->host, ENDING_CANCELLED,
+                          TEXT_LIT ("the attempt was stopped before its program started"), now_ms, out);
     else if (held == NULL)
         run_message_send (coord, at, now_ms, out);
     else if (held->state == ATTEMPT_AT_GATE && !stop)

@@ -34,9 +34,10 @@ static struct text unknown_attempt (const struct coord *coord, uint32_t host, co
 {
     if (was_begun (coord, key))
         return (struct text){ 0 };
-    return text_format (arena, "host %.*s holds attempt %u of rung %.*s, but this journal does not have its beginning",
-                        TEXT_ARG (host_name (coord, host)), (unsigned) key->attempt,
-                        TEXT_ARG (coord->state->plan.rungs.items[key->rung].id));
+    return text_format (
+        arena, "host %.*s holds attempt %u of rung %.*s, but this journal does not record that this attempt began",
+        TEXT_ARG (host_name (coord, host)), (unsigned) key->attempt,
+        TEXT_ARG (coord->state->plan.rungs.items[key->rung].id));
 }
 
 static struct text unknown_holding (const struct coord *coord, uint32_t host, const struct holding *items, uint32_t n,

@@ -181,7 +181,7 @@ static void fail (const struct proving *proving, uint32_t at, struct text name, 
     if (!passed (verdict))
         return; /* it failed before, and its cause stays */
     struct text axes = axes_text (first, arena);
-    struct text cause = text_format (arena, "metric %.*s is not proved%s%.*s (%s): %s%.*s", TEXT_ARG (name),
+    struct text cause = text_format (arena, "metric %.*s is not proved%s%.*s (proof: %s): %s%.*s", TEXT_ARG (name),
                                      axes.len ? " over " : "", TEXT_ARG (axes), enum_name_of (&proof_names, proof), why,
                                      TEXT_ARG (missing));
     verdict->outcome = OUTCOME_FAILED;

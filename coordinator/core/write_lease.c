@@ -250,6 +250,7 @@ uint64_t write_lease_deadline_ms (const struct coord *coord)
 void write_lease_note_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     write_lease_lose (
-        coord, TEXT_LIT ("another run took over the lease of the cache: this coordinator did not renew it in time"),
+        coord,
+        TEXT_LIT ("another run or import took over the lease of the cache: this coordinator did not renew it in time"),
         now_ms, out);
 }

@@ -132,7 +132,8 @@ static int explain (struct attempt *attempt, const char *user, struct err *err)
     methods_of (attempt->session, &methods);
     struct text tried = buf_as_text (&attempt->tried);
     err_set (err, ERR_REFUSED,
-             "the server accepted no key for %s%s. Tried: %.*s%s. The server accepts: %s. Put the public key into this "
+             "the server accepted no key for %s%s. Tried: %.*s%s. The methods that it allows: %s. Put the public key "
+             "into this "
              "user's authorized_keys there, or correct ssh.user, ssh.identities or the agent",
              *user ? "user " : "this user", user, TEXT_ARG (tried), attempt->tried.overflow ? " and more" : "",
              buf_c (&methods));

@@ -156,10 +156,11 @@ static int forward (struct jump *jump, const char *address, uint16_t port, struc
     if (!jump->channel)
         return err_set (err, ERR_LIMIT, "not enough memory for an ssh channel");
     if (ssh_channel_open_forward (jump->channel, address, port, "127.0.0.1", 0) != SSH_OK)
-        return err_set (err, ERR_IO,
-                        "it cannot connect to port %u of the host (is forwarding allowed, does it resolve the host's "
-                        "address, is sshd up?): %s",
-                        port, ssh_get_error (jump->session));
+        return err_set (
+            err, ERR_IO,
+            "the jump host cannot connect to port %u of the host (is forwarding allowed, does it resolve the host's "
+            "address, is sshd up?): %s",
+            port, ssh_get_error (jump->session));
     ssh_set_blocking (jump->session, 0);
     return 0;
 }

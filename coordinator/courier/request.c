@@ -36,7 +36,9 @@ static char *take_text (struct reader *reader, const char *member, size_t least,
     const json_t *value = json_object_get (reader->object, member);
     size_t len = json_string_length (value);
     if (!json_is_string (value) || len < least || len > most || strlen (json_string_value (value)) != len) {
-        fail (reader, member, least ? "a text that is neither empty nor too long" : "a text that is not too long");
+        fail (reader, member,
+              least ? "a text that is neither empty nor longer than this courier takes"
+                    : "a text no longer than this courier takes");
         return keep (reader, TEXT_LIT (""));
     }
     return keep (reader, (struct text){ json_string_value (value), (uint32_t) len });
@@ -72,7 +74,7 @@ static uint64_t take_number (struct reader *reader, const char *member, uint64_t
     const json_t *value = json_object_get (reader->object, member);
     json_int_t number = json_integer_value (value);
     if (!json_is_integer (value) || number < (json_int_t) least || number > (json_int_t) most) {
-        fail (reader, member, "a number within its bounds");
+        fail (reader, member, "an integer of the range that this courier takes");
         return least;
     }
     return (uint64_t) number;
@@ -91,14 +93,14 @@ static uint32_t take_list (struct reader *reader, const char *member, char **out
     const json_t *list = json_object_get (reader->object, member);
     size_t n = json_array_size (list);
     if (!json_is_array (list) || n > max) {
-        fail (reader, member, "a list of texts that is not too long");
+        fail (reader, member, "a list with no more texts than this courier takes");
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
         const char *text = json_string_value (json_array_get (list, i));
         size_t len = json_string_length (json_array_get (list, i));
         if (!text || len == 0 || len > REQUEST_PATH_MAX_BYTES || strlen (text) != len)
-            fail (reader, member, "texts that are neither empty nor too long");
+            fail (reader, member, "a list of texts, none empty or longer than this courier takes");
         out[i] = keep (reader, text ? (struct text){ text, (uint32_t) len } : TEXT_LIT (""));
     }
     return (uint32_t) n;

@@ -93,10 +93,11 @@ static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, 
     reporter_send_step (reporter, STEP_ARCHITECTURE, "the host's shell");
     ssh->channel = ssh_channel_new (ssh->session);
     if (!ssh->channel || ssh_channel_open_session (ssh->channel) != SSH_OK)
-        return err_set (err, ERR_REFUSED, "the ssh server refuses a session (MaxSessions, or a forced command?): %s",
+        return err_set (err, ERR_REFUSED,
+                        "cannot open a session with the ssh server (MaxSessions, or a forced command?): %s",
                         ssh_get_error (ssh->session));
     if (ssh_channel_request_exec (ssh->channel, bootstrap_command) != SSH_OK)
-        return err_set (err, ERR_REFUSED, "the ssh server refuses to run a command for this user: %s",
+        return err_set (err, ERR_REFUSED, "cannot run a command on the host with this user's ssh session: %s",
                         ssh_get_error (ssh->session));
     ssh_set_blocking (ssh->session, 0);
     return 0;

@@ -112,7 +112,7 @@ static int verify (struct journal_reader *reader, struct digest *chain, struct e
     uint64_t expected = reader->index + 1, found = (uint64_t) sqlite3_column_int64 (row, 0);
     int len = sqlite3_column_bytes (row, 1);
     if (found != expected)
-        return damaged (reader, expected, "it is missing", err);
+        return damaged (reader, expected, "this fact is missing", err);
     if (sqlite3_column_type (row, 1) != SQLITE_BLOB || len < 1 || len > JOURNAL_FACT_MAX_BYTES)
         return damaged (reader, found, "its bytes cannot be a fact", err);
     if (sqlite3_column_type (row, 2) != SQLITE_BLOB || sqlite3_column_bytes (row, 2) != sizeof chain->bytes)
@@ -158,7 +158,7 @@ static int verify_end (struct journal_reader *reader, struct err *err)
     if (rc == SQLITE_DONE || sqlite3_column_type (reader->last, 0) != SQLITE_INTEGER || last < reader->index)
         return damaged (reader, reader->index, "the recorded number of the last fact is missing or too small", err);
     if (last > reader->index)
-        return damaged (reader, reader->index + 1, "it is missing", err);
+        return damaged (reader, reader->index + 1, "this fact is missing", err);
     return 0;
 }
 
@@ -278,7 +278,9 @@ static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, c
     const char *value = rc == SQLITE_ROW ? (const char *) sqlite3_column_text (meta, 0) : NULL;
     struct text text = { .ptr = value, .len = value ? (uint32_t) sqlite3_column_bytes (meta, 0) : 0 };
     if (text.len == 0 || !text_to_c (text, out, out_bytes))
-        return damaged (reader, 0, strcmp (name, "run") == 0 ? "it has no run id" : "it has no format version", err);
+        return damaged (reader, 0,
+                        strcmp (name, "run") == 0 ? "the journal has no run id" : "the journal has no format version",
+                        err);
     sqlite3_reset (meta); /* nothing failed */
     return 0;
 }

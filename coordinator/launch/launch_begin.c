@@ -184,7 +184,7 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
     struct buf words;
     assert (rank < HOSTS_MAX);
     if (launch->by_rank[rank])
-        return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " is already running", rank);
+        return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " was already started, or waits to be", rank);
     buf_init (&words, LAUNCH_LINE_MAX_BYTES + COURIER_LINE_MAX_BYTES);
     if (launch_timer_create (launch, err) != 0 || words_for (launch, rank, host, directory, &words, err) != 0) {
         buf_release (&words);

@@ -44,7 +44,7 @@ static void take_answer (struct start *start, const struct launch_reply *reply)
 {
     struct launch *launch = start->launch;
     if (!launch_is_remote (launch) && !is_own (start, reply)) {
-        give_up_joining (start, "it reported a pid or start time that does not match the started process");
+        give_up_joining (start, "the pid or start time that the worker reported does not match the started process");
         return;
     }
     if (!launch_is_remote (launch))
@@ -165,8 +165,8 @@ static void say_end (const struct start *start, const struct buf *how, bool clea
     buf_puts (why, launch_is_remote (start->launch) ? "the courier of the worker " : "the worker ");
     buf_add_text (why, buf_as_text (how));
     if (early)
-        buf_puts (why,
-                  start->state == START_AWAITED ? " before it reported its public key" : " before it was admitted");
+        buf_puts (why, start->state == START_AWAITED ? " before the worker reported its public key"
+                                                     : " before the coordinator admitted the worker");
     if (early || !clean)
         launch_log_last_words (&start->log, why);
 }
@@ -256,7 +256,8 @@ static void on_timer (void *owner, int fd, uint32_t events)
     if (read (fd, &times, sizeof times) != sizeof times)
         return; /* set anew meanwhile */
     uint64_t now_ms = clock_boot_ms ();
-    snprintf (why, sizeof why, "it reported no public key within %s", duration_print (launch->timeout_ms, timeout));
+    snprintf (why, sizeof why, "the worker reported no public key within %s",
+              duration_print (launch->timeout_ms, timeout));
     for (struct start *start; (start = overdue (launch, now_ms));)
         give_up_joining (start, why);
     launch_timer_set (launch, earliest_deadline (launch));

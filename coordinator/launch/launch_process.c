@@ -103,7 +103,7 @@ static int spawn (const struct program *program, int in, int out, int error, pid
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
-        return err_set (err, ERR_IO, "cannot prepare the start of a worker"); /* glibc's never fail */
+        return err_set (err, ERR_IO, "cannot prepare the start of a worker or courier"); /* glibc's never fail */
     int rc = attributes_set (&attributes);
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
@@ -128,14 +128,16 @@ static int channels_open (int input[2], int output[2], struct err *err)
 {
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) != 0) {
         input[0] = input[1] = -1;
-        return err_errno (err, ERR_IO, "cannot create a socket for a worker's input (raise the limit of open files)");
+        return err_errno (
+            err, ERR_IO, "cannot create a socket for the input of a worker or courier (raise the limit of open files)");
     }
     if (pipe2 (output, O_CLOEXEC) != 0) {
         output[0] = output[1] = -1;
-        return err_errno (err, ERR_IO, "cannot create a pipe for a worker's output (raise the limit of open files)");
+        return err_errno (err, ERR_IO,
+                          "cannot create a pipe for the output of a worker or courier (raise the limit of open files)");
     }
     if (fcntl (output[0], F_SETFL, O_NONBLOCK) != 0)
-        return err_errno (err, ERR_IO, "cannot set a worker's output to non-blocking");
+        return err_errno (err, ERR_IO, "cannot set the output of a worker or courier to non-blocking");
     return 0;
 }
 
@@ -159,7 +161,7 @@ int launch_process_start (const char *path, const char *word, bool courier, int 
         goto out;
     int pidfd = pidfd_open (pid, 0);
     if (pidfd < 0) {
-        err_errno (err, ERR_IO, "cannot open a pidfd to watch the worker process");
+        err_errno (err, ERR_IO, "cannot open a pidfd to watch a worker or courier");
         undo (pid);
         goto out;
     }

@@ -101,16 +101,16 @@ static int answer_of (json_t *words, struct launch_reply *reply, struct err *err
     json_t *pid = json_object_get (words, "pid"), *pid_start = json_object_get (words, "pid_start");
     if (!json_is_integer (protocol) || json_integer_value (protocol) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
-                        "its launch protocol version is not %d: use a worker of this coordinator's version",
+                        "the worker's launch protocol version is not %d: use a worker of this coordinator's version",
                         LAUNCH_PROTOCOL);
     if (!json_is_string (key) || !is_z85 (json_string_value (key)))
-        return err_set (err, ERR_PARSE, "it reported no public key, expected 40 characters of Z85");
+        return err_set (err, ERR_PARSE, "the worker reported no public key, expected 40 characters of Z85");
     if (!json_is_integer (pid) || json_integer_value (pid) < 1 || json_integer_value (pid) > INT32_MAX)
-        return err_set (err, ERR_PARSE, "it reported no pid");
+        return err_set (err, ERR_PARSE, "the worker reported no pid");
     if (!json_is_integer (pid_start) || json_integer_value (pid_start) < 1)
-        return err_set (err, ERR_PARSE, "it reported no start time of its process");
+        return err_set (err, ERR_PARSE, "the worker reported no start time of its process");
     if (!json_is_string (json_object_get (words, "version")))
-        return err_set (err, ERR_PARSE, "it reported no version");
+        return err_set (err, ERR_PARSE, "the worker reported no version");
     memcpy (reply->public_key, json_string_value (key), LAUNCH_KEY_BYTES);
     reply->pid = json_integer_value (pid);
     reply->pid_start = json_integer_value (pid_start);
@@ -140,7 +140,7 @@ static int courier_reply (json_t *words, struct launch_reply *reply, struct err 
     else if (step)
         reply->word = WORD_STEP;
     else
-        return err_set (err, ERR_PARSE, "its courier sent an unknown message");
+        return err_set (err, ERR_PARSE, "the worker's courier sent an unknown message");
     snprintf (reply->step, sizeof reply->step, "%s", refused ? refused : step ? step : "");
     snprintf (reply->why, sizeof reply->why, "%s",
               refused ? json_string_value (why)
@@ -165,7 +165,7 @@ static int receive_line (const struct launch_parser *parser, struct launch_reply
     json_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
     *reply = (struct launch_reply){ 0 };
     if (!words && is_meant_for_us (parser))
-        return err_set (err, ERR_PARSE, "its answer cannot be parsed, expected one line of JSON");
+        return err_set (err, ERR_PARSE, "the worker's answer cannot be parsed, expected one line of JSON");
     if (words && json_object_get (words, "sliceup-worker"))
         rc = answer_of (words, reply, err);
     else if (words && parser->courier && json_object_get (words, "sliceup-courier"))
@@ -189,7 +189,7 @@ int launch_protocol_receive (struct launch_parser *parser, struct text *output, 
         char byte = *output->ptr++;
         output->len--;
         if (++parser->received_bytes > LAUNCH_OUTPUT_MAX_BYTES)
-            return err_set (err, ERR_LIMIT, "it printed more than %d KiB without reporting its public key",
+            return err_set (err, ERR_LIMIT, "the worker printed more than %d KiB without reporting its public key",
                             LAUNCH_OUTPUT_MAX_BYTES / 1024);
         if (byte != '\n') {
             receive_byte (parser, byte);

@@ -231,7 +231,7 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
     int rc = journal_read (path, 0, replay_fact, &replay, err);
     arena_release (&replay.arena);
     if (rc == 0 && driver->recorded_index == 0)
-        return err_set (err, ERR_DAMAGE, "%s holds no facts: the run was never begun", path);
+        return err_set (err, ERR_DAMAGE, "the journal %s holds no facts: the run was never begun", path);
     return rc;
 }
 

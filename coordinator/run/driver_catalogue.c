@@ -185,7 +185,7 @@ static void answer_find (struct driver *driver, struct asked *asked)
 static void answer_beat (struct driver *driver, struct asked *asked)
 {
     if (asked->rc < 0)
-        log_print (driver->options.log, "cannot record in the catalogue that this run writes the cache: %s",
+        log_print (driver->options.log, "cannot raise the beat of this run's lease in the cache catalogue: %s",
                    asked->err.text);
     struct core_input in = { .kind = IN_LEASE_TAKEN, .token = asked->token };
     if (asked->rc == 0 && asked->taken)
@@ -247,7 +247,7 @@ static void submit (struct driver *driver, struct asked *asked)
 {
     if (workqueue_submit (driver->workqueue, catalogue_work, catalogue_done, asked))
         return;
-    err_set (&asked->err, ERR_LIMIT, "too many tasks wait for this machine's disk");
+    err_set (&asked->err, ERR_LIMIT, "too many operations wait for this machine's disk");
     asked->rc = -1;
     catalogue_done (asked);
 }

@@ -149,8 +149,9 @@ static void read_work (void *owner)
         return;
     is = digest_of (job->bytes.ptr, job->bytes.len);
     if (!digest_equal (&is, &planned))
-        job->rc = err_set (&job->err, ERR_DAMAGE,
-                           "it was changed after the run began; restore it, or start a new run with the changed file");
+        job->rc = err_set (
+            &job->err, ERR_DAMAGE,
+            "the file was changed after the run began; restore it, or start a new run with the changed file");
 }
 
 /* The least used first, until another blob of `bytes` fits. */
@@ -225,7 +226,7 @@ static void read_piece (struct piece *piece, int fd)
 {
     struct stat status;
     if (fstat (fd, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
-        err_set (&piece->err, ERR_DAMAGE, "it is no longer a regular file of less than 2 GiB");
+        err_set (&piece->err, ERR_DAMAGE, "the file is no longer a regular file of less than 2 GiB");
     else
         piece->size_bytes = (uint64_t) status.st_size;
     piece->bytes = mem_alloc (FILE_CHUNK_MAX_BYTES);
@@ -233,7 +234,7 @@ static void read_piece (struct piece *piece, int fd)
         ssize_t n = pread (fd, piece->bytes + piece->len, FILE_CHUNK_MAX_BYTES - piece->len,
                            (off_t) (piece->offset + piece->len));
         if (n < 0 && errno != EINTR)
-            err_errno (&piece->err, ERR_IO, "the coordinator cannot read it");
+            err_errno (&piece->err, ERR_IO, "the coordinator cannot read the file");
         if (n == 0)
             break;
         piece->len += n > 0 ? (uint32_t) n : 0;
@@ -249,7 +250,7 @@ static void piece_work (void *owner)
                  ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
                  : -1;
     if (fd < 0)
-        err_errno (&piece->err, ERR_IO, "the coordinator can no longer open it");
+        err_errno (&piece->err, ERR_IO, "the coordinator can no longer open the file");
     else
         read_piece (piece, fd);
 }

@@ -119,8 +119,9 @@ struct text isolate_explain (const struct plan *plan, const struct isolate_case 
                             "%.*s (%s), and both fail together: suspect a link between them, or the number of hosts",
                             TEXT_ARG (halves (plan, of, arena)), passes);
     case ISOLATE_EVERYWHERE:
-        return text_format (arena, "every part of the slice that was run by itself fails too (%s): no host stands out",
-                            passes);
+        return text_format (
+            arena, "every part of the slice that was run by itself fails too (tried in %s): no host stands out",
+            passes);
     default: return text_format (arena, "parts of the slice could not be run by themselves (%s tried)", passes);
     }
 }

@@ -158,11 +158,12 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
     if (seen->platform.len == 0)
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_LAUNCH,
-            text_format (arena, "asked for backend %.*s, but the program reported none", TEXT_ARG (asked)), next);
+            text_format (arena, "the rung asks for backend %.*s, but the program reported none", TEXT_ARG (asked)),
+            next);
     if (!text_equal (seen->platform, asked))
         return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
-                            text_format (arena, "asked for backend %.*s, ran on %.*s (%.*s)", TEXT_ARG (asked),
-                                         TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
+                            text_format (arena, "the rung asks for backend %.*s, but its program ran on %.*s (%.*s)",
+                                         TEXT_ARG (asked), TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
                             next);
     uint32_t per_host = of->plan->profile.devices_per_host;
     if (seen->local_devices != per_host)
@@ -211,8 +212,8 @@ static bool values_right (const struct judge_case *of, struct arena *arena, stru
             continue; /* written so that a NaN does not pass */
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_PROGRAM,
-            text_format (arena, "%.*s: expected %.9g, got %.9g", TEXT_ARG (check->name), check->expected,
-                         check->observed),
+            text_format (arena, "check %.*s of the program: expected %.9g, got %.9g", TEXT_ARG (check->name),
+                         check->expected, check->observed),
             "if only one host has a wrong value, suspect its devices; if all have, suspect the program or the bundle");
     }
     return true;

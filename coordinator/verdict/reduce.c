@@ -85,7 +85,8 @@ static bool axes_known (const struct reduction_input *in, const struct metric *f
     *axes = 0;
     for (uint32_t host = 1; host < in->hosts; host++)
         if (!claims_agree (first, in->metrics[host]))
-            return snprintf (out->why, sizeof (out->why), "the hosts name different axes or reductions"), false;
+            return snprintf (out->why, sizeof (out->why), "the hosts name different axes or reductions for the metric"),
+                   false;
     for (uint32_t i = 0; i < first->axes.n; i++) {
         int axis = mesh_axis (in->mesh, first->axes.items[i]);
         if (axis < 0)
@@ -123,7 +124,7 @@ static bool readable (const struct reduction_input *in, struct reduction_verdict
 
 static const char *const reasons[] = {
     [PROOF_LOCAL] = "a device's result holds only its own host's contribution",
-    [PROOF_PARTIAL] = "a device's result lacks the contributions of other devices",
+    [PROOF_PARTIAL] = "a device's result lacks the contributions of some other devices",
     [PROOF_WRONG_AXIS] = "the metric was reduced over other mesh axes than the ones it names",
     [PROOF_DOUBLE_COUNTED] = "a device's contribution was counted more than once",
     [PROOF_MEAN_OF_MEANS] = "the value is a mean of means: the program averaged without the weights",

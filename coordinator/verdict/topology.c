@@ -107,7 +107,8 @@ static bool product_wrong (const struct asked *asked)
     if (!grid.len || !mesh_topology_chips (grid, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_PLATFORM, "tpu.topology",
-                 text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts with %u each",
+                 text_format (asked->arena,
+                              "its topology %.*s has %u chips, the slice file has %u hosts with %u devices each",
                               TEXT_ARG (grid), chips, asked->plan->hosts.n, asked->plan->profile.devices_per_host),
                  "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
 }
@@ -175,17 +176,18 @@ static bool worker_list_wrong (const struct asked *asked)
         return false;
     if (n != asked->plan->hosts.n)
         return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
-                     text_format (asked->arena, "its list of workers has %u names, the slice file has %u hosts", n,
+                     text_format (asked->arena, "its list of TPU workers has %u names, the slice file has %u hosts", n,
                                   asked->plan->hosts.n),
                      "see whether TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES is left over from another job, or the "
                      "slice file lacks hosts");
     if (text_equal (list, asked->usual_list))
         return false;
-    return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
-                 text_format (asked->arena,
-                              "its list of workers has other names, or another order, than that of most hosts: %.*s",
-                              TEXT_ARG (shown)),
-                 "give all hosts the same list of workers in the same order");
+    return find (
+        asked, OWNER_LAUNCH, "tpu.worker_hostnames",
+        text_format (asked->arena,
+                     "its list of TPU workers has other names, or another order, than that of most hosts: %.*s",
+                     TEXT_ARG (shown)),
+        "give all hosts the same list of TPU workers (TPU_WORKER_HOSTNAMES) in the same order");
 }
 
 typedef bool topology_fn (const struct asked *asked);

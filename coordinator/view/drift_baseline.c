@@ -83,7 +83,9 @@ static int read_baseline (const json_t *file, struct slice_receipt *out, struct 
     const json_t *body = json_object_get (file, "receipt");
     const char *told = json_string_value (json_object_get (file, "sha256"));
     if (!json_is_object (body) || !told || json_object_size (file) != 3)
-        return err_set (err, ERR_DAMAGE, "the baseline lacks its receipt or its sha256; save it again with --save");
+        return err_set (
+            err, ERR_DAMAGE,
+            "the baseline lacks its receipt or its sha256, or has a member too many; save it again with --save");
     if (!digest_of_json (body, hex) || strcmp (hex, told) != 0)
         return err_set (
             err, ERR_DAMAGE,

@@ -65,7 +65,7 @@ static void put_findings (struct page *page)
         put_finding (page, &drift->items[i]);
     uint32_t more = drift->findings - (drift->findings < most ? drift->findings : most);
     if (more + drift->left_out) {
-        buf_printf (&page->sentence, "... and %u more%s", more + drift->left_out,
+        buf_printf (&page->sentence, "... differences not shown: %u%s", more + drift->left_out,
                     more ? "; --all lists them" : ", too many to list");
         put_line (page, PAINT_FAINT, "");
     }
@@ -123,7 +123,8 @@ static void put_subject (struct page *page, const struct drift_subject *subject)
 static void put_rest (struct page *page, const struct drift_subject *subject)
 {
     const struct drift *drift = page->drift;
-    buf_printf (&page->sentence, "policy %s: %u expected difference%s, %u ignored, %u on too few hosts to judge%s",
+    buf_printf (&page->sentence,
+                "drift policy %s: %u expected difference%s, %u ignored, %u on too few hosts to judge%s",
                 subject->policy, drift->expected, drift->expected == 1 ? "" : "s", drift->ignored, drift->too_few,
                 drift->expected + drift->too_few && !page->all ? "; --all lists them" : "");
     put_line (page, PAINT_FAINT, "");

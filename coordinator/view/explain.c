@@ -177,8 +177,9 @@ static enum explain_mark answer_with_cause (const struct asked *asked, const str
     if (owner == OWNER_NONE || owner != questions[at].owner)
         return mark;
     struct text known = last->cause.signature.len ? last->cause.signature : text_clip (last->cause.text, CLIPPED_BYTES);
-    *answer = text_format (asked->arena, "%.*s; but rung %.*s failed for a reason of this kind: %.*s",
-                           TEXT_ARG (*answer), TEXT_ARG (last->rung), TEXT_ARG (known));
+    *answer = text_format (asked->arena, "%.*s; but rung %.*s failed, and the owner of that failure is %s: %.*s",
+                           TEXT_ARG (*answer), TEXT_ARG (last->rung), enum_name_of (&owner_names, owner),
+                           TEXT_ARG (known));
     return EXPLAIN_SUSPECT;
 }
 

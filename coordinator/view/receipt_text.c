@@ -224,7 +224,7 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
         buf_byte (out, '\n');
     }
     if (summary.more)
-        buf_printf (out, "         ... and %u more, listed by: sliceup drift\n", summary.more);
+        buf_printf (out, "         ... differences not shown: %u; sliceup drift lists them\n", summary.more);
     if (summary.n == 0 && receipt->hosts.n > 1)
         buf_printf (out, "drift    none (%u facts differ as expected: names, ids, free space)\n", summary.expected);
     arena_release (&arena);

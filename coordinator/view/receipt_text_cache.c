@@ -150,5 +150,5 @@ void receipt_text_cache (const struct slice_receipt *receipt, const struct run_h
         shown++;
     }
     if (left > 0)
-        buf_printf (out, "         ... and %u more\n", left);
+        buf_printf (out, "         ... findings not shown: %u\n", left);
 }

@@ -280,7 +280,7 @@ static int take_field (const json_t *json, const struct field *field, void *at, 
     case FIELD_I64:
     case FIELD_BYTES: break;
     }
-    return wrong (err, "no such member: sliceup does not read this one from JSON");
+    return wrong (err, "that this member is absent: sliceup does not read it from JSON");
 }
 
 /* A receipt of schema 1 calls the owner of a cause its layer. */

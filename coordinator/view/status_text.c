@@ -98,7 +98,7 @@ static void add_cache (const struct board *board, const struct style *style, str
     line_printf (&line, "cache generation %" PRIu64 ": %u entries, %s, ", generation->token, generation->entries,
                  size_print (generation->bytes, size));
     if (generation->adopted)
-        line_puts (&line, "of an earlier run");
+        line_puts (&line, "written by an earlier run");
     else {
         line_puts (&line, "written by ");
         line_text (&line, board_host_name (board, generation->writer));

@@ -276,7 +276,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
     for (uint32_t i = 0; i < shown; i++)
         add_line (&printer, &table.items[i]);
     if (shown < table.n)
-        buf_printf (out, "... and %" PRIu32 " more\n", table.n - shown);
+        buf_printf (out, "... waits not shown: %" PRIu32 "\n", table.n - shown);
     for (uint32_t i = 0; i < table.n; i++)
         mem_free (table.items[i].hosts);
     mem_free (table.items);

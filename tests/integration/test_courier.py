@@ -666,7 +666,7 @@ class Hostile(Carrying):
 
     def test_a_name_that_nobody_knows(self):
         server = self.server()
-        self.refused(self.order(server, address="no-such-host.invalid"), "resolve", "cannot resolve its ssh address")
+        self.refused(self.order(server, address="no-such-host.invalid"), "resolve", "cannot resolve the address for its ssh connection")
 
 
 class Slurm(Carrying):

@@ -245,7 +245,7 @@ class Environments(lab.LabTest, Wheels):
         self.assertEqual((False, None, None), tuple(listed[str(unfinished)][key] for key in ("complete", "pins", "last_run")))
         text = self.passes(self.lab.sliceup("env", "ls")).out
         self.assertRegex(text, rf"own [0-9a-f]{{8}} +complete .*{self.lab.run_folder().name[:8]}, .* ago +{path}")
-        self.assertRegex(text, r"incomplete +.*by no run of this home")
+        self.assertRegex(text, r"incomplete +.*no run of this home")
 
 
 class CarriedOverSsh(netlab.NetLabTest, Wheels):

@@ -262,7 +262,7 @@ class Liars(Failing):
         receipt = self.lab.receipt()
         judged = [(item["proof"], item["missing"]) for item in receipt["reductions"]]
         self.assertEqual([(proof, list(missing))], judged, receipt["reductions"])
-        self.sentence(receipt, ended, "metric loss is not proved over ", f" ({proof}): ", f"h[0-{hosts - 1}] failed")
+        self.sentence(receipt, ended, "metric loss is not proved over ", f" (proof: {proof}): ", f"h[0-{hosts - 1}] failed")
         return receipt
 
     def test_a_local_value_is_named(self):
@@ -281,7 +281,7 @@ class Liars(Failing):
     def test_one_that_alone_reports_a_local_value_is_named_alone(self):
         receipt = self.reduced("local_value.py", "loss", ["cascade", "failed", "cascade", "cascade"], host="h1")
         self.assertEqual([("local", ["h1"], [])], [(item["proof"], item["culprits"], item["missing"]) for item in receipt["reductions"]])
-        self.sentence(receipt, self.ended, "h1 failed: metric loss is not proved over ", " (local): ")
+        self.sentence(receipt, self.ended, "h1 failed: metric loss is not proved over ", " (proof: local): ")
         self.assertNotIn("h0", receipt["headers"][0]["sentence"])
         self.assertEqual("metric loss is not proved, because h1 did not pass", self.attempt(receipt, "h0", "metric")["cause"]["text"])
         self.assertEqual({"rung": "metric", "hosts": "h1"}, receipt["frontier"]["next_failing"])

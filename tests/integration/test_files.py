@@ -140,7 +140,7 @@ class Files(lab.LabTest):
         for host in ("h0", "h1"):
             attempt = self.attempt(self.lab.receipt(), host, "own")
             self.assertEqual("blocked", attempt["outcome"])
-            self.assertIn(f"cannot fetch {own.parent}/greeting.py from the coordinator: it was changed after the run began",
+            self.assertIn(f"cannot fetch {own.parent}/greeting.py from the coordinator: the file was changed after the run began",
                           attempt["cause"]["text"])
         self.nothing_is_left()
 

@@ -225,7 +225,7 @@ class Liars(Jax):
                 receipt = self.lab.receipt()
                 self.assertEqual([(proof, missing)], [(item["proof"], item["missing"]) for item in receipt["reductions"]])
                 sentence = receipt["headers"][0]["sentence"]
-                self.assertRegex(sentence, rf"h\[0-3\] failed: metric loss is not proved over [^:]+ \({proof}\): ")
+                self.assertRegex(sentence, rf"h\[0-3\] failed: metric loss is not proved over [^:]+ \(proof: {proof}\): ")
                 self.assertEqual(bool(missing), "missing h3" in sentence)
 
 

@@ -402,7 +402,7 @@ class Rung(lab.LabTest):
     def test_a_backend_that_is_not_the_one_required_fails(self):
         ended = self.lab.sliceup("run", self.slice({"plugin": self.link("good")}, hosts=2, backend="required"))
         self.assertEqual(1, ended.status, ended)
-        self.assertIn("asked for backend cpu, ran on lie", ended.out)
+        self.assertIn("the rung asks for backend cpu, but its program ran on lie", ended.out)
 
     def test_a_hang_ends_within_the_limit_and_names_its_step(self):
         ended = self.lab.sliceup("run", self.slice({"plugin": self.link("hang-client_create")}, timeout="8s"))

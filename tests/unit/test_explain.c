@@ -249,8 +249,8 @@ static void a_failure_of_its_owner_outweighs_a_fact_from_before (void **state)
     explain (story);
     const struct explain_question *device = step (story, "device");
     assert_int_equal (device->mark, EXPLAIN_SUSPECT);
-    assert_true (
-        text_is (device->answers[0].text, "held by none; but rung dense failed for a reason of this kind: vfio-busy"));
+    assert_true (text_is (device->answers[0].text,
+                          "held by none; but rung dense failed, and the owner of that failure is device: vfio-busy"));
     assert_int_equal (device->answers[0].hosts.n, 1);
     assert_int_equal (device->answers[1].mark, EXPLAIN_CLEAR);
 }

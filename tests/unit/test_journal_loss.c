@@ -246,7 +246,9 @@ static void an_attempt_that_was_never_begun_here_is_evidence (void **state)
         hold (bench, kinds[i], (struct attempt_key){ 63, PASS_ONCE, 9 }); /* of no plan: nonsense */
         assert_string_equal (bench->lost_facts, "");
         hold (bench, kinds[i], (struct attempt_key){ 0, PASS_ONCE, 2 });
-        expect_doubt (bench, "host host0 holds attempt 2 of rung facts, but this journal does not have its beginning");
+        expect_doubt (
+            bench,
+            "host host0 holds attempt 2 of rung facts, but this journal does not record that this attempt began");
         close_bench (state);
         open_bench (state);
     }

@@ -175,12 +175,12 @@ static void a_file_that_changed_is_refused_until_it_is_back (void **state)
 {
     struct bench *b = *state;
     assert_int_equal (atomic_file_write (path_of (b, 0).ptr, "changed", 7, 0600, NULL), 0);
-    has_problem (ask (b, 0, 0, 0), "it was changed after the run began");
+    has_problem (ask (b, 0, 0, 0), "the file was changed after the run began");
     assert_int_equal (unlink (path_of (b, 0).ptr), 0);
     has_problem (ask (b, 1, 0, 0), "cannot be opened");
     write_files (b);
     assert_int_equal (ask (b, 2, 0, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
-    has_problem (&b->last[0], "it was changed"); /* who was answered does not wait any more */
+    has_problem (&b->last[0], "the file was changed"); /* who was answered does not wait any more */
     assert_int_equal (b->answers, 3);
 }
 
@@ -268,7 +268,7 @@ static void a_wheel_comes_piece_by_piece_from_the_disk (void **state)
     assert_int_equal (chunk->offset, size_bytes - 4);
     assert_int_equal (ask (b, 1, 0, size_bytes)->bytes.len, 0);
     assert_int_equal (unlink (wheel.file.path.ptr), 0);
-    has_problem (ask (b, 1, 0, 0), "the coordinator can no longer open it");
+    has_problem (ask (b, 1, 0, 0), "the coordinator can no longer open the file");
 }
 
 static void the_table_of_signatures_is_served (void **state)

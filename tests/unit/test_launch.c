@@ -335,15 +335,15 @@ static const struct wrong {
     const char *body, *why;
 } wrongs[] = {
     { "echo garbage; echo '{'; echo '{}'; echo '[1]'; exit 3",
-      "ended with exit status 3 before it reported its public key" },
-    { "kill -SEGV $$", "was killed by signal 11 (SIGSEGV) before it reported its public key" },
-    { "exec 1>&-; exit 5", "ended with exit status 5 before it reported its public key" },
+      "ended with exit status 3 before the worker reported its public key" },
+    { "kill -SEGV $$", "was killed by signal 11 (SIGSEGV) before the worker reported its public key" },
+    { "exec 1>&-; exit 5", "ended with exit status 5 before the worker reported its public key" },
     { "echo first >&2; echo 'libfoo.so: cannot open' >&2; exit 127", "its last output: libfoo.so: cannot open" },
     { "printf '\\033[2Jtrick\\n\\n' >&2; exit 1", "its last output: \\x1b[2Jtrick" },
     { "yes", "more than 64 KiB" },
     { "tr '\\0' 'x' < /dev/zero", "more than 64 KiB" },
-    { "echo 'I wait' >&2; exec sleep 600", "it reported no public key within 400 ms; its last output: I wait" },
-    { "exec 1>&-; exec sleep 600", "it reported no public key within 400 ms" },
+    { "echo 'I wait' >&2; exec sleep 600", "the worker reported no public key within 400 ms; its last output: I wait" },
+    { "exec 1>&-; exec sleep 600", "the worker reported no public key within 400 ms" },
     { "echo '{\"sliceup-worker\":2}'; exec sleep 600", "launch protocol version" },
     { "echo '{\"sliceup-worker\":\"1\"}'; exec sleep 600", "launch protocol version" },
     { "echo '{\"sliceup-worker\":1}'; exec sleep 600", "no public key" },
@@ -362,8 +362,8 @@ static const struct wrong {
     { "echo '{\"sliceup-worker\":1,\"sliceup-worker\":1}'; exec sleep 600", "answer cannot be parsed" },
     { "echo '{\"sliceup-worker\":1,\"pid\":99999999999999999999}'; exec sleep 600", "answer cannot be parsed" },
     { "printf '{\"sliceup-worker\":1}%5000s\n' x; exec sleep 600",
-      "it reported no public key within" }, /* cut: an answer */
-    { "printf '{\"sliceup-worker\":1'; exec sleep 600", "it reported no public key within" },
+      "the worker reported no public key within" }, /* cut: an answer */
+    { "printf '{\"sliceup-worker\":1'; exec sleep 600", "the worker reported no public key within" },
 };
 
 static void a_start_that_goes_wrong_is_reported_once_and_says_why (void **state)
@@ -431,7 +431,8 @@ static void other_output_before_the_answer_is_passed_over (void **state)
     assert_string_equal (scene->key, KEY);
     launch_kill (scene->launch, 0);
     run_until (scene, is_exited);
-    assert_string_equal (scene->why, "the worker was killed by signal 9 (SIGKILL) before it was admitted");
+    assert_string_equal (scene->why,
+                         "the worker was killed by signal 9 (SIGKILL) before the coordinator admitted the worker");
 }
 
 static void a_start_that_is_refused_changes_nothing (void **state)
@@ -492,7 +493,7 @@ static void admitting_too_early_does_not_stop_the_waiting_for_the_key (void **st
     start (scene);
     launch_note_admitted (scene->launch, 0);
     run_until (scene, is_exited);
-    assert_string_equal (scene->why, "the worker did not join: it reported no public key within 200 ms");
+    assert_string_equal (scene->why, "the worker did not join: the worker reported no public key within 200 ms");
 }
 
 /* ---- coordinators that come and go ---- */

@@ -353,11 +353,11 @@ static void words_that_come_too_early_or_make_no_sense_change_nothing_or_are_ref
     static const struct {
         const char *body, *why;
     } rows[] = {
-        { "say '\"left\":true'; exit 0", "ended with exit status 0 before it reported its public key" },
+        { "say '\"left\":true'; exit 0", "ended with exit status 0 before the worker reported its public key" },
         { "say '\"what\":1'; sleep 600", "an unknown message" },
         { "echo '{\"sliceup-courier\":9,\"step\":\"x\"}'; sleep 600", "protocol version of its courier" },
         { "say '\"refused\":\"connect\"'; sleep 600", "an unknown message" },
-        { "exit 4", "the courier of the worker ended with exit status 4 before it reported its public key" },
+        { "exit 4", "the courier of the worker ended with exit status 4 before the worker reported its public key" },
     };
     struct scene *scene = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

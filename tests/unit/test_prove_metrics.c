@@ -175,7 +175,7 @@ static void what_is_proved_is_passed_though_another_failed (void **state)
     bench_open (&bench);
     end_well (&bench, 2, wrong_value);
     others_end_well (&bench, 2);
-    stands (&bench, 2, OUTCOME_FAILED, "sum: expected 285, got 286");
+    stands (&bench, 2, OUTCOME_FAILED, "check sum of the program: expected 285, got 286");
     others_stand (&bench, 2, OUTCOME_PASSED, "");
     assert_int_equal (judged (&bench, "loss")->proof, PROOF_PROVED);
     bench_close (&bench);
@@ -270,7 +270,7 @@ static void who_does_not_report_what_is_required_fails_alone (void **state)
     end_well (&bench, 0, no_metric);
     others_end_well (&bench, 0);
     stands (&bench, 0, OUTCOME_FAILED,
-            "metric loss is not proved over data, model (unproved): this host did not report the metric");
+            "metric loss is not proved over data, model (proof: unproved): this host did not report the metric");
     others_stand (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host0 did not pass");
     bench_close (&bench);
 }

@@ -118,7 +118,7 @@ static void a_topology_must_have_all_chips (void **state)
 {
     struct slice *slice = *state;
     slice->plan.profile.topology = (struct text){ 0 };
-    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 each");
+    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 devices each");
 }
 
 static void bounds_must_multiply (void **state)
