@@ -103,7 +103,7 @@ static int prepare_published (const struct cache_access *access, enum audit_dept
     if (generation_path (&generation, dir, dir_bytes, err) == 0 && generation_open (&generation, err) == 0)
         rc = generation_diff (&generation, access->sha256, depth, drawn, generation_diff_refuse, NULL, err);
     if (rc)
-        err_prefix (err, "cannot use %s in %.160s", generation.name, generation.root_path);
+        err_prefix (err, "cannot use the cache %s in %.160s", generation.name, generation.root_path);
     generation_close (&generation);
     return rc;
 }
@@ -122,14 +122,14 @@ static int close_to_others (const struct generation *generation, struct err *err
 {
     struct stat st;
     if (fstat (generation->fd, &st))
-        return err_errno (err, ERR_IO, "cannot examine it");
+        return err_errno (err, ERR_IO, "cannot examine the per-host cache");
     if (st.st_uid != geteuid ())
-        return err_set (
-            err, ERR_REFUSED,
-            "it belongs to user %u, but the worker of this host runs as user %u: remove it, or chown it to that user",
-            (unsigned) st.st_uid, (unsigned) geteuid ());
+        return err_set (err, ERR_REFUSED,
+                        "the per-host cache belongs to user %u, but the worker of this host runs as user %u: remove "
+                        "the cache, or chown it to the user of the worker",
+                        (unsigned) st.st_uid, (unsigned) geteuid ());
     if ((st.st_mode & 07777) != 0700 && fchmod (generation->fd, 0700))
-        return err_errno (err, ERR_IO, "cannot remove the access of other users");
+        return err_errno (err, ERR_IO, "cannot remove the access of other users to the per-host cache");
     return 0;
 }
 
@@ -147,7 +147,7 @@ int cache_prepare_own (const struct cache_access *access, struct text host, char
     if (rc == 0)
         rc = generation_make (&own, 0700, true, err);
     if (rc == 0 && (close_to_others (&own, err) || tree_list (own.fd, NULL, &arena, &tree, err)))
-        rc = err_prefix (err, "cannot use %s in %.160s", own.name, own.root_path);
+        rc = err_prefix (err, "cannot use the cache %s in %.160s", own.name, own.root_path);
     arena_release (&arena);
     generation_close (&own);
     return rc;
@@ -158,15 +158,16 @@ int cache_set_symlink (const char *link_path, const char *dir, struct err *err)
     char fresh[PATH_MAX_BYTES + 8];
     int len = snprintf (fresh, sizeof fresh, "%s.next", link_path);
     if (len < 0 || (size_t) len >= sizeof fresh)
-        return err_set (err, ERR_LIMIT, "the path of the cache link is longer than %d bytes", PATH_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "the path of the cache's symbolic link is longer than %d bytes",
+                        PATH_MAX_BYTES);
     /* Left by a process that was killed between the two calls below. */
     if (unlink (fresh) && errno != ENOENT)
         return err_errno (err, ERR_IO, "cannot remove %s", fresh);
     if (symlink (dir, fresh))
-        return err_errno (err, ERR_IO, "cannot make the cache link %s", fresh);
+        return err_errno (err, ERR_IO, "cannot make the cache's symbolic link %s", fresh);
     if (rename (fresh, link_path) == 0)
         return 0;
-    err_errno (err, ERR_IO, "cannot make the cache link %s point to %.200s", link_path, dir);
+    err_errno (err, ERR_IO, "cannot make the cache's symbolic link %s point to %.200s", link_path, dir);
     if (unlink (fresh))
         err_prefix (err, "(%s could not be removed)", fresh);
     return -1;

@@ -19,7 +19,7 @@ static int check_root (struct text root, char path[PATH_MAX_BYTES + 1], struct e
     char shown[TREE_SHOWN_BYTES];
     if (!text_to_c (root, path, PATH_MAX_BYTES + 1) || path[0] != '/' || strstr (path, "/../") ||
         (root.len >= 3 && !strcmp (path + root.len - 3, "/..")))
-        return err_set (err, ERR_REFUSED, "cache root \"%s\" is not an absolute path without \"..\"",
+        return err_set (err, ERR_REFUSED, "cache root \"%s\" is too long, or is not an absolute path without \"..\"",
                         tree_print_path (root, shown));
     return 0;
 }
@@ -53,7 +53,9 @@ int generation_open_root_of_host (struct generation *generation, struct text roo
 {
     generation->root = generation->fd = -1;
     if (!tree_name_valid (host) || host.len > HOST_NAME_MAX_BYTES)
-        return err_set (err, ERR_REFUSED, "the name of this host cannot be the name of its per-host cache");
+        return err_set (err, ERR_REFUSED,
+                        "the name of this host cannot be the name of its per-host cache: it is no valid file name of "
+                        "at most 63 bytes");
     snprintf (generation->name, sizeof generation->name, "host-%.*s", TEXT_ARG (host));
     return open_root (generation, root, true, err);
 }
@@ -143,7 +145,8 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
 {
     int len = snprintf (dir, dir_bytes, "%s/%s", generation->root_path, generation->name);
     if (len < 0 || (size_t) len >= dir_bytes)
-        return err_set (err, ERR_LIMIT, "the path of %s is longer than %zu bytes", generation->name, dir_bytes - 1);
+        return err_set (err, ERR_LIMIT, "the path of the cache %s is longer than %zu bytes", generation->name,
+                        dir_bytes - 1);
     return 0;
 }
 
@@ -152,13 +155,13 @@ static int read_all (int fd, struct arena *arena, struct text *out, struct err *
 {
     struct stat st;
     if (fstat (fd, &st))
-        return err_errno (err, ERR_IO, "cannot examine " MANIFEST_NAME);
+        return err_errno (err, ERR_IO, "cannot examine MANIFEST");
     if (st.st_size > MANIFEST_BYTES_MAX)
-        return err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX);
+        return err_set (err, ERR_LIMIT, "MANIFEST is longer than %d bytes", MANIFEST_BYTES_MAX);
     char *bytes = arena_alloc (arena, (size_t) st.st_size + 1);
     ssize_t got = fd_read_whole (fd, bytes, (size_t) st.st_size + 1);
     if (got < 0)
-        return err_errno (err, ERR_IO, "cannot read " MANIFEST_NAME);
+        return err_errno (err, ERR_IO, "cannot read MANIFEST");
     *out = (struct text){ bytes, (uint32_t) got };
     return 0;
 }
@@ -168,10 +171,11 @@ static int check_digest (struct text bytes, struct text sha256, struct err *err)
     char got[DIGEST_HEX_BYTES], wanted_hex[DIGEST_HEX_BYTES];
     struct digest wanted, digest = digest_of (bytes.ptr, bytes.len);
     if (!digest_parse (sha256, &wanted))
-        return err_set (err, ERR_REFUSED, "no valid sha256 is known for the generation's " MANIFEST_NAME);
+        return err_set (err, ERR_REFUSED,
+                        "no valid sha256 is known for the generation's MANIFEST: expected 64 hexadecimal digits");
     if (digest_equal (&digest, &wanted))
         return 0;
-    return err_set (err, ERR_DAMAGE, MANIFEST_NAME " is not the one that was published (sha256 %.12s, expected %.12s)",
+    return err_set (err, ERR_DAMAGE, "MANIFEST is not the one that was published (sha256 %.12s, expected %.12s)",
                     digest_hex (&digest, got), digest_hex (&wanted, wanted_hex));
 }
 

@@ -138,11 +138,13 @@ static int look_at_witness (const struct look *look, int fd, const struct stat *
 {
     struct stat st;
     if (fstatat (fd, WITNESS_NAME, &st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot examine " WITNESS_NAME);
+        return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot examine WITNESS");
     if (S_ISREG (st.st_mode) && st.st_nlink == 1 && st.st_uid == top->st_uid)
         return 0;
-    return tell (look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME),
-                 "is not a regular file with one name that belongs to the owner of the generation", err);
+    return tell (
+        look, FINDING_CHANGED, TEXT_LIT (WITNESS_NAME),
+        "is not a regular file, has more than one name (hard links), or belongs to another user than the generation",
+        err);
 }
 
 /* Where modes are kept at all: a mount may have one mode for all folders. */

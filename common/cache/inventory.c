@@ -105,7 +105,8 @@ static int list_lines (struct lines *lines, int root, const char *name, struct e
     int rc = tree_walk (fd, NULL, false, note, lines, err);
     close (fd);
     if (rc == 0 && lines->bytes.overflow)
-        rc = err_set (err, ERR_LIMIT, "the names of its files take more than %d bytes, the limit", LINES_BYTES_MAX);
+        rc = err_set (err, ERR_LIMIT, "the names of this generation's files take more than %d bytes, the limit",
+                      LINES_BYTES_MAX);
     return rc ? err_prefix (err, "%s", name) : 0;
 }
 
@@ -156,13 +157,13 @@ static int find_each (DIR *stream, struct found *found, struct err *err)
         if (rc < 0)
             return -1;
         if (rc == 0 && found->n == STORED_MAX)
-            return err_set (err, ERR_LIMIT, "it holds more than %d generations, the limit", STORED_MAX);
+            return err_set (err, ERR_LIMIT, "this cache family holds more than %d generations, the limit", STORED_MAX);
         if (rc == 0) {
             found->items = mem_grow (found->items, found->n + 1, sizeof *found->items);
             found->items[found->n++] = stored;
         }
     }
-    return errno ? err_errno (err, ERR_IO, "cannot read the folder") : 0;
+    return errno ? err_errno (err, ERR_IO, "cannot list the generations of this cache family") : 0;
 }
 
 int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_inventory **out,
@@ -173,12 +174,12 @@ int audit_list_generations (struct text bundle_root, struct arena *arena, struct
     *out = NULL;
     *n = 0;
     if (!text_to_c (bundle_root, path, sizeof path))
-        return err_set (err, ERR_LIMIT, "the path of the cache is longer than %d bytes", PATH_MAX_BYTES);
+        return err_set (err, ERR_LIMIT, "the path of the cache family is longer than %d bytes", PATH_MAX_BYTES);
     DIR *stream = opendir (path);
     if (!stream && errno == ENOENT)
         return 0;
     if (!stream)
-        return err_errno (err, ERR_IO, "cannot open the cache's folder %.200s", path);
+        return err_errno (err, ERR_IO, "cannot open the folder %.200s of a cache family", path);
     int rc = find_each (stream, &found, err);
     if (rc == 0) {
         if (found.n)
@@ -186,7 +187,7 @@ int audit_list_generations (struct text bundle_root, struct arena *arena, struct
         *out = arena_copy (arena, found.items, found.n * sizeof *found.items);
         *n = found.n;
     } else {
-        err_prefix (err, "the cache's folder %.200s", path);
+        err_prefix (err, "cache family %.200s", path);
     }
     mem_free (found.items);
     closedir (stream);

@@ -104,18 +104,19 @@ static int add_line (struct manifest *manifest, struct text line, struct err *er
 {
     struct manifest_entry *entry = &manifest->items[manifest->n];
     if (!line_parse (line, entry))
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u does not have the form \"sha256 size mode path\"",
+        return err_set (err, ERR_DAMAGE, "MANIFEST line %u does not have the form \"sha256 size mode path\"",
                         manifest->n + 1);
     if (manifest->n && text_compare (entry[-1].at.path, entry->at.path) >= 0)
         return err_set (err, ERR_DAMAGE,
-                        MANIFEST_NAME " line %u is not sorted: its path must come after that of the line before",
+                        "MANIFEST line %u is not sorted: its path must come after that of the line before",
                         manifest->n + 1);
     uint32_t twin;
     if (!path_index_add (&manifest->index, manifest->n, &twin))
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " lines %u and %u have paths that differ only in case", twin + 1,
+        return err_set (err, ERR_DAMAGE, "MANIFEST lines %u and %u have paths that differ only in case", twin + 1,
                         manifest->n + 1);
     if (__builtin_add_overflow (manifest->bytes, entry->at.bytes, &manifest->bytes))
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " line %u: the sum of the sizes is too large", manifest->n + 1);
+        return err_set (err, ERR_DAMAGE, "MANIFEST line %u: the sum of the sizes up to this line exceeds 64 bits",
+                        manifest->n + 1);
     manifest->files += entry->at.kind == TREE_FILE;
     manifest->n++;
     return 0;
@@ -127,15 +128,14 @@ int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out
     struct text line, rest = bytes;
     uint32_t lines = count_lines (rest);
     if (lines > TREE_ENTRIES_MAX)
-        return err_set (err, ERR_LIMIT, MANIFEST_NAME " has %u lines, at most %d are accepted", lines,
-                        TREE_ENTRIES_MAX);
+        return err_set (err, ERR_LIMIT, "MANIFEST has %u lines, at most %d are accepted", lines, TREE_ENTRIES_MAX);
     manifest.items = arena_array (arena, lines, sizeof *manifest.items);
     path_index_make (&manifest.index, manifest.items, sizeof *manifest.items, lines, arena);
     while (text_cut (&rest, '\n', &line))
         if (add_line (&manifest, line, err))
             return -1;
     if (rest.len)
-        return err_set (err, ERR_DAMAGE, MANIFEST_NAME " ends in the middle of line %u", manifest.n + 1);
+        return err_set (err, ERR_DAMAGE, "MANIFEST ends in the middle of line %u", manifest.n + 1);
     *out = manifest;
     return 0;
 }
@@ -229,7 +229,7 @@ static int digest_large (int fd, uint64_t bytes, struct digest *digest, uint64_t
 int manifest_hash_file (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err)
 {
     int rc = bytes < CHUNK_BYTES ? digest_small (fd, bytes, digest, got) : digest_large (fd, bytes, digest, got);
-    return rc ? err_errno (err, ERR_IO, "cannot read it") : 0;
+    return rc ? err_errno (err, ERR_IO, "cannot read this file") : 0;
 }
 
 int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[DIFFERENCE_BYTES], struct err *err)

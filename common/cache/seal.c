@@ -76,8 +76,9 @@ static int make_durable (struct manifest_entry *entry, int fd, bool at_once, str
     if (entry->at.kind == TREE_FILE && manifest_hash_file (fd, entry->at.bytes, &entry->digest, &bytes, err))
         return -1;
     if (bytes != entry->at.bytes)
-        return err_set (err, ERR_STATE, "its size changed during reading");
-    return sync_entry (&entry->at, fd, at_once) ? err_errno (err, ERR_IO, "cannot sync it to disk") : 0;
+        return err_set (err, ERR_STATE, "the size of this file changed while it was read");
+    return sync_entry (&entry->at, fd, at_once) ? err_errno (err, ERR_IO, "cannot sync this file or folder to disk")
+                                                : 0;
 }
 
 static int seal_entry (int root, struct manifest_entry *entry, bool at_once, struct err *err)
@@ -106,7 +107,7 @@ static int seal_entries (int root, const struct tree *tree, struct arena *arena,
         if (seal_entry (root, &out->items[i], at_once, err))
             return -1;
     if (at_once && syncfs (root))
-        return err_errno (err, ERR_IO, "cannot sync its %u files and folders to disk", tree->n);
+        return err_errno (err, ERR_IO, "cannot sync the generation's %u files and folders to disk", tree->n);
     return 0;
 }
 
@@ -116,7 +117,7 @@ static int check_still (int root, const struct manifest *manifest, struct arena 
     if (tree_list (root, NULL, arena, &again, err))
         return -1;
     if (manifest_check_tree (manifest, &again, err))
-        return err_prefix (err, "another process wrote to the generation while it was being sealed");
+        return err_prefix (err, "another process changed the generation while it was being sealed");
     return 0;
 }
 
@@ -142,7 +143,7 @@ static int write_witness (int root, struct err *err)
     unsigned char bits[16];
     char line[2 * sizeof bits + 2];
     if (getrandom (bits, sizeof bits, 0) != sizeof bits)
-        return err_errno (err, ERR_IO, "cannot get random bits for " WITNESS_NAME);
+        return err_errno (err, ERR_IO, "cannot get random bits for WITNESS");
     for (size_t i = 0; i < sizeof bits; i++)
         snprintf (line + 2 * i, 3, "%02x", bits[i]);
     line[sizeof line - 2] = '\n';
@@ -156,7 +157,7 @@ static int take_back (int root, struct err *err)
     struct stat st;
     /* The files can be removed only from a writable folder. */
     if (fstat (root, &st) == 0 && !(st.st_mode & 0200) && fchmod (root, 0755))
-        err_prefix (err, "(and its folder cannot be made writable again)");
+        err_prefix (err, "(and the generation's folder cannot be made writable again)");
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         if (unlinkat (root, added[i], 0) && errno != ENOENT)
             err_prefix (err, "(%s could not be removed from the failed generation)", added[i]);
@@ -172,11 +173,11 @@ static int publish (const struct generation *generation, const struct buf *bytes
         return take_back (root, err);
     }
     if (renameat (root, MANIFEST_PART_NAME, root, MANIFEST_NAME)) {
-        err_errno (err, ERR_IO, "cannot rename " MANIFEST_PART_NAME " to " MANIFEST_NAME);
+        err_errno (err, ERR_IO, "cannot rename " MANIFEST_PART_NAME " to MANIFEST");
         return take_back (root, err);
     }
     if (sync_folder (root) || fchmod (root, 0555) || sync_folder (root) || sync_folder (generation->root)) {
-        err_errno (err, ERR_IO, "cannot make the generation's folder read-only and durable");
+        err_errno (err, ERR_IO, "cannot make the generation's folder read-only, or cannot sync it to disk");
         return take_back (root, err);
     }
     return 0;
@@ -198,7 +199,10 @@ static int seal_generation (const struct generation *generation, struct arena *a
         return generation_explain_space (generation, manifest->bytes, err);
     manifest_print (manifest, bytes);
     if (bytes->overflow)
-        return err_set (err, ERR_LIMIT, MANIFEST_NAME " would be longer than %d bytes", MANIFEST_BYTES_MAX);
+        return err_set (
+            err, ERR_LIMIT,
+            "MANIFEST would be longer than %d bytes: the generation has too many files and folders, or too long names",
+            MANIFEST_BYTES_MAX);
     return publish (generation, bytes, err);
 }
 

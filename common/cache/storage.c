@@ -38,8 +38,7 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
     if (fd < 0 && errno == ENOENT)
         return FOUND_NONE;
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot read %.200s/" STORAGE_NAME ", the id of the cache's storage", path),
-               FOUND_ERROR;
+        return err_errno (err, ERR_IO, "cannot read %.200s/storage, the id of the cache's storage", path), FOUND_ERROR;
     bool regular = fstat (fd, &st) == 0 && S_ISREG (st.st_mode);
     ssize_t got = regular ? read (fd, line, sizeof line - 1) : 0;
     close (fd);
@@ -47,7 +46,7 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
         return FOUND_HALF;
     if (!regular || got != LINE_LEN || !is_id (line))
         return err_set (err, ERR_DAMAGE,
-                        "%.200s/" STORAGE_NAME " does not hold the %d hex digits that identify a cache's storage; "
+                        "%.200s/storage does not hold the %d hex digits that identify a cache's storage; "
                         "remove it while no run uses the cache",
                         path, ID_LEN),
                FOUND_ERROR;
@@ -65,8 +64,7 @@ static enum found read_id (int root, const char *path, char id[STORAGE_ID_BYTES]
     }
     if (found != FOUND_HALF)
         return found;
-    return err_set (err, ERR_DAMAGE, "%.200s/" STORAGE_NAME " is incomplete; remove it while no run uses the cache",
-                    path),
+    return err_set (err, ERR_DAMAGE, "%.200s/storage is incomplete; remove it while no run uses the cache", path),
            FOUND_ERROR;
 }
 
@@ -113,10 +111,9 @@ static int make_id (int root, const char *path, struct err *err)
         return err_errno (err, ERR_IO, "cannot get random bits for the id of the cache's storage");
     snprintf (line, sizeof line, "%016llx\n", (unsigned long long) bits);
     if (place_id (root, line) && errno != EEXIST)
-        return err_errno (err, ERR_IO, "cannot make %.200s/" STORAGE_NAME ", the id of the cache's storage", path);
+        return err_errno (err, ERR_IO, "cannot make %.200s/storage, the id of the cache's storage", path);
     if (fsync (root) && errno != EINVAL)
-        return err_errno (err, ERR_IO, "cannot sync %.200s/" STORAGE_NAME ", the id of the cache's storage, to disk",
-                          path);
+        return err_errno (err, ERR_IO, "cannot sync %.200s/storage, the id of the cache's storage, to disk", path);
     return 0;
 }
 
@@ -129,7 +126,7 @@ static int id_of (int root, const char *path, bool make, char id[STORAGE_ID_BYTE
         found = read_id (root, path, id, err);
     if (found == FOUND_NONE)
         return err_set (err, ERR_STATE,
-                        "there is no %.200s/" STORAGE_NAME
+                        "there is no %.200s/storage"
                         ": no run has used this cache yet, or another storage is mounted at this path",
                         path);
     return found == FOUND_WHOLE ? 0 : -1;

@@ -15,9 +15,6 @@
 #include <unistd.h>
 
 enum { NAME_BYTES_MAX = 255, SHOWN_COLUMNS = 60, WALK_FULL = 1 };
-/* TREE_DEPTH_MAX and TREE_ENTRIES_MAX in words. */
-#define DEPTH_WORDS "16"
-#define ENTRIES_WORDS "131072"
 _Static_assert(TREE_DEPTH_MAX == 16 && TREE_ENTRIES_MAX == 131072, "the texts equal the numbers");
 
 bool tree_name_valid (struct text name)
@@ -93,7 +90,7 @@ static const char *stat_problem (const struct stat *st, uid_t owner)
     if (S_ISREG (st->st_mode) && st->st_nlink != 1)
         return "has more than one name (hard links)";
     if (st->st_uid != owner)
-        return "belongs to another user than its generation";
+        return "belongs to another user than the generation or per-host cache that it lies in";
     return NULL;
 }
 
@@ -112,7 +109,7 @@ static const char *open_problem (int error)
     switch (error) {
     case ENOENT: return "is not there";
     case ELOOP: return "is a symbolic link, or is reached through one";
-    case ENOTDIR: return "is not a folder, or is not in one";
+    case ENOTDIR: return "is not a folder, or lies below something that is not one";
     case EXDEV: return "lies on another file system that is mounted there";
     case ENXIO: return "is neither a regular file nor a folder";
     default: return NULL;
@@ -180,7 +177,7 @@ static int walk_into (struct walk *walk, struct tree_walk_item *seen, int folder
                       struct err *err)
 {
     if (depth >= TREE_DEPTH_MAX)
-        return meet (walk, seen, ERR_LIMIT, "lies more than " DEPTH_WORDS " folders deep, the limit of a cache", err);
+        return meet (walk, seen, ERR_LIMIT, "lies more than 16 folders deep, the limit of a cache", err);
     int fd = open_name (folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return 0;
@@ -235,8 +232,7 @@ static int walk_name (struct walk *walk, int folder, const struct dirent *entry,
     walk->path[above] = '/';
     memcpy (walk->path + at, name.ptr, name.len + 1);
     if (++walk->n > TREE_ENTRIES_MAX) {
-        int rc = meet (walk, &seen, ERR_LIMIT, "exceeds the limit of " ENTRIES_WORDS " files and folders in a cache",
-                       err);
+        int rc = meet (walk, &seen, ERR_LIMIT, "exceeds the limit of 131072 files and folders in a cache", err);
         return rc ? rc : WALK_FULL;
     }
     if (!tree_name_valid (name) || seen.at.path.len > PATH_MAX_BYTES)
@@ -273,13 +269,14 @@ static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth,
     DIR *stream = fdopendir (fd);
     if (!stream) {
         close (fd);
-        return err_set (err, ERR_IO, "cannot read the folders of a cache: too little memory");
+        return err_set (err, ERR_IO, "cannot read the folders of a generation or per-host cache: too little memory");
     }
     for (errno = 0; rc == 0; errno = 0) {
         struct dirent *entry = readdir (stream);
         if (!entry && errno) {
             walk->path[len] = '\0';
-            rc = err_errno (err, ERR_IO, "cannot read the folder \"%.200s\"", len ? walk->path : ".");
+            rc = err_errno (err, ERR_IO, "cannot read the folder \"%.200s\" of a generation or per-host cache",
+                            len ? walk->path : ".");
         }
         if (!entry)
             break;
@@ -298,9 +295,9 @@ int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each
     /* A descriptor of its own, because reading a folder moves the descriptor's position. */
     int fd = tree_open (root, ".", O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "cannot open the folder");
+        return err_errno (err, ERR_IO, "cannot open the folder of a generation or per-host cache");
     if (fstat (fd, &top)) {
-        err_errno (err, ERR_IO, "cannot examine the folder");
+        err_errno (err, ERR_IO, "cannot examine the folder of a generation or per-host cache");
         close (fd);
         return -1;
     }
@@ -345,7 +342,8 @@ static int check_twins (const struct tree *tree, struct err *err)
     path_index_make (&index, tree->items, sizeof *tree->items, tree->n, &scratch);
     for (uint32_t i = 0; i < tree->n && rc == 0; i++)
         if (!path_index_add (&index, i, &twin))
-            rc = err_set (err, ERR_DAMAGE, "\"%s\" and \"%s\" differ only in case",
+            rc = err_set (err, ERR_DAMAGE,
+                          "the paths \"%s\" and \"%s\" differ only in case, which a cache does not accept",
                           tree_print_path (tree->items[twin].path, one), tree_print_path (tree->items[i].path, other));
     arena_release (&scratch);
     return rc;

@@ -16,8 +16,10 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
 {
     const struct yaml_node *value = key->value;
     if (!requirement_name_valid (key->text) || key->text.len > WORD_MAX_BYTES)
-        return problem_at (draft->problems, key, "%s is not a package name",
-                           problem_quote (draft->problems, key->text));
+        return problem_at (
+            draft->problems, key,
+            "%s is not a package name, expected letters and digits, with '.', '_' and '-' only between them",
+            problem_quote (draft->problems, key->text));
     if (value->kind == YAML_BAD)
         return -1;
     if (value->kind != YAML_SCALAR || !version_pattern_valid (value->text))
@@ -61,7 +63,8 @@ static int check (struct bundle_draft *list, const struct conf_value of[], const
                            problem_quote (problems, of[BUNDLE_ID].text));
     if (of[BUNDLE_WORD].number == BUNDLE_BAD && !of[BUNDLE_WHY].given)
         return problem_at (problems, node,
-                           "a bad bundle without the key 'why', expected a text that says what is wrong with it");
+                           "a bundle rule with word: bad lacks the key 'why', expected a text that says what is wrong "
+                           "with these versions");
     if (list->n == BUNDLE_RULES_MAX)
         return problem_at (problems, node, "the bundle lists have more than %d rules together, the limit",
                            BUNDLE_RULES_MAX);

@@ -38,7 +38,7 @@ static void refuse_writer (struct draft *draft, const struct conf_value *writer)
 {
     bool own = draft->plan.cache.mode == CACHE_PER_HOST;
     if (writer->given)
-        problem_at (draft->problems, writer->node, "writer is set with mode: %s, expected no writer: %s",
+        problem_at (draft->problems, writer->node, "cache.writer is set with mode: %s, expected no writer: %s",
                     enum_name_of (&cache_mode_names, draft->plan.cache.mode),
                     own ? "every host writes its own cache" : "hosts only read published generations");
 }
@@ -64,7 +64,8 @@ static void read_writers (struct draft *draft, const struct conf_value *writer)
     else if (draft_host_set (draft, writer->node, true, &names) != 0)
         return;
     if (names.n == 0 || names.n > WRITERS_MAX) {
-        problem_at (draft->problems, writer->node, "writer names %u hosts, expected 1 to %d", names.n, WRITERS_MAX);
+        problem_at (draft->problems, writer->node, "cache.writer names %u hosts, expected 1 to %d", names.n,
+                    WRITERS_MAX);
         return;
     }
     for (uint32_t i = 0; i < names.n; i++)
@@ -102,7 +103,7 @@ static void read_writable_path (struct draft *draft, const struct yaml_node *pat
     if (path->kind == YAML_BAD)
         return;
     if (path->kind != YAML_SCALAR || yaml_is_null (path))
-        problem_at (draft->problems, path, "an item of writable is %s, expected an absolute path",
+        problem_at (draft->problems, path, "an item of cache.writable is %s, expected an absolute path",
                     path->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (path->kind));
     else if (!path_is_plain (path->text))
         problem_at (draft->problems, path,
@@ -125,7 +126,7 @@ static void read_writable (struct draft *draft, const struct conf_value *list)
     if (!list->given || !list->good)
         return;
     if (list->node->n > WRITABLE_MAX) {
-        problem_at (draft->problems, list->node, "writable names %u paths, expected at most %d", list->node->n,
+        problem_at (draft->problems, list->node, "cache.writable names %u paths, expected at most %d", list->node->n,
                     WRITABLE_MAX);
         return;
     }
@@ -149,15 +150,17 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
     bool number = user->kind == YAML_SCALAR && user->plain && uid_parse (user->text, &uid);
     for (uint32_t i = 0; number && i < trust->n; i++)
         if (trust->items[i] == uid) {
-            problem_at (draft->problems, user, "trust lists uid %u twice, expected each uid once", (unsigned) uid);
+            problem_at (draft->problems, user, "cache.trust lists uid %u twice, expected each uid once",
+                        (unsigned) uid);
             return;
         }
     if (number)
         trust->items[trust->n++] = (uint32_t) uid;
     else
-        problem_at (draft->problems, user,
-                    "an item of trust is %s, expected the number of a user (uid), 0 to %u: `id -u NAME` prints it",
-                    problem_value (draft->problems, user), (unsigned) TRUST_UID_MAX);
+        problem_at (
+            draft->problems, user,
+            "an item of cache.trust is %s, expected the number of a user (uid), 0 to %u: `id -u NAME` prints it",
+            problem_value (draft->problems, user), (unsigned) TRUST_UID_MAX);
 }
 
 static void read_trust (struct draft *draft, const struct conf_value *list)
@@ -166,7 +169,8 @@ static void read_trust (struct draft *draft, const struct conf_value *list)
     if (!list->given || !list->good)
         return;
     if (list->node->n > TRUST_MAX) {
-        problem_at (draft->problems, list->node, "trust lists %u users, expected at most %d", list->node->n, TRUST_MAX);
+        problem_at (draft->problems, list->node, "cache.trust lists %u users, expected at most %d", list->node->n,
+                    TRUST_MAX);
         return;
     }
     trust->items = arena_array (draft->arena, list->node->n, sizeof *trust->items);

@@ -45,7 +45,7 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
                      .help = "Axis name to size, outermost first; the product is hosts times devices per host. "
                              "Default: one axis `host` over all devices." },
     [SLICE_PROFILE] = { "profile", KEY_REFERENCE, .required = true,
-                        .help = "The launch policy: a file of `configs/profiles`." },
+                        .help = "The profile: a file of `configs/profiles`." },
     [SLICE_PINS] = { "pins", KEY_ANY,
                      .help = "The pin set: a file of `configs/pins`, or a map. Leave it out when no rung needs an "
                              "environment." },
@@ -59,7 +59,7 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
                         .help = "Files of `configs/bundles`: versions known to work together, or not to. Default: the "
                                 "frontend's own, if there is one." },
     [SLICE_DRIFT] = { "drift", KEY_REFERENCE, .fallback = "default",
-                      .help = "How hosts are compared: a file of `configs/drift`." },
+                      .help = "The drift policy, by which hosts are compared: a file of `configs/drift`." },
     [SLICE_ENV_DIR] = { "env_dir", KEY_PATH,
                         .help = "Where the environment is built; the worker appends the Python version. Default: "
                                 "`envs/` and the first 16 digits of the pin set's sha256, below SLICEUP_HOME or "
@@ -171,8 +171,9 @@ static const struct conf_key cache_keys[CACHE_KEYS] = {
                        .help = "The hosts that may write, in order of preference; only one of them writes at a time. "
                                "With `single-writer` and `warm-only`; at most 64. Default: the host of rank 0." },
     [CACHE_ROOT] = { "root", KEY_PATH, .fallback = "cache",
-                     .help = "The cache directory on the hosts. Every launcher but `local` needs it: an absolute path "
-                             "on storage that all hosts share. With `per-host` the storage need not be shared." },
+                     .help = "The cache directory on the hosts. With every launcher but `local` it must be an absolute "
+                             "path on storage that all hosts share; with mode `per-host` it need not be shared, and "
+                             "may be left out." },
     [CACHE_ENFORCEMENT] = { "enforcement", KEY_WORD, .words = &enforcement_names, .fallback = "landlock",
                             .help = "The weakest acceptable protection of published generations against writing. Each "
                                     "host uses the strongest that it has, and runs no program with a weaker one than "
@@ -217,8 +218,8 @@ static const struct conf_key limits_keys[LIMIT_KEYS] = {
                           "Duration of the cache writer's lease: how long a writer that cannot reach the coordinator "
                           "may continue. After a lost lease, no other writer gets one for about twice as long." },
     [LIMIT_RETRIES] = { "retries", KEY_NUMBER, 0, RETRIES_MAX, .fallback = "1",
-                        .help = "How often one pass of a rung is run again after a transient failure. A mismatch is "
-                                "never run again." },
+                        .help = "How often one pass of a rung is run again after a transient failure. After any other "
+                                "failure it is not run again." },
     [LIMIT_RETRY_WAIT] = { "retry_wait", KEY_DURATION, 0, 10 * MINUTE, .fallback = "2s",
                            .help = "Wait before the first retry; twice as long before each further one." },
     [LIMIT_DEVICE_WAIT] = { "device_wait", KEY_DURATION, 0, HOUR, .fallback = "30s",
@@ -238,7 +239,8 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
     [PROFILE_ENV] = { "env", KEY_MAP,
                       .help = "Variables for programs; nothing in a value is expanded. From the worker a program "
                               "inherits only PATH, LANG, TZ and TMPDIR. HOME is the attempt's own folder." },
-    [PROFILE_ARGS] = { "args", KEY_MAP, .help = "Arguments for every canary; arguments of a rung replace them." },
+    [PROFILE_ARGS] = { "args", KEY_MAP,
+                       .help = "Arguments for every canary; an argument of a rung replaces the one of the same name." },
     [PROFILE_PREMAPPED] = { "premapped_buffer_bytes", KEY_NUMBER, 4096, 1024 * GIB,
                             .help = "Sets TPU_PREMAPPED_BUFFER_SIZE; a multiple of 4096. Default: not set." },
     [PROFILE_ACCELERATOR] = { "accelerator", KEY_NAME,
@@ -285,7 +287,8 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                     .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, "
                             "`options`, `client`." },
     [RUNG_METRICS] = { "metrics", KEY_LIST,
-                       .help = "Metrics that must be proved before the rung passes; scope `slice` only." },
+                       .help = "Metrics whose reduction over the mesh must be proved before the rung passes; canaries "
+                               "with scope `slice` only." },
     [RUNG_ENV] = { "env", KEY_BOOL,
                    .help =
                        "Run the program in the restored environment; for `probe`: load the plugin from it. Default: "
@@ -320,13 +323,15 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
                               .help = "The failure is transient: the rung is run again, unless another printed line "
                                       "contradicts it." },
     [SIGNATURE_MEMORY] = { "memory", KEY_BOOL, .fallback = "false",
-                           .help = "The device ran out of memory: the same launch will fail again." },
+                           .help =
+                               "The text says that the device ran out of memory: the same launch will fail again." },
     [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "The next step." },
 };
 
 static const struct conf_key bundles_keys[BUNDLES_KEYS] = {
     [BUNDLES_BUNDLES] = { "bundles", KEY_NAME, .required = true, .help = "The name of the list." },
-    [BUNDLES_LIST] = { "list", KEY_LIST, .required = true, .help = "Rules, each a map; see below." },
+    [BUNDLES_LIST] = { "list", KEY_LIST, .required = true,
+                       .help = "Rules on versions, each a map with the keys of a bundle rule." },
 };
 
 static const struct conf_key bundle_keys[BUNDLE_KEYS] = {
@@ -345,13 +350,14 @@ static const struct conf_key bundle_keys[BUNDLE_KEYS] = {
 static const struct conf_key drifts_keys[DRIFTS_KEYS] = {
     [DRIFTS_DRIFT] = { "drift", KEY_NAME, .required = true, .help = "The name of the drift policy." },
     [DRIFTS_RULES] = { "rules", KEY_LIST, .required = true,
-                       .help = "Rules, each a map; the first that matches a fact counts. At most 128. Facts that no "
-                               "rule matches must agree." },
+                       .help = "Rules, each a map with the keys of a drift rule; the first that matches a value "
+                               "counts. At most 128. Values that no rule matches must agree." },
 };
 
 static const struct conf_key drift_rule_keys[DRIFT_RULE_KEYS] = {
     [DRIFT_RULE_FACT] = { "fact", KEY_TEXT, 1, 255, .required = true,
-                          .help = "The facts to which the rule applies, kind first, such as `fact kernel.release` or "
+                          .help = "The values of hosts to which the rule applies, kind first, such as `fact "
+                                  "kernel.release` or "
                                   "`bundle *`; `*` stands for anything." },
     [DRIFT_RULE_COMPARE] = { "compare", KEY_WORD, .words = &drift_kind_names, .required = true,
                              .help = "`agree`: equal on all hosts. `pinned`: equal to the pin set, or without a pin "
@@ -363,7 +369,7 @@ static const struct conf_key drift_rule_keys[DRIFT_RULE_KEYS] = {
                                    "With `tolerance`: the smallest relevant difference from the median, in percent." },
     [DRIFT_RULE_LEAST] = { "least", KEY_TEXT, 1, 32,
                            .help = "With `tolerance`: the smallest relevant absolute difference: a number in the "
-                                   "fact's unit, a size or a duration." },
+                                   "value's unit, a size or a duration." },
     [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why the difference matters, or why it may exist." },
 };
 

@@ -124,7 +124,7 @@ struct text draft_host_path (struct draft *draft, const struct conf_value *path)
         return (struct text){ 0 };
     }
     if (full.len > PATH_MAX_BYTES) {
-        problem_at (draft->problems, path->node, "the path is %u bytes long, expected at most %d", full.len,
+        problem_at (draft->problems, path->node, "the absolute path is %u bytes long, expected at most %d", full.len,
                     PATH_MAX_BYTES);
         return (struct text){ 0 };
     }

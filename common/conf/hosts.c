@@ -24,7 +24,7 @@ static bool check_address (struct draft *draft, const struct conf_value host[])
     if (!address->given)
         return true;
     if (!address_is_good (address->text)) {
-        problem_at (draft->problems, address->node, "the address is %s, expected a host name or an IP address",
+        problem_at (draft->problems, address->node, "the host's address is %s, expected a host name or an IP address",
                     problem_quote (draft->problems, address->text));
         return false;
     }

@@ -78,16 +78,18 @@ static int add_scalar (const struct yaml_node *node, struct text name, struct bu
     if (node->kind == YAML_BAD)
         return -1;
     if (node->kind != YAML_SCALAR)
-        return problem_at (problems, node, "%.*s holds %s, expected a single value or a list of single values",
+        return problem_at (problems, node,
+                           "the argument %.*s holds %s, expected a single value or a list of single values",
                            TEXT_ARG (name), yaml_kind_name (node->kind));
     if (yaml_is_null (node))
-        return problem_at (problems, node, "%.*s has no value, expected one (\"\" for the empty text)",
+        return problem_at (problems, node, "the argument %.*s has no value, expected one (\"\" for the empty text)",
                            TEXT_ARG (name));
     bool as_written = text_is (node->text, "true") || text_is (node->text, "false") || is_number (node->text);
     if (node->plain && as_written)
         buf_add_text (out, node->text);
     else if (node->plain && is_doubtful (node->text))
-        return problem_at (problems, node, "%.*s is %s, expected true, false, a JSON number, or a text in quotes",
+        return problem_at (problems, node,
+                           "the argument %.*s is %s, expected true, false, a JSON number, or a text in quotes",
                            TEXT_ARG (name), problem_quote (problems, node->text));
     else
         add_string (node->text, out);
@@ -115,7 +117,8 @@ int json_of (const struct yaml_node *node, struct text name, struct text *json, 
     buf_init (&buf, JSON_MAX_BYTES);
     int result = add_value (node, name, &buf, problems);
     if (result == 0 && buf.overflow)
-        result = problem_at (problems, node, "%.*s is longer than %d bytes as JSON", TEXT_ARG (name), JSON_MAX_BYTES);
+        result = problem_at (problems, node, "the argument %.*s is longer than %d bytes as JSON", TEXT_ARG (name),
+                             JSON_MAX_BYTES);
     if (result == 0)
         *json = text_copy (problems->arena, buf_as_text (&buf));
     buf_release (&buf);

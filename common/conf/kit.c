@@ -221,9 +221,10 @@ static int check_bytes (struct kit_draft *kit)
         bytes += kit->files[i].name.len + kit->files[i].file.path.len + kit->files[i].file.sha256.len;
     if (bytes <= NAMES_MAX_BYTES)
         return 0;
-    return problem_at (kit->draft->problems, kit->canary,
-                       "the names of the %u files of this canary in %.*s take %u bytes, expected at most %d", kit->n,
-                       TEXT_ARG (kit->folder), (unsigned) bytes, NAMES_MAX_BYTES);
+    return problem_at (
+        kit->draft->problems, kit->canary,
+        "the names, paths and sha256 of the %u files of this canary in %.*s take %u bytes, expected at most %d", kit->n,
+        TEXT_ARG (kit->folder), (unsigned) bytes, NAMES_MAX_BYTES);
 }
 
 static int gather (struct kit_draft *kit, const struct source *program)

@@ -12,7 +12,8 @@ static void check_frontend (struct draft *draft, const struct conf_value *fronte
     if (!frontend->given || !frontend->good)
         return;
     if (!frontend_find (frontend->text))
-        problem_at (draft->problems, frontend->node, "unknown frontend %s, expected one that a profile can name",
+        problem_at (draft->problems, frontend->node,
+                    "the ladder is for the unknown frontend %s, expected one that a profile can name",
                     problem_quote (draft->problems, frontend->text));
     else if (draft->frontend && !text_is (frontend->text, frontend_name (draft->frontend)))
         problem_at (draft->problems, frontend->node,
@@ -62,17 +63,17 @@ static void put_survey (struct draft *draft, const struct conf_value *list, cons
     const struct yaml_node *late = with_text (list->node->first, "builtin", SURVEY);
     if (late)
         problem_at (draft->problems, late,
-                    "the rung with builtin: " SURVEY " comes after the rung in line %u, which has a cold pass; "
+                    "the rung with builtin: cache comes after the rung in line %u, which has a cold pass; "
                     "expected it before the first rung with a cold pass",
                     warm->line);
     else if (taken)
         problem_at (draft->problems, rung_key (taken, "id"),
-                    "a rung has the id " SURVEY ", expected another id: sliceup adds a rung of that id before the "
-                    "first cold pass, unless the ladder has a rung with builtin: " SURVEY);
+                    "a rung has the id cache, expected another id: sliceup adds a rung of that id before the "
+                    "first cold pass, unless the ladder has a rung with builtin: cache");
     else if (list->node->n == RUNGS_MAX)
         problem_at (draft->problems, list->node,
-                    "the ladder has %d rungs, and sliceup adds one with builtin: " SURVEY
-                    " before the first cold pass; expected at most %d in all",
+                    "the ladder has %d rungs, and sliceup adds one with builtin: cache before the first cold pass; "
+                    "expected at most %d in all",
                     RUNGS_MAX, RUNGS_MAX);
     else
         draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung){

@@ -9,7 +9,7 @@ static int read_plugin (struct draft *draft, const struct yaml_node *value, bool
 {
     if (value->kind != YAML_SCALAR || yaml_is_null (value) || !value->text.len || value->text.len > PATH_MAX_BYTES)
         return problem_at (draft->problems, value,
-                           "plugin is not usable, expected the path of a PJRT plugin, at most %d bytes",
+                           "the probe's plugin is not usable, expected the path of a PJRT plugin, at most %d bytes",
                            PATH_MAX_BYTES);
     if (value->text.ptr[0] == '/')
         return 0;
@@ -45,7 +45,7 @@ static int read_options (struct draft *draft, const struct yaml_node *map, struc
 {
     var_list options = { 0 };
     if (map->kind != YAML_MAP)
-        return problem_at (draft->problems, map, "options is %s, expected a map of names to single values",
+        return problem_at (draft->problems, map, "the probe's options are %s, expected a map of names to single values",
                            yaml_kind_name (map->kind));
     for (const struct yaml_node *key = map->first; key; key = key->next)
         if (key->value->kind == YAML_LIST)
@@ -53,17 +53,18 @@ static int read_options (struct draft *draft, const struct yaml_node *map, struc
     if (draft_args (draft, map, &options) != 0)
         return -1;
     if (options.n > PROBE_OPTIONS_MAX)
-        return problem_at (draft->problems, map, "options has %u entries, expected at most %d", options.n,
+        return problem_at (draft->problems, map, "the probe has %u options, expected at most %d", options.n,
                            PROBE_OPTIONS_MAX);
     if (write_options (draft, &options, json) < 0)
-        return problem_at (draft->problems, map, "options is longer than %d bytes as JSON", JSON_MAX_BYTES);
+        return problem_at (draft->problems, map, "the probe's options are longer than %d bytes as JSON",
+                           JSON_MAX_BYTES);
     return 0;
 }
 
 static int read_client (struct draft *draft, const struct yaml_node *value, bool needs_client)
 {
     if (value->kind != YAML_SCALAR || !(text_is (value->text, "true") || text_is (value->text, "false")))
-        return problem_at (draft->problems, value, "client is another value, expected true or false");
+        return problem_at (draft->problems, value, "the probe's client is another value, expected true or false");
     if (needs_client && text_is (value->text, "false"))
         return problem_at (draft->problems, value,
                            "client: false with backend: required, expected backend: any: a probe without a client "

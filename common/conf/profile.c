@@ -27,7 +27,7 @@ static int check_owner (struct draft *draft, const struct yaml_node *key)
     if (draft->frontend && frontend_owns_var (draft->frontend, key->text))
         return problem_at (
             draft->problems, key,
-            "the worker sets %.*s itself, from the slice's cache for the frontend %s; expected another variable",
+            "the worker sets %.*s itself, so that the frontend %s uses the slice's cache; expected another variable",
             TEXT_ARG (key->text), frontend_name (draft->frontend));
     return 0;
 }
@@ -38,10 +38,12 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
     if (value->kind == YAML_BAD)
         return -1;
     if (value->kind != YAML_SCALAR || yaml_is_null (value))
-        return problem_at (draft->problems, value, "%.*s holds %s, expected a single value; \"\" is the empty text",
+        return problem_at (draft->problems, value,
+                           "the variable %.*s holds %s, expected a single value; \"\" is the empty text",
                            TEXT_ARG (key->text), value->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (value->kind));
     if (memchr (value->text.len ? value->text.ptr : "", '$', value->text.len))
-        warning_at (draft->problems, value, "%.*s is set literally to %s: variables in values are not expanded",
+        warning_at (draft->problems, value,
+                    "the variable %.*s is set literally to %s: variables in values are not expanded",
                     TEXT_ARG (key->text), problem_quote (draft->problems, value->text));
     return 0;
 }

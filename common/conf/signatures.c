@@ -20,7 +20,7 @@ static int read_condition (struct draft *draft, const struct yaml_node *node, st
     if (node->kind != YAML_SCALAR || yaml_is_null (node))
         return node->kind == YAML_BAD
                    ? -1
-                   : problem_at (draft->problems, node, "an item of this list is %s, expected a text",
+                   : problem_at (draft->problems, node, "an item of this list of a signature is %s, expected a text",
                                  node->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (node->kind));
     if (node->text.len < CONDITION_MIN_BYTES || node->text.len > NAME_MAX_BYTES ||
         memchr (node->text.ptr, '\n', node->text.len))
@@ -37,8 +37,8 @@ static int read_conditions (struct draft *draft, const struct conf_value *list, 
     if (!list->given || !list->good)
         return list->given ? -1 : 0;
     if (list->node->n > SIGNATURE_TEXTS_MAX)
-        return problem_at (draft->problems, list->node, "this list has %u texts, expected at most %d", list->node->n,
-                           SIGNATURE_TEXTS_MAX);
+        return problem_at (draft->problems, list->node, "this list of a signature has %u texts, expected at most %d",
+                           list->node->n, SIGNATURE_TEXTS_MAX);
     texts->items = arena_array (draft->arena, list->node->n, sizeof *texts->items);
     for (const struct yaml_node *node = list->node->first; node; node = node->next)
         result |= read_condition (draft, node, texts);

@@ -114,7 +114,7 @@ static int read_all (int fd, struct buf *bytes, const char **why)
         }
         buf_add (bytes, block, (size_t) got);
         if (bytes->overflow) {
-            *why = "it is larger than 1 MiB";
+            *why = "the file is larger than 1 MiB";
             return -1;
         }
     }

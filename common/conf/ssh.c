@@ -23,7 +23,8 @@ struct text draft_local_path (struct draft *draft, const struct yaml_node *node,
         full = text_format (draft->arena, "%s/%.*s", home, (int) path.len - 2, path.ptr + 2);
     if (full.len <= PATH_MAX_BYTES)
         return text_copy (draft->arena, full);
-    problem_at (draft->problems, node, "the path is %u bytes long, expected at most %d", full.len, PATH_MAX_BYTES);
+    problem_at (draft->problems, node, "the absolute path is %u bytes long, expected at most %d", full.len,
+                PATH_MAX_BYTES);
     return (struct text){ 0 };
 }
 
@@ -92,7 +93,7 @@ void draft_ssh (struct draft *draft)
         return;
     plan->known_hosts = draft_local_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);
     if (ssh[SSH_KNOWN_HOSTS].given)
-        warn_missing (draft, ssh[SSH_KNOWN_HOSTS].node, plan->known_hosts, "the file of host keys");
+        warn_missing (draft, ssh[SSH_KNOWN_HOSTS].node, plan->known_hosts, "the file of known host keys");
 }
 
 void draft_ssh_route (struct draft *draft, const struct conf_value *given, struct ssh_route *route)
@@ -104,7 +105,8 @@ void draft_ssh_route (struct draft *draft, const struct conf_value *given, struc
         section_read (&ssh_route_section, given->node, of, draft->problems) != 0)
         return;
     if (of[ROUTE_ADDRESS].good && !address_is_good (of[ROUTE_ADDRESS].text))
-        problem_at (draft->problems, of[ROUTE_ADDRESS].node, "the address is %s, expected a host name or an IP address",
+        problem_at (draft->problems, of[ROUTE_ADDRESS].node,
+                    "the host's ssh address is %s, expected a host name or an IP address",
                     problem_quote (draft->problems, of[ROUTE_ADDRESS].text));
     route->address = of[ROUTE_ADDRESS].text;
     if (of[ROUTE_PORT].given)

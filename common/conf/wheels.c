@@ -63,18 +63,18 @@ static int check_wheel (struct wheel_draft *wheels, struct text name, struct tex
     struct stat status;
     if (!kit_name_is_good (name) || path.len > PATH_MAX_BYTES)
         return problem_at (problems, wheels->at,
-                           "the name or path of the wheel %s has characters that cannot be copied to hosts, expected "
-                           "letters, digits, '.', '_', '+' and '-', and at most %d bytes of path",
+                           "the wheel %s cannot be copied to hosts, expected a name of letters, digits, '.', '_', '+' "
+                           "and '-', and at most %d bytes of path",
                            problem_quote (problems, name), PATH_MAX_BYTES);
     if (lstat (path.ptr, &status) < 0 || !S_ISREG (status.st_mode) || status.st_size > WHEEL_MAX_BYTES)
         return problem_at (problems, wheels->at, "the wheel %s is not a regular file of less than 2 GiB",
                            problem_quote (problems, name));
     if (wheels->n == WHEELS_MAX || wheels->names_bytes + name.len + path.len > NAMES_MAX_BYTES)
-        return problem_at (problems, wheels->at,
-                           "the wheel folder holds too many wheels of the pins, expected at most %d, with at most %d "
-                           "bytes of names and "
-                           "paths",
-                           WHEELS_MAX, NAMES_MAX_BYTES);
+        return problem_at (
+            problems, wheels->at,
+            "the wheel folder %s holds too many wheels of the pins, expected at most %d, with at most %d bytes of "
+            "names and paths",
+            problem_quote (problems, text_of (wheels->folder)), WHEELS_MAX, NAMES_MAX_BYTES);
     return 0;
 }
 

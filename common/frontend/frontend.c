@@ -60,7 +60,7 @@ static const struct frontend frontends[] = {
         .broken = {
             { "jax", NULL, "0.5.1", NULL, /* jax-ml/jax d5d43fc46e: get () touched <key>-atime, size cap or none */
               "writes a file beside each cache entry that it reads, and a reader may not write",
-              "use jax 0.5.1 or later, or the cache mode off" },
+              "use jax 0.5.1 or later, or set cache: {mode: off}" },
         },
     },
     {
@@ -87,7 +87,7 @@ static const struct frontend frontends[] = {
              * reads its entries back (tests/campaign/torch_xla). */
             { "torch-xla", "2.8", "2.10", NULL,
               "writes its persistent cache but cannot read it back (UNIMPLEMENTED: Deserializing serialized executable not supported): every program is compiled again, and a writer deletes existing entries",
-              "use torch_xla 2.7, or the cache mode off" },
+              "use torch_xla 2.7, or set cache: {mode: off}" },
         },
     },
     /* Programs that trace nothing: no variables, no cache, nothing to restore. */

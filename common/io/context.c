@@ -36,7 +36,7 @@ void *context_hold (struct err *err)
     if (the.context)
         the.holders++;
     else
-        err_set (err, ERR_IO, "messaging cannot start: %s", zmq_strerror (zmq_errno ()));
+        err_set (err, ERR_IO, "cannot start ZeroMQ messaging: %s", zmq_strerror (zmq_errno ()));
     void *context = the.context;
     pthread_mutex_unlock (&the.lock);
     return context;

@@ -140,15 +140,15 @@ static int empty (struct removal *removal, int fd, unsigned depth, struct err *e
     DIR *folder = fdopendir (fd);
     if (!folder) {
         close (fd);
-        return err_errno (err, ERR_IO, "a folder below %s cannot be read", removal->path);
+        return err_errno (err, ERR_IO, "folder %s, or one below it, cannot be read for removal", removal->path);
     }
     if (fstat (fd, &at) != 0)
-        err_errno (err, ERR_IO, "a folder below %s cannot be examined", removal->path);
+        err_errno (err, ERR_IO, "folder %s, or one below it, cannot be examined for removal", removal->path);
     else if (at.st_dev != removal->device)
         err_set (err, ERR_REFUSED, "another file system is mounted below %s: unmount it, then remove the folder",
                  removal->path);
     else if ((at.st_mode & 0700) != 0700 && fchmod (fd, 0700) != 0)
-        err_errno (err, ERR_IO, "a folder below %s cannot be made writable", removal->path);
+        err_errno (err, ERR_IO, "folder %s, or one below it, cannot be made writable for removal", removal->path);
     else
         do {
             moved = removal->moved;

@@ -17,7 +17,7 @@ void *handshake_watch (void *context, void *socket, int wanted, struct err *err)
     if (events && zmq_setsockopt (events, ZMQ_LINGER, &linger, sizeof linger) == 0 &&
         zmq_socket_monitor (socket, name, wanted) == 0 && zmq_connect (events, name) == 0)
         return events;
-    err_set (err, ERR_IO, "the handshakes of a socket cannot be watched: %s", zmq_strerror (zmq_errno ()));
+    err_set (err, ERR_IO, "the handshakes of a ZeroMQ socket cannot be watched: %s", zmq_strerror (zmq_errno ()));
     socket_close (&events, 0);
     return NULL;
 }

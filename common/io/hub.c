@@ -66,7 +66,7 @@ static int check_capacity (uint32_t hosts, struct err *err)
 static int check_options (const struct hub_options *options, struct err *err)
 {
     if (options->hosts == 0 || options->hosts > HOSTS_MAX_HUB)
-        return err_set (err, ERR_USAGE, "the coordinator can link with 1 to %d hosts; this run has %u", HOSTS_MAX_HUB,
+        return err_set (err, ERR_USAGE, "the coordinator can serve 1 to %d hosts; this run has %u", HOSTS_MAX_HUB,
                         options->hosts);
     if (link_keys_check (options->keys, err) != 0)
         return err_prefix (err, "the coordinator's keys");

@@ -65,7 +65,8 @@ int loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void
     struct epoll_event event = { .events = events, .data.ptr = watch };
     if (epoll_ctl (loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         mem_free (watch);
-        return err_errno (err, ERR_IO, "descriptor %d cannot be watched: expected a pipe, socket or terminal", fd);
+        return err_errno (err, ERR_IO, "epoll cannot watch descriptor %d (it can watch pipes, sockets and terminals)",
+                          fd);
     }
     by_fd_reach (loop, fd);
     loop->by_fd[fd] = watch;

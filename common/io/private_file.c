@@ -29,7 +29,7 @@ static int check (int fd, const char *path, const struct buf *out, struct err *e
     if (private_file_check (fd, path, &at, err) < 0)
         return -1;
     if (at.st_size < 1 || (size_t) at.st_size > out->max - out->len)
-        return err_set (err, ERR_DAMAGE, "%s has %lld bytes, expected 1 to %zu", path, (long long) at.st_size,
+        return err_set (err, ERR_DAMAGE, "key file %s has %lld bytes, expected 1 to %zu", path, (long long) at.st_size,
                         out->max - out->len);
     return 0;
 }
@@ -41,16 +41,16 @@ static int read_all (int fd, const char *path, struct buf *out, struct err *err)
     while ((n = fd_read (fd, block, sizeof block)) > 0)
         buf_add (out, block, (size_t) n);
     if (n < 0)
-        return err_errno (err, ERR_IO, "%s cannot be read", path);
+        return err_errno (err, ERR_IO, "key file %s cannot be read", path);
     explicit_bzero (block, sizeof block);
-    return out->overflow ? err_set (err, ERR_DAMAGE, "%s grew during reading", path) : 0;
+    return out->overflow ? err_set (err, ERR_DAMAGE, "key file %s grew while it was read", path) : 0;
 }
 
 static int read_by (const char *path, int flags, struct buf *out, struct err *err)
 {
     int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
     if (fd < 0)
-        return err_errno (err, ERR_IO, "%s cannot be opened", path);
+        return err_errno (err, ERR_IO, "key file %s cannot be opened", path);
     int rc = check (fd, path, out, err);
     if (rc == 0)
         rc = read_all (fd, path, out, err);

@@ -125,8 +125,9 @@ static int refuse_owner (const char *subject, const struct stat *at, const struc
     if (rule->trust)
         snprintf (share, sizeof share, ", or, to share it with that user, list %u in %.40s", (unsigned) at->st_uid,
                   rule->trust);
-    return err_set (err, ERR_REFUSED, "%s belongs to %s, mode %04o, and that user may change it: chown it to %s, %s%s",
-                    subject, who (at->st_uid, owner), bits (at), who (geteuid (), self), rule->instead, share);
+    return err_set (
+        err, ERR_REFUSED, "%s belongs to %s, mode %04o, and that user may change it: chown it to %s, %s%s%s", subject,
+        who (at->st_uid, owner), bits (at), who (geteuid (), self), rule->trust ? "" : "or ", rule->instead, share);
 }
 
 static int refuse_mode (const char *subject, const struct stat *at, const struct safe_path_rule *rule, struct err *err)
@@ -265,7 +266,7 @@ static int step_link (struct walk *walk, const char *link, const struct stat *at
     if (walk->rule->own && is_end (walk->rest))
         return refuse_link (walk, link, at, err);
     if (!is_trusted_way (walk, at->st_uid))
-        return refuse_owner (on_the_way (walk, "leads through the link", link, subject), at, walk->rule, err);
+        return refuse_owner (on_the_way (walk, "leads through the symbolic link", link, subject), at, walk->rule, err);
     return follow (walk, link, err);
 }
 

@@ -75,7 +75,7 @@ static void *open_kind (void *context, const struct socket_kind *kind, struct er
 {
     void *socket = zmq_socket (context, kind->type);
     if (!socket)
-        err_set (err, ERR_IO, "cannot create a socket: %s", zmq_strerror (zmq_errno ()));
+        err_set (err, ERR_IO, "cannot create a ZeroMQ socket: %s", zmq_strerror (zmq_errno ()));
     else if (set_kind (socket, kind, err) != 0)
         socket_close (&socket, 0);
     return socket;

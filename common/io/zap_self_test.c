@@ -33,7 +33,7 @@ static int require_refusal (void *events, const struct endpoint *to, struct zap 
             to->text, WAIT_MS_MAX / 1000);
     if (event != ZMQ_EVENT_HANDSHAKE_FAILED_AUTH || zap_decoy_refusals (zap) == before)
         return err_set (err, ERR_REFUSED,
-                        "the coordinator's own port %s accepted a test key that it must refuse; no worker is started",
+                        "the coordinator's own port %s did not refuse a test key, as it must; no worker is started",
                         to->text);
     return 0;
 }

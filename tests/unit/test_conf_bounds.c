@@ -10,7 +10,7 @@ static void a_file_past_one_mebibyte_is_refused (void **state)
     memset (bytes, '#', (1 << 20) + 1);
     write_file (&share, "slice.yaml", bytes, (1 << 20) + 1);
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "it is larger than 1 MiB"));
+    assert_non_null (strstr (line_of (&share, 0), "the file is larger than 1 MiB"));
     write_file (&share, "slice.yaml", bytes, 1 << 20);
     assert_int_equal (share_load (&share), -1);
     assert_non_null (strstr (line_of (&share, 0), "an empty file"));
@@ -103,7 +103,7 @@ struct bound {
 };
 static const struct bound bounds[] = {
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\ncache: {root: ", "x", 1022, "}\n",
-      "the path is 1025 bytes long, expected at most 1023" },
+      "the absolute path is 1025 bytes long, expected at most 1023" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\npins: ", "x", 1024, "\n",
       "the name of the pin set is 1024 bytes long, expected at most 1023" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\npins: ", "x", 4097, "\n",

@@ -70,7 +70,8 @@ static void a_rule_that_cannot_be_one_is_refused (void **state)
     } cases[] = {
         { "{id: a, word: none, parts: {jax: '1'}, source: s}", "word is 'none', expected one of good, bad" },
         { "{id: a, word: worse, parts: {jax: '1'}, source: s}", "worse" },
-        { "{id: a, word: bad, parts: {jax: '1'}, source: s}", "expected a text that says what is wrong with it" },
+        { "{id: a, word: bad, parts: {jax: '1'}, source: s}",
+          "expected a text that says what is wrong with these versions" },
         { "{id: a, word: good, parts: {}, source: s}", "parts names 0 packages, expected 1 to 16" },
         { "{id: a, word: good, parts: {jax: latest}, source: s}", "'latest', expected a version such as" },
         { "{id: a, word: good, parts: {-x: '1'}, source: s}", "'-x' is not a package name" },

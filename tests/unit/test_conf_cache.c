@@ -203,14 +203,15 @@ static void with_a_cache_for_each_host_nobody_is_the_writer (void **state)
     open_with (&share, HEAD "cache: {mode: per-host, writer: h0}\n", SOLO);
     assert_int_equal (share.result, -1);
     assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0),
-                             "slice.yaml:6:33: writer is set with mode: per-host, expected no writer: every host"));
+    assert_non_null (
+        strstr (line_of (&share, 0),
+                "slice.yaml:6:33: cache.writer is set with mode: per-host, expected no writer: every host"));
     share_close (&share);
 }
 
 static const struct bad bad_cases[] = {
     { SLICE ("cache: {mode: read-only, writer: h0}\n"),
-      "slice.yaml:6:34: writer is set with mode: read-only, expected no writer: hosts only read" },
+      "slice.yaml:6:34: cache.writer is set with mode: read-only, expected no writer: hosts only read" },
     { SLICE ("cache: {writer: 'h[0,0]'}\n"), "slice.yaml:6:17: " },
     { SLICE ("cache: {writer: 'h[0-'}\n"), "slice.yaml:6:17: " },
     { SLICE ("cache: {writer: [h0]}\n"), "slice.yaml:6:17: writer is a list, expected a host set" },
@@ -230,7 +231,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("cache: {writable: [/a/./b]}\n"), "the writable path is '/a/./b', expected an absolute path" },
     { SLICE ("cache: {writable: [/a/]}\n"), "the writable path is '/a/', expected an absolute path" },
     { SLICE ("cache: {writable: [/]}\n"), "the writable path is '/', expected an absolute path" },
-    { SLICE ("cache: {writable: [[/a]]}\n"), "an item of writable is a list, expected an absolute path" },
+    { SLICE ("cache: {writable: [[/a]]}\n"), "an item of cache.writable is a list, expected an absolute path" },
     { SLICE ("cache: {root: /c/r, writable: [/c]}\n"),
       "slice.yaml:6:32: the writable path '/c' holds the cache root /c/r" },
     { SLICE ("cache: {root: /c/r/, writable: [/c/r/w]}\n"), "writable path '/c/r/w' lies in the cache root /c/r" },
@@ -245,20 +246,21 @@ static const struct bad bad_cases[] = {
       "cache.writable /h/out lies in /h, a folder of sliceup itself" },
     { SLICE ("cache: {writable: [/h/cache/jax]}\n"), "writable path '/h/cache/jax' lies in the cache root /h/cache" },
     { SLICE ("cache: {writable: [/a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a, /a]}\n"),
-      "slice.yaml:6:19: writable names 17 paths, expected at most 16" },
+      "slice.yaml:6:19: cache.writable names 17 paths, expected at most 16" },
     { SLICE ("cache: {trust: 1000}\n"), "slice.yaml:6:16: trust is '1000', expected a list" },
     { SLICE ("cache: {trust: [alice]}\n"),
-      "slice.yaml:6:17: an item of trust is 'alice', expected the number of a user (uid), 0 to 4294967294" },
+      "slice.yaml:6:17: an item of cache.trust is 'alice', expected the number of a user (uid), 0 to 4294967294" },
     { SLICE ("cache: {trust: ['1000']}\n"),
-      "slice.yaml:6:17: an item of trust is '1000', expected the number of a user" },
-    { SLICE ("cache: {trust: [-1]}\n"), "an item of trust is '-1', expected the number of a user" },
-    { SLICE ("cache: {trust: [010]}\n"), "an item of trust is '010', expected the number of a user" },
-    { SLICE ("cache: {trust: [4294967295]}\n"), "an item of trust is '4294967295', expected the number of a user" },
+      "slice.yaml:6:17: an item of cache.trust is '1000', expected the number of a user" },
+    { SLICE ("cache: {trust: [-1]}\n"), "an item of cache.trust is '-1', expected the number of a user" },
+    { SLICE ("cache: {trust: [010]}\n"), "an item of cache.trust is '010', expected the number of a user" },
+    { SLICE ("cache: {trust: [4294967295]}\n"),
+      "an item of cache.trust is '4294967295', expected the number of a user" },
     { SLICE ("cache: {trust: [{a: 1}]}\n"),
-      "slice.yaml:6:17: an item of trust is a map, expected the number of a user" },
-    { SLICE ("cache: {trust: [7, 8, 7]}\n"), "slice.yaml:6:23: trust lists uid 7 twice, expected each uid once" },
+      "slice.yaml:6:17: an item of cache.trust is a map, expected the number of a user" },
+    { SLICE ("cache: {trust: [7, 8, 7]}\n"), "slice.yaml:6:23: cache.trust lists uid 7 twice, expected each uid once" },
     { SLICE ("cache: {trust: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n"),
-      "slice.yaml:6:16: trust lists 17 users, expected at most 16" },
+      "slice.yaml:6:16: cache.trust lists 17 users, expected at most 16" },
     { SLICE ("limits: {lease: 999ms}\n"), "lease is '999ms', expected a duration from 1 s to 5 min" },
     { SLICE ("limits: {lease: 301s}\n"), "lease is '301s', expected a duration from 1 s to 5 min" },
     { "slice.yaml", "slice: s\nlauncher: ssh\nhosts: a\nprofile: p\npins: q\nladder: l\ncache: {mode: read-only}\n",
@@ -308,7 +310,7 @@ static void at_most_sixty_four_hosts_may_write (void **state)
     write_text (&share, "slice.yaml",
                 "slice: s\nhosts: h[0-64]\nprofile: p\npins: q\nladder: l\ncache: {writer: 'h[0-64]'}\n");
     assert_int_equal (share_load (&share), -1);
-    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:17: writer names 65 hosts, expected 1 to 64"));
+    assert_non_null (strstr (line_of (&share, 0), "slice.yaml:6:17: cache.writer names 65 hosts, expected 1 to 64"));
     share_close (&share);
 }
 

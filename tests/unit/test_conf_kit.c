@@ -208,7 +208,7 @@ static void a_module_that_is_too_large_is_refused_where_the_canary_stands (void 
     write_text (share, "configs/ladders/l.yaml", "ladder: l\nrungs:\n  - {id: a, canary: ./own.py}\n");
     assert_int_equal (share_load (share), -1);
     assert_non_null (strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: module "));
-    assert_non_null (strstr (line_of (share, 0), "it is larger than 1 MiB"));
+    assert_non_null (strstr (line_of (share, 0), "the file is larger than 1 MiB"));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown (name, setup, teardown)

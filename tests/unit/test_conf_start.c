@@ -316,7 +316,7 @@ static void files_that_are_listed_are_looked_for (void **state)
     assert_int_equal (share.report.n, 3);
     has_warning (&share, "slice.yaml:4:20: the private key '/u/none' does not exist on this machine");
     has_warning (&share, "slice.yaml:4:28: the private key '/nowhere/key' does not exist");
-    has_warning (&share, "slice.yaml:4:56: the file of host keys '/u/known' does not exist");
+    has_warning (&share, "slice.yaml:4:56: the file of known host keys '/u/known' does not exist");
     assert_true (text_is (share.plan.start.ssh.identities.items[0], "/u/none"));
     snprintf (slice, sizeof slice, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {identities: [%s]}\n" REST,
               share.slice);

@@ -234,7 +234,8 @@ static void a_link_that_somebody_left_in_a_sticky_folder_is_refused (void **stat
     make ("tmp", 01777, 0);
     make_link ("tmp/theirs", path_of ("a"), MALLORY);
     make_link ("tmp/ours", path_of ("a"), 0);
-    assert_refused ("tmp/theirs", &shared, WORDS ("leads through the link", path_of ("tmp/theirs"), "uid 61002"));
+    assert_refused ("tmp/theirs", &shared,
+                    WORDS ("leads through the symbolic link", path_of ("tmp/theirs"), "uid 61002"));
     assert_good ("tmp/ours", &shared);
 }
 
