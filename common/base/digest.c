@@ -40,11 +40,11 @@ struct digest digest_end (struct digest_state *state)
 
 struct digest digest_of (const void *bytes, size_t len)
 {
-    struct digest_state state;
     struct digest digest;
-    SHA256_Init (&state.sha256);
-    SHA256_Update (&state.sha256, bytes, len);
-    SHA256_Final (digest.bytes, &state.sha256);
+    SHA256_CTX sha256;
+    SHA256_Init (&sha256);
+    SHA256_Update (&sha256, bytes, len);
+    SHA256_Final (digest.bytes, &sha256);
     return digest;
 }
 
@@ -54,13 +54,9 @@ int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err)
     uint64_t total = 0;
     ssize_t got;
     struct digest_state *state = digest_begin ();
-    while ((got = read (fd, chunk, sizeof chunk)) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        digest_add (state, chunk, (size_t) got);
-        total += (uint64_t) got;
+    while ((got = read (fd, chunk, sizeof chunk)) > 0 || (got < 0 && errno == EINTR)) {
+        digest_add (state, chunk, got > 0 ? (size_t) got : 0);
+        total += got > 0 ? (uint64_t) got : 0;
     }
     int reason = errno;
     struct digest digest = digest_end (state);

@@ -103,11 +103,3 @@ int err_prefix (struct err *err, const char *format, ...)
     memcpy (err->text, text, sizeof text);
     return -1;
 }
-
-void err_clear (struct err *err)
-{
-    if (!err)
-        return;
-    err->code = ERR_NONE;
-    err->text[0] = '\0';
-}

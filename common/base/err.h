@@ -34,6 +34,5 @@ int err_errno (struct err *err, enum err_code code, const char *format, ...) __a
 int err_prefix (struct err *err, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* What to do about such an `errno`, to stand behind its reason; empty: that depends. */
 const char *err_advice (int number);
-void err_clear (struct err *err);
 
 #endif

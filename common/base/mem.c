@@ -1,7 +1,6 @@
 #include "common/base/mem.h"
 
 #include <stdalign.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -56,14 +56,6 @@ bool text_find (struct text haystack, struct text needle, uint32_t *at)
     return true;
 }
 
-bool text_among (struct text a, const struct text *items, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (text_equal (items[i], a))
-            return true;
-    return false;
-}
-
 bool text_starts (struct text a, const char *prefix)
 {
     struct text wanted = text_of (prefix);

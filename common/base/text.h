@@ -23,7 +23,6 @@ bool text_is (struct text a, const char *c_string);
 bool text_is_among (struct text a, const struct text *items, uint32_t n);
 int text_compare (struct text a, struct text b);                         /* bytewise, shorter first: a total order */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
-bool text_among (struct text a, const struct text *items, uint32_t n);
 bool text_starts (struct text a, const char *prefix);
 /* Takes what stands before the first `mark` off the front of `rest`, and the mark with it. Borrows. */
 bool text_cut (struct text *rest, char mark, struct text *before); /* false: no mark is there, and nothing is taken */

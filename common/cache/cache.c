@@ -5,7 +5,6 @@
 #include "common/cache/generation_diff.h"
 #include "common/io/atomic_file.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -133,8 +132,7 @@ static int close_to_others (const struct generation *generation, struct err *err
     return 0;
 }
 
-int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t dir_bytes,
-                       struct err *err)
+int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t bytes, struct err *err)
 {
     struct generation own;
     struct arena arena = { 0 };
@@ -143,7 +141,7 @@ int cache_prepare_own (const struct cache_access *access, struct text host, char
         return -1;
     if (generation_open_root_of_host (&own, access->frontend_root, host, err))
         return -1;
-    int rc = generation_path (&own, dir, dir_bytes, err);
+    int rc = generation_path (&own, dir, bytes, err);
     if (rc == 0)
         rc = generation_make (&own, 0700, true, err);
     if (rc == 0 && (close_to_others (&own, err) || tree_list (own.fd, NULL, &arena, &tree, err)))

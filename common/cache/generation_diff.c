@@ -180,15 +180,14 @@ static int look_at_top (const struct look *look, int fd, struct err *err)
 /* ---- the manifest ---- */
 
 /* A MANIFEST that is missing or differs is a finding; one that cannot be read is an error. */
-static int tell_manifest (struct look *look, const struct generation *generation, const struct err *why,
-                          struct err *err)
+static int tell_manifest (struct look *look, const struct generation *of, const struct err *why, struct err *err)
 {
     static const char name[] = MANIFEST_NAME " ", quoted[] = "\"" MANIFEST_NAME "\" ";
     struct stat st;
     const char *how = why->text;
     if (why->code != ERR_DAMAGE && why->code != ERR_LIMIT)
         return err_set (err, why->code, "%s", why->text);
-    bool missing = fstatat (generation->fd, MANIFEST_NAME, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+    bool missing = fstatat (of->fd, MANIFEST_NAME, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
     if (!strncmp (how, name, sizeof name - 1))
         how += sizeof name - 1;
     else if (!strncmp (how, quoted, sizeof quoted - 1))

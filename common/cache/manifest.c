@@ -140,17 +140,15 @@ int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out
     return 0;
 }
 
-bool manifest_entry_differs (const struct tree_entry *sealed, const struct tree_entry *found,
-                             char how[DIFFERENCE_BYTES])
+bool manifest_entry_differs (const struct tree_entry *was, const struct tree_entry *now, char how[DIFFERENCE_BYTES])
 {
-    if (sealed->kind != found->kind)
-        snprintf (how, DIFFERENCE_BYTES, "is a %s, but was sealed as a %s",
-                  found->kind == TREE_FILE ? "file" : "folder", sealed->kind == TREE_FILE ? "file" : "folder");
-    else if (sealed->bytes != found->bytes)
-        snprintf (how, DIFFERENCE_BYTES, "has %" PRIu64 " bytes, but was sealed with %" PRIu64, found->bytes,
-                  sealed->bytes);
-    else if (sealed->mode != found->mode)
-        snprintf (how, DIFFERENCE_BYTES, "has mode %04o, but was sealed with %04o", found->mode, sealed->mode);
+    if (was->kind != now->kind)
+        snprintf (how, DIFFERENCE_BYTES, "is a %s, but was sealed as a %s", now->kind == TREE_FILE ? "file" : "folder",
+                  was->kind == TREE_FILE ? "file" : "folder");
+    else if (was->bytes != now->bytes)
+        snprintf (how, DIFFERENCE_BYTES, "has %" PRIu64 " bytes, but was sealed with %" PRIu64, now->bytes, was->bytes);
+    else if (was->mode != now->mode)
+        snprintf (how, DIFFERENCE_BYTES, "has mode %04o, but was sealed with %04o", now->mode, was->mode);
     else
         return false;
     return true;

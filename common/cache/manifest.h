@@ -47,9 +47,8 @@ void manifest_print (const struct manifest *manifest, struct buf *out);
 int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err);
 /* Is exactly this there: same set, kinds, sizes and modes? The first difference is the error, by name. */
 int manifest_check_tree (const struct manifest *manifest, const struct tree *tree, struct err *err);
-/* Is `found` not what was sealed? `how` says it in words that follow the path. */
-bool manifest_entry_differs (const struct tree_entry *sealed, const struct tree_entry *found,
-                             char how[DIFFERENCE_BYTES]);
+/* Is `now` not what `was` sealed? `how` says it in words that follow the path. */
+bool manifest_entry_differs (const struct tree_entry *was, const struct tree_entry *now, char how[DIFFERENCE_BYTES]);
 /* The digest of the bytes in `fd`, from its beginning; asks for `bytes` and one more, so as to see that there are no
  * more. `*got`: how many there were. */
 int manifest_hash_file (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err);

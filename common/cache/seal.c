@@ -18,10 +18,8 @@
 #include <unistd.h>
 
 /* syncfs(2) also waits for whatever else is being written there, so a few entries are made durable one by one. */
-enum {
-    SYNC_EACH_MAX = 512,
-    WRITE_AND_WAIT = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER,
-};
+enum { SYNC_EACH_MAX = 512 };
+enum { WRITE_AND_WAIT = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER };
 
 /* Since Linux 5.8 syncfs(2) tells what could not be written. Shared storage is asked by fsync only: an NFS client then
  * writes again what the server forgot, and a FUSE file system may never hear of a syncfs. */

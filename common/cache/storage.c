@@ -13,14 +13,9 @@
 
 #define STORAGE_NAME "storage"
 
-enum {
-    ID_LEN = STORAGE_ID_BYTES - 1,
-    LINE_LEN = ID_LEN + 1,
-    HALF_WRITTEN_TRIES = 20, /* waits a second for a host that is still writing it */
-    HALF_WRITTEN_WAIT_MS = 50,
-    MOUNTS_BYTES_MAX = 4 * 1024 * 1024,
-    MOUNT_OPTIONS_FIELD = 5, /* proc_pid_mountinfo(5), counted from 0 */
-};
+enum { ID_LEN = STORAGE_ID_BYTES - 1, LINE_LEN = ID_LEN + 1, MOUNTS_BYTES_MAX = 4 * 1024 * 1024 };
+enum { HALF_WRITTEN_TRIES = 20, HALF_WRITTEN_WAIT_MS = 50 }; /* waits a second for a host that is still writing it */
+enum { MOUNT_OPTIONS_FIELD = 5 };                            /* proc_pid_mountinfo(5), counted from 0 */
 
 static bool is_id (const char *text)
 {

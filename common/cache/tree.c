@@ -10,7 +10,6 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,11 +59,9 @@ const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES])
 
 static int open_by (int root, const char *path, int flags, mode_t mode, uint64_t resolve)
 {
-    struct open_how how = {
-        .flags = (uint64_t) (unsigned) (flags | O_CLOEXEC),
-        .mode = (flags & O_CREAT) ? mode : 0,
-        .resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
-    };
+    struct open_how how = { .flags = (uint64_t) (unsigned) (flags | O_CLOEXEC),
+                            .mode = (flags & O_CREAT) ? mode : 0,
+                            .resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
     return (int) syscall (SYS_openat2, root, path, &how, sizeof how);
 }
 
@@ -165,11 +162,10 @@ struct walk {
 
 static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth, struct err *err);
 
-static int meet (struct walk *walk, struct tree_walk_item *seen, enum err_code code, const char *problem,
-                 struct err *err)
+static int meet (struct walk *walk, struct tree_walk_item *seen, enum err_code code, const char *why, struct err *err)
 {
-    seen->problem = problem;
-    seen->code = problem ? code : ERR_NONE;
+    seen->problem = why;
+    seen->code = why ? code : ERR_NONE;
     return walk->each (walk->owner, seen, err);
 }
 

@@ -83,15 +83,13 @@ static void add (struct bundle_draft *list, const struct conf_value of[], const 
     if (check (list, of, node) != 0 || read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
         draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
         return;
-    list->items[list->n++] = (struct bundle_rule){
-        .id = of[BUNDLE_ID].text,
-        .word = (enum bundle_word) of[BUNDLE_WORD].number,
-        .backends.items = backends.items,
-        .backends.n = backends.n,
-        .parts = parts,
-        .why = of[BUNDLE_WHY].text,
-        .source = of[BUNDLE_SOURCE].text,
-    };
+    list->items[list->n++] = (struct bundle_rule){ .id = of[BUNDLE_ID].text,
+                                                   .word = (enum bundle_word) of[BUNDLE_WORD].number,
+                                                   .backends.items = backends.items,
+                                                   .backends.n = backends.n,
+                                                   .parts = parts,
+                                                   .why = of[BUNDLE_WHY].text,
+                                                   .source = of[BUNDLE_SOURCE].text };
 }
 
 static void read_file (void *owner, const struct yaml_node *reference)

@@ -84,15 +84,13 @@ struct yaml_node draft_reference_at (const struct yaml_node *where, struct text 
     };
 }
 
-const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *override,
-                                                const char *option)
+const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *given, const char *name)
 {
-    if (!override)
+    if (!given)
         return draft->slice[key].good ? draft->slice[key].node : NULL;
-    /* A node of the command line: a path in it is relative to the working directory, a problem names the option. */
+    /* A node of the command line: a path in it is relative to the working directory, a problem names the name. */
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
-    *node =
-        (struct yaml_node){ .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (override) };
+    *node = (struct yaml_node){ .file = name, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (given) };
     return node;
 }
 

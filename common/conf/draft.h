@@ -49,8 +49,7 @@ void draft_protected (struct draft *draft);
 
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* The arguments of a rung that is the builtin probe; after its env and backend. */
-void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct conf_value *args,
-                  struct rung *rung);
+void draft_probe (struct draft *draft, const struct yaml_node *node, const struct conf_value *args, struct rung *rung);
 /* The files that the rung's canary, read as `program`, needs on its host. */
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
 
@@ -87,8 +86,7 @@ void draft_references (struct draft *draft, const struct yaml_node *names, const
 /* A reference to `name` that nobody wrote: it stands where a key does, or is missing. */
 struct yaml_node draft_reference_at (const struct yaml_node *where, struct text name);
 /* The reference of a slice key, or the command line's instead; NULL: neither is there. */
-const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *override,
-                                                const char *option);
+const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *given, const char *name);
 /* The folder of relative paths on hosts: SLICEUP_HOME with launcher local, else `start.directory`. */
 struct text draft_base_folder (const struct draft *draft);
 /* Is ".." a part of it? */

@@ -22,12 +22,10 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
     for (int i = 0; i < DRIFT_RULE_KEYS; i++)
         if (of[i].given && !of[i].good)
             return -1;
-    *rule = (struct drift_rule){
-        .fact = of[DRIFT_RULE_FACT].text,
-        .kind = (enum drift_kind) of[DRIFT_RULE_COMPARE].number,
-        .why = of[DRIFT_RULE_WHY].text,
-        .tolerance = (double) of[DRIFT_RULE_TOLERANCE].number / 100,
-    };
+    *rule = (struct drift_rule){ .fact = of[DRIFT_RULE_FACT].text,
+                                 .kind = (enum drift_kind) of[DRIFT_RULE_COMPARE].number,
+                                 .why = of[DRIFT_RULE_WHY].text,
+                                 .tolerance = (double) of[DRIFT_RULE_TOLERANCE].number / 100 };
     bool numeric = of[DRIFT_RULE_TOLERANCE].given || of[DRIFT_RULE_LEAST].given;
     if (numeric != (rule->kind == DRIFT_TOLERANCE))
         return problem_at (

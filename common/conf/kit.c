@@ -95,8 +95,7 @@ static int read_file (struct kit_draft *kit, struct text folder, struct text nam
     at.text = below (kit->draft, folder, name);
     if (source_read (&source, &module_kind, kit->draft->options->share_dir, &at, kit->draft->problems) != 0)
         return -1;
-    if (lstat (source.shown, &found) == 0 &&
-        S_ISLNK (found.st_mode)) /* else it lies beside its canary, which is noted */
+    if (lstat (source.shown, &found) == 0 && S_ISLNK (found.st_mode)) /* else beside its canary, which is noted */
         draft_note_path (kit->draft, source.shown);
     return add_file (kit, text_copy (kit->draft->arena, name), &source);
 }

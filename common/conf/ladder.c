@@ -76,13 +76,11 @@ static void put_survey (struct draft *draft, const struct conf_value *list, cons
                     "expected at most %d in all",
                     RUNGS_MAX, RUNGS_MAX);
     else
-        draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung){
-            .id = TEXT_LIT (SURVEY),
-            .kind = PROGRAM_BUILTIN,
-            .builtin = TEXT_LIT (SURVEY),
-            .scope = SCOPE_HOST,
-            .timeout_ms = SURVEY_TIMEOUT_MS,
-        };
+        draft->plan.rungs.items[draft->plan.rungs.n++] = (struct rung){ .id = TEXT_LIT (SURVEY),
+                                                                        .kind = PROGRAM_BUILTIN,
+                                                                        .builtin = TEXT_LIT (SURVEY),
+                                                                        .scope = SCOPE_HOST,
+                                                                        .timeout_ms = SURVEY_TIMEOUT_MS };
 }
 
 static bool is_needless (struct draft *draft, const struct rung *rung, const struct yaml_node *node)
@@ -127,11 +125,10 @@ static void read_rungs (struct draft *draft, const struct conf_value *list)
 
 void draft_ladder (struct draft *draft)
 {
-    const struct yaml_node *reference = draft_choose_reference (draft, SLICE_LADDER, draft->options->ladder,
-                                                                "--ladder");
+    const struct yaml_node *node = draft_choose_reference (draft, SLICE_LADDER, draft->options->ladder, "--ladder");
     struct source source;
     struct conf_value ladder[LADDER_KEYS];
-    const struct yaml_node *root = reference ? draft_parse_reference (draft, &ladder_kind, reference, &source) : NULL;
+    const struct yaml_node *root = node ? draft_parse_reference (draft, &ladder_kind, node, &source) : NULL;
     if (!root || section_read (&ladder_section, root, ladder, draft->problems) != 0)
         return;
     draft->plan.ladder = ladder[LADDER_LADDER].text;

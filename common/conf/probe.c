@@ -87,13 +87,12 @@ static int read_arg (struct draft *draft, const struct yaml_node *key, const str
     return rc == 0 ? json_of (key->value, key->text, json, draft->problems) : -1;
 }
 
-void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const struct conf_value *args,
-                  struct rung *rung)
+void draft_probe (struct draft *draft, const struct yaml_node *node, const struct conf_value *args, struct rung *rung)
 {
     bool has_plugin = false;
     uint32_t n = args->given && args->good ? args->node->n : 0;
     if (rung->scope == SCOPE_SLICE)
-        problem_at (draft->problems, rung_node,
+        problem_at (draft->problems, node,
                     "a probe with scope: slice, expected scope: host: a probe runs alone on its host");
     if (args->given && !args->good)
         return; /* reported */
@@ -106,6 +105,6 @@ void draft_probe (struct draft *draft, const struct yaml_node *rung_node, const 
     }
     draft_sort (&rung->args);
     if (!has_plugin)
-        problem_at (draft->problems, args->given ? args->node : rung_node,
+        problem_at (draft->problems, args->given ? args->node : node,
                     "a probe without a plugin, expected args: {plugin: ...}, the path of a PJRT plugin");
 }

@@ -40,12 +40,11 @@ void problem_add (struct problem_list *problems, const char *file, uint32_t line
     va_end (values);
 }
 
-int problem_at (struct problem_list *problems, const struct yaml_node *node, const char *format, ...)
+int problem_at (struct problem_list *problems, const struct yaml_node *at, const char *format, ...)
 {
     va_list values;
     va_start (values, format);
-    add (problems, (struct conf_problem){ .file = node->file, .line = node->line, .column = node->column }, format,
-         values);
+    add (problems, (struct conf_problem){ .file = at->file, .line = at->line, .column = at->column }, format, values);
     va_end (values);
     return -1;
 }

@@ -21,7 +21,7 @@ struct problem_list {
 void problem_add (struct problem_list *problems, const char *file, uint32_t line, uint32_t column, const char *format,
                   ...) __attribute__ ((format (printf, 5, 6)));
 /* At a node; always returns -1, so that refusing and explaining are one statement. */
-int problem_at (struct problem_list *problems, const struct yaml_node *node, const char *format, ...)
+int problem_at (struct problem_list *problems, const struct yaml_node *at, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 void warning_at (struct problem_list *problems, const struct yaml_node *node, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));

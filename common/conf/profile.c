@@ -104,12 +104,11 @@ static void find_frontend (struct draft *draft, const struct conf_value *name)
 
 void draft_profile (struct draft *draft)
 {
-    const struct yaml_node *reference = draft_choose_reference (draft, SLICE_PROFILE, draft->options->profile,
-                                                                "--profile");
+    const struct yaml_node *node = draft_choose_reference (draft, SLICE_PROFILE, draft->options->profile, "--profile");
     struct source source;
     struct conf_value profile[PROFILE_KEYS];
     uint32_t errors_before = draft->problems->errors;
-    const struct yaml_node *root = reference ? draft_parse_reference (draft, &profile_kind, reference, &source) : NULL;
+    const struct yaml_node *root = node ? draft_parse_reference (draft, &profile_kind, node, &source) : NULL;
     if (!root || section_read (&profile_section, root, profile, draft->problems) != 0)
         return;
     find_frontend (draft, &profile[PROFILE_FRONTEND]);

@@ -4,7 +4,6 @@
 
 #include "common/base/duration.h"
 #include "common/conf/conf_keys.h"
-#include "common/conf/yaml.h"
 
 static const char *size_print (uint64_t bytes, char out[DURATION_TEXT_BYTES])
 {

@@ -7,12 +7,11 @@ enum { METRICS_MAX = 32 };
 
 static const struct source_kind canary_kind = { "canary", "worker/canaries", ".py" };
 
-static int read_kind (struct draft *draft, const struct yaml_node *node, const struct conf_value of[],
-                      struct rung *rung)
+static int read_kind (struct draft *draft, const struct yaml_node *at, const struct conf_value of[], struct rung *rung)
 {
     int given = of[RUNG_BUILTIN].given + of[RUNG_CANARY].given + of[RUNG_COMMAND].given;
     if (given != 1)
-        return problem_at (draft->problems, node,
+        return problem_at (draft->problems, at,
                            "a rung with %d programs, expected exactly one of builtin, canary and command", given);
     rung->kind = of[RUNG_BUILTIN].given ? PROGRAM_BUILTIN : of[RUNG_CANARY].given ? PROGRAM_CANARY : PROGRAM_COMMAND;
     return 0;

@@ -83,18 +83,16 @@ static void add (struct signature_draft *list, const struct conf_value of[], con
                     SIGNATURES_IN_ALL_MAX);
         return;
     }
-    struct signature item = {
-        .id = of[SIGNATURE_ID].text,
-        .text = of[SIGNATURE_TEXT].text,
-        .owner = (enum owner) of[SIGNATURE_OWNER].number,
-        .peer = of[SIGNATURE_PEER].number,
-        .noise = of[SIGNATURE_NOISE].number,
-        .transient = of[SIGNATURE_TRANSIENT].number,
-        .memory = of[SIGNATURE_MEMORY].number,
-        .next = of[SIGNATURE_NEXT].text,
-        .also = { also.items, also.n },
-        .unless = { unless.items, unless.n },
-    };
+    struct signature item = { .id = of[SIGNATURE_ID].text,
+                              .text = of[SIGNATURE_TEXT].text,
+                              .owner = (enum owner) of[SIGNATURE_OWNER].number,
+                              .peer = of[SIGNATURE_PEER].number,
+                              .noise = of[SIGNATURE_NOISE].number,
+                              .transient = of[SIGNATURE_TRANSIENT].number,
+                              .memory = of[SIGNATURE_MEMORY].number,
+                              .next = of[SIGNATURE_NEXT].text,
+                              .also = { also.items, also.n },
+                              .unless = { unless.items, unless.n } };
     if (has_room (list, &item, node))
         list->items[list->n++] = item;
 }

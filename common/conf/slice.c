@@ -25,16 +25,15 @@ int draft_slice (struct draft *draft)
 
 static int read_axis (struct draft *draft, const struct yaml_node *key, struct axis *axis)
 {
+    struct problem_list *problems = draft->problems;
     uint64_t size = 0;
     const struct yaml_node *value = key->value;
     if (!identifier_is_good (key->text, AXIS_NAME_MAX_BYTES))
-        return problem_at (draft->problems, key,
-                           "%s is not an axis name, expected letters, digits and '_', at most %d bytes",
-                           problem_quote (draft->problems, key->text), AXIS_NAME_MAX_BYTES);
+        return problem_at (problems, key, "%s is not an axis name, expected letters, digits and '_', at most %d bytes",
+                           problem_quote (problems, key->text), AXIS_NAME_MAX_BYTES);
     bool good = value->kind == YAML_SCALAR && value->plain && text_to_u64 (value->text, &size) && size > 0;
     if (!good || size > DEVICES_MAX)
-        return problem_at (draft->problems, value,
-                           "the size of axis %.*s is not usable, expected a whole number from 1 to %d",
+        return problem_at (problems, value, "the size of axis %.*s is not usable, expected a whole number from 1 to %d",
                            TEXT_ARG (key->text), DEVICES_MAX);
     *axis = (struct axis){ .axis = key->text, .size = (uint32_t) size };
     return 0;
@@ -144,19 +143,17 @@ void draft_limits (struct draft *draft)
     struct conf_value limits[LIMIT_KEYS];
     if (section_read_optional (&limits_section, &draft->slice[SLICE_LIMITS], limits, draft->problems) != 0)
         return;
-    draft->plan.limits = (struct limits){
-        .suspect_ms = limits[LIMIT_SUSPECT].number,
-        .lost_ms = limits[LIMIT_LOST].number,
-        .orphan_ms = limits[LIMIT_ORPHAN].number,
-        .exit_ms = limits[LIMIT_EXIT].number,
-        .cascade_ms = limits[LIMIT_CASCADE].number,
-        .stop_ms = limits[LIMIT_STOP].number,
-        .log_bytes = limits[LIMIT_LOG].number,
-        .lease_ms = limits[LIMIT_LEASE].number,
-        .retries = (uint32_t) limits[LIMIT_RETRIES].number,
-        .retry_wait_ms = limits[LIMIT_RETRY_WAIT].number,
-        .device_wait_ms = limits[LIMIT_DEVICE_WAIT].number,
-    };
+    draft->plan.limits = (struct limits){ .suspect_ms = limits[LIMIT_SUSPECT].number,
+                                          .lost_ms = limits[LIMIT_LOST].number,
+                                          .orphan_ms = limits[LIMIT_ORPHAN].number,
+                                          .exit_ms = limits[LIMIT_EXIT].number,
+                                          .cascade_ms = limits[LIMIT_CASCADE].number,
+                                          .stop_ms = limits[LIMIT_STOP].number,
+                                          .log_bytes = limits[LIMIT_LOG].number,
+                                          .lease_ms = limits[LIMIT_LEASE].number,
+                                          .retries = (uint32_t) limits[LIMIT_RETRIES].number,
+                                          .retry_wait_ms = limits[LIMIT_RETRY_WAIT].number,
+                                          .device_wait_ms = limits[LIMIT_DEVICE_WAIT].number };
     read_join (draft, &limits[LIMIT_JOIN]);
     const struct conf_value *suspect = &limits[LIMIT_SUSPECT], *lost = &limits[LIMIT_LOST];
     if (suspect->good && lost->good && suspect->number >= lost->number)

@@ -64,8 +64,7 @@ static const char *find (const struct source_kind *kind, const char *share_dir, 
 }
 
 /* What the folder of `path` holds of this kind, for a proposal. */
-static uint32_t folder_names (const struct source_kind *kind, const char *path, struct arena *arena,
-                              const char *names[])
+static uint32_t folder_names (const struct source_kind *kind, const char *path, struct arena *arena, const char *out[])
 {
     const char *slash = strrchr (path, '/');
     const char *folder = slash ? text_format (arena, "%.*s", (int) (slash - path), path).ptr : ".";
@@ -75,7 +74,7 @@ static uint32_t folder_names (const struct source_kind *kind, const char *path, 
     while (open_folder && n < FOLDER_NAMES_MAX && (entry = readdir (open_folder))) {
         struct text name = text_of (entry->d_name);
         if (text_ends (name, kind->extension) && name.ptr[0] != '.')
-            names[n++] = text_copy (arena, source_stem (name, kind->extension)).ptr;
+            out[n++] = text_copy (arena, source_stem (name, kind->extension)).ptr;
     }
     if (open_folder)
         closedir (open_folder);

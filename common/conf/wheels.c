@@ -11,11 +11,8 @@
 #include "common/model/kit.h"
 #include "common/model/requirements.h"
 
-enum {
-    FOLDER_ENTRIES_MAX = 65536,
-    NAMES_MAX_BYTES = 36 * 1024, /* of all names and paths: they go out with the order to restore, in one frame */
-    LACKING_MAX = 10,
-};
+enum { FOLDER_ENTRIES_MAX = 65536, LACKING_MAX = 10 };
+enum { NAMES_MAX_BYTES = 36 * 1024 }; /* of all names and paths: they go out with the order to restore, in one frame */
 
 struct wheel_draft {
     struct draft *draft;

@@ -38,23 +38,8 @@ static const struct frontend frontends[] = {
         .base = { { "JAX_ENABLE_PREEMPTION_SERVICE", "false" } },
         .requests = requests_counter,
         .hits = hits_counter,
-        /* zstandard: whether it imports decides the compression, hence the key (jax-ml/jax:jax/_src/cache_key.py). */
-        .bundle = { "python", "jax", "jaxlib", "libtpu", "numpy", "scipy", "zstandard" },
         .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
         .signatures = { "xla", "jax" },
-        /* jax-ml/jax:jax/_src/compiler.py, lru_cache.py. "Finished XLA compilation" is said of hits as well. */
-        .signs = {
-            { "Persistent compilation cache hit for '", KEY_HIT },
-            { "Writing persistent compilation cache entry", KEY_WRITTEN },
-            { " to persistent compilation cache with key '", KEY_WRITTEN },
-            { "PERSISTENT COMPILATION CACHE MISS for '", KEY_MISSED },
-            { "Error reading persistent compilation cache entry for '", KEY_UNREADABLE },
-            { "Error writing persistent compilation cache entry for '", KEY_UNWRITTEN },
-            { "Not writing persistent cache entry for '", KEY_BELOW_THRESHOLD },
-            { "Not writing persistent cache entry with key '", KEY_UNWRITTEN },
-            { "Not writing persistent cache entry since process_id != 0", KEY_UNWRITTEN },
-            { "unable to generate cache key, skipping the cache", KEY_UNWRITTEN },
-        },
         /* Up to 0.5.3 a key that has the topology lacks the version of libtpu (PR #27814). No fault for us: libtpu is
          * in the bundle, whose fingerprint is in the path. */
         .broken = {
@@ -75,13 +60,7 @@ static const struct frontend frontends[] = {
         /* Present at all, each says that a program was compiled or an entry was of no use: rows of value 0 are left out
          * (torch_xla/csrc/runtime/cache.h; test/test_persistent_cache.py asserts their absence). */
         .spoilers = { "CompileTime", "PersistentCacheMiss", "PersistentCacheDeserializeFailure", "UncachedCompile" },
-        .bundle = { "python", "torch", "torch-xla", "libtpu", "numpy", "jax", "jaxlib" },
         .signatures = { "xla", "torch_xla" },
-        .signs = { /* torch_xla/csrc/runtime/pjrt_computation_client.cpp; on a hit it says nothing */
-            { "Failed to deserialize executable", KEY_UNREADABLE },
-            { "Failed to retrieve HLO modules from deserialized executable", KEY_UNREADABLE },
-            { "Only a single module is supported for persistent computation caching", KEY_UNREADABLE },
-        },
         .broken = {
             /* pytorch/xla #9094, #8930: the client of the XLA revisions they pin. Seen with 2.9.0 on CPU, where 2.7.0
              * reads its entries back (tests/campaign/torch_xla). */
@@ -91,13 +70,9 @@ static const struct frontend frontends[] = {
         },
     },
     /* Programs that trace nothing: no variables, no cache, nothing to restore. */
-    { .name = "plain", .requests = "", .hits = "", .bundle = { "python" }, .signatures = { "xla" } },
+    { .name = "plain", .requests = "", .hits = "", .signatures = { "xla" } },
 };
 enum { FRONTENDS = sizeof (frontends) / sizeof (frontends[0]) };
-
-/* What the canary reports as observed policy (worker/canaries/sliceup_canary.py, POLICY_PREFIXES); all are read before
- * or during import (docs of pytorch/xla:configuration.yaml, jax-ml/jax:jax/_src/config.py). */
-static const char *const policy_prefixes[] = { "XLA_", "LIBTPU_", "JAX_", "TPU_", "PJRT_", "PT_XLA_", "MEGASCALE_" };
 
 const struct frontend *frontend_find (struct text name)
 {
@@ -166,38 +141,13 @@ uint32_t frontend_recompile_counters (const struct frontend *frontend, const cha
     return n;
 }
 
-uint32_t frontend_bundle_packages (const struct frontend *frontend, const char *out[], uint32_t max)
-{
-    uint32_t n = 0;
-    for (; n < BUNDLE_MAX && frontend->bundle[n]; n++)
-        if (n < max)
-            out[n] = frontend->bundle[n];
-    return n;
-}
-
-static bool is_cache_var (const struct frontend *frontend, struct text name)
-{
-    for (const struct cache_var *var = frontend->cache; var < frontend->cache + CACHE_VARS_MAX && var->name; var++)
-        if (text_is (name, var->name))
-            return true;
-    return false;
-}
-
 bool frontend_owns_var (const struct frontend *frontend, struct text name)
 {
     for (const struct default_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
         if (text_is (name, var->name))
             return true;
-    return is_cache_var (frontend, name);
-}
-
-bool frontend_is_policy_var (const struct frontend *frontend, struct text name)
-{
-    /* They differ between the writer and the readers on purpose: compared, they would always look like drift. */
-    if (is_cache_var (frontend, name))
-        return false;
-    for (size_t i = 0; i < sizeof policy_prefixes / sizeof policy_prefixes[0]; i++)
-        if (text_starts (name, policy_prefixes[i]))
+    for (const struct cache_var *var = frontend->cache; var < frontend->cache + CACHE_VARS_MAX && var->name; var++)
+        if (text_is (name, var->name))
             return true;
     return false;
 }

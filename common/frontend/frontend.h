@@ -16,21 +16,16 @@ void frontend_cache_env (const struct frontend *frontend, enum cache_role role, 
                          var_list *env);
 /* Appends what this frontend needs whatever the profile says (e.g. that SIGTERM still ends the program). */
 void frontend_base_env (const struct frontend *frontend, struct arena *arena, var_list *env);
-/* Names of the counters that prove a restored run: requests, hits; and which packages make its bundle. */
+/* Names of the counters that prove a restored run: requests, hits. */
 const char *frontend_requests_counter (const struct frontend *frontend);
 const char *frontend_hits_counter (const struct frontend *frontend);
 /* Counters of the runtime's own which, when one is there and over 0, say that something was compiled or could not be
  * loaded, whatever requests and hits say. Returns how many there are. */
 uint32_t frontend_recompile_counters (const struct frontend *frontend, const char *out[], uint32_t max);
-uint32_t frontend_bundle_packages (const struct frontend *frontend, const char *out[], uint32_t max);
 /* NULL: nothing is known against a shared cache with this bundle (names in any spelling). Else one sentence, without
  * its full stop: which release, what happens, what to do. A fault of the bundle, not of the cache. */
 const char *frontend_cache_defect (const struct frontend *frontend, struct text backend, const var_list *bundle,
                                    struct arena *arena);
-/* What a piece of the program's log says of its compile cache; of several things the worst. KEY_NONE: nothing. */
-enum key_state frontend_log_cache_state (const struct frontend *frontend, struct text log);
-/* Is this variable part of launch policy (recorded, compared)? */
-bool frontend_is_policy_var (const struct frontend *frontend, struct text name);
 /* Is this variable set by the two functions above, so that nobody else may set it? */
 bool frontend_owns_var (const struct frontend *frontend, struct text name);
 /* Can a program be restored from a compile cache at all? */

@@ -1,4 +1,4 @@
-/* frontend_cache.c - what is known against the persistent cache of a release, and what its log says of it. */
+/* frontend_cache.c - what is known against the persistent cache of a release. */
 
 #include "common/frontend/frontend_row.h"
 
@@ -78,23 +78,4 @@ const char *frontend_cache_defect (const struct frontend *frontend, struct text 
                 .ptr;
     }
     return NULL;
-}
-
-/* An entry that cannot be loaded explains a compilation better than that it was compiled. */
-static int weight (enum key_state state)
-{
-    static const int weights[] = { [KEY_NONE] = 0,      [KEY_HIT] = 1,       [KEY_WRITTEN] = 2,
-                                   [KEY_MISSED] = 3,    [KEY_UNWRITTEN] = 4, [KEY_BELOW_THRESHOLD] = 5,
-                                   [KEY_UNREADABLE] = 6 };
-    return weights[state];
-}
-
-enum key_state frontend_log_cache_state (const struct frontend *frontend, struct text log)
-{
-    enum key_state worst = KEY_NONE;
-    for (const struct cache_log_pattern *sign = frontend->signs; sign < frontend->signs + SIGNS_MAX && sign->text;
-         sign++)
-        if (weight (sign->state) > weight (worst) && text_find (log, text_of (sign->text), NULL))
-            worst = sign->state;
-    return worst;
 }

@@ -5,16 +5,8 @@
 #include "common/frontend/frontend.h"
 
 /* OWN writes as the WRITER does: it has no column of its own. */
-enum {
-    FRONTEND_ROLES = CACHE_ROLE_WRITER + 1,
-    CACHE_VARS_MAX = 8,
-    BASE_VARS_MAX = 2,
-    BUNDLE_MAX = 8,
-    SPOILERS_MAX = 4,
-    SIGNS_MAX = 12,
-    BROKEN_MAX = 3,
-    SIGNATURE_LISTS_MAX = 3
-};
+enum { FRONTEND_ROLES = CACHE_ROLE_WRITER + 1, CACHE_VARS_MAX = 8, BASE_VARS_MAX = 2, SPOILERS_MAX = 4 };
+enum { BROKEN_MAX = 3, SIGNATURE_LISTS_MAX = 3 };
 
 struct cache_var {
     const char *name;
@@ -22,12 +14,6 @@ struct cache_var {
 };
 struct default_var {
     const char *name, *value;
-};
-
-/* Words of the frontend's own log that tell what became of an entry. */
-struct cache_log_pattern {
-    const char *text;
-    enum key_state state;
 };
 
 /* Releases whose persistent cache does not do what we rest on. */
@@ -44,10 +30,8 @@ struct frontend {
     struct default_var base[BASE_VARS_MAX];
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];
-    const char *bundle[BUNDLE_MAX]; /* as PEP 503 normalises package names */
     bool writer_is_rank_0;
     const char *signatures[SIGNATURE_LISTS_MAX];
-    struct cache_log_pattern signs[SIGNS_MAX];
     struct broken_release broken[BROKEN_MAX];
 };
 

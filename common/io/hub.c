@@ -3,22 +3,17 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "common/io/context.h"
 #include "common/io/link.h"
 #include "common/io/socket.h"
 #include "common/io/subscribers.h"
 #include "common/io/zap.h"
 #include "common/io/zap_self_test.h"
 
-enum {
-    HOSTS_MAX_HUB = 65536, /* bounds the tables; the model allows far fewer */
-    /* Two connections a host, and two old ones whose end was not noticed yet. */
-    DESCRIPTORS_A_HOST = 4,
-    DESCRIPTORS_BESIDE = 256,
-    THREADS = 3, /* libzmq's two, and the ZAP handler's */
-    BYTES_A_HOST = 64 * 1024,
-    BYTES_BESIDE = 8 * 1024 * 1024,
-};
+enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows far fewer */
+/* Two connections a host, and two old ones whose end was not noticed yet. */
+enum { DESCRIPTORS_A_HOST = 4, DESCRIPTORS_BESIDE = 256 };
+enum { THREADS = 3 }; /* libzmq's two, and the ZAP handler's */
+enum { BYTES_A_HOST = 64 * 1024, BYTES_BESIDE = 8 * 1024 * 1024 };
 
 /* The connection of a host; valid while the key has this generation. */
 struct route {

@@ -8,6 +8,5 @@ struct log {
     int verbose;
 }; /* to == NULL: silent */
 void log_print (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-void log_detail (const struct log *log, const char *format, ...)
-    __attribute__ ((format (printf, 2, 3))); /* verbose only */
+void log_detail (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* verbose */
 #endif

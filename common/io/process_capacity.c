@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -87,7 +86,7 @@ static int refuse_memory (const char *what, double mib, struct err *err)
                     what, mib, shown (space.rlim_cur, first), shown (data.rlim_cur, second));
 }
 
-static bool has_memory (size_t bytes)
+bool process_capacity_has_memory (size_t bytes)
 {
     void *at = mmap (NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at != MAP_FAILED && munmap (at, bytes) == 0;
@@ -151,7 +150,7 @@ static size_t stack_bytes (void)
 /* A thread is refused for want of memory for its stack, or since there are too many. */
 static int refuse_threads (const char *what, const struct capacity_needs *needs, uint32_t got, int why, struct err *err)
 {
-    if (!has_memory (stack_bytes ()))
+    if (!process_capacity_has_memory (stack_bytes ()))
         return refuse_memory (
             what, (double) stack_bytes () / MIB * (needs->threads - got) + (double) needs->bytes / MIB, err);
     return err_set (err, ERR_LIMIT,
@@ -168,7 +167,7 @@ static int check_threads_and_memory (const char *what, const struct capacity_nee
     int why = gather (&crowd, needs->threads), rc = 0;
     if (why != 0)
         rc = refuse_threads (what, needs, crowd.n, why, err);
-    else if (needs->bytes && !has_memory (needs->bytes))
+    else if (needs->bytes && !process_capacity_has_memory (needs->bytes))
         rc = refuse_memory (what, (double) needs->bytes / MIB, err);
     disperse (&crowd);
     mem_free (crowd.threads);

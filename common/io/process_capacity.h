@@ -7,6 +7,8 @@
 #define SLICEUP_COMMON_IO_PROCESS_CAPACITY_H
 
 #include "common/base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct capacity_needs {
@@ -17,5 +19,6 @@ struct capacity_needs {
  * sentence that begins with `what` ("a run of 4 hosts"): which limit, of this process or of the system, is too low, and
  * how it is raised. Any thread, but slow: threads are made. */
 int process_capacity_check (const char *what, const struct capacity_needs *needs, struct err *err);
+bool process_capacity_has_memory (size_t bytes); /* now; as signal-safe as mmap */
 
 #endif

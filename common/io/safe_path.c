@@ -11,15 +11,8 @@
 #include "common/io/atomic_file.h"
 
 /* A sentence holds two paths, cut to this; what to do about it stands at its end. */
-enum {
-    SHOWN_BYTES = 90,
-    SUBJECT_BYTES = 280,
-    WHO_BYTES = 48,
-    NAME_BYTES = 28,
-    LINKS_MAX = 40,
-    TABLE_BYTES_MAX = 4 << 20,
-    OTHERS_WRITE = S_IWGRP | S_IWOTH
-};
+enum { SHOWN_BYTES = 90, SUBJECT_BYTES = 280, WHO_BYTES = 48, NAME_BYTES = 28, LINKS_MAX = 40 };
+enum { TABLE_BYTES_MAX = 4 << 20, OTHERS_WRITE = S_IWGRP | S_IWOTH };
 enum { USER_UID = 2, USER_GID = 3, GROUP_GID = 2, GROUP_MEMBERS = 3, COLUMNS = 4 }; /* passwd(5), group(5) */
 
 /* ---- users and groups ---- */

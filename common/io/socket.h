@@ -1,4 +1,5 @@
-/* socket.h - private to common/io: libzmq sockets with every option set before they bind or connect.
+/* socket.h - private to common/io: the one libzmq context of this process, and sockets with every option set before
+ * they bind or connect.
  *
  * The caller owns what is opened, uses it on one thread, and closes it with socket_close before context_release. */
 #ifndef SLICEUP_COMMON_IO_SOCKET_H
@@ -11,6 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <zmq.h>
+
+/* Several contexts with CURVE can crash one another in libzmq 4.3.4, and inproc names (the ZAP handler's) live in one.
+ * Each hub and spoke holds it while it has sockets; the last release waits for what still lingers. Any thread. After
+ * fork the child must not touch what the parent holds. */
+void *context_hold (struct err *err);
+void context_release (void);
 
 enum { CONTROL_QUEUE_MAX = 256, BULK_QUEUE_MAX = 64 }; /* messages, in each direction */
 enum { CLOSE_LINGER_MS = 2000 };

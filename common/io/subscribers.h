@@ -21,7 +21,6 @@ bool subscribers_receive (struct subscribers *subscribers, struct hub_monitor *f
 bool subscribers_have_questions (const struct subscribers *subscribers);
 bool subscribers_answer (struct subscribers *subscribers, const struct hub_monitor *to, const void *bytes, size_t len);
 void subscribers_publish (struct subscribers *subscribers, const void *bytes, size_t len);
-uint64_t subscribers_dropped (
-    const struct subscribers *subscribers); /* what was no question, or of one too many of a key */
+uint64_t subscribers_dropped (const struct subscribers *subscribers); /* no questions, or of one too many of a key */
 
 #endif

@@ -13,7 +13,6 @@
 #include "common/io/handshake.h"
 #include "common/io/keyring.h"
 #include "common/io/socket.h"
-#include "common/io/zap_request.h"
 
 static const char handler_address[] = "inproc://zeromq.zap.01";
 enum { CLOSED_WAIT_S = 2, AT_ONCE = 256 /* of each, before the others and the end of the thread have their turn */ };
@@ -34,6 +33,90 @@ struct zap {
     uint64_t decoy_refusals, failures;
     uint32_t closed;
 };
+
+/* ---- one question of libzmq, and its answer (RFC 27, version 1.0) ---- */
+
+/* Fixed size: what a peer sends decides no allocation. */
+enum { ZAP_PARTS = 7, ZAP_PART_BYTES_MAX = 255 };
+struct zap_request {
+    struct zap_part {
+        uint8_t bytes[ZAP_PART_BYTES_MAX];
+        uint16_t len;
+    } parts[ZAP_PARTS];
+    uint32_t parts_len;
+    bool fits; /* no part too many, none too long */
+};
+enum { VERSION, REQUEST_ID, DOMAIN, ADDRESS, IDENTITY, MECHANISM, CREDENTIALS };
+
+static void keep (struct zap_request *request, zmq_msg_t *part)
+{
+    size_t len = zmq_msg_size (part);
+    if (request->parts_len == ZAP_PARTS || len > ZAP_PART_BYTES_MAX) {
+        request->fits = false;
+        return;
+    }
+    struct zap_part *to = &request->parts[request->parts_len++];
+    memcpy (to->bytes, zmq_msg_data (part), len);
+    to->len = (uint16_t) len;
+}
+
+static bool zap_request_read (void *socket, struct zap_request *out)
+{
+    zmq_msg_t part;
+    int rc = zmq_msg_init (&part);
+    assert (rc == 0);
+    memset (out, 0, sizeof *out);
+    out->fits = true;
+    bool there = socket_receive (socket, &part);
+    if (there)
+        keep (out, &part);
+    for (bool more = there; more && zmq_msg_more (&part);) {
+        more = socket_receive (socket, &part); /* always: libzmq hands over whole messages only */
+        assert (more);
+        keep (out, &part);
+    }
+    rc = zmq_msg_close (&part);
+    assert (rc == 0);
+    return there;
+}
+
+static bool part_is (const struct zap_request *request, uint32_t which, const char *text)
+{
+    const struct zap_part *part = &request->parts[which];
+    return part->len == strlen (text) && memcmp (part->bytes, text, part->len) == 0;
+}
+
+static bool zap_request_key (const struct zap_request *request, struct curve_key *key)
+{
+    if (!request->fits || request->parts_len != ZAP_PARTS)
+        return false;
+    if (!part_is (request, VERSION, "1.0") || !part_is (request, MECHANISM, "CURVE"))
+        return false;
+    if (request->parts[CREDENTIALS].len != sizeof key->bytes)
+        return false;
+    memcpy (key->bytes, request->parts[CREDENTIALS].bytes, sizeof key->bytes);
+    return true;
+}
+
+static bool zap_request_domain_is (const struct zap_request *request, const char *domain)
+{
+    return part_is (request, DOMAIN, domain);
+}
+
+static void zap_request_answer (void *socket, const struct zap_request *request, const char *status, const char *user)
+{
+    const struct zap_part *id = &request->parts[REQUEST_ID];
+    const struct {
+        const void *bytes;
+        size_t len;
+    } parts[] = { { "1.0", 3 }, { id->bytes, id->len },  { status, strlen (status) },
+                  { "", 0 },    { user, strlen (user) }, { "", 0 } };
+    enum { PARTS = sizeof parts / sizeof parts[0] };
+    for (int i = 0; i < PARTS; i++) {
+        bool sent = socket_send (socket, parts[i].bytes, parts[i].len, i + 1 < PARTS ? ZMQ_SNDMORE : 0);
+        assert (sent); /* a REP drops an answer nobody waits for, it does not refuse it */
+    }
+}
 
 /* ---- the handler's thread ---- */
 
@@ -91,10 +174,8 @@ static void *serve (void *owner)
 {
     enum { REQUESTS, STOP, EVENTS };
     struct zap *zap = owner;
-    zmq_pollitem_t items[EVENTS + ZAP_SOCKETS_MAX] = {
-        [REQUESTS] = { .socket = zap->requests, .events = ZMQ_POLLIN },
-        [STOP] = { .fd = zap->stop_fd, .events = ZMQ_POLLIN },
-    };
+    zmq_pollitem_t items[EVENTS + ZAP_SOCKETS_MAX] = { [REQUESTS] = { .socket = zap->requests, .events = ZMQ_POLLIN },
+                                                       [STOP] = { .fd = zap->stop_fd, .events = ZMQ_POLLIN } };
     for (uint32_t i = 0; i < zap->events_len; i++)
         items[EVENTS + i] = (zmq_pollitem_t){ .socket = zap->events[i], .events = ZMQ_POLLIN };
     while (!(items[STOP].revents & ZMQ_POLLIN)) {

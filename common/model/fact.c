@@ -8,25 +8,16 @@ static const char *const proof_words[] = { "none",           "proved",        "l
                                            "double-counted", "mean-of-means", "disagree", "unproved" };
 const struct enum_names proof_names = NAMES (proof_words);
 
-static const struct field run_opened_fields[] = {
-    F_TEXT (1, struct fact_run_opened, run, RUN_ID_HEX_BYTES),
-    F_RECORD (2, struct fact_run_opened, plan, &plan_record),
-    F_U64 (3, struct fact_run_opened, seed, UINT64_MAX),
-    F_TEXT (4, struct fact_run_opened, version, ID_MAX_BYTES),
-};
-static const struct record run_opened_record = RECORD ("run-opened", struct fact_run_opened, run_opened_fields);
+static const struct field run_opened_fields[] = { F_TEXT (1, struct fact_run_opened, run, RUN_ID_HEX_BYTES),
+                                                  F_RECORD (2, struct fact_run_opened, plan, &plan_record),
+                                                  F_U64 (3, struct fact_run_opened, seed, UINT64_MAX),
+                                                  F_TEXT (4, struct fact_run_opened, version, ID_MAX_BYTES) };
 
-static const struct field epoch_began_fields[] = {
-    F_U64 (1, struct fact_epoch_began, epoch, UINT64_MAX),
-    F_U64 (2, struct fact_epoch_began, pid, COUNT_MAX),
-};
-static const struct record epoch_began_record = RECORD ("epoch-began", struct fact_epoch_began, epoch_began_fields);
+static const struct field epoch_began_fields[] = { F_U64 (1, struct fact_epoch_began, epoch, UINT64_MAX),
+                                                   F_U64 (2, struct fact_epoch_began, pid, COUNT_MAX) };
 
-static const struct field host_keyed_fields[] = {
-    F_U32 (1, struct fact_host_keyed, host, HOSTS_MAX - 1),
-    F_TEXT (2, struct fact_host_keyed, public_key, Z85_KEY_BYTES),
-};
-static const struct record host_keyed_record = RECORD ("host-keyed", struct fact_host_keyed, host_keyed_fields);
+static const struct field host_keyed_fields[] = { F_U32 (1, struct fact_host_keyed, host, HOSTS_MAX - 1),
+                                                  F_TEXT (2, struct fact_host_keyed, public_key, Z85_KEY_BYTES) };
 
 static const struct field host_joined_fields[] = {
     F_U32 (1, struct fact_host_joined, host, HOSTS_MAX - 1),
@@ -36,13 +27,9 @@ static const struct field host_joined_fields[] = {
     F_U64 (5, struct fact_host_joined, pid, COUNT_MAX),
     F_U64 (6, struct fact_host_joined, pid_start, COUNT_MAX),
 };
-static const struct record host_joined_record = RECORD ("host-joined", struct fact_host_joined, host_joined_fields);
 
-static const struct field host_lost_fields[] = {
-    F_U32 (1, struct fact_host_lost, host, HOSTS_MAX - 1),
-    F_TEXT (2, struct fact_host_lost, why, TEXT_MAX_BYTES),
-};
-static const struct record host_lost_record = RECORD ("host-lost", struct fact_host_lost, host_lost_fields);
+static const struct field host_lost_fields[] = { F_U32 (1, struct fact_host_lost, host, HOSTS_MAX - 1),
+                                                 F_TEXT (2, struct fact_host_lost, why, TEXT_MAX_BYTES) };
 
 static const struct field generation_fields[] = {
     F_U64 (1, struct fact_generation, token, COUNT_MAX),
@@ -59,14 +46,11 @@ static const struct field generation_fields[] = {
 };
 const struct record generation_record = RECORD ("generation", struct fact_generation, generation_fields);
 
-static const struct field writer_granted_fields[] = {
-    F_U64 (1, struct fact_writer_granted, token, COUNT_MAX),
-    F_U64 (2, struct fact_writer_granted, base, COUNT_MAX),
-    F_U32 (3, struct fact_writer_granted, host, HOSTS_MAX - 1),
-    F_RECORD (4, struct fact_writer_granted, key, &attempt_key_record),
-};
-const struct record writer_granted_record = RECORD ("writer-granted", struct fact_writer_granted,
-                                                    writer_granted_fields);
+static const struct field granted_fields[] = { F_U64 (1, struct fact_writer_granted, token, COUNT_MAX),
+                                               F_U64 (2, struct fact_writer_granted, base, COUNT_MAX),
+                                               F_U32 (3, struct fact_writer_granted, host, HOSTS_MAX - 1),
+                                               F_RECORD (4, struct fact_writer_granted, key, &attempt_key_record) };
+const struct record writer_granted_record = RECORD ("writer-granted", struct fact_writer_granted, granted_fields);
 
 static const char *const purpose_words[] = { "none", "climb", "retry", "isolation" };
 const struct enum_names purpose_names = NAMES (purpose_words);
@@ -78,34 +62,21 @@ static const struct field pass_began_fields[] = {
     F_TEXT (5, struct fact_pass_began, why, TEXT_MAX_BYTES),
     F_LIST (6, struct fact_pass_began, mesh, MESH_AXES_MAX, &axis_record),
 };
-static const struct record pass_began_record = RECORD ("pass-began", struct fact_pass_began, pass_began_fields);
 
-static const struct field pass_skipped_fields[] = {
-    F_RECORD (1, struct fact_pass_skipped, key, &attempt_key_record),
-    F_TEXT (2, struct fact_pass_skipped, why, TEXT_MAX_BYTES),
-};
-static const struct record pass_skipped_record = RECORD ("pass-skipped", struct fact_pass_skipped, pass_skipped_fields);
+static const struct field pass_skipped_fields[] = { F_RECORD (1, struct fact_pass_skipped, key, &attempt_key_record),
+                                                    F_TEXT (2, struct fact_pass_skipped, why, TEXT_MAX_BYTES) };
 
-static const struct field gate_opened_fields[] = {
-    F_RECORD (1, struct fact_gate_opened, key, &attempt_key_record),
-    F_TEXT (2, struct fact_gate_opened, gate, WORD_MAX_BYTES),
-    F_TEXT (3, struct fact_gate_opened, value, GATE_VALUE_MAX_BYTES),
-};
-static const struct record gate_opened_record = RECORD ("gate-opened", struct fact_gate_opened, gate_opened_fields);
+static const struct field gate_opened_fields[] = { F_RECORD (1, struct fact_gate_opened, key, &attempt_key_record),
+                                                   F_TEXT (2, struct fact_gate_opened, gate, WORD_MAX_BYTES),
+                                                   F_TEXT (3, struct fact_gate_opened, value, GATE_VALUE_MAX_BYTES) };
 
-static const struct field attempt_ended_fields[] = {
-    F_U32 (1, struct fact_attempt_ended, host, HOSTS_MAX - 1),
-    F_RECORD (2, struct fact_attempt_ended, result, &result_record),
-    F_TEXT (3, struct fact_attempt_ended, sha256, SHA256_HEX_BYTES),
-    F_BOOL (4, struct fact_attempt_ended, at_gate),
-};
-static const struct record attempt_ended_record = RECORD ("attempt-ended", struct fact_attempt_ended,
-                                                          attempt_ended_fields);
+static const struct field attempt_ended_fields[] = { F_U32 (1, struct fact_attempt_ended, host, HOSTS_MAX - 1),
+                                                     F_RECORD (2, struct fact_attempt_ended, result, &result_record),
+                                                     F_TEXT (3, struct fact_attempt_ended, sha256, SHA256_HEX_BYTES),
+                                                     F_BOOL (4, struct fact_attempt_ended, at_gate) };
 
-static const struct field contradicted_fields[] = {
-    F_U32 (1, struct contradicted_values, host, HOSTS_MAX - 1),
-    F_U64 (2, struct contradicted_values, count, COUNT_MAX),
-};
+static const struct field contradicted_fields[] = { F_U32 (1, struct contradicted_values, host, HOSTS_MAX - 1),
+                                                    F_U64 (2, struct contradicted_values, count, COUNT_MAX) };
 static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_values,
                                                          contradicted_fields);
 
@@ -120,8 +91,6 @@ static const struct field metric_judged_fields[] = {
     F_U32S (8, struct fact_metric_judged, culprits, HOSTS_MAX, HOSTS_MAX - 1),
     F_LIST (9, struct fact_metric_judged, contradicted, HOSTS_MAX, &contradicted_record),
 };
-static const struct record metric_judged_record = RECORD ("metric-judged", struct fact_metric_judged,
-                                                          metric_judged_fields);
 
 static const struct field verdict_fields[] = {
     F_U32 (1, struct verdict, host, HOSTS_MAX - 1),
@@ -137,157 +106,113 @@ static const struct field verdict_fields[] = {
 };
 const struct record verdict_record = RECORD ("verdict", struct verdict, verdict_fields);
 
-static const struct field pass_ended_fields[] = {
-    F_RECORD (1, struct fact_pass_ended, key, &attempt_key_record),
-    F_ENUM (2, struct fact_pass_ended, outcome, &outcome_names),
-    F_U64 (3, struct fact_pass_ended, duration_ms, COUNT_MAX),
-    F_LIST (4, struct fact_pass_ended, verdicts, HOSTS_MAX, &verdict_record),
-};
+static const struct field pass_ended_fields[] = { F_RECORD (1, struct fact_pass_ended, key, &attempt_key_record),
+                                                  F_ENUM (2, struct fact_pass_ended, outcome, &outcome_names),
+                                                  F_U64 (3, struct fact_pass_ended, duration_ms, COUNT_MAX),
+                                                  F_LIST (4, struct fact_pass_ended, verdicts, HOSTS_MAX,
+                                                          &verdict_record) };
 const struct record pass_ended_record = RECORD ("pass-ended", struct fact_pass_ended, pass_ended_fields);
 
 static const struct field cancel_asked_fields[] = { F_U32 (1, struct fact_cancel_asked, level, CANCEL_LEVEL_MAX) };
-static const struct record cancel_asked_record = RECORD ("cancel-asked", struct fact_cancel_asked, cancel_asked_fields);
 
-static const struct field conflict_seen_fields[] = {
-    F_U32 (1, struct fact_conflict_seen, host, HOSTS_MAX - 1),
-    F_RECORD (2, struct fact_conflict_seen, key, &attempt_key_record),
-    F_TEXT (3, struct fact_conflict_seen, kept, SHA256_HEX_BYTES),
-    F_TEXT (4, struct fact_conflict_seen, other, SHA256_HEX_BYTES),
-};
-static const struct record conflict_seen_record = RECORD ("conflict-seen", struct fact_conflict_seen,
-                                                          conflict_seen_fields);
+static const struct field conflict_seen_fields[] = { F_U32 (1, struct fact_conflict_seen, host, HOSTS_MAX - 1),
+                                                     F_RECORD (2, struct fact_conflict_seen, key, &attempt_key_record),
+                                                     F_TEXT (3, struct fact_conflict_seen, kept, SHA256_HEX_BYTES),
+                                                     F_TEXT (4, struct fact_conflict_seen, other, SHA256_HEX_BYTES) };
 
-static const struct field pass_stopped_fields[] = {
-    F_RECORD (1, struct fact_pass_stopped, key, &attempt_key_record),
-    F_U32S (2, struct fact_pass_stopped, culprits, HOSTS_MAX, HOSTS_MAX - 1),
-    F_ENUM (3, struct fact_pass_stopped, owner, &owner_names),
-    F_TEXT (4, struct fact_pass_stopped, cause, TEXT_MAX_BYTES),
-    F_TEXT (5, struct fact_pass_stopped, next, TEXT_MAX_BYTES),
-};
+static const struct field pass_stopped_fields[] = { F_RECORD (1, struct fact_pass_stopped, key, &attempt_key_record),
+                                                    F_U32S (2, struct fact_pass_stopped, culprits, HOSTS_MAX,
+                                                            HOSTS_MAX - 1),
+                                                    F_ENUM (3, struct fact_pass_stopped, owner, &owner_names),
+                                                    F_TEXT (4, struct fact_pass_stopped, cause, TEXT_MAX_BYTES),
+                                                    F_TEXT (5, struct fact_pass_stopped, next, TEXT_MAX_BYTES) };
 const struct record pass_stopped_record = RECORD ("pass-stopped", struct fact_pass_stopped, pass_stopped_fields);
 
-static const struct field lease_lost_fields[] = {
-    F_U64 (1, struct fact_lease_lost, token, COUNT_MAX),
-    F_U32 (2, struct fact_lease_lost, host, HOSTS_MAX - 1),
-    F_TEXT (3, struct fact_lease_lost, why, SENTENCE_MAX_BYTES),
-};
-static const struct record lease_lost_record = RECORD ("lease-lost", struct fact_lease_lost, lease_lost_fields);
+static const struct field lease_lost_fields[] = { F_U64 (1, struct fact_lease_lost, token, COUNT_MAX),
+                                                  F_U32 (2, struct fact_lease_lost, host, HOSTS_MAX - 1),
+                                                  F_TEXT (3, struct fact_lease_lost, why, SENTENCE_MAX_BYTES) };
 
 static const struct field cache_violated_fields[] = {
-    F_U32 (1, struct fact_cache_violated, host, UINT32_MAX),
-    F_U32 (2, struct fact_cache_violated, rung, RUNGS_MAX - 1),
+    F_U32 (1, struct fact_cache_violated, host, UINT32_MAX), F_U32 (2, struct fact_cache_violated, rung, RUNGS_MAX - 1),
     F_RECORD (3, struct fact_cache_violated, finding, &finding_record),
     F_U64 (4, struct fact_cache_violated, since, COUNT_MAX),
-    F_TEXT (5, struct fact_cache_violated, from_run, RUN_ID_HEX_BYTES),
+    F_TEXT (5, struct fact_cache_violated, from_run, RUN_ID_HEX_BYTES)
 };
-static const struct record cache_violated_record = RECORD ("cache-violated", struct fact_cache_violated,
-                                                           cache_violated_fields);
 
-static const struct field generation_dropped_fields[] = {
-    F_U64 (1, struct fact_generation_dropped, token, COUNT_MAX),
-    F_TEXT (2, struct fact_generation_dropped, why, SENTENCE_MAX_BYTES),
-};
-static const struct record generation_dropped_record = RECORD ("generation-dropped", struct fact_generation_dropped,
-                                                               generation_dropped_fields);
+static const struct field generation_dropped_fields[] = { F_U64 (1, struct fact_generation_dropped, token, COUNT_MAX),
+                                                          F_TEXT (2, struct fact_generation_dropped, why,
+                                                                  SENTENCE_MAX_BYTES) };
 
-static const struct field retry_planned_fields[] = {
-    F_RECORD (1, struct fact_retry_planned, key, &attempt_key_record),
-    F_U64 (2, struct fact_retry_planned, due_ms, COUNT_MAX),
-    F_U32 (3, struct fact_retry_planned, left, RETRIES_MAX),
-    F_TEXT (4, struct fact_retry_planned, signature, ID_MAX_BYTES),
-    F_TEXT (5, struct fact_retry_planned, why, TEXT_MAX_BYTES),
-};
-static const struct record retry_planned_record = RECORD ("retry-planned", struct fact_retry_planned,
-                                                          retry_planned_fields);
+static const struct field retry_planned_fields[] = { F_RECORD (1, struct fact_retry_planned, key, &attempt_key_record),
+                                                     F_U64 (2, struct fact_retry_planned, due_ms, COUNT_MAX),
+                                                     F_U32 (3, struct fact_retry_planned, left, RETRIES_MAX),
+                                                     F_TEXT (4, struct fact_retry_planned, signature, ID_MAX_BYTES),
+                                                     F_TEXT (5, struct fact_retry_planned, why, TEXT_MAX_BYTES) };
 
 static const struct field suspects_named_fields[] = {
     F_RECORD (1, struct fact_suspects_named, key, &attempt_key_record),
     F_U32S (2, struct fact_suspects_named, suspects, HOSTS_MAX, HOSTS_MAX - 1),
     F_U32 (3, struct fact_suspects_named, passes, UINT32_MAX),
-    F_TEXT (4, struct fact_suspects_named, why, TEXT_MAX_BYTES),
+    F_TEXT (4, struct fact_suspects_named, why, TEXT_MAX_BYTES)
 };
-static const struct record suspects_named_record = RECORD ("suspects-named", struct fact_suspects_named,
-                                                           suspects_named_fields);
 
-static const struct field run_ended_fields[] = {
-    F_ENUM (1, struct fact_run_ended, outcome, &outcome_names),
-    F_U32 (2, struct fact_run_ended, exit_status, EXIT_STATUS_MAX),
-    F_TEXT (3, struct fact_run_ended, sentence, TEXT_MAX_BYTES),
-};
-static const struct record run_ended_record = RECORD ("run-ended", struct fact_run_ended, run_ended_fields);
+static const struct field run_ended_fields[] = { F_ENUM (1, struct fact_run_ended, outcome, &outcome_names),
+                                                 F_U32 (2, struct fact_run_ended, exit_status, EXIT_STATUS_MAX),
+                                                 F_TEXT (3, struct fact_run_ended, sentence, TEXT_MAX_BYTES) };
 
-static const struct field host_reported_fields[] = {
-    F_U32 (1, struct fact_host_reported, host, HOSTS_MAX - 1),
-    F_LIST (2, struct fact_host_reported, holdings, HOLDINGS_MAX, &holding_record),
-};
-static const struct record host_reported_record = RECORD ("host-heard", struct fact_host_reported,
-                                                          host_reported_fields);
+static const struct field host_reported_fields[] = { F_U32 (1, struct fact_host_reported, host, HOSTS_MAX - 1),
+                                                     F_LIST (2, struct fact_host_reported, holdings, HOLDINGS_MAX,
+                                                             &holding_record) };
 
-static const struct field host_suspected_fields[] = {
-    F_U32 (1, struct fact_host_suspected, host, HOSTS_MAX - 1),
-    F_U64 (2, struct fact_host_suspected, silent_ms, COUNT_MAX),
-};
-static const struct record host_suspected_record = RECORD ("host-suspected", struct fact_host_suspected,
-                                                           host_suspected_fields);
+static const struct field host_suspected_fields[] = { F_U32 (1, struct fact_host_suspected, host, HOSTS_MAX - 1),
+                                                      F_U64 (2, struct fact_host_suspected, silent_ms, COUNT_MAX) };
 
-static const struct field host_stepped_fields[] = {
-    F_U32 (1, struct fact_host_stepped, host, HOSTS_MAX - 1),
-    F_TEXT (2, struct fact_host_stepped, step, ID_MAX_BYTES),
-};
-static const struct record host_stepped_record = RECORD ("host-stepped", struct fact_host_stepped, host_stepped_fields);
+static const struct field host_stepped_fields[] = { F_U32 (1, struct fact_host_stepped, host, HOSTS_MAX - 1),
+                                                    F_TEXT (2, struct fact_host_stepped, step, ID_MAX_BYTES) };
 
-static const struct field loss_told_fields[] = {
-    F_U32 (1, struct fact_loss_told, host, HOSTS_MAX - 1),
-    F_U64 (2, struct fact_loss_told, epoch, UINT64_MAX),
-    F_U64 (3, struct fact_loss_told, index, UINT64_MAX),
-    F_TEXT (4, struct fact_loss_told, why, SENTENCE_MAX_BYTES),
-};
-static const struct record loss_told_record = RECORD ("loss-told", struct fact_loss_told, loss_told_fields);
+static const struct field loss_told_fields[] = { F_U32 (1, struct fact_loss_told, host, HOSTS_MAX - 1),
+                                                 F_U64 (2, struct fact_loss_told, epoch, UINT64_MAX),
+                                                 F_U64 (3, struct fact_loss_told, index, UINT64_MAX),
+                                                 F_TEXT (4, struct fact_loss_told, why, SENTENCE_MAX_BYTES) };
 
-static const struct field climb_stopped_fields[] = {
-    F_ENUM (1, struct fact_climb_stopped, outcome, &outcome_names),
-    F_TEXT (2, struct fact_climb_stopped, why, SENTENCE_MAX_BYTES),
-};
-static const struct record climb_stopped_record = RECORD ("climb-stopped", struct fact_climb_stopped,
-                                                          climb_stopped_fields);
+static const struct field climb_stopped_fields[] = { F_ENUM (1, struct fact_climb_stopped, outcome, &outcome_names),
+                                                     F_TEXT (2, struct fact_climb_stopped, why, SENTENCE_MAX_BYTES) };
 
 static const struct field cache_awaited_fields[] = { F_TEXT (1, struct fact_cache_awaited, what, NAME_MAX_BYTES) };
-static const struct record cache_awaited_record = RECORD ("cache-awaited", struct fact_cache_awaited,
-                                                          cache_awaited_fields);
 
 static const struct {
     const char *name;
     const struct record *body;
 } kinds[] = {
-    [FACT_RUN_OPENED] = { "run-opened", &run_opened_record },
-    [FACT_EPOCH_BEGAN] = { "epoch-began", &epoch_began_record },
-    [FACT_HOST_KEYED] = { "host-keyed", &host_keyed_record },
-    [FACT_HOST_JOINED] = { "host-joined", &host_joined_record },
-    [FACT_HOST_LOST] = { "host-lost", &host_lost_record },
+    [FACT_RUN_OPENED] = KIND ("run-opened", struct fact_run_opened, run_opened_fields),
+    [FACT_EPOCH_BEGAN] = KIND ("epoch-began", struct fact_epoch_began, epoch_began_fields),
+    [FACT_HOST_KEYED] = KIND ("host-keyed", struct fact_host_keyed, host_keyed_fields),
+    [FACT_HOST_JOINED] = KIND ("host-joined", struct fact_host_joined, host_joined_fields),
+    [FACT_HOST_LOST] = KIND ("host-lost", struct fact_host_lost, host_lost_fields),
     [FACT_GENERATION_ADOPTED] = { "generation-adopted", &generation_record },
     [FACT_WRITER_GRANTED] = { "writer-granted", &writer_granted_record },
-    [FACT_PASS_BEGAN] = { "pass-began", &pass_began_record },
-    [FACT_PASS_SKIPPED] = { "pass-skipped", &pass_skipped_record },
-    [FACT_GATE_OPENED] = { "gate-opened", &gate_opened_record },
-    [FACT_ATTEMPT_ENDED] = { "attempt-ended", &attempt_ended_record },
+    [FACT_PASS_BEGAN] = KIND ("pass-began", struct fact_pass_began, pass_began_fields),
+    [FACT_PASS_SKIPPED] = KIND ("pass-skipped", struct fact_pass_skipped, pass_skipped_fields),
+    [FACT_GATE_OPENED] = KIND ("gate-opened", struct fact_gate_opened, gate_opened_fields),
+    [FACT_ATTEMPT_ENDED] = KIND ("attempt-ended", struct fact_attempt_ended, attempt_ended_fields),
     [FACT_GENERATION_PUBLISHED] = { "generation-published", &generation_record },
-    [FACT_METRIC_JUDGED] = { "metric-judged", &metric_judged_record },
+    [FACT_METRIC_JUDGED] = KIND ("metric-judged", struct fact_metric_judged, metric_judged_fields),
     [FACT_PASS_ENDED] = { "pass-ended", &pass_ended_record },
-    [FACT_CANCEL_ASKED] = { "cancel-asked", &cancel_asked_record },
-    [FACT_CONFLICT_SEEN] = { "conflict-seen", &conflict_seen_record },
-    [FACT_RUN_ENDED] = { "run-ended", &run_ended_record },
+    [FACT_CANCEL_ASKED] = KIND ("cancel-asked", struct fact_cancel_asked, cancel_asked_fields),
+    [FACT_CONFLICT_SEEN] = KIND ("conflict-seen", struct fact_conflict_seen, conflict_seen_fields),
+    [FACT_RUN_ENDED] = KIND ("run-ended", struct fact_run_ended, run_ended_fields),
     [FACT_PASS_STOPPED] = { "pass-stopped", &pass_stopped_record },
-    [FACT_LEASE_LOST] = { "lease-lost", &lease_lost_record },
-    [FACT_CACHE_VIOLATED] = { "cache-violated", &cache_violated_record },
-    [FACT_GENERATION_DROPPED] = { "generation-dropped", &generation_dropped_record },
-    [FACT_RETRY_PLANNED] = { "retry-planned", &retry_planned_record },
-    [FACT_SUSPECTS_NAMED] = { "suspects-named", &suspects_named_record },
-    [FACT_LOSS_TOLD] = { "loss-told", &loss_told_record },
-    [FACT_CLIMB_STOPPED] = { "climb-stopped", &climb_stopped_record },
-    [FACT_HOST_REPORTED] = { "host-heard", &host_reported_record },
-    [FACT_HOST_SUSPECTED] = { "host-suspected", &host_suspected_record },
-    [FACT_HOST_STEPPED] = { "host-stepped", &host_stepped_record },
-    [FACT_CACHE_AWAITED] = { "cache-awaited", &cache_awaited_record },
+    [FACT_LEASE_LOST] = KIND ("lease-lost", struct fact_lease_lost, lease_lost_fields),
+    [FACT_CACHE_VIOLATED] = KIND ("cache-violated", struct fact_cache_violated, cache_violated_fields),
+    [FACT_GENERATION_DROPPED] = KIND ("generation-dropped", struct fact_generation_dropped, generation_dropped_fields),
+    [FACT_RETRY_PLANNED] = KIND ("retry-planned", struct fact_retry_planned, retry_planned_fields),
+    [FACT_SUSPECTS_NAMED] = KIND ("suspects-named", struct fact_suspects_named, suspects_named_fields),
+    [FACT_LOSS_TOLD] = KIND ("loss-told", struct fact_loss_told, loss_told_fields),
+    [FACT_CLIMB_STOPPED] = KIND ("climb-stopped", struct fact_climb_stopped, climb_stopped_fields),
+    [FACT_HOST_REPORTED] = KIND ("host-heard", struct fact_host_reported, host_reported_fields),
+    [FACT_HOST_SUSPECTED] = KIND ("host-suspected", struct fact_host_suspected, host_suspected_fields),
+    [FACT_HOST_STEPPED] = KIND ("host-stepped", struct fact_host_stepped, host_stepped_fields),
+    [FACT_CACHE_AWAITED] = KIND ("cache-awaited", struct fact_cache_awaited, cache_awaited_fields),
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

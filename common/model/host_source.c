@@ -142,32 +142,3 @@ bool host_source_next_word (struct text content, uint32_t *at, struct text *word
     *at = scan.at;
     return word->len > 0;
 }
-
-static uint32_t line_of (struct text content, uint32_t at)
-{
-    uint32_t line = 1;
-    for (uint32_t i = 0; i < at; i++)
-        line += content.ptr[i] == '\n';
-    return line;
-}
-
-int host_source_file (struct text content, struct buf *expression, struct err *err)
-{
-    struct text word;
-    bool some = false;
-    for (uint32_t at = 0; host_source_next_word (content, &at, &word); some = true) {
-        for (uint32_t i = 0; i < word.len; i++)
-            if (strchr ("!&^", word.ptr[i]) && word.ptr[i])
-                return err_set (err, ERR_PARSE,
-                                "line %" PRIu32
-                                ": a file of hosts cannot contain '!', '&' or '^': all its sets are united",
-                                line_of (content, at));
-        buf_puts (expression, some ? "," : "");
-        buf_add_text (expression, word);
-        if (too_long (expression, err) < 0)
-            return -1;
-    }
-    return some ? 0
-                : err_set (err, ERR_PARSE,
-                           "the file has no host set, expected one or more on each line, such as v6e-[0-15]");
-}

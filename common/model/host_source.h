@@ -17,11 +17,8 @@ int host_source_tpu_names (struct text names, struct buf *expression, struct err
 /* The TPU VM metadata attribute worker-network-endpoints: "name:id:address,..." or plain names. It is the address by
  * which a worker is reached; the names are often "unknown". */
 int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, struct err *err);
-/* A file of host sets: one or more a line, comments behind '#'. One union of them all, so '!', '&' and '^', which would
- * reach across lines, are refused; groups may stand in it. */
-int host_source_file (struct text content, struct buf *expression, struct err *err);
-/* The same word by word, for whoever evaluates each on its own: false at the end. Blanks within brackets part nothing.
- * Start with *at = 0. */
+/* A file of host sets, one or more a line, comments behind '#': word by word, for whoever evaluates each on its own.
+ * False at the end. Blanks within brackets part nothing. Start with *at = 0. */
 bool host_source_next_word (struct text content, uint32_t *at, struct text *word);
 
 #endif

@@ -116,8 +116,7 @@ static int take_step (const struct hostset *set, struct host_table *left, enum h
 
 /* ---- operands ---- */
 
-static int evaluate (struct hostset *set, struct text expression, uint32_t depth, struct host_table *value,
-                     struct err *err);
+static int evaluate (struct hostset *set, struct text words, uint32_t depth, struct host_table *value, struct err *err);
 
 static int read_names (struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct name_list *names)
 {
@@ -213,10 +212,9 @@ static int read_all (struct hostset *set, struct hostset_scan *scan, uint32_t de
     }
 }
 
-static int evaluate (struct hostset *set, struct text expression, uint32_t depth, struct host_table *value,
-                     struct err *err)
+static int evaluate (struct hostset *set, struct text words, uint32_t depth, struct host_table *value, struct err *err)
 {
-    struct hostset_scan scan = { .all = expression, .err = err };
+    struct hostset_scan scan = { .all = words, .err = err };
     struct host_table operand = { 0 };
     host_table_clear (value);
     hostset_scan_skip_blanks (&scan);

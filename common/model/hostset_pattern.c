@@ -57,12 +57,11 @@ bool hostset_members_alike (const struct hostset_member *a, const struct hostset
     return text_equal (a->pattern, b->pattern);
 }
 
-uint32_t hostset_members_make (const struct text *names, uint32_t n, struct hostset_member *members,
-                               struct arena *arena)
+uint32_t hostset_members_make (const struct text *of, uint32_t n, struct hostset_member *members, struct arena *arena)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
-        make_member (&members[i], names[i], arena);
+        make_member (&members[i], of[i], arena);
     qsort (members, n, sizeof *members, by_pattern);
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || !text_equal (members[kept - 1].name, members[i].name))
@@ -94,18 +93,17 @@ static bool varies (const struct hostset_pattern *pattern, uint32_t number)
 }
 
 /* Numbers the values of a coordinate in rising order; `numbered` is scratch for them. Returns how many differ. */
-static uint32_t make_values (struct hostset_pattern *pattern, uint32_t dim, struct numbered *numbered,
-                             struct arena *arena)
+static uint32_t make_values (struct hostset_pattern *pattern, uint32_t dim, struct numbered *ids, struct arena *arena)
 {
     uint32_t n = 0, number = pattern->number_of[dim];
     for (uint32_t i = 0; i < pattern->n; i++)
-        numbered[i] = (struct numbered){ pattern->members[i].numbers[number], i };
-    qsort (numbered, pattern->n, sizeof *numbered, by_number);
+        ids[i] = (struct numbered){ pattern->members[i].numbers[number], i };
+    qsort (ids, pattern->n, sizeof *ids, by_number);
     struct text *values = arena_array (arena, pattern->n, sizeof *values);
     for (uint32_t i = 0; i < pattern->n; i++) {
-        if (n == 0 || !text_equal (values[n - 1], numbered[i].number))
-            values[n++] = numbered[i].number;
-        pattern->ids[(size_t) numbered[i].member * pattern->dims + dim] = n - 1;
+        if (n == 0 || !text_equal (values[n - 1], ids[i].number))
+            values[n++] = ids[i].number;
+        pattern->ids[(size_t) ids[i].member * pattern->dims + dim] = n - 1;
     }
     pattern->values[dim] = values;
     return n;

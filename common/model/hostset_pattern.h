@@ -15,8 +15,7 @@ struct hostset_member {
     uint32_t numbers_n;
 };
 /* Sorts by pattern, then by the numbers from left to right; drops repeated names; returns how many are left. */
-uint32_t hostset_members_make (const struct text *names, uint32_t n, struct hostset_member *members,
-                               struct arena *arena);
+uint32_t hostset_members_make (const struct text *of, uint32_t n, struct hostset_member *members, struct arena *arena);
 bool hostset_members_alike (const struct hostset_member *a, const struct hostset_member *b);
 /* Shorter digits first, then bytewise: 1 2 10 01 02. */
 int digits_compare (struct text a, struct text b);

@@ -36,8 +36,7 @@ struct set_builder {
 };
 void set_builder_release (struct set_builder *set_builder);
 void set_builder_begin (struct set_builder *set_builder, const struct set_pool *sets, uint32_t set);
-void set_builder_add (struct set_builder *set_builder, const struct set_pool *sets,
-                      uint32_t set); /* disjoint from what it holds */
+void set_builder_add (struct set_builder *set_builder, const struct set_pool *sets, uint32_t set); /* disjoint */
 uint32_t set_builder_find (struct set_builder *set_builder,
                            const struct set_pool *sets); /* the known set that equals it, or SET_NONE */
 uint32_t set_builder_intern (struct set_builder *set_builder, struct set_pool *sets); /* the same, made known */

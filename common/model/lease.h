@@ -9,12 +9,8 @@
 #include "common/base/text.h"
 #include <stdint.h>
 
-enum {
-    LEASE_TERM_MS = 15 * 1000, /* default of limits.lease */
-    LEASE_HOLDER_PERMILLE = 970,
-    LEASE_GRANTOR_PERMILLE = 1020,
-    LEASE_ASKS_PER_TERM = 3,
-};
+enum { LEASE_TERM_MS = 15 * 1000 }; /* default of limits.lease */
+enum { LEASE_HOLDER_PERMILLE = 970, LEASE_GRANTOR_PERMILLE = 1020, LEASE_ASKS_PER_TERM = 3 };
 
 static inline uint64_t lease_holder_ms (uint64_t term_ms)
 {

@@ -3,10 +3,8 @@
 #include <assert.h>
 #include <ctype.h>
 
-static const struct field axis_fields[] = {
-    F_TEXT (1, struct axis, axis, AXIS_NAME_MAX_BYTES),
-    F_U32 (2, struct axis, size, DEVICES_MAX),
-};
+static const struct field axis_fields[] = { F_TEXT (1, struct axis, axis, AXIS_NAME_MAX_BYTES),
+                                            F_U32 (2, struct axis, size, DEVICES_MAX) };
 const struct record axis_record = RECORD ("axis", struct axis, axis_fields);
 
 uint32_t mesh_devices (const struct mesh *mesh)

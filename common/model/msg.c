@@ -36,48 +36,32 @@ static const struct field hello_fields[] = {
     F_U64 (7, struct msg_hello, told_epoch, UINT64_MAX),
     F_U64 (8, struct msg_hello, told_index, UINT64_MAX),
 };
-static const struct record hello_record = RECORD ("hello", struct msg_hello, hello_fields);
 
 static const struct field heartbeat_fields[] = {
     F_U64 (1, struct msg_heartbeat, beat, COUNT_MAX),
     F_LIST (2, struct msg_heartbeat, holdings, HOLDINGS_MAX, &holding_record),
-    F_U64 (3, struct msg_heartbeat, dropped_bytes, COUNT_MAX),
-    F_U64 (4, struct msg_heartbeat, lease_token, COUNT_MAX),
-    F_U64 (5, struct msg_heartbeat, lease_ask, COUNT_MAX),
+    F_U64 (3, struct msg_heartbeat, dropped_bytes, COUNT_MAX), F_U64 (4, struct msg_heartbeat, lease_token, COUNT_MAX),
+    F_U64 (5, struct msg_heartbeat, lease_ask, COUNT_MAX)
 };
-static const struct record heartbeat_record = RECORD ("heartbeat", struct msg_heartbeat, heartbeat_fields);
 
-static const struct field log_fields[] = {
-    F_RECORD (1, struct msg_log, key, &attempt_key_record),
-    F_U64 (2, struct msg_log, offset, COUNT_MAX),
-    F_BYTES (3, struct msg_log, bytes, LOG_CHUNK_MAX_BYTES),
-    F_U64 (4, struct msg_log, dropped_bytes, COUNT_MAX),
-    F_BOOL (5, struct msg_log, last),
-};
-static const struct record log_record = RECORD ("log", struct msg_log, log_fields);
+static const struct field log_fields[] = { F_RECORD (1, struct msg_log, key, &attempt_key_record),
+                                           F_U64 (2, struct msg_log, offset, COUNT_MAX),
+                                           F_BYTES (3, struct msg_log, bytes, LOG_CHUNK_MAX_BYTES),
+                                           F_U64 (4, struct msg_log, dropped_bytes, COUNT_MAX),
+                                           F_BOOL (5, struct msg_log, last) };
 
 static const struct field bye_fields[] = { F_TEXT (1, struct msg_bye, why, TEXT_MAX_BYTES) };
-static const struct record bye_record = RECORD ("bye", struct msg_bye, bye_fields);
 
-static const struct field fetch_fields[] = {
-    F_TEXT (1, struct msg_fetch, sha256, SHA256_HEX_BYTES),
-    F_U64 (2, struct msg_fetch, offset, WHEEL_MAX_BYTES),
-};
-static const struct record fetch_record = RECORD ("fetch", struct msg_fetch, fetch_fields);
+static const struct field fetch_fields[] = { F_TEXT (1, struct msg_fetch, sha256, SHA256_HEX_BYTES),
+                                             F_U64 (2, struct msg_fetch, offset, WHEEL_MAX_BYTES) };
 
-static const struct field welcome_fields[] = {
-    F_U64 (1, struct msg_welcome, heartbeat_ms, HEARTBEAT_MAX_MS),
-    F_RECORD (2, struct msg_welcome, limits, &limits_record),
-    F_U64 (3, struct msg_welcome, index, UINT64_MAX),
-};
-static const struct record welcome_record = RECORD ("welcome", struct msg_welcome, welcome_fields);
+static const struct field welcome_fields[] = { F_U64 (1, struct msg_welcome, heartbeat_ms, HEARTBEAT_MAX_MS),
+                                               F_RECORD (2, struct msg_welcome, limits, &limits_record),
+                                               F_U64 (3, struct msg_welcome, index, UINT64_MAX) };
 
-static const struct field refuse_fields[] = {
-    F_TEXT (1, struct msg_refuse, why, TEXT_MAX_BYTES),
-    F_U32 (2, struct msg_refuse, major, UINT32_MAX),
-    F_U32 (3, struct msg_refuse, minor, UINT32_MAX),
-};
-static const struct record refuse_record = RECORD ("refuse", struct msg_refuse, refuse_fields);
+static const struct field refuse_fields[] = { F_TEXT (1, struct msg_refuse, why, TEXT_MAX_BYTES),
+                                              F_U32 (2, struct msg_refuse, major, UINT32_MAX),
+                                              F_U32 (3, struct msg_refuse, minor, UINT32_MAX) };
 
 static const struct field cache_access_fields[] = {
     F_ENUM (1, struct cache_access, role, &cache_role_names),
@@ -111,69 +95,52 @@ static const struct field run_fields[] = {
     F_RECORD (12, struct msg_run, signatures, &file_ref_record),
     F_U64 (13, struct msg_run, index, UINT64_MAX),
 };
-static const struct record run_record = RECORD ("run", struct msg_run, run_fields);
 
-static const struct field go_fields[] = {
-    F_RECORD (1, struct msg_go, key, &attempt_key_record),
-    F_TEXT (2, struct msg_go, gate, WORD_MAX_BYTES),
-    F_TEXT (3, struct msg_go, value, GATE_VALUE_MAX_BYTES),
-    F_U64 (4, struct msg_go, index, UINT64_MAX),
-};
-static const struct record go_record = RECORD ("go", struct msg_go, go_fields);
+static const struct field go_fields[] = { F_RECORD (1, struct msg_go, key, &attempt_key_record),
+                                          F_TEXT (2, struct msg_go, gate, WORD_MAX_BYTES),
+                                          F_TEXT (3, struct msg_go, value, GATE_VALUE_MAX_BYTES),
+                                          F_U64 (4, struct msg_go, index, UINT64_MAX) };
 
-static const struct field cancel_fields[] = {
-    F_RECORD (1, struct msg_cancel, key, &attempt_key_record),
-    F_BOOL (2, struct msg_cancel, hard),
-    F_TEXT (3, struct msg_cancel, why, TEXT_MAX_BYTES),
-    F_U64 (4, struct msg_cancel, index, UINT64_MAX),
-};
-static const struct record cancel_record = RECORD ("cancel", struct msg_cancel, cancel_fields);
+static const struct field cancel_fields[] = { F_RECORD (1, struct msg_cancel, key, &attempt_key_record),
+                                              F_BOOL (2, struct msg_cancel, hard),
+                                              F_TEXT (3, struct msg_cancel, why, TEXT_MAX_BYTES),
+                                              F_U64 (4, struct msg_cancel, index, UINT64_MAX) };
 
-static const struct field ack_fields[] = {
-    F_RECORD (1, struct msg_ack, key, &attempt_key_record),
-    F_U64 (2, struct msg_ack, index, UINT64_MAX),
-};
-static const struct record ack_record = RECORD ("result-ack", struct msg_ack, ack_fields);
+static const struct field ack_fields[] = { F_RECORD (1, struct msg_ack, key, &attempt_key_record),
+                                           F_U64 (2, struct msg_ack, index, UINT64_MAX) };
 
 static const struct field shutdown_fields[] = { F_TEXT (1, struct msg_shutdown, why, TEXT_MAX_BYTES) };
-static const struct record shutdown_record = RECORD ("shutdown", struct msg_shutdown, shutdown_fields);
 
-static const struct field chunk_fields[] = {
-    F_TEXT (1, struct msg_chunk, sha256, SHA256_HEX_BYTES),
-    F_U64 (2, struct msg_chunk, offset, WHEEL_MAX_BYTES),
-    F_BYTES (3, struct msg_chunk, bytes, FILE_CHUNK_MAX_BYTES),
-    F_U64 (4, struct msg_chunk, size_bytes, WHEEL_MAX_BYTES),
-    F_TEXT (5, struct msg_chunk, problem, SENTENCE_MAX_BYTES),
-};
-static const struct record chunk_record = RECORD ("chunk", struct msg_chunk, chunk_fields);
+static const struct field chunk_fields[] = { F_TEXT (1, struct msg_chunk, sha256, SHA256_HEX_BYTES),
+                                             F_U64 (2, struct msg_chunk, offset, WHEEL_MAX_BYTES),
+                                             F_BYTES (3, struct msg_chunk, bytes, FILE_CHUNK_MAX_BYTES),
+                                             F_U64 (4, struct msg_chunk, size_bytes, WHEEL_MAX_BYTES),
+                                             F_TEXT (5, struct msg_chunk, problem, SENTENCE_MAX_BYTES) };
 
-static const struct field lease_fields[] = {
-    F_U64 (1, struct msg_lease, token, COUNT_MAX),
-    F_U64 (2, struct msg_lease, ask, COUNT_MAX),
-    F_U64 (3, struct msg_lease, term_ms, LEASE_MAX_MS),
-};
-static const struct record lease_record = RECORD ("lease", struct msg_lease, lease_fields);
+static const struct field lease_fields[] = { F_U64 (1, struct msg_lease, token, COUNT_MAX),
+                                             F_U64 (2, struct msg_lease, ask, COUNT_MAX),
+                                             F_U64 (3, struct msg_lease, term_ms, LEASE_MAX_MS) };
 
 static const struct {
     const char *name;
     const struct record *body;
 } kinds[] = {
-    [MSG_HELLO] = { "hello", &hello_record },
-    [MSG_HEARTBEAT] = { "heartbeat", &heartbeat_record },
+    [MSG_HELLO] = KIND ("hello", struct msg_hello, hello_fields),
+    [MSG_HEARTBEAT] = KIND ("heartbeat", struct msg_heartbeat, heartbeat_fields),
     [MSG_RESULT] = { "result", &result_record },
-    [MSG_LOG] = { "log", &log_record },
-    [MSG_BYE] = { "bye", &bye_record },
-    [MSG_FETCH] = { "fetch", &fetch_record },
-    [MSG_WELCOME] = { "welcome", &welcome_record },
-    [MSG_REFUSE] = { "refuse", &refuse_record },
+    [MSG_LOG] = KIND ("log", struct msg_log, log_fields),
+    [MSG_BYE] = KIND ("bye", struct msg_bye, bye_fields),
+    [MSG_FETCH] = KIND ("fetch", struct msg_fetch, fetch_fields),
+    [MSG_WELCOME] = KIND ("welcome", struct msg_welcome, welcome_fields),
+    [MSG_REFUSE] = KIND ("refuse", struct msg_refuse, refuse_fields),
     [MSG_REHELLO] = { "rehello", NULL },
-    [MSG_RUN] = { "run", &run_record },
-    [MSG_GO] = { "go", &go_record },
-    [MSG_CANCEL] = { "cancel", &cancel_record },
-    [MSG_RESULT_ACK] = { "result-ack", &ack_record },
-    [MSG_SHUTDOWN] = { "shutdown", &shutdown_record },
-    [MSG_CHUNK] = { "chunk", &chunk_record },
-    [MSG_LEASE] = { "lease", &lease_record },
+    [MSG_RUN] = KIND ("run", struct msg_run, run_fields),
+    [MSG_GO] = KIND ("go", struct msg_go, go_fields),
+    [MSG_CANCEL] = KIND ("cancel", struct msg_cancel, cancel_fields),
+    [MSG_RESULT_ACK] = KIND ("result-ack", struct msg_ack, ack_fields),
+    [MSG_SHUTDOWN] = KIND ("shutdown", struct msg_shutdown, shutdown_fields),
+    [MSG_CHUNK] = KIND ("chunk", struct msg_chunk, chunk_fields),
+    [MSG_LEASE] = KIND ("lease", struct msg_lease, lease_fields),
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

@@ -7,16 +7,9 @@
 
 #include "common/model/result.h"
 
-enum {
-    PROTOCOL_MAJOR = 1,
-    PROTOCOL_MINOR = 0,
-    RUN_ID_BYTES = 16,
-    MSG_MAX_BYTES = 64 * 1024,
-    GATE_VALUE_MAX_BYTES = 255,
-    LOG_CHUNK_MAX_BYTES = 8 * 1024,
-    FILE_CHUNK_MAX_BYTES = 32 * 1024,
-    ATTEMPT_GATES_MAX = 8
-};
+enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0, RUN_ID_BYTES = 16, MSG_MAX_BYTES = 64 * 1024 };
+enum { GATE_VALUE_MAX_BYTES = 255, LOG_CHUNK_MAX_BYTES = 8 * 1024, FILE_CHUNK_MAX_BYTES = 32 * 1024 };
+enum { ATTEMPT_GATES_MAX = 8 };
 
 enum msg_kind {
     MSG_NONE = 0,

@@ -37,14 +37,12 @@ static const struct {
     const struct enum_names *names;
     const char *word;
     uint32_t value;
-} former[] = {
-    { &outcome_names, "could-not-run", OUTCOME_BLOCKED },
-    { &outcome_names, "no-report", OUTCOME_LOST },
-    { &owner_names, "frontend", OWNER_BUNDLE },
-    { &owner_names, "launch-policy", OWNER_LAUNCH },
-    { &owner_names, "backend", OWNER_LAUNCH },
-    { &owner_names, "collective", OWNER_PEER },
-};
+} former[] = { { &outcome_names, "could-not-run", OUTCOME_BLOCKED },
+               { &outcome_names, "no-report", OUTCOME_LOST },
+               { &owner_names, "frontend", OWNER_BUNDLE },
+               { &owner_names, "launch-policy", OWNER_LAUNCH },
+               { &owner_names, "backend", OWNER_LAUNCH },
+               { &owner_names, "collective", OWNER_PEER } };
 
 const char *enum_name_of (const struct enum_names *names, uint32_t value)
 {

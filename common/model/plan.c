@@ -22,44 +22,32 @@ static const char *const enforcement_words[] = { "none",      "cooperative",    
                                                  "namespace", "namespace+landlock", "storage" };
 const struct enum_names enforcement_names = NAMES (enforcement_words);
 
-static const struct field var_fields[] = {
-    F_TEXT (1, struct var, name, NAME_MAX_BYTES),
-    F_TEXT (2, struct var, value, TEXT_MAX_BYTES),
-};
+static const struct field var_fields[] = { F_TEXT (1, struct var, name, NAME_MAX_BYTES),
+                                           F_TEXT (2, struct var, value, TEXT_MAX_BYTES) };
 const struct record var_record = RECORD ("var", struct var, var_fields);
 
-static const struct field number_fields[] = {
-    F_TEXT (1, struct named_number, name, NAME_MAX_BYTES),
-    F_U64 (2, struct named_number, value, BYTES_MAX),
-};
+static const struct field number_fields[] = { F_TEXT (1, struct named_number, name, NAME_MAX_BYTES),
+                                              F_U64 (2, struct named_number, value, BYTES_MAX) };
 const struct record number_record = RECORD ("number", struct named_number, number_fields);
 
-static const struct field file_ref_fields[] = {
-    F_TEXT (1, struct file_ref, path, PATH_MAX_BYTES),
-    F_TEXT (2, struct file_ref, sha256, SHA256_HEX_BYTES),
-};
+static const struct field file_ref_fields[] = { F_TEXT (1, struct file_ref, path, PATH_MAX_BYTES),
+                                                F_TEXT (2, struct file_ref, sha256, SHA256_HEX_BYTES) };
 const struct record file_ref_record = RECORD ("file", struct file_ref, file_ref_fields);
 
-static const struct field kit_file_fields[] = {
-    F_TEXT (1, struct kit_file, name, NAME_MAX_BYTES),
-    F_RECORD (2, struct kit_file, file, &file_ref_record),
-};
+static const struct field kit_file_fields[] = { F_TEXT (1, struct kit_file, name, NAME_MAX_BYTES),
+                                                F_RECORD (2, struct kit_file, file, &file_ref_record) };
 static const struct record kit_file_record = RECORD ("file of a kit", struct kit_file, kit_file_fields);
 
-static const struct field ssh_way_fields[] = {
-    F_TEXT (1, struct ssh_route, address, NAME_MAX_BYTES),
-    F_U32 (2, struct ssh_route, port, UINT16_MAX),
-    F_TEXT (3, struct ssh_route, user, ID_MAX_BYTES),
-    F_TEXT (4, struct ssh_route, jump, NAME_MAX_BYTES),
-};
+static const struct field ssh_way_fields[] = { F_TEXT (1, struct ssh_route, address, NAME_MAX_BYTES),
+                                               F_U32 (2, struct ssh_route, port, UINT16_MAX),
+                                               F_TEXT (3, struct ssh_route, user, ID_MAX_BYTES),
+                                               F_TEXT (4, struct ssh_route, jump, NAME_MAX_BYTES) };
 static const struct record ssh_way_record = RECORD ("way", struct ssh_route, ssh_way_fields);
 
-static const struct field plan_host_fields[] = {
-    F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),
-    F_TEXT (2, struct plan_host, address, NAME_MAX_BYTES),
-    F_TEXT (3, struct plan_host, env_dir, PATH_MAX_BYTES),
-    F_RECORD (4, struct plan_host, ssh, &ssh_way_record),
-};
+static const struct field plan_host_fields[] = { F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),
+                                                 F_TEXT (2, struct plan_host, address, NAME_MAX_BYTES),
+                                                 F_TEXT (3, struct plan_host, env_dir, PATH_MAX_BYTES),
+                                                 F_RECORD (4, struct plan_host, ssh, &ssh_way_record) };
 static const struct record plan_host_record = RECORD ("host", struct plan_host, plan_host_fields);
 
 static const struct field rung_fields[] = {
@@ -86,7 +74,7 @@ static const struct field profile_fields[] = {
     F_TEXT (1, struct profile, name, ID_MAX_BYTES),         F_TEXT (2, struct profile, frontend, ID_MAX_BYTES),
     F_TEXT (3, struct profile, backend, ID_MAX_BYTES),      F_U32 (4, struct profile, devices_per_host, DEVICES_MAX),
     F_LIST (5, struct profile, env, VARS_MAX, &var_record), F_TEXT (6, struct profile, accelerator, ID_MAX_BYTES),
-    F_TEXT (7, struct profile, topology, ID_MAX_BYTES),     F_BOOL (8, struct profile, splits),
+    F_TEXT (7, struct profile, topology, ID_MAX_BYTES),     F_BOOL (8, struct profile, splits)
 };
 const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
 
@@ -106,7 +94,7 @@ static const struct record cache_plan_record = RECORD ("cache", struct cache_pla
 static const struct field pins_fields[] = {
     F_TEXT (1, struct pins, name, ID_MAX_BYTES),        F_RECORD (2, struct pins, file, &file_ref_record),
     F_RECORD (3, struct pins, setup, &file_ref_record), F_TEXT (4, struct pins, python, PATH_MAX_BYTES),
-    F_TEXT (5, struct pins, env_dir, PATH_MAX_BYTES),   F_LIST (6, struct pins, wheels, WHEELS_MAX, &kit_file_record),
+    F_TEXT (5, struct pins, env_dir, PATH_MAX_BYTES),   F_LIST (6, struct pins, wheels, WHEELS_MAX, &kit_file_record)
 };
 const struct record pins_record = RECORD ("pins", struct pins, pins_fields);
 
@@ -148,26 +136,22 @@ const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_ru
 
 static const char *const drift_words[] = { "none", "agree", "pinned", "tokens", "tolerance", "expected", "ignored" };
 const struct enum_names drift_kind_names = NAMES (drift_words);
-static const struct field drift_rule_fields[] = {
-    F_TEXT (1, struct drift_rule, fact, NAME_MAX_BYTES),
-    F_ENUM (2, struct drift_rule, kind, &drift_kind_names),
-    F_F64 (3, struct drift_rule, tolerance),
-    F_F64 (4, struct drift_rule, least),
-    F_TEXT (5, struct drift_rule, why, SENTENCE_MAX_BYTES),
-};
+static const struct field drift_rule_fields[] = { F_TEXT (1, struct drift_rule, fact, NAME_MAX_BYTES),
+                                                  F_ENUM (2, struct drift_rule, kind, &drift_kind_names),
+                                                  F_F64 (3, struct drift_rule, tolerance),
+                                                  F_F64 (4, struct drift_rule, least),
+                                                  F_TEXT (5, struct drift_rule, why, SENTENCE_MAX_BYTES) };
 const struct record drift_rule_record = RECORD ("drift rule", struct drift_rule, drift_rule_fields);
 
 static const struct field ssh_plan_fields[] = {
-    F_TEXTS (1, struct ssh_plan, identities, IDENTITIES_MAX, PATH_MAX_BYTES),
-    F_BOOL (2, struct ssh_plan, agent),
-    F_TEXT (3, struct ssh_plan, known_hosts, PATH_MAX_BYTES),
+    F_TEXTS (1, struct ssh_plan, identities, IDENTITIES_MAX, PATH_MAX_BYTES), F_BOOL (2, struct ssh_plan, agent),
+    F_TEXT (3, struct ssh_plan, known_hosts, PATH_MAX_BYTES)
 };
 static const struct record ssh_plan_record = RECORD ("ssh", struct ssh_plan, ssh_plan_fields);
 
 static const struct field slurm_plan_fields[] = {
-    F_TEXT (1, struct slurm_plan, account, NAME_MAX_BYTES),
-    F_TEXT (2, struct slurm_plan, partition, NAME_MAX_BYTES),
-    F_TEXTS (3, struct slurm_plan, options, SLURM_OPTIONS_MAX, NAME_MAX_BYTES),
+    F_TEXT (1, struct slurm_plan, account, NAME_MAX_BYTES), F_TEXT (2, struct slurm_plan, partition, NAME_MAX_BYTES),
+    F_TEXTS (3, struct slurm_plan, options, SLURM_OPTIONS_MAX, NAME_MAX_BYTES)
 };
 static const struct record slurm_plan_record = RECORD ("slurm", struct slurm_plan, slurm_plan_fields);
 

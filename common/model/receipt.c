@@ -3,18 +3,16 @@
 enum { TEXT_BYTES = 4096, RUN_BYTES = 64 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
-static const struct field cause_fields[] = {
-    F_ENUM (1, struct cause, owner, &owner_names), F_TEXT (2, struct cause, signature, ID_MAX_BYTES),
-    F_TEXT (3, struct cause, text, TEXT_BYTES),    F_TEXT (4, struct cause, evidence, TEXT_BYTES),
-    F_TEXT (5, struct cause, next, TEXT_BYTES),
-};
+static const struct field cause_fields[] = { F_ENUM (1, struct cause, owner, &owner_names),
+                                             F_TEXT (2, struct cause, signature, ID_MAX_BYTES),
+                                             F_TEXT (3, struct cause, text, TEXT_BYTES),
+                                             F_TEXT (4, struct cause, evidence, TEXT_BYTES),
+                                             F_TEXT (5, struct cause, next, TEXT_BYTES) };
 const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
 
-static const struct field memory_fields[] = {
-    F_U64 (1, struct memory_receipt, peak_bytes, COUNT_MAX),
-    F_U64 (2, struct memory_receipt, predicted_bytes, COUNT_MAX),
-    F_U64 (3, struct memory_receipt, device_peak_bytes, COUNT_MAX),
-};
+static const struct field memory_fields[] = { F_U64 (1, struct memory_receipt, peak_bytes, COUNT_MAX),
+                                              F_U64 (2, struct memory_receipt, predicted_bytes, COUNT_MAX),
+                                              F_U64 (3, struct memory_receipt, device_peak_bytes, COUNT_MAX) };
 static const struct record memory_record = RECORD ("memory", struct memory_receipt, memory_fields);
 
 static const struct field rung_receipt_fields[] = {
@@ -58,17 +56,13 @@ static const struct field setup_fields[] = {
 };
 static const struct record setup_record = RECORD ("setup", struct environment_receipt, setup_fields);
 
-static const struct field policy_fields[] = {
-    F_TEXT (1, struct policy_receipt, profile, ID_MAX_BYTES),
-    F_LIST (2, struct policy_receipt, launched, VARS_MAX, &var_record),
-    F_LIST (3, struct policy_receipt, observed, 1024, &var_record),
-};
+static const struct field policy_fields[] = { F_TEXT (1, struct policy_receipt, profile, ID_MAX_BYTES),
+                                              F_LIST (2, struct policy_receipt, launched, VARS_MAX, &var_record),
+                                              F_LIST (3, struct policy_receipt, observed, 1024, &var_record) };
 static const struct record policy_record = RECORD ("policy", struct policy_receipt, policy_fields);
 
-static const struct field backends_fields[] = {
-    F_TEXT (1, struct backend_receipt, requested, ID_MAX_BYTES),
-    F_RECORD (2, struct backend_receipt, observed, &backend_record),
-};
+static const struct field backends_fields[] = { F_TEXT (1, struct backend_receipt, requested, ID_MAX_BYTES),
+                                                F_RECORD (2, struct backend_receipt, observed, &backend_record) };
 static const struct record backends_record = RECORD ("backend", struct backend_receipt, backends_fields);
 
 static const struct field host_receipt_fields[] = {
@@ -103,17 +97,16 @@ static const struct field header_fields[] = {
 };
 static const struct record header_record = RECORD ("header", struct run_header, header_fields);
 
-static const struct field rung_time_fields[] = {
-    F_TEXT (1, struct rung_time, run, RUN_BYTES),        F_TEXT (2, struct rung_time, rung, ID_MAX_BYTES),
-    F_ENUM (3, struct rung_time, pass, &pass_names),     F_U32 (4, struct rung_time, attempt, UINT32_MAX),
-    F_U64 (5, struct rung_time, duration_ms, COUNT_MAX),
-};
+static const struct field rung_time_fields[] = { F_TEXT (1, struct rung_time, run, RUN_BYTES),
+                                                 F_TEXT (2, struct rung_time, rung, ID_MAX_BYTES),
+                                                 F_ENUM (3, struct rung_time, pass, &pass_names),
+                                                 F_U32 (4, struct rung_time, attempt, UINT32_MAX),
+                                                 F_U64 (5, struct rung_time, duration_ms, COUNT_MAX) };
 static const struct record rung_time_record = RECORD ("time", struct rung_time, rung_time_fields);
 
-static const struct field contradicted_fields[] = {
-    F_TEXT (1, struct contradicted_values_receipt, host, HOST_NAME_MAX_BYTES),
-    F_U64 (2, struct contradicted_values_receipt, count, COUNT_MAX),
-};
+static const struct field contradicted_fields[] = { F_TEXT (1, struct contradicted_values_receipt, host,
+                                                            HOST_NAME_MAX_BYTES),
+                                                    F_U64 (2, struct contradicted_values_receipt, count, COUNT_MAX) };
 static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_values_receipt,
                                                          contradicted_fields);
 
@@ -131,7 +124,7 @@ static const struct field reduction_fields[] = {
 };
 static const struct record reduction_record = RECORD ("reduction", struct reduction_receipt, reduction_fields);
 
-static const struct field generation_fields[] = {
+static const struct field sealed_fields[] = {
     F_TEXT (1, struct generation_receipt, run, RUN_BYTES),
     F_BOOL (2, struct generation_receipt, adopted),
     F_U64 (3, struct generation_receipt, token, COUNT_MAX),
@@ -144,13 +137,10 @@ static const struct field generation_fields[] = {
     F_U64 (10, struct generation_receipt, compile_ms, COUNT_MAX),
     F_TEXT (11, struct generation_receipt, dropped, TEXT_BYTES),
 };
-static const struct record generation_receipt_record = RECORD ("generation", struct generation_receipt,
-                                                               generation_fields);
+static const struct record generation_receipt_record = RECORD ("generation", struct generation_receipt, sealed_fields);
 
-static const struct field recovery_fields[] = {
-    F_TEXT (1, struct recovery, run, RUN_BYTES),
-    F_TEXT (2, struct recovery, what, TEXT_BYTES),
-};
+static const struct field recovery_fields[] = { F_TEXT (1, struct recovery, run, RUN_BYTES),
+                                                F_TEXT (2, struct recovery, what, TEXT_BYTES) };
 static const struct record recovery_record = RECORD ("recovery", struct recovery, recovery_fields);
 
 static const struct field violation_fields[] = {

@@ -93,6 +93,11 @@ struct record {
     {                                                                                                                  \
         NAME, sizeof (S), FIELDS, sizeof (FIELDS) / sizeof ((FIELDS)[0])                                               \
     }
+/* A row of a table of kinds, of facts or of messages: the name of the kind, and the record of the same name. */
+#define KIND(NAME, S, FIELDS)                                                                                          \
+    {                                                                                                                  \
+        NAME, &(const struct record) RECORD (NAME, S, FIELDS)                                                          \
+    }
 
 /* One item of a list, described as a field at offset 0, and its size in memory. */
 struct field field_item (const struct field *list);

@@ -69,15 +69,14 @@ static bool text_check (const struct field *field, struct text value, const stru
 static bool fields_check (const struct record *record, const void *value, const struct place *outer, struct buf *why);
 static bool field_check (const struct field *field, const void *at, const struct place *place, struct buf *why);
 
-static bool list_check (const struct field *field, const struct any_list *list, const struct place *place,
-                        struct buf *why)
+static bool list_check (const struct field *field, const struct any_list *list, const struct place *at, struct buf *why)
 {
     if (list->n > field->max)
-        return refuse (place, why, "the count of items", list->n, field->max);
+        return refuse (at, why, "the count of items", list->n, field->max);
     size_t item_bytes = field_item_bytes (field);
     struct field item = field_item (field);
     for (uint32_t i = 0; i < list->n; i++) {
-        struct place here = { .outer = place, .index = i, .is_item = true };
+        struct place here = { .outer = at, .index = i, .is_item = true };
         if (!field_check (&item, (const char *) list->items + i * item_bytes, &here, why))
             return false;
     }

@@ -100,13 +100,12 @@ static int parse_option (struct place at, struct text option, struct text rest, 
                    "--hash=sha256:...");
 }
 
-static int parse_hashes (struct place at, struct text rest, struct arena *arena, struct requirement *out,
-                         struct err *err)
+static int parse_hashes (struct place at, struct text in, struct arena *arena, struct requirement *out, struct err *err)
 {
     struct text word;
     struct digest hashes[REQUIREMENT_HASHES_MAX];
     uint32_t n = 0;
-    while (take_word (&rest, &word)) {
+    while (take_word (&in, &word)) {
         if (n == REQUIREMENT_HASHES_MAX)
             return refuse (at, out->name, err, "has more than 512 hashes");
         if (!text_starts (word, "--hash=sha256:") ||

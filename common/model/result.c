@@ -12,11 +12,9 @@ const struct enum_names reduction_names = NAMES (reduction_words);
 static const char *const durability_words[] = { "none", "stable", "rerun", "recheck" };
 const struct enum_names durability_names = NAMES (durability_words);
 
-static const struct field attempt_key_fields[] = {
-    F_U32 (1, struct attempt_key, rung, RUNGS_MAX - 1),
-    F_ENUM (2, struct attempt_key, pass, &pass_names),
-    F_U32 (3, struct attempt_key, attempt, ATTEMPT_MAX),
-};
+static const struct field attempt_key_fields[] = { F_U32 (1, struct attempt_key, rung, RUNGS_MAX - 1),
+                                                   F_ENUM (2, struct attempt_key, pass, &pass_names),
+                                                   F_U32 (3, struct attempt_key, attempt, ATTEMPT_MAX) };
 const struct record attempt_key_record = RECORD ("key", struct attempt_key, attempt_key_fields);
 
 bool attempt_key_equal (const struct attempt_key *a, const struct attempt_key *b)
@@ -24,28 +22,20 @@ bool attempt_key_equal (const struct attempt_key *a, const struct attempt_key *b
     return a->rung == b->rung && a->pass == b->pass && a->attempt == b->attempt;
 }
 
-static const struct field check_fields[] = {
-    F_TEXT (1, struct program_check, name, WORD_MAX_BYTES),
-    F_F64 (2, struct program_check, expected),
-    F_F64 (3, struct program_check, observed),
-    F_F64 (4, struct program_check, tolerance),
-};
+static const struct field check_fields[] = { F_TEXT (1, struct program_check, name, WORD_MAX_BYTES),
+                                             F_F64 (2, struct program_check, expected),
+                                             F_F64 (3, struct program_check, observed),
+                                             F_F64 (4, struct program_check, tolerance) };
 const struct record check_record = RECORD ("check", struct program_check, check_fields);
 
-static const struct field shard_fields[] = {
-    F_F64 (1, struct shard, value),
-    F_F64 (2, struct shard, proof),
-    F_F64 (3, struct shard, local),
-    F_F64 (4, struct shard, weight),
-};
+static const struct field shard_fields[] = { F_F64 (1, struct shard, value), F_F64 (2, struct shard, proof),
+                                             F_F64 (3, struct shard, local), F_F64 (4, struct shard, weight) };
 static const struct record shard_record = RECORD ("shard", struct shard, shard_fields);
 
-static const struct field earlier_fields[] = {
-    F_U64 (1, struct earlier_values, count, COUNT_MAX),
-    F_F64 (2, struct earlier_values, first),
-    F_F64 (3, struct earlier_values, last),
-    F_U64 (4, struct earlier_values, alike, COUNT_MAX),
-};
+static const struct field earlier_fields[] = { F_U64 (1, struct earlier_values, count, COUNT_MAX),
+                                               F_F64 (2, struct earlier_values, first),
+                                               F_F64 (3, struct earlier_values, last),
+                                               F_U64 (4, struct earlier_values, alike, COUNT_MAX) };
 static const struct record earlier_record = RECORD ("earlier", struct earlier_values, earlier_fields);
 
 static const struct field metric_fields[] = {
@@ -63,39 +53,33 @@ static const struct field backend_fields[] = {
     F_TEXT (1, struct backend, platform, ID_MAX_BYTES),      F_TEXT (2, struct backend, platform_version, 1023),
     F_TEXT (3, struct backend, device_kind, WORD_MAX_BYTES), F_TEXT (4, struct backend, kernel_path, NAME_MAX_BYTES),
     F_U32 (5, struct backend, devices, DEVICES_MAX),         F_U32 (6, struct backend, local_devices, DEVICES_MAX),
-    F_U32 (7, struct backend, process_count, DEVICES_MAX),   F_U32 (8, struct backend, process_index, DEVICES_MAX),
+    F_U32 (7, struct backend, process_count, DEVICES_MAX),   F_U32 (8, struct backend, process_index, DEVICES_MAX)
 };
 const struct record backend_record = RECORD ("backend", struct backend, backend_fields);
 
-static const struct field program_fields[] = {
-    F_TEXT (1, struct program_fingerprint, name, WORD_MAX_BYTES),
-    F_TEXT (2, struct program_fingerprint, fingerprint, NAME_MAX_BYTES),
-};
+static const struct field program_fields[] = { F_TEXT (1, struct program_fingerprint, name, WORD_MAX_BYTES),
+                                               F_TEXT (2, struct program_fingerprint, fingerprint, NAME_MAX_BYTES) };
 const struct record program_record = RECORD ("program", struct program_fingerprint, program_fields);
 
-static const struct field note_fields[] = {
-    F_TEXT (1, struct result_note, text, SENTENCE_MAX_BYTES),
-    F_TEXT (2, struct result_note, source, NAME_MAX_BYTES),
-    F_ENUM (3, struct result_note, durability, &durability_names),
-};
+static const struct field note_fields[] = { F_TEXT (1, struct result_note, text, SENTENCE_MAX_BYTES),
+                                            F_TEXT (2, struct result_note, source, NAME_MAX_BYTES),
+                                            F_ENUM (3, struct result_note, durability, &durability_names) };
 const struct record note_record = RECORD ("note", struct result_note, note_fields);
 
-static const struct field seal_fields[] = {
-    F_U64 (1, struct seal, token, COUNT_MAX),
-    F_TEXT (2, struct seal, sha256, SHA256_HEX_BYTES),
-    F_U32 (3, struct seal, entries, UINT32_MAX),
-    F_U64 (4, struct seal, bytes, COUNT_MAX),
-};
+static const struct field seal_fields[] = { F_U64 (1, struct seal, token, COUNT_MAX),
+                                            F_TEXT (2, struct seal, sha256, SHA256_HEX_BYTES),
+                                            F_U32 (3, struct seal, entries, UINT32_MAX),
+                                            F_U64 (4, struct seal, bytes, COUNT_MAX) };
 const struct record seal_record = RECORD ("seal", struct seal, seal_fields);
 
 static const char *const key_state_words[] = { "none",     "hit", "written", "missed", "unreadable", "below-threshold",
                                                "unwritten" };
 const struct enum_names key_state_names = NAMES (key_state_words);
-static const struct field cache_key_fields[] = {
-    F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),           F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
-    F_ENUM (3, struct cache_key, state, &key_state_names),           F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
-    F_LIST (5, struct cache_key, parts, KEY_PARTS_MAX, &var_record),
-};
+static const struct field cache_key_fields[] = { F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),
+                                                 F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
+                                                 F_ENUM (3, struct cache_key, state, &key_state_names),
+                                                 F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
+                                                 F_LIST (5, struct cache_key, parts, KEY_PARTS_MAX, &var_record) };
 const struct record cache_key_record = RECORD ("key of a program", struct cache_key, cache_key_fields);
 
 static const char *const finding_kind_words[] = { "none",          "extra",      "missing",          "changed",
@@ -108,28 +92,23 @@ bool finding_is_violation (enum finding_kind kind)
     return kind >= FINDING_EXTRA && kind <= FINDING_LATE_WRITE;
 }
 
-static const struct field finding_fields[] = {
-    F_ENUM (1, struct finding, kind, &finding_kind_names),
-    F_U64 (2, struct finding, token, COUNT_MAX),
-    F_TEXT (3, struct finding, path, NAME_MAX_BYTES),
-    F_TEXT (4, struct finding, detail, SENTENCE_MAX_BYTES),
-};
+static const struct field finding_fields[] = { F_ENUM (1, struct finding, kind, &finding_kind_names),
+                                               F_U64 (2, struct finding, token, COUNT_MAX),
+                                               F_TEXT (3, struct finding, path, NAME_MAX_BYTES),
+                                               F_TEXT (4, struct finding, detail, SENTENCE_MAX_BYTES) };
 const struct record finding_record = RECORD ("finding", struct finding, finding_fields);
 
 static const struct field cache_view_fields[] = {
     F_ENUM (1, struct cache_view, level, &enforcement_names),
     F_TEXTS (2, struct cache_view, open_ways, OPEN_WAYS_MAX, ID_MAX_BYTES),
-    F_TEXT (3, struct cache_view, storage, ID_MAX_BYTES),
-    F_TEXT (4, struct cache_view, mount, NAME_MAX_BYTES),
+    F_TEXT (3, struct cache_view, storage, ID_MAX_BYTES), F_TEXT (4, struct cache_view, mount, NAME_MAX_BYTES)
 };
 const struct record cache_view_record = RECORD ("cache", struct cache_view, cache_view_fields);
 
-static const struct field sighting_fields[] = {
-    F_TEXT (1, struct sighting, signature, ID_MAX_BYTES),
-    F_U32 (2, struct sighting, line, UINT32_MAX),
-    F_U64 (3, struct sighting, offset, COUNT_MAX),
-    F_TEXT (4, struct sighting, text, SHOWN_LINE_BYTES),
-};
+static const struct field sighting_fields[] = { F_TEXT (1, struct sighting, signature, ID_MAX_BYTES),
+                                                F_U32 (2, struct sighting, line, UINT32_MAX),
+                                                F_U64 (3, struct sighting, offset, COUNT_MAX),
+                                                F_TEXT (4, struct sighting, text, SHOWN_LINE_BYTES) };
 const struct record sighting_record = RECORD ("sighting", struct sighting, sighting_fields);
 
 static const struct field result_fields[] = {

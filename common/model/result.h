@@ -6,27 +6,11 @@
 #include "common/model/plan.h"
 
 /* How much of each a result can hold; whoever fills one drops and counts what is more. */
-enum {
-    RESULT_FACTS_MAX = 256,
-    RESULT_BUNDLE_MAX = 256,
-    RESULT_COUNTERS_MAX = 64,
-    RESULT_CHECKS_MAX = 64,
-    RESULT_PROGRAMS_MAX = 32,
-    RESULT_METRICS_MAX = 32,
-    RESULT_SHARDS_MAX = 64,
-    RESULT_NOTES_MAX = 32,
-    RESULT_TAIL_MAX_BYTES = 2048,
-    RESULT_KEYS_MAX = 64,
-    KEY_PARTS_MAX = 12,
-    FINDINGS_MAX = 32,
-    OPEN_WAYS_MAX = 32,
-    PHASES_MAX = 32,
-    SIGHTINGS_MAX = 16,
-    SHOWN_MAX = 12,
-    SHOWN_LINE_BYTES = 400,
-    BAD_LINE_MAX_BYTES = 383,
-    LEFT_OUT_MAX = 8
-};
+enum { RESULT_FACTS_MAX = 256, RESULT_BUNDLE_MAX = 256, RESULT_COUNTERS_MAX = 64, RESULT_CHECKS_MAX = 64 };
+enum { RESULT_PROGRAMS_MAX = 32, RESULT_METRICS_MAX = 32, RESULT_SHARDS_MAX = 64, RESULT_NOTES_MAX = 32 };
+enum { RESULT_KEYS_MAX = 64, KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32, PHASES_MAX = 32 };
+enum { SIGHTINGS_MAX = 16, SHOWN_MAX = 12, SHOWN_LINE_BYTES = 400, BAD_LINE_MAX_BYTES = 383, LEFT_OUT_MAX = 8 };
+enum { RESULT_TAIL_MAX_BYTES = 2048 };
 
 /* Which attempt: the idempotency key with run and host. `rung` is an index into the plan. */
 struct attempt_key {

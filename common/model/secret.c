@@ -42,7 +42,7 @@ static bool is_choice (struct text value)
     return false;
 }
 
-static bool is_proxy (struct text name)
+bool name_is_of_proxy (struct text name)
 {
     static const char end[] = "_proxy";
     size_t len = sizeof end - 1;
@@ -100,7 +100,7 @@ struct text secret_redact (struct arena *arena, const struct var *var)
 {
     if (name_is_of_secret (var->name) && !is_choice (var->value))
         return TEXT_LIT ("present");
-    return is_proxy (var->name) ? proxy_cut (arena, var->value) : secret_redact_url (arena, var->value);
+    return name_is_of_proxy (var->name) ? proxy_cut (arena, var->value) : secret_redact_url (arena, var->value);
 }
 
 var_list secret_redact_all (struct arena *arena, const var_list *vars)

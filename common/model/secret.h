@@ -9,6 +9,7 @@
 #include "common/model/plan.h"
 
 bool name_is_of_secret (struct text name);
+bool name_is_of_proxy (struct text name); /* "http_proxy", "NO_PROXY", ... */
 /* `value` without the user and password of addresses in it ("http://user:password@host"). */
 struct text secret_redact_url (struct arena *arena, struct text value);
 /* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value

@@ -42,10 +42,8 @@ static void take_stage (struct text *rest, struct version *out)
     static const struct {
         const char *word;
         enum stage stage;
-    } words[] = {
-        { "dev", STAGE_DEV }, { "alpha", STAGE_ALPHA },  { "a", STAGE_ALPHA },     { "beta", STAGE_BETA },
-        { "b", STAGE_BETA },  { "rc", STAGE_CANDIDATE }, { "c", STAGE_CANDIDATE }, { "post", STAGE_POST },
-    };
+    } words[] = { { "dev", STAGE_DEV }, { "alpha", STAGE_ALPHA },  { "a", STAGE_ALPHA },     { "beta", STAGE_BETA },
+                  { "b", STAGE_BETA },  { "rc", STAGE_CANDIDATE }, { "c", STAGE_CANDIDATE }, { "post", STAGE_POST } };
     out->stage = STAGE_FINAL;
     while (rest->len && strchr (".-_", rest->ptr[0]))
         skip (rest, 1);

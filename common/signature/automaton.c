@@ -83,11 +83,9 @@ static void close_state (struct automaton *automaton, uint32_t state, struct clo
 
 static void close_all (struct automaton *automaton)
 {
-    struct closing closing = {
-        .fallback = mem_array (automaton->states, sizeof *closing.fallback),
-        .after_blank = mem_array (automaton->states, sizeof *closing.after_blank),
-        .queue = mem_array (automaton->states, sizeof *closing.queue),
-    };
+    struct closing closing = { .fallback = mem_array (automaton->states, sizeof *closing.fallback),
+                               .after_blank = mem_array (automaton->states, sizeof *closing.after_blank),
+                               .queue = mem_array (automaton->states, sizeof *closing.queue) };
     close_state (automaton, 0, &closing);
     for (uint32_t i = 0; i < closing.queued; i++)
         close_state (automaton, closing.queue[i], &closing);

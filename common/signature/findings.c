@@ -169,8 +169,7 @@ static bool owner_is_plain (const struct signature_scan *scan)
     return false;
 }
 
-void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena,
-                    struct signature_scan_result *out)
+void findings_take (struct signature_scan *scan, uint32_t line, struct arena *arena, struct signature_scan_result *out)
 {
     *out = (struct signature_scan_result){ 0 };
     take_sightings (scan, arena, out);
@@ -179,6 +178,6 @@ void findings_take (struct signature_scan *scan, uint32_t last_line, struct aren
     if (owner_is_plain (scan))
         return;
     out->shown_n = error_lines_copy (&scan->shown, arena, &out->shown);
-    if (out->sightings_n + out->shown_n == 0 || went_on (scan, last_line))
+    if (out->sightings_n + out->shown_n == 0 || went_on (scan, line))
         take_end (scan, arena, out);
 }

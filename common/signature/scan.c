@@ -7,16 +7,9 @@
 /* BACK and AHEAD of what is being read stay in the window: lines, terminal sequences and tracebacks are looked up
  * there. NEAR: how far `also` and `unless` reach. The longest message of XLA that we know, a barrier's with its list,
  * has 700 bytes; other processes write in between. */
-enum {
-    BACK_BYTES = 8 << 10,
-    BODY_BYTES = 64 << 10,
-    AHEAD_BYTES = 8 << 10,
-    NEAR_BYTES = 2 << 10,
-    WINDOW_BYTES = BACK_BYTES + BODY_BYTES + AHEAD_BYTES,
-    BEFORE_MATCH_BYTES = 120,
-    ANNOUNCED_LINES = 8,
-    ESCAPE_BYTE = 0x1b
-};
+enum { BACK_BYTES = 8 << 10, BODY_BYTES = 64 << 10, AHEAD_BYTES = 8 << 10, NEAR_BYTES = 2 << 10 };
+enum { WINDOW_BYTES = BACK_BYTES + BODY_BYTES + AHEAD_BYTES, BEFORE_MATCH_BYTES = 120, ANNOUNCED_LINES = 8 };
+enum { ESCAPE_BYTE = 0x1b };
 
 struct signature_scan *signature_scan_begin (const struct signature_set *set)
 {

@@ -37,8 +37,7 @@ struct signature_scan {
     struct error_lines shown;
 };
 
-/* After the last byte was read and each message is settled. `last_line`: number of the log's last line, from 1. */
-void findings_take (struct signature_scan *scan, uint32_t last_line, struct arena *arena,
-                    struct signature_scan_result *out);
+/* After the last byte was read and each message is settled. `line`: number of the log's last line, from 1. */
+void findings_take (struct signature_scan *scan, uint32_t line, struct arena *arena, struct signature_scan_result *out);
 
 #endif

@@ -158,11 +158,10 @@ static int get_key (const struct getter *get, int64_t *last)
 
 /* Zero written out would be a second form of the same value. A record that holds only fields of a later version is zero
  * here but not there, so of records only the empty map is refused. */
-static bool is_written_zero (const struct field *field, const void *at, const struct reader *reader,
-                             const uint8_t *began)
+static bool is_written_zero (const struct field *field, const void *at, const struct reader *in, const uint8_t *began)
 {
     if (field->kind == FIELD_RECORD)
-        return reader->at == began + 1;
+        return in->at == began + 1;
     return field_is_empty (field, at);
 }
 

@@ -111,14 +111,13 @@ static int take_float (struct reader *reader, struct wire_value *value, struct e
     return 0;
 }
 
-static int take_text (struct reader *reader, enum value_kind kind, uint64_t len, struct wire_value *value,
-                      struct err *err)
+static int take_text (struct reader *reader, enum value_kind as, uint64_t len, struct wire_value *out, struct err *err)
 {
     if (len > (uint64_t) (reader->end - reader->at))
         return short_of (reader, len, err);
-    value->kind = kind;
-    value->text = (struct text){ .ptr = (const char *) reader->at, .len = (uint32_t) len };
-    if (kind == VALUE_TEXT && !value_text_is_clean (value->text))
+    out->kind = as;
+    out->text = (struct text){ .ptr = (const char *) reader->at, .len = (uint32_t) len };
+    if (as == VALUE_TEXT && !value_text_is_clean (out->text))
         return err_set (err, ERR_PARSE, "byte %" PRIu32 ": a text of %" PRIu64 " bytes has a NUL or is not UTF-8",
                         reader_offset (reader), len);
     reader->at += len;
@@ -135,18 +134,17 @@ static int take_long_text (struct reader *reader, enum value_kind kind, uint32_t
     return len < least ? longer_than_needed (reader, err) : take_text (reader, kind, len, value, err);
 }
 
-static int take_count (struct reader *reader, enum value_kind kind, uint64_t count, struct wire_value *value,
-                       struct err *err)
+static int take_count (struct reader *reader, enum value_kind kind, uint64_t n, struct wire_value *out, struct err *err)
 {
-    uint64_t items = kind == VALUE_MAP ? 2 * count : count;
+    uint64_t items = kind == VALUE_MAP ? 2 * n : n;
     if (items > (uint64_t) (reader->end - reader->at))
         return short_of (reader, items, err);
     if (items > reader->items_left)
         return err_set (err, ERR_LIMIT,
                         "byte %" PRIu32 ": %" PRIu64 " more items are announced, expected at most %" PRIu32,
                         reader_offset (reader), items, reader->items_left);
-    value->kind = kind;
-    value->number = count;
+    out->kind = kind;
+    out->number = n;
     return 0;
 }
 

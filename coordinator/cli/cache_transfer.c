@@ -142,7 +142,7 @@ static struct text uncovered (const struct fact_generation *newest, const struct
     struct fact_generation rest = { 0 };
     rest.covers.items = arena_array (arena, newest->covers.n, sizeof *rest.covers.items);
     for (uint32_t i = 0; i < newest->covers.n; i++)
-        if (!text_among (newest->covers.items[i], claim->covers.items, claim->covers.n))
+        if (!text_is_among (newest->covers.items[i], claim->covers.items, claim->covers.n))
             rest.covers.items[rest.covers.n++] = newest->covers.items[i];
     return cache_covered_rungs (&rest, arena);
 }

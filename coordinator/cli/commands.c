@@ -9,9 +9,8 @@
 
 #include "common/conf/nearest_word.h"
 #include "common/io/atomic_file.h"
-#include "common/io/exhaustion.h"
+#include "common/io/program_start.h"
 #include "common/io/safe_path.h"
-#include "common/io/standard_fds.h"
 
 enum { PATH_BYTES = 1024 };
 

@@ -237,8 +237,8 @@ static void prove_others (struct proving *proving)
     for (uint32_t i = 0; i < pass->parts.n; i++)
         for (uint32_t k = 0; k < pass->parts.items[i].result.metrics.n && n < OTHERS_MAX; k++) {
             struct text name = pass->parts.items[i].result.metrics.items[k].name;
-            if (!text_among (name, proving->rung->metrics.items, proving->rung->metrics.n) &&
-                !text_among (name, names, n))
+            if (!text_is_among (name, proving->rung->metrics.items, proving->rung->metrics.n) &&
+                !text_is_among (name, names, n))
                 names[n++] = name;
         }
     for (uint32_t i = 0; i < n; i++)

@@ -1,7 +1,6 @@
 /* main.c - sliceup-courier: takes one worker to one host. */
 #include "common/io/clock.h"
-#include "common/io/exhaustion.h"
-#include "common/io/standard_fds.h"
+#include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_session.h"
 #include "coordinator/courier/transport_srun.h"
 #include "coordinator/courier/transport_ssh.h"

@@ -7,12 +7,12 @@
 #define SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
 
 #include "common/io/work_budget.h"
-#include "common/io/workqueue.h"
 #include "common/model/fact.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/workqueue.h"
 #include "coordinator/keys/ticket.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/monitors.h"

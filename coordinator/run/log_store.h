@@ -3,8 +3,8 @@
 #ifndef SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 #define SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 
-#include "common/io/workqueue.h"
 #include "coordinator/home/run_dir.h"
+#include "coordinator/journal/workqueue.h"
 
 struct log_store;
 struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue);

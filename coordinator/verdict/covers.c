@@ -4,7 +4,7 @@ _Static_assert(COVERS_KEPT >= 4 * RUNGS_MAX, "the covers that a ladder uses are 
 
 bool covers_have (const text_list *covers, struct text cover)
 {
-    return text_among (cover, covers->items, covers->n);
+    return text_is_among (cover, covers->items, covers->n);
 }
 
 static void add_where (text_list *to, const text_list *from, const text_list *ladder, bool used, struct text but)

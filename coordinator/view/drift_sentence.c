@@ -148,7 +148,7 @@ static uint32_t add_words_without (struct text text, struct text without, const 
     split (text, &words);
     split (without, &others);
     for (uint32_t i = 0; i < words.n; i++) {
-        if (text_among (words.items[i], others.items, others.n))
+        if (text_is_among (words.items[i], others.items, others.n))
             continue;
         buf_puts (out, n++ ? " " : lead);
         add_value (words.items[i], (struct text){ 0 }, limits, out);

@@ -84,7 +84,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     read_source (host_source_slurm, input);
     read_source (host_source_tpu_names, input);
     read_source (host_source_tpu_endpoints, input);
-    read_source (host_source_file, input);
+    struct text word;
+    for (uint32_t at = 0; host_source_next_word (input, &at, &word);)
+        assert (word.len > 0 && at <= input.len);
     arena_reset (&arena);
     return 0;
 }

@@ -26,7 +26,6 @@ static void nobody_listening_is_allowed (void **state)
     assert_int_equal (err_set (NULL, ERR_IO, "x"), -1);
     assert_int_equal (err_errno (NULL, ERR_IO, "x"), -1);
     assert_int_equal (err_prefix (NULL, "x"), -1);
-    err_clear (NULL);
 }
 
 static void errno_gives_the_reason (void **state)
@@ -116,16 +115,6 @@ static void a_whole_character_at_the_limit_stays (void **state)
     assert_string_equal (err.text + ERR_TEXT_BYTES - 3, "\xC3\xA9");
 }
 
-static void clearing_leaves_nothing (void **state)
-{
-    (void) state;
-    struct err err = { 0 };
-    err_set (&err, ERR_IO, "x");
-    err_clear (&err);
-    assert_int_equal (err.code, ERR_NONE);
-    assert_string_equal (err.text, "");
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,7 +127,6 @@ int main (void)
         cmocka_unit_test (text_stays_one_line),
         cmocka_unit_test (a_cut_leaves_whole_characters),
         cmocka_unit_test (a_whole_character_at_the_limit_stays),
-        cmocka_unit_test (clearing_leaves_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ static void a_plain_program_is_left_alone (void **state)
     arena_release (&arena);
 }
 
-static void what_the_roles_set_is_owned_and_is_no_policy (void **state)
+static void what_the_roles_set_is_owned (void **state)
 {
     const char *names[NAMES_MAX];
     uint32_t n = frontend_names (names, NAMES_MAX);
@@ -117,42 +117,24 @@ static void what_the_roles_set_is_owned_and_is_no_policy (void **state)
         var_list env = { 0 };
         frontend_cache_env (frontend, CACHE_ROLE_WRITER, TEXT_LIT ("/c"), &arena, &env);
         assert_int_equal (env.n > 0, frontend_has_cache (frontend));
-        for (uint32_t k = 0; k < env.n; k++) {
+        for (uint32_t k = 0; k < env.n; k++)
             assert_true (frontend_owns_var (frontend, env.items[k].name));
-            assert_false (frontend_is_policy_var (frontend, env.items[k].name));
-        }
         arena_release (&arena);
     }
 }
 
-static void policy_is_what_is_read_before_import (void **state)
+static void what_a_program_needs_of_jax_is_owned (void **state)
 {
     const struct frontend *jax = frontend_find (TEXT_LIT ("jax"));
     (void) state;
-    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("XLA_FLAGS")));
-    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("LIBTPU_INIT_ARGS")));
-    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("JAX_PLATFORMS")));
-    assert_true (frontend_is_policy_var (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")));
-    assert_false (frontend_is_policy_var (jax, TEXT_LIT ("PATH")));
-    assert_false (frontend_is_policy_var (jax, TEXT_LIT ("XLA")));
     assert_true (frontend_owns_var (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")));
     assert_false (frontend_owns_var (jax, TEXT_LIT ("JAX_PLATFORMS")));
 }
 
-static void a_bundle_names_frontend_and_python (void **state)
+static void jax_has_its_counters_and_its_writer (void **state)
 {
-    const char *packages[NAMES_MAX];
     const struct frontend *jax = frontend_find (TEXT_LIT ("jax"));
-    uint32_t n = frontend_bundle_packages (jax, packages, NAMES_MAX), found = 0;
     (void) state;
-    assert_in_range (n, 3, NAMES_MAX);
-    for (uint32_t i = 0; i < n; i++)
-        found += text_is (text_of (packages[i]), "jax") || text_is (text_of (packages[i]), "jaxlib") ||
-                 text_is (text_of (packages[i]), "libtpu") || text_is (text_of (packages[i]), "python");
-    assert_int_equal (found, 4);
-    packages[1] = NULL;
-    assert_int_equal (frontend_bundle_packages (jax, packages, 1), n);
-    assert_null (packages[1]);
     assert_string_equal (frontend_requests_counter (jax), "compile_requests");
     assert_string_equal (frontend_hits_counter (jax), "cache_hits");
     assert_true (frontend_writer_is_rank_0 (jax));
@@ -242,38 +224,6 @@ static void what_a_restored_run_may_not_count_is_named (void **state)
     assert_int_equal (frontend_recompile_counters (frontend_find (TEXT_LIT ("plain")), names, NAMES_MAX), 0);
 }
 
-struct sign_case {
-    const char *frontend, *log;
-    enum key_state state;
-};
-static const struct sign_case sign_cases[] = {
-    { "jax", "Persistent compilation cache hit for 'jit_f' with key 'jit_f-00'", KEY_HIT },
-    { "jax", "PERSISTENT COMPILATION CACHE MISS for 'jit_f' with key 'jit_f-00'", KEY_MISSED },
-    { "jax", "Writing jit_f to persistent compilation cache with key 'jit_f-00'", KEY_WRITTEN },
-    { "jax", "Not writing persistent cache entry for 'jit_f' because it took < 1.00 seconds", KEY_BELOW_THRESHOLD },
-    { "jax", "Not writing persistent cache entry since process_id != 0", KEY_UNWRITTEN },
-    { "jax", "Finished XLA compilation of jit(f) in 0.1 sec", KEY_NONE },
-    { "jax", "Persistent compilation cache hit for 'a'\nError reading persistent compilation cache entry for 'b': zlib",
-      KEY_UNREADABLE },
-    { "jax",
-      "Error reading persistent compilation cache entry for 'b'\nNot writing persistent cache entry since process_id "
-      "!= 0",
-      KEY_UNREADABLE },
-    { "torch_xla", "W pjrt_computation_client.cc:680] Failed to deserialize executable: UNIMPLEMENTED: x",
-      KEY_UNREADABLE },
-    { "torch_xla", "Persistent compilation cache hit for 'jit_f'", KEY_NONE },
-    { "plain", "Failed to deserialize executable", KEY_NONE },
-};
-
-static void a_log_tells_what_became_of_the_cache (void **state)
-{
-    (void) state;
-    for (size_t i = 0; i < sizeof sign_cases / sizeof sign_cases[0]; i++) {
-        const struct frontend *frontend = frontend_find (text_of (sign_cases[i].frontend));
-        assert_int_equal (frontend_log_cache_state (frontend, text_of (sign_cases[i].log)), sign_cases[i].state);
-    }
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,14 +231,13 @@ int main (void)
         cmocka_unit_test (roles_set_the_cache_variables),
         cmocka_unit_test (variables_are_appended_to_those_already_there),
         cmocka_unit_test (a_plain_program_is_left_alone),
-        cmocka_unit_test (what_the_roles_set_is_owned_and_is_no_policy),
-        cmocka_unit_test (policy_is_what_is_read_before_import),
-        cmocka_unit_test (a_bundle_names_frontend_and_python),
+        cmocka_unit_test (what_the_roles_set_is_owned),
+        cmocka_unit_test (what_a_program_needs_of_jax_is_owned),
+        cmocka_unit_test (jax_has_its_counters_and_its_writer),
         cmocka_unit_test (releases_whose_cache_is_broken_are_told),
         cmocka_unit_test (a_release_may_be_broken_on_one_backend_only),
         cmocka_unit_test (an_empty_bundle_has_no_problem),
         cmocka_unit_test (what_a_restored_run_may_not_count_is_named),
-        cmocka_unit_test (a_log_tells_what_became_of_the_cache),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

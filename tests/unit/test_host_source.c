@@ -42,8 +42,6 @@ static void what_schedulers_and_platforms_say_becomes_an_expression (void **stat
         { host_source_tpu_endpoints, "a:1:10.0.0.1,b:2:10.0.0.2\n", "10.0.0.1,10.0.0.2", NULL },
         { host_source_tpu_endpoints, "unknown:unknown:10.0.0.1", "10.0.0.1", NULL },
         { host_source_tpu_endpoints, "w-0,w-1", "w-0,w-1", NULL },
-        { host_source_file, "a[1-3] b # c\n\n# d e\n  @f\tg", "a[1-3],b,@f,g", NULL },
-        { host_source_file, "a[1, 3]\nb#c", "a[1, 3],b", NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         run_case (&cases[i]);
@@ -72,11 +70,6 @@ static void nothing_else_does (void **state)
         { host_source_tpu_endpoints, "a:b:c,a:b:", NULL, "entry 2" },
         { host_source_tpu_endpoints, "a:b:fe80::1", NULL, "entry 1" },
         { host_source_tpu_endpoints, "a:b:$(x)", NULL, "entry 1" },
-        { host_source_file, "", NULL, "no host set" },
-        { host_source_file, "# a\n", NULL, "no host set" },
-        { host_source_file, "a\n\nb!c", NULL, "line 3" },
-        { host_source_file, "a&b", NULL, "line 1" },
-        { host_source_file, "a\nb^c", NULL, "line 2" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         run_case (&cases[i]);
@@ -85,8 +78,7 @@ static void nothing_else_does (void **state)
 static void a_list_that_does_not_fit_is_an_error (void **state)
 {
     (void) state;
-    static reader *const readers[] = { host_source_slurm, host_source_tpu_names, host_source_tpu_endpoints,
-                                       host_source_file };
+    static reader *const readers[] = { host_source_slurm, host_source_tpu_names, host_source_tpu_endpoints };
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
         struct buf out;
         struct err err = { 0 };

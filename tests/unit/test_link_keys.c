@@ -89,7 +89,7 @@ static void a_damaged_file_is_refused_and_its_secret_not_told (void **state)
         uint8_t good = file.ptr[at];
         file.ptr[at] = good == '0' ? '1' : '0';
         assert_int_equal (atomic_file_write (path, file.ptr, file.len, 0600, &err), 0);
-        err_clear (&err);
+        err = (struct err){ 0 };
         if (link_keys_load (&loaded, path, &err) != -1)
             fail_msg ("byte %zu changed, and nobody noticed", at);
         assert_null (strstr (err.text, made.secret_key));

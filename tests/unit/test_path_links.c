@@ -1,4 +1,4 @@
-/* links: base */
+/* links: sandbox base */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/path.h"
+#include "worker/sandbox/path_links.h"
 
 /* "<top>/a" and what follows it. */
 struct tree {

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
-#include "common/io/exhaustion.h"
 #include "common/io/process_capacity.h"
+#include "common/io/program_start.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/io/context.h"
 #include "common/io/socket.h"
 
 enum { ENFORCE_DOMAIN = 93 };

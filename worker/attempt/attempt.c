@@ -31,8 +31,7 @@ static int make_folders (struct attempt *attempt, struct err *err)
     return folder_make (logs.ptr, 0700, err);
 }
 
-static struct exec *spawn_program (struct attempt *attempt, const struct command *command, int report_fd,
-                                   struct err *err)
+static struct exec *spawn_program (struct attempt *attempt, const struct command *command, int report, struct err *err)
 {
     int peer_fd = attempt->channel ? channel_take_program_fd (attempt->channel) : -1;
     struct spawn_request spawn = { .program = command->program,
@@ -40,7 +39,7 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
                                    .envp = command->envp,
                                    .directory = attempt->scratch.ptr,
                                    .channel_fd = peer_fd,
-                                   .report_fd = report_fd,
+                                   .report_fd = report,
                                    .output_fd = output_write_fd (attempt->output),
                                    .is_self = command->is_self };
     bool looks = attempt->run.rung.kind == PROGRAM_BUILTIN && text_is (attempt->run.rung.builtin, "facts");

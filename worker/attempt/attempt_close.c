@@ -4,14 +4,9 @@
 
 #include "common/base/utf8.h"
 
-enum {
-    CLOSE_MIN_MS = 60 * 1000,
-    READ_MS = 20 * 1000,       /* fetching the table is in it; a log has limits.log at most */
-    SEEN_MAX_BYTES = 6 * 1024, /* share of a message, see evidence.h */
-    SEEN_COST_BYTES = 32,
-    LINE_LEAST_BYTES = 100,
-    LINE_STEP_BYTES = 50,
-};
+enum { CLOSE_MIN_MS = 60 * 1000, SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50 };
+enum { READ_MS = 20 * 1000 };       /* fetching the table is in it; a log has limits.log at most */
+enum { SEEN_MAX_BYTES = 6 * 1024 }; /* share of a message, see evidence.h */
 #define READ_SOURCE "log"
 
 static bool is_sound (struct attempt *attempt)

@@ -36,8 +36,7 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
     struct result *result = attempt_result (attempt);
     uint32_t n = result->notes.n;
     bool full = n == RESULT_NOTES_MAX; /* then ours takes the place of the program's last one, and stands first */
-    struct result_note *items = arena_array (&attempt->arena, RESULT_NOTES_MAX,
-                                             sizeof *items); /* a late line may add to it */
+    struct result_note *items = arena_array (&attempt->arena, RESULT_NOTES_MAX, sizeof *items); /* late lines add */
     if (n)
         memcpy (items + full, result->notes.items, (n - full) * sizeof *items);
     items[full ? 0 : n] = (struct result_note){ text_clip (text, NOTE_BYTES), text_of (source), DURABILITY_RECHECK };

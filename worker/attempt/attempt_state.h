@@ -90,8 +90,7 @@ void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, u
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
 void attempt_handle_closing_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
-void attempt_signatures_fetched (struct attempt *attempt, struct text problem,
-                                 uint64_t now_ms); /* no problem: it is here */
+void attempt_signatures_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms); /* empty: it is here */
 void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_phases.c */

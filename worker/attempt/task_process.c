@@ -75,14 +75,13 @@ static bool is_complete (const struct msg_run *run, struct arena *arena)
            access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) == 0;
 }
 
-static int find_wheels (const struct msg_run *run, const char *directory, struct arena *arena,
-                        struct task_answer *answer)
+static int find_wheels (const struct msg_run *run, const char *folder, struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
     uint32_t missing_n = 0;
     if (!wheels_are_needed (run) || is_complete (run, arena))
         return 0;
-    if (wheels_find (run, directory, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
+    if (wheels_find (run, folder, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
         return task_fail (answer, arena, OWNER_HOST, &err);
     answer->missing.n += missing_n;
     return 0;

@@ -59,16 +59,15 @@ static int receive (int fd, struct arena *arena, struct confine_report *report, 
     }
 }
 
-static int run (const struct probe *probe, int pair[2], struct arena *arena, struct confine_report *report,
-                struct err *err)
+static int run (const struct probe *probe, int fds[2], struct arena *arena, struct confine_report *out, struct err *err)
 {
     pid_t pid = fork ();
     if (pid == 0)
-        become_stage (probe, pair[1]);
-    close (pair[1]);
+        become_stage (probe, fds[1]);
+    close (fds[1]);
     if (pid < 0)
         return err_errno (err, ERR_IO, "cannot start the process that sets up the sandbox");
-    int rc = receive (pair[0], arena, report, err);
+    int rc = receive (fds[0], arena, out, err);
     if (rc < 0)
         (void) kill (pid, SIGKILL);
     while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)

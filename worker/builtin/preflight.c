@@ -109,20 +109,19 @@ static void judge_containment (struct preflight *preflight, const struct host_ch
 
 static void judge_directory (struct preflight *preflight, const struct host_check *host)
 {
+    struct arena *arena = &preflight->arena;
     struct text is = shown (preflight, host->directory);
     if (host->directory_error)
         add (preflight, "directory", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "cannot make a file in %.*s (%s)", TEXT_ARG (is),
-                          strerror (host->directory_error)),
+             text_format (arena, "cannot make a file in %.*s (%s)", TEXT_ARG (is), strerror (host->directory_error)),
              TEXT_LIT ("create this directory and make this user its owner, or name another directory"));
     else if (host->directory_noexec)
         add (preflight, "directory", PREFLIGHT_MISSING,
-             text_format (&preflight->arena, "%.*s is on a file system mounted noexec", TEXT_ARG (is)),
+             text_format (arena, "%.*s is on a file system mounted noexec", TEXT_ARG (is)),
              TEXT_LIT ("name a directory from which programs may be executed"));
     else
         add (preflight, "directory", PREFLIGHT_OK,
-             text_format (&preflight->arena, "%.*s, %" PRIu64 " MiB free", TEXT_ARG (is),
-                          host->directory_free_bytes >> 20),
+             text_format (arena, "%.*s, %" PRIu64 " MiB free", TEXT_ARG (is), host->directory_free_bytes >> 20),
              TEXT_LIT (""));
 }
 
@@ -135,26 +134,25 @@ static bool is_new_enough (const char *version)
 
 static void judge_python (struct preflight *preflight, const struct host_check *host, bool needed)
 {
+    struct arena *arena = &preflight->arena;
     enum preflight_state state = needed ? PREFLIGHT_MISSING : PREFLIGHT_NOTE;
     struct text is = shown (preflight, host->python), version = shown (preflight, host->python_version);
     struct text problem = shown (preflight, host->python_problem);
     if (!version.len)
-        add (
-            preflight, "python", state,
-            text_format (&preflight->arena, "%.*s did not report its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
-            TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries need it"));
+        add (preflight, "python", state,
+             text_format (arena, "%.*s did not report its version: %.*s", TEXT_ARG (is), TEXT_ARG (problem)),
+             TEXT_LIT ("install Python 3.9 or later with venv (Debian: python3-venv); canaries need it"));
     else if (!is_new_enough (version.ptr))
         add (preflight, "python", state,
-             text_format (&preflight->arena, "%.*s is Python %.*s, too old", TEXT_ARG (is), TEXT_ARG (version)),
+             text_format (arena, "%.*s is Python %.*s, too old", TEXT_ARG (is), TEXT_ARG (version)),
              TEXT_LIT ("install Python 3.9 or later, or name another interpreter"));
     else if (!host->python_venv)
         add (preflight, "python", state,
-             text_format (&preflight->arena, "%.*s is Python %.*s without venv", TEXT_ARG (is), TEXT_ARG (version)),
+             text_format (arena, "%.*s is Python %.*s without venv", TEXT_ARG (is), TEXT_ARG (version)),
              TEXT_LIT ("install the system's python3-venv package; the Python environment cannot be built without it"));
     else
         add (preflight, "python", PREFLIGHT_OK,
-             text_format (&preflight->arena, "%.*s is Python %.*s with venv", TEXT_ARG (is), TEXT_ARG (version)),
-             TEXT_LIT (""));
+             text_format (arena, "%.*s is Python %.*s with venv", TEXT_ARG (is), TEXT_ARG (version)), TEXT_LIT (""));
 }
 
 /* The worker itself asks no calendar; what it starts may (certificates of a package index). */

@@ -13,26 +13,24 @@ enum { PRINTED_LINES = 8, LINE_COLUMNS = 400 };
 static const struct piece {
     enum probe_stage stage;
     const char *finding, *before, *behind;
-} pieces[] = {
-    { STAGE_FILE, "plugin.bytes", "", " bytes" },
-    { STAGE_FILE, "plugin.sha256", ", sha256 ", "" },
-    { STAGE_INTERFACE, "api.major", "PJRT ", "" },
-    { STAGE_INTERFACE, "api.minor", ".", "" },
-    { STAGE_INTERFACE, "api.struct_size", ", structure of ", " bytes" },
-    { STAGE_ATTRIBUTES, "stablehlo_current_version", "StableHLO ", "" },
-    { STAGE_ATTRIBUTES, "stablehlo_minimum_version", " (from ", " on)" },
-    { STAGE_ATTRIBUTES, "xla_version", ", xla_version ", "" },
-    { STAGE_PLATFORM, "platform.name", "", "" },
-    { STAGE_PLATFORM, "platform.version", ": ", "" },
-    { STAGE_DEVICES, "devices.here", "", "" },
-    { STAGE_DEVICES, "devices.all", " of ", " on this host" },
-    { STAGE_DEVICES, "device.kind", ": ", "" },
-    { STAGE_READ, "value", "the elements of x + y sum to ", "" },
-    { STAGE_SERIALIZE, "serialized.bytes", "", " bytes" },
-    { STAGE_EXECUTE_AGAIN, "value.again", "the elements of x + y sum to ", "" },
-    { STAGE_MEMORY, "memory.in_use", "", " bytes in use" },
-    { STAGE_MEMORY, "memory.limit", " of ", "" },
-};
+} pieces[] = { { STAGE_FILE, "plugin.bytes", "", " bytes" },
+               { STAGE_FILE, "plugin.sha256", ", sha256 ", "" },
+               { STAGE_INTERFACE, "api.major", "PJRT ", "" },
+               { STAGE_INTERFACE, "api.minor", ".", "" },
+               { STAGE_INTERFACE, "api.struct_size", ", structure of ", " bytes" },
+               { STAGE_ATTRIBUTES, "stablehlo_current_version", "StableHLO ", "" },
+               { STAGE_ATTRIBUTES, "stablehlo_minimum_version", " (from ", " on)" },
+               { STAGE_ATTRIBUTES, "xla_version", ", xla_version ", "" },
+               { STAGE_PLATFORM, "platform.name", "", "" },
+               { STAGE_PLATFORM, "platform.version", ": ", "" },
+               { STAGE_DEVICES, "devices.here", "", "" },
+               { STAGE_DEVICES, "devices.all", " of ", " on this host" },
+               { STAGE_DEVICES, "device.kind", ": ", "" },
+               { STAGE_READ, "value", "the elements of x + y sum to ", "" },
+               { STAGE_SERIALIZE, "serialized.bytes", "", " bytes" },
+               { STAGE_EXECUTE_AGAIN, "value.again", "the elements of x + y sum to ", "" },
+               { STAGE_MEMORY, "memory.in_use", "", " bytes in use" },
+               { STAGE_MEMORY, "memory.limit", " of ", "" } };
 
 struct text probe_step_text (const struct probe_report *report, enum probe_stage stage, struct arena *arena)
 {

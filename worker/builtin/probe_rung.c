@@ -4,7 +4,6 @@
 #include "worker/probe/probe_run.h"
 #include "worker/protocol/protocol_writer.h"
 #include <dirent.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +14,8 @@
 #define EXPECTED_SUM 110.0
 #define NOTE_SOURCE "probe"
 
-enum {
-    EXIT_WORKS = 0,
-    EXIT_FAILS = 1,
-    EXIT_NOT_TRIED = 3,
-    LIMIT_MS = 60 * 1000,
-    LIMIT_MAX_MS = 24 * 3600 * 1000,
-    ITEMS_MAX = 16
-};
+enum { EXIT_WORKS = 0, EXIT_FAILS = 1, EXIT_NOT_TRIED = 3, LIMIT_MS = 60 * 1000, LIMIT_MAX_MS = 24 * 3600 * 1000 };
+enum { ITEMS_MAX = 16 };
 
 struct probe {
     struct protocol_writer *writer;
@@ -138,15 +131,13 @@ static uint64_t number_of (const struct probe *probe, const char *name)
 
 static void say_bundle (struct probe *probe)
 {
-    static const char *const names[][2] = {
-        { "pjrt.struct_size", "api.struct_size" },
-        { "pjrt.platform_version", "platform.version" },
-        { "pjrt.xla_version", "xla_version" },
-        { "pjrt.stablehlo_current", "stablehlo_current_version" },
-        { "pjrt.stablehlo_minimum", "stablehlo_minimum_version" },
-        { "pjrt.plugin_sha256", "plugin.sha256" },
-        { "pjrt.plugin_bytes", "plugin.bytes" },
-    };
+    static const char *const names[][2] = { { "pjrt.struct_size", "api.struct_size" },
+                                            { "pjrt.platform_version", "platform.version" },
+                                            { "pjrt.xla_version", "xla_version" },
+                                            { "pjrt.stablehlo_current", "stablehlo_current_version" },
+                                            { "pjrt.stablehlo_minimum", "stablehlo_minimum_version" },
+                                            { "pjrt.plugin_sha256", "plugin.sha256" },
+                                            { "pjrt.plugin_bytes", "plugin.bytes" } };
     struct var items[ITEMS_MAX];
     uint32_t n = 0;
     struct text major = probe_finding (&probe->report, "api.major");
@@ -166,16 +157,14 @@ static void say_bundle (struct probe *probe)
 static void say_backend (struct probe *probe)
 {
     uint64_t index = number_of (probe, "process.index");
-    struct backend backend = {
-        .platform = probe_finding (&probe->report, "platform.name"),
-        .platform_version = probe_finding (&probe->report, "platform.version"),
-        .device_kind = probe_finding (&probe->report, "device.kind"),
-        .kernel_path = TEXT_LIT ("pjrt"),
-        .devices = (uint32_t) number_of (probe, "devices.all"),
-        .local_devices = (uint32_t) number_of (probe, "devices.here"),
-        .process_count = (uint32_t) number_of (probe, "process.count"),
-        .process_index = (uint32_t) index,
-    };
+    struct backend backend = { .platform = probe_finding (&probe->report, "platform.name"),
+                               .platform_version = probe_finding (&probe->report, "platform.version"),
+                               .device_kind = probe_finding (&probe->report, "device.kind"),
+                               .kernel_path = TEXT_LIT ("pjrt"),
+                               .devices = (uint32_t) number_of (probe, "devices.all"),
+                               .local_devices = (uint32_t) number_of (probe, "devices.here"),
+                               .process_count = (uint32_t) number_of (probe, "process.count"),
+                               .process_index = (uint32_t) index };
     if (backend.device_kind.len)
         protocol_writer_backend (probe->writer, &backend);
 }
@@ -202,13 +191,11 @@ static void say_counters (struct probe *probe, uint64_t executions)
 {
     if (!executions)
         return;
-    const struct named_number counters[] = {
-        { TEXT_LIT ("compile_requests"), 1 },
-        { TEXT_LIT ("cache_hits"), 0 },
-        { TEXT_LIT ("cache_misses"), 1 },
-        { TEXT_LIT ("executions"), executions },
-        { TEXT_LIT ("compile_ms"), step_ms (probe, STAGE_COMPILE) },
-    };
+    const struct named_number counters[] = { { TEXT_LIT ("compile_requests"), 1 },
+                                             { TEXT_LIT ("cache_hits"), 0 },
+                                             { TEXT_LIT ("cache_misses"), 1 },
+                                             { TEXT_LIT ("executions"), executions },
+                                             { TEXT_LIT ("compile_ms"), step_ms (probe, STAGE_COMPILE) } };
     protocol_writer_counters (probe->writer, counters, sizeof counters / sizeof counters[0]);
 }
 

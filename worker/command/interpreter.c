@@ -65,14 +65,13 @@ static int add (const struct msg_run *run, struct text word, struct arena *arena
     return 0;
 }
 
-static int read_answer (const struct msg_run *run, struct text rest, struct arena *arena, text_list *out,
-                        struct err *err)
+static int read_answer (const struct msg_run *run, struct text in, struct arena *arena, text_list *out, struct err *err)
 {
     struct text word;
     bool begun = false;
-    while (!begun && text_cut (&rest, '\0', &word))
+    while (!begun && text_cut (&in, '\0', &word))
         begun = text_is (word, FIRST_WORD);
-    while (begun && text_cut (&rest, '\0', &word)) {
+    while (begun && text_cut (&in, '\0', &word)) {
         if (text_is (word, LAST_WORD))
             return 0;
         if (add (run, word, arena, out, err) < 0)

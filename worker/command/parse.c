@@ -105,19 +105,18 @@ static void add_note (struct result *result, struct arena *arena, struct text te
     result->notes.n = n + 1;
 }
 
-static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, struct arena *arena,
-                         struct result *result)
+static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, struct arena *arena, struct result *out)
 {
     uint32_t lost = left_out + metrics->dropped;
     if (metrics->reports == 0)
-        add_note (result, arena,
+        add_note (out, arena,
                   text_format (arena, "no complete metrics report of torch_xla was found%s, so there are no counters",
                                metrics->is_cut ? ", only a truncated one" : ""));
     else if (metrics->is_cut)
-        add_note (result, arena,
+        add_note (out, arena,
                   TEXT_LIT ("the last metrics report is truncated: the counters are those of the report before it"));
     if (lost)
-        add_note (result, arena,
+        add_note (out, arena,
                   text_format (arena,
                                "%" PRIu32
                                " names of the metrics report were left out: a result holds at most %d counters",

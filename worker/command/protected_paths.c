@@ -132,29 +132,27 @@ static void add_program (const struct finding_out *find, const char *path)
 static const struct search {
     const char *name, *between;
     bool alone;
-} searches[] = {
-    { "PATH", ":", false },
-    { "LD_LIBRARY_PATH", ":;", false },
-    { "LD_PRELOAD", ": ", false },
-    { "LD_AUDIT", ":", false },
-    { "GCONV_PATH", ":", false },
-    { "PYTHONPATH", ":", false },
-    { "PYTHONHOME", ":", false },
-    { "PYTHONSTARTUP", "", false },
-    { "PYTHONUSERBASE", "", false },
-    { "PYTHONPYCACHEPREFIX", "", false },
-    { "TPU_LIBRARY_PATH", "", false },
-    { "PJRT_NAMES_AND_LIBRARY_PATHS", ":,", false },
-    { "BASH_ENV", "", true },
-    { "ENV", "", true },
-    { "PERL5LIB", ":", false },
-    { "PERLLIB", ":", false },
-    { "RUBYLIB", ":", false },
-    { "NODE_PATH", ":", false },
-    { "OPENSSL_CONF", "", true },
-    { "OPENSSL_MODULES", "", false },
-    { "OPENSSL_ENGINES", "", false },
-};
+} searches[] = { { "PATH", ":", false },
+                 { "LD_LIBRARY_PATH", ":;", false },
+                 { "LD_PRELOAD", ": ", false },
+                 { "LD_AUDIT", ":", false },
+                 { "GCONV_PATH", ":", false },
+                 { "PYTHONPATH", ":", false },
+                 { "PYTHONHOME", ":", false },
+                 { "PYTHONSTARTUP", "", false },
+                 { "PYTHONUSERBASE", "", false },
+                 { "PYTHONPYCACHEPREFIX", "", false },
+                 { "TPU_LIBRARY_PATH", "", false },
+                 { "PJRT_NAMES_AND_LIBRARY_PATHS", ":,", false },
+                 { "BASH_ENV", "", true },
+                 { "ENV", "", true },
+                 { "PERL5LIB", ":", false },
+                 { "PERLLIB", ":", false },
+                 { "RUBYLIB", ":", false },
+                 { "NODE_PATH", ":", false },
+                 { "OPENSSL_CONF", "", true },
+                 { "OPENSSL_MODULES", "", false },
+                 { "OPENSSL_ENGINES", "", false } };
 enum { SEARCHES = sizeof searches / sizeof searches[0] };
 
 /* Where programs could not write anyway, nothing has to be closed; but links may lead there. */

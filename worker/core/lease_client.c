@@ -65,21 +65,20 @@ uint64_t lease_client_ask (struct lease_client *lease_client, uint64_t now_ms)
     return ask;
 }
 
-void lease_client_receive (struct lease_client *lease_client, uint64_t token, uint64_t ask, uint64_t term_ms,
-                           uint64_t now_ms)
+void lease_client_receive (struct lease_client *lease, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms)
 {
-    const uint64_t *asked_ms = sent_ms (lease_client, ask);
+    const uint64_t *asked_ms = sent_ms (lease, ask);
     /* Time first: a lease that ended while this process slept is not renewed by an answer that waited meanwhile. */
-    if (lease_client_must_stop (lease_client, now_ms) || token != lease_client->token || !asked_ms)
+    if (lease_client_must_stop (lease, now_ms) || token != lease->token || !asked_ms)
         return;
     if (!term_ms) {
-        lease_client->lost = lease_client->refused = true;
+        lease->lost = lease->refused = true;
         return;
     }
     /* The shorter of the ordered and the answered term: the grantor counts this one, kills were planned by that. */
-    uint64_t until_ms = *asked_ms + lease_holder_ms (term_ms < lease_client->term_ms ? term_ms : lease_client->term_ms);
-    if (until_ms > lease_client->until_ms && until_ms > now_ms + lease_kill_ms (lease_client->term_ms))
-        lease_client->until_ms = until_ms;
+    uint64_t until_ms = *asked_ms + lease_holder_ms (term_ms < lease->term_ms ? term_ms : lease->term_ms);
+    if (until_ms > lease->until_ms && until_ms > now_ms + lease_kill_ms (lease->term_ms))
+        lease->until_ms = until_ms;
 }
 
 bool lease_client_may_write (const struct lease_client *lease_client, uint64_t now_ms)

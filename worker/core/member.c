@@ -14,13 +14,11 @@ enum {
 #define STATE(s) (1u << (s))
 
 /* From each state, the states it may move to. */
-static const uint32_t link_moves[] = {
-    [LINK_NONE] = STATE (LINK_JOINING),
-    [LINK_JOINING] = STATE (LINK_JOINED) | STATE (LINK_LEAVING),
-    [LINK_JOINED] = STATE (LINK_JOINING) | STATE (LINK_LEAVING),
-    [LINK_LEAVING] = STATE (LINK_LEFT),
-    [LINK_LEFT] = 0,
-};
+static const uint32_t link_moves[] = { [LINK_NONE] = STATE (LINK_JOINING),
+                                       [LINK_JOINING] = STATE (LINK_JOINED) | STATE (LINK_LEAVING),
+                                       [LINK_JOINED] = STATE (LINK_JOINING) | STATE (LINK_LEAVING),
+                                       [LINK_LEAVING] = STATE (LINK_LEFT),
+                                       [LINK_LEFT] = 0 };
 
 static void link_move (struct member *member, enum link_state to)
 {

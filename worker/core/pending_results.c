@@ -32,27 +32,25 @@ struct pending_result *pending_results_put (struct pending_results *pending_resu
     return held;
 }
 
-struct pending_result *pending_results_find (const struct pending_results *pending_results,
-                                             const struct attempt_key *key)
+struct pending_result *pending_results_find (const struct pending_results *pending, const struct attempt_key *key)
 {
-    for (uint32_t i = 0; i < pending_results->held_n; i++) {
-        if (attempt_key_equal (&pending_results->held[i]->result.key, key))
-            return pending_results->held[i];
+    for (uint32_t i = 0; i < pending->held_n; i++) {
+        if (attempt_key_equal (&pending->held[i]->result.key, key))
+            return pending->held[i];
     }
     return NULL;
 }
 
-bool pending_results_drop (struct pending_results *pending_results, const struct attempt_key *key)
+bool pending_results_drop (struct pending_results *pending, const struct attempt_key *key)
 {
-    struct pending_result *held = pending_results_find (pending_results, key);
+    struct pending_result *held = pending_results_find (pending, key);
     if (!held)
         return false;
     uint32_t at = 0;
-    while (pending_results->held[at] != held)
+    while (pending->held[at] != held)
         at++;
-    memmove (&pending_results->held[at], &pending_results->held[at + 1],
-             (pending_results->held_n - at - 1) * sizeof pending_results->held[0]);
-    pending_results->held_n--;
+    memmove (&pending->held[at], &pending->held[at + 1], (pending->held_n - at - 1) * sizeof pending->held[0]);
+    pending->held_n--;
     held_destroy (held);
     return true;
 }

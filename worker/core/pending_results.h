@@ -28,10 +28,8 @@ void pending_results_release (struct pending_results *pending_results);
 bool pending_results_full (const struct pending_results *pending_results);
 struct pending_result *pending_results_put (struct pending_results *pending_results,
                                             const struct result *result); /* copies; not when full */
-struct pending_result *pending_results_find (const struct pending_results *pending_results,
-                                             const struct attempt_key *key);
-bool pending_results_drop (struct pending_results *pending_results,
-                           const struct attempt_key *key); /* false: not there */
+struct pending_result *pending_results_find (const struct pending_results *pending, const struct attempt_key *key);
+bool pending_results_drop (struct pending_results *pending, const struct attempt_key *key); /* false: not there */
 void pending_results_note_seen (struct pending_results *pending_results, const struct attempt_key *key);
 bool pending_results_has_seen (const struct pending_results *pending_results, const struct attempt_key *key);
 

@@ -46,8 +46,7 @@ static void pause_ms (uint64_t ms)
 }
 
 /* flock has no limit of its own, and a signal to interrupt it would be the whole process's affair: hence ask again. */
-static int wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *waiting, void *owner,
-                     struct err *err)
+static int wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *fn, void *owner, struct err *err)
 {
     char holder[HOLDER_BYTES] = "", before[HOLDER_BYTES] = "", limit[DURATION_TEXT_BYTES];
     uint64_t deadline_ms = clock_boot_ms () + limit_ms, wait_ms = FIRST_WAIT_MS;
@@ -55,8 +54,8 @@ static int wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_f
         if (errno != EWOULDBLOCK && errno != EINTR)
             return err_errno (err, ERR_IO, "cannot lock %.300s", path);
         read_holder (fd, holder);
-        if (waiting && strcmp (holder, before))
-            waiting (owner, holder);
+        if (fn && strcmp (holder, before))
+            fn (owner, holder);
         memcpy (before, holder, sizeof before);
         if (clock_boot_ms () >= deadline_ms)
             return err_set (err, ERR_LIMIT, "%.250s is still held by %.120s after %s", path, holder,

@@ -80,13 +80,13 @@ static int check_len (int len, size_t out_bytes, struct err *err)
     return err_set (err, ERR_LIMIT, "the path of the environment is longer than %zu bytes", out_bytes - 1);
 }
 
-int environment_path_of_version (struct text env_dir, const char *version, char *out, size_t out_bytes, struct err *err)
+int environment_path_of_version (struct text env_dir, const char *version, char *out, size_t bytes, struct err *err)
 {
     char dir[PATH_MAX_BYTES + 1];
     if (!text_to_c (env_dir, dir, sizeof dir) || dir[0] != '/' || dir[1] == '\0' || env_dir.ptr[env_dir.len - 1] == '/')
         return err_set (err, ERR_CONFIG, "env_dir \"%.*s\": expected an absolute path without a '/' at its end",
                         env_dir.len < 200 ? (int) env_dir.len : 200, env_dir.len ? env_dir.ptr : "");
-    return check_len (snprintf (out, out_bytes, "%s-py%.*s", dir, minor_len (version), version), out_bytes, err);
+    return check_len (snprintf (out, bytes, "%s-py%.*s", dir, minor_len (version), version), bytes, err);
 }
 
 int environment_site (const char *path, const char *version, char *out, size_t out_bytes, struct err *err)

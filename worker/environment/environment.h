@@ -18,8 +18,7 @@ int environment_path (const struct pins *pins, char *out, size_t out_bytes, stru
 /* "3.11.7", by asking: `python` is searched in PATH when it holds no '/'. Only Python 3. */
 int environment_python (const char *python, char version[PYTHON_VERSION_BYTES], struct err *err);
 /* environment_path for one whose version is known already. */
-int environment_path_of_version (struct text env_dir, const char *version, char *out, size_t out_bytes,
-                                 struct err *err);
+int environment_path_of_version (struct text env_dir, const char *version, char *out, size_t bytes, struct err *err);
 /* <path>/lib/python<major>.<minor>/site-packages */
 int environment_site (const char *path, const char *version, char *out, size_t out_bytes, struct err *err);
 

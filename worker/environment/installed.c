@@ -137,17 +137,16 @@ static bool another (struct differences *list)
     return true;
 }
 
-static void compare_pin (struct differences *list, const struct requirement *pin, const struct package *found,
-                         uint32_t n)
+static void compare_pin (struct differences *to, const struct requirement *pin, const struct package *found, uint32_t n)
 {
-    if (n == 0 && another (list))
-        buf_printf (list->out, "%.*s is not installed, %.*s is pinned", TEXT_ARG (pin->name), TEXT_ARG (pin->version));
-    if (n > 1 && another (list))
-        buf_printf (list->out, "%.*s is installed %u times (%.*s and %.*s)", TEXT_ARG (pin->name), n,
+    if (n == 0 && another (to))
+        buf_printf (to->out, "%.*s is not installed, %.*s is pinned", TEXT_ARG (pin->name), TEXT_ARG (pin->version));
+    if (n > 1 && another (to))
+        buf_printf (to->out, "%.*s is installed %u times (%.*s and %.*s)", TEXT_ARG (pin->name), n,
                     TEXT_ARG (found[0].version), TEXT_ARG (found[1].version));
-    if (n == 1 && !text_equal (found->version, pin->version) && another (list))
-        buf_printf (list->out, "%.*s %.*s is installed, %.*s is pinned", TEXT_ARG (pin->name),
-                    TEXT_ARG (found->version), TEXT_ARG (pin->version));
+    if (n == 1 && !text_equal (found->version, pin->version) && another (to))
+        buf_printf (to->out, "%.*s %.*s is installed, %.*s is pinned", TEXT_ARG (pin->name), TEXT_ARG (found->version),
+                    TEXT_ARG (pin->version));
 }
 
 uint32_t installed_compare (const struct installed *installed, const struct requirements *pins, struct buf *out)

@@ -284,15 +284,13 @@ static int usage (FILE *to)
 /* -1: there is an order; otherwise the exit status. */
 static int request_from_words (struct restore *restore, int argc, char **argv)
 {
-    static const struct option options[] = {
-        { "pins", required_argument, NULL, 'p' },
-        { "env-dir", required_argument, NULL, 'e' },
-        { "python", required_argument, NULL, 'y' },
-        { "wheels", required_argument, NULL, 'w' },
-        { "check", no_argument, NULL, 'c' },
-        { "help", no_argument, NULL, 'h' },
-        { 0 },
-    };
+    static const struct option options[] = { { "pins", required_argument, NULL, 'p' },
+                                             { "env-dir", required_argument, NULL, 'e' },
+                                             { "python", required_argument, NULL, 'y' },
+                                             { "wheels", required_argument, NULL, 'w' },
+                                             { "check", no_argument, NULL, 'c' },
+                                             { "help", no_argument, NULL, 'h' },
+                                             { 0 } };
     int option;
     optind = 1;
     restore->python = "python3";

@@ -71,12 +71,11 @@ static struct text addresses_in (struct host_fact_list *list, struct text endpoi
     return buf_finish (&all, &list->arena);
 }
 
-static struct text from_metadata (struct host_fact_list *list, const struct known *known,
-                                  const struct metadata *metadata)
+static struct text from_metadata (struct host_fact_list *list, const struct known *known, const struct metadata *said)
 {
-    struct text value = { 0 }, env = metadata_value (metadata, METADATA_TPU_ENV);
+    struct text value = { 0 }, env = metadata_value (said, METADATA_TPU_ENV);
     if (known->key >= 0)
-        value = metadata_value (metadata, (enum metadata_key) known->key);
+        value = metadata_value (said, (enum metadata_key) known->key);
     if (known->key == METADATA_ENDPOINTS)
         value = addresses_in (list, value);
     for (size_t i = 0; i < WAYS_MAX && known->in_tpu_env[i] && !value.len; i++)

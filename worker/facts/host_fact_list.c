@@ -17,12 +17,7 @@
 #define UNREADABLE "unreadable ("
 
 const struct host_fact_roots host_fact_roots_real = {
-    .proc = "/proc",
-    .sys = "/sys",
-    .dev = "/dev",
-    .etc = "/etc",
-    .tmp = "/tmp",
-    .root = "",
+    .proc = "/proc", .sys = "/sys", .dev = "/dev", .etc = "/etc", .tmp = "/tmp", .root = ""
 };
 
 void host_fact_list_init (struct host_fact_list *list, const struct host_fact_roots *roots)

@@ -10,16 +10,8 @@
 
 /* Below RESULT_FACTS_MAX: the worker adds a few of its own. A value is one field of a result that has to fit a message,
  * and all of them together with notes are what a program may say (EVIDENCE_MAX_BYTES). */
-enum {
-    FACT_LIST_MAX = 224,
-    FACT_FILE_BYTES = 64 * 1024,
-    FACT_VALUE_BYTES = 4000,
-    FACT_BRIEF_BYTES = 120,
-    FACT_BYTES_MAX = 36 * 1024,
-    FACT_COST_BYTES = 28,
-    FACT_NAMES_MAX = 4096,
-    FACT_DIGEST_BYTES = 16
-};
+enum { FACT_LIST_MAX = 224, FACT_FILE_BYTES = 64 * 1024, FACT_VALUE_BYTES = 4000, FACT_BRIEF_BYTES = 120 };
+enum { FACT_BYTES_MAX = 36 * 1024, FACT_COST_BYTES = 28, FACT_NAMES_MAX = 4096, FACT_DIGEST_BYTES = 16 };
 
 struct host_fact_roots {
     const char *proc, *sys, *dev, *etc, *tmp, *root;
@@ -42,8 +34,7 @@ void host_fact_add (struct host_fact_list *list, const char *name, struct text v
 void host_fact_add_number (struct host_fact_list *list, const char *name, uint64_t value);
 struct text host_fact_value (const struct host_fact_list *list, const char *name); /* empty when it is not there */
 
-uint32_t host_fact_value_room (
-    const struct host_fact_list *list); /* the longest value that would not be shortened now */
+uint32_t host_fact_value_room (const struct host_fact_list *list); /* the longest value that is not shortened now */
 
 /* At most FACT_FILE_BYTES of the regular file `<root><path>`, white space at the end gone. False: not there, or
  * unreadable; `*out` is then the value that says which: "absent", or "unreadable" with the reason. */

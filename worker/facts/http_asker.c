@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

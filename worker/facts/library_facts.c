@@ -2,7 +2,6 @@
 #include "worker/facts/host_fact_list.h"
 #include "worker/facts/library_digest.h"
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,14 +10,12 @@
 enum { LIBC_BYTES_MAX = 16 << 20, VERSION_BYTES_MAX = 32 };
 
 /* Where the loaders of glibc's machines look, by distribution (Debian multiarch; lib64; the plain one). */
-static const char *const libc_paths[] = {
-    "/lib/x86_64-linux-gnu/libc.so.6",
-    "/lib/aarch64-linux-gnu/libc.so.6",
-    "/lib64/libc.so.6",
-    "/usr/lib64/libc.so.6",
-    "/lib/libc.so.6",
-    "/usr/lib/libc.so.6",
-};
+static const char *const libc_paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
+                                          "/lib/aarch64-linux-gnu/libc.so.6",
+                                          "/lib64/libc.so.6",
+                                          "/usr/lib64/libc.so.6",
+                                          "/lib/libc.so.6",
+                                          "/usr/lib/libc.so.6" };
 
 static bool find_libc (const struct host_fact_list *list, char path[PATH_MAX_BYTES + 1])
 {

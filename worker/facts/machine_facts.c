@@ -3,7 +3,6 @@
 
 #include "common/io/clock.h"
 #include <ctype.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,23 +16,21 @@ enum { GOVERNORS_MAX = 1024 };
 
 /* Words of a kernel's command line that are of one host by itself: its disks, its network, its name
  * (Linux, admin-guide/kernel-parameters; systemd.net-naming-scheme(7); dracut.cmdline(7)). */
-static const char *const own_words[] = {
-    "root=",
-    "resume=",
-    "resume_offset=",
-    "ip=",
-    "nfsroot=",
-    "BOOTIF=",
-    "ifname=",
-    "bootdev=",
-    "hostname=",
-    "systemd.hostname=",
-    "systemd.machine_id=",
-    "rd.luks.",
-    "rd.md.uuid=",
-    "rd.lvm.",
-    "cryptdevice=",
-};
+static const char *const own_words[] = { "root=",
+                                         "resume=",
+                                         "resume_offset=",
+                                         "ip=",
+                                         "nfsroot=",
+                                         "BOOTIF=",
+                                         "ifname=",
+                                         "bootdev=",
+                                         "hostname=",
+                                         "systemd.hostname=",
+                                         "systemd.machine_id=",
+                                         "rd.luks.",
+                                         "rd.md.uuid=",
+                                         "rd.lvm.",
+                                         "cryptdevice=" };
 
 /* ---- kernel and system ---- */
 

@@ -11,18 +11,16 @@
 #define INSTANCE "/computeMetadata/v1/instance/"
 #define ATTRIBUTES INSTANCE "attributes/"
 
-static const char *const paths[METADATA_KEYS] = {
-    [METADATA_ACCELERATOR_TYPE] = ATTRIBUTES "accelerator-type",
-    [METADATA_WORKER_NUMBER] = ATTRIBUTES "agent-worker-number",
-    [METADATA_ENDPOINTS] = ATTRIBUTES "worker-network-endpoints",
-    [METADATA_TPU_ENV] = ATTRIBUTES "tpu-env",
-    [METADATA_MAINTENANCE] = INSTANCE "upcoming-maintenance?alt=json",
-    [METADATA_IMAGE] = INSTANCE "image",
-    [METADATA_MACHINE_TYPE] = INSTANCE "machine-type",
-    [METADATA_ZONE] = INSTANCE "zone",
-    [METADATA_INSTANCE] = INSTANCE "id",
-    [METADATA_PREEMPTIBLE] = INSTANCE "scheduling/preemptible",
-};
+static const char *const paths[METADATA_KEYS] = { [METADATA_ACCELERATOR_TYPE] = ATTRIBUTES "accelerator-type",
+                                                  [METADATA_WORKER_NUMBER] = ATTRIBUTES "agent-worker-number",
+                                                  [METADATA_ENDPOINTS] = ATTRIBUTES "worker-network-endpoints",
+                                                  [METADATA_TPU_ENV] = ATTRIBUTES "tpu-env",
+                                                  [METADATA_MAINTENANCE] = INSTANCE "upcoming-maintenance?alt=json",
+                                                  [METADATA_IMAGE] = INSTANCE "image",
+                                                  [METADATA_MACHINE_TYPE] = INSTANCE "machine-type",
+                                                  [METADATA_ZONE] = INSTANCE "zone",
+                                                  [METADATA_INSTANCE] = INSTANCE "id",
+                                                  [METADATA_PREEMPTIBLE] = INSTANCE "scheduling/preemptible" };
 /* Without the second the server refuses (cloud.google.com/compute/docs/metadata/querying-metadata). */
 static const char fields[] = "Host: " SERVER_NAME "\r\nMetadata-Flavor: Google\r\nUser-Agent: sliceup-worker\r\n";
 

@@ -3,7 +3,6 @@
 
 #include "common/base/buf.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,10 +16,8 @@ enum { ACCELERATORS_MAX = 64 };
  * on the same bus. */
 static const struct {
     const char *device, *generation;
-} tpus[] = {
-    { "0x0027", "v2/v3" }, { "0x0056", "0x0056" }, { "0x005e", "v4" }, { "0x0062", "v5p" },
-    { "0x0063", "v5e" },   { "0x006f", "v6e" },    { "0x0076", "7x" },
-};
+} tpus[] = { { "0x0027", "v2/v3" }, { "0x0056", "0x0056" }, { "0x005e", "v4" }, { "0x0062", "v5p" },
+             { "0x0063", "v5e" },   { "0x006f", "v6e" },    { "0x0076", "7x" } };
 
 struct function {
     struct text address, device, driver, group, node;

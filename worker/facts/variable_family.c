@@ -1,8 +1,7 @@
 /* variable_family.c - see variable_family.h. */
 #include "worker/facts/variable_family.h"
 
-#include <string.h>
-#include <strings.h>
+#include "common/model/secret.h"
 
 static const char *const beginnings[] = {
     "XLA_",       "LIBTPU_", "TPU_",  "PJRT_",         "PT_XLA_", "PTXLA_",  "JAX_",  "MEGASCALE_",
@@ -12,13 +11,6 @@ static const char *const names[] = {
     "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "ALLOW_MULTIPLE_LIBTPU_LOAD", "MASTER_ADDR", "MASTER_PORT",
 };
 
-static bool is_proxy (struct text name)
-{
-    static const char end[] = "_proxy";
-    size_t len = sizeof end - 1;
-    return name.len > len && !strncasecmp (name.ptr + name.len - len, end, len);
-}
-
 bool variable_is_in_family (struct text name)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
@@ -27,5 +19,5 @@ bool variable_is_in_family (struct text name)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (text_is (name, names[i]))
             return true;
-    return is_proxy (name);
+    return name_is_of_proxy (name);
 }

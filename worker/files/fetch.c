@@ -3,7 +3,6 @@
 
 #include "worker/files/wheels.h"
 #include <assert.h>
-#include <inttypes.h>
 
 /* A piece takes a round trip; what was lost is asked for again after a second, and less and less often. */
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 10000, UNSENT_AGAIN_MS = 100 };

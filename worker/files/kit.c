@@ -159,14 +159,13 @@ static int make_folder_of (struct text path, struct arena *arena, struct err *er
     return folder_make (folder.ptr, 0700, err);
 }
 
-static int copy_one (const struct kit_file *file, struct text from, struct text to, struct arena *arena,
-                     struct err *err)
+static int copy_one (const struct kit_file *file, struct text in, struct text to, struct arena *arena, struct err *err)
 {
     struct buf bytes;
     buf_init (&bytes, KIT_FILE_MAX_BYTES);
     int rc = make_folder_of (to, arena, err);
     if (rc == 0)
-        rc = file_read (from.ptr, &bytes, err);
+        rc = file_read (in.ptr, &bytes, err);
     if (rc == 0)
         rc = write_file (to.ptr, buf_as_text (&bytes), err);
     buf_release (&bytes);

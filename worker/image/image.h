@@ -15,14 +15,8 @@
 
 /* The copies are at descriptors IMAGE_FD_FIRST and up without a gap, in the order of the list. The one behind the last
  * is closed. */
-enum {
-    IMAGE_FD_FIRST = 64,
-    IMAGE_PIECES_MAX = 64,
-    IMAGE_NAME_BYTES = 64,
-    IMAGE_LOADER = 0,
-    IMAGE_PROGRAM = 1,
-    IMAGE_LIBRARIES = 2
-};
+enum { IMAGE_FD_FIRST = 64, IMAGE_PIECES_MAX = 64, IMAGE_NAME_BYTES = 64 };
+enum { IMAGE_LOADER = 0, IMAGE_PROGRAM = 1, IMAGE_LIBRARIES = 2 };
 /* What <start> ends with when it cannot become the worker; both are told in one sentence. */
 enum { IMAGE_EXIT_UNFIT = 3, IMAGE_EXIT_DAMAGED = 4 };
 

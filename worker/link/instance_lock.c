@@ -6,7 +6,6 @@
 #include "common/io/clock.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>

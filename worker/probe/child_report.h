@@ -19,8 +19,7 @@ void child_report_note (const char *format, ...) __attribute__ ((format (printf,
 /* The plugin's own error. `lacks`: it has no such function, which is no failure here; 0. */
 int child_report_failure (bool lacks, int code, struct text text);
 int child_report_refused (int code, struct text text); /* always -1 */
-int child_report_wrong (enum owner owner, const char *format, ...)
-    __attribute__ ((format (printf, 2, 3))); /* always -1 */
+int child_report_wrong (enum owner owner, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* -1 */
 void child_report_done (void);
 
 #endif

@@ -8,12 +8,7 @@
 static const struct {
     const char *word;
     enum pjrt_value_type type;
-} types[] = {
-    { "int64", PJRT_INT64 },
-    { "bool", PJRT_BOOL },
-    { "float", PJRT_FLOAT },
-    { "string", PJRT_STRING },
-};
+} types[] = { { "int64", PJRT_INT64 }, { "bool", PJRT_BOOL }, { "float", PJRT_FLOAT }, { "string", PJRT_STRING } };
 enum { TYPES_N = sizeof types / sizeof types[0] };
 
 static bool read_int64 (const char *value, int64_t *out)

@@ -152,11 +152,10 @@ static int tell_devices (struct client *client)
 
 /* ---- its life ---- */
 
-int pjrt_client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options,
-                      size_t options_n)
+int pjrt_client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options, size_t n)
 {
     *client = (struct client){ .plugin = plugin };
-    if (create (client, options, options_n) < 0 || tell_platform (client) < 0)
+    if (create (client, options, n) < 0 || tell_platform (client) < 0)
         return -1;
     return tell_devices (client);
 }

@@ -14,8 +14,7 @@ struct client {
     void *device;
 }; /* the first device of its own */
 
-int pjrt_client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options,
-                      size_t options_n);
+int pjrt_client_open (struct client *client, struct plugin *plugin, const struct pjrt_named_value *options, size_t n);
 int pjrt_client_report_memory (struct client *client); /* of its device: where the plugin counts it */
 int pjrt_client_close (struct client *client);
 

@@ -6,7 +6,6 @@
 #define SLICEUP_WORKER_PROBE_REPORT_H
 
 #include "common/base/buf.h"
-#include "common/base/err.h"
 #include "common/model/outcome.h"
 #include "common/model/plan.h"
 #include "worker/probe/stage.h"

@@ -30,13 +30,7 @@ enum probe_stage {
 };
 extern const struct enum_names stage_names;
 
-enum {
-    REPORTER_FD = 3,
-    REPORTER_TEXT_MAX = 4096,
-    REPORTER_LINE_MAX = 2 * REPORTER_TEXT_MAX + 128,
-    REPORTER_NAME_MAX = 63,
-    REPORTER_BYTES_MAX = 256 * 1024,
-    REPORTER_EXIT_PIPE_CLOSED = 4 /* its pipe was closed */
-};
+enum { REPORTER_FD = 3, REPORTER_EXIT_PIPE_CLOSED = 4, REPORTER_NAME_MAX = 63, REPORTER_TEXT_MAX = 4096 };
+enum { REPORTER_LINE_MAX = 2 * REPORTER_TEXT_MAX + 128, REPORTER_BYTES_MAX = 256 * 1024 };
 
 #endif

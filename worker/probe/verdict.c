@@ -172,10 +172,8 @@ static const char *signal_name (int number)
     static const struct {
         int number;
         const char *name;
-    } names[] = {
-        { SIGSEGV, "SIGSEGV" }, { SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" }, { SIGILL, "SIGILL" },
-        { SIGFPE, "SIGFPE" },   { SIGTRAP, "SIGTRAP" }, { SIGSYS, "SIGSYS" }, { SIGTERM, "SIGTERM" },
-    };
+    } names[] = { { SIGSEGV, "SIGSEGV" }, { SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" }, { SIGILL, "SIGILL" },
+                  { SIGFPE, "SIGFPE" },   { SIGTRAP, "SIGTRAP" }, { SIGSYS, "SIGSYS" }, { SIGTERM, "SIGTERM" } };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].number == number)
             return names[i].name;

@@ -30,8 +30,7 @@ bool containment_collects (const struct containment *containment);
 void containment_kill (struct containment *containment); /* all that runs in it; returns at once */
 bool containment_wait_swept (struct containment *containment, int wait_ms, uint32_t *strays); /* where it collects */
 uint32_t containment_left (const struct containment *containment);
-void containment_abandon (struct containment *containment); /* what is left in it outlives SIGKILL */
-void containment_note_reaped (struct containment *containment,
-                              pid_t pid); /* a child of ours that was collected, whichever */
+void containment_abandon (struct containment *containment);                /* what is left in it outlives SIGKILL */
+void containment_note_reaped (struct containment *containment, pid_t pid); /* any child of ours that was collected */
 
 #endif

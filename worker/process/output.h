@@ -37,10 +37,9 @@ void output_poll (struct output *output, uint64_t now_ms);
 uint64_t output_deadline_ms (const struct output *output);
 void output_send_last (struct output *output, uint64_t now_ms); /* sends the last chunk, if there was any output */
 uint64_t output_bytes (const struct output *output);
-uint64_t output_dropped_bytes (const struct output *output); /* not in the file */
-uint64_t output_unsent_bytes (const struct output *output);  /* not given to the coordinator */
-struct text output_raw_tail (const struct output *output,
-                             struct arena *arena); /* the last RESULT_TAIL_MAX_BYTES, as printed */
-struct text output_tail (const struct output *output, struct arena *arena); /* of that the end, as valid UTF-8 */
+uint64_t output_dropped_bytes (const struct output *output);                    /* not in the file */
+uint64_t output_unsent_bytes (const struct output *output);                     /* not given to the coordinator */
+struct text output_raw_tail (const struct output *output, struct arena *arena); /* its last RESULT_TAIL_MAX_BYTES */
+struct text output_tail (const struct output *output, struct arena *arena);     /* of that the end, as valid UTF-8 */
 
 #endif

@@ -7,26 +7,19 @@
 #include "common/io/fd.h"
 #include "worker/process/init_process.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    READY_MAX_MS = 10 * 1000,
-    CLOSE_MAX_MS = 1000,
-    ARG_START_FIELD = 48, /* proc(5), stat: arg_start, then arg_end */
-    STAT_MAX_BYTES = 4096,
-    LEFT_MAX = 4096,
-};
+enum { READY_MAX_MS = 10 * 1000, CLOSE_MAX_MS = 1000, STAT_MAX_BYTES = 4096, LEFT_MAX = 4096 };
+enum { ARG_START_FIELD = 48 }; /* proc(5), stat: arg_start, then arg_end */
 
 static const char *const step_names[] = { "cannot start the init process", "cannot map this user and group",
                                           "cannot separate from the host's mounts",

@@ -17,12 +17,8 @@
 #include <unistd.h>
 
 /* Descriptors are first moved out of the way of their destinations. */
-enum {
-    PARKED_FD_MIN = 16,
-    SIGNALS_N = 64,
-    STACK_BYTES = 64 * 1024,
-    SHARED = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD
-};
+enum { PARKED_FD_MIN = 16, SIGNALS_N = 64, STACK_BYTES = 64 * 1024 };
+enum { SHARED = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD };
 /* A process that executes another program returns from none of its functions: marked frames would stay marked. */
 #define NEW_PROCESS __attribute__ ((no_sanitize_address))
 
@@ -231,12 +227,11 @@ static int launch (struct start *start, struct err *err)
     return rc;
 }
 
-static int start_in (const struct spawn_request *request, const struct spawn_target *target, pid_t *pid,
-                     struct err *err)
+static int start_in (const struct spawn_request *request, const struct spawn_target *into, pid_t *pid, struct err *err)
 {
     struct start start; /* not the stacks: they need no first value */
     start.request = request;
-    start.target = target;
+    start.target = into;
     start.parent = getpid ();
     start.pid = start.between = 0;
     start.failed = STEP_NONE;

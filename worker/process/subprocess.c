@@ -42,7 +42,7 @@ static int descriptors (posix_spawn_file_actions_t *actions, const struct subpro
     return rc;
 }
 
-static int start (const struct subprocess *subprocess, int output, pid_t *pid, struct err *err)
+static int start (const struct subprocess *command, int output, pid_t *pid, struct err *err)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t how;
@@ -53,16 +53,15 @@ static int start (const struct subprocess *subprocess, int output, pid_t *pid, s
     assert (rc == 0);
     rc = plain_signals (&how);
     if (rc == 0)
-        rc = descriptors (&actions, subprocess, output);
+        rc = descriptors (&actions, command, output);
     if (rc == 0)
-        rc = posix_spawnp (pid, subprocess->argv[0], &actions, &how, (char *const *) (uintptr_t) subprocess->argv,
-                           environ);
+        rc = posix_spawnp (pid, command->argv[0], &actions, &how, (char *const *) (uintptr_t) command->argv, environ);
     posix_spawnattr_destroy (&how);
     posix_spawn_file_actions_destroy (&actions);
     if (rc == 0)
         return 0;
     errno = rc;
-    return err_errno (err, ERR_IO, "cannot start %.200s", subprocess->argv[0]);
+    return err_errno (err, ERR_IO, "cannot start %.200s", command->argv[0]);
 }
 
 /* The end of an output says what went wrong, so the beginning goes when there is too much. */
@@ -128,12 +127,11 @@ static int reap (pid_t pid, int *status, struct err *err)
     return 0;
 }
 
-static int finish (const struct subprocess *subprocess, pid_t pid, int from, struct buf *out, int *status,
-                   struct err *err)
+static int finish (const struct subprocess *command, pid_t pid, int from, struct buf *out, int *status, struct err *err)
 {
     char limit[DURATION_TEXT_BYTES];
     int process = (int) syscall (SYS_pidfd_open, pid, 0);
-    bool in_time = process >= 0 && follow (subprocess, from, process, out);
+    bool in_time = process >= 0 && follow (command, from, process, out);
     int why = process < 0 ? errno : 0;
     fd_close (process);
     if (!in_time)
@@ -142,11 +140,11 @@ static int finish (const struct subprocess *subprocess, pid_t pid, int from, str
         return -1;
     if (why) {
         errno = why;
-        return err_errno (err, ERR_IO, "cannot watch the process of %.200s", subprocess->argv[0]);
+        return err_errno (err, ERR_IO, "cannot watch the process of %.200s", command->argv[0]);
     }
     if (!in_time)
-        return err_set (err, ERR_LIMIT, "%.200s took longer than %s and was killed", subprocess->argv[0],
-                        duration_print (subprocess->limit_ms, limit));
+        return err_set (err, ERR_LIMIT, "%.200s took longer than %s and was killed", command->argv[0],
+                        duration_print (command->limit_ms, limit));
     return 0;
 }
 

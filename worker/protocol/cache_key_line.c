@@ -140,22 +140,21 @@ static struct cache_key *room_for_one (struct result *result, struct arena *aren
     return &result->keys.items[result->keys.n++];
 }
 
-int key_line_take (const json_t *line, struct result *result, struct json_budget *budget, bool *left_out,
-                   struct err *err)
+int key_line_take (const json_t *line, struct result *out, struct json_budget *budget, bool *left_out, struct err *err)
 {
     struct cache_key key;
     *left_out = false;
     if (check (line, &key, err) < 0)
         return -1;
-    struct cache_key *known = find (result, &key);
+    struct cache_key *known = find (out, &key);
     if (known && !outranks (key.state, known->state))
         return 0;
-    size_t others_bytes = (size_t) (RESULT_KEYS_MAX - result->keys.n) * BARE_KEY_BYTES;
-    *left_out = (!known && result->keys.n == RESULT_KEYS_MAX) || read_key (line, others_bytes, budget, &key) < 0;
+    size_t others_bytes = (size_t) (RESULT_KEYS_MAX - out->keys.n) * BARE_KEY_BYTES;
+    *left_out = (!known && out->keys.n == RESULT_KEYS_MAX) || read_key (line, others_bytes, budget, &key) < 0;
     if (*left_out)
         return 0;
     if (known && key.parts.n == 0)
         key.parts = known->parts;
-    *(known ? known : room_for_one (result, budget->arena)) = key;
+    *(known ? known : room_for_one (out, budget->arena)) = key;
     return 0;
 }

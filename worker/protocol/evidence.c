@@ -162,23 +162,21 @@ static int take_done (struct evidence *evidence, const json_t *line, struct stat
 static const struct {
     const char *type;
     line_handler_fn *take;
-} line_types[] = {
-    { "phase", take_phase },
-    { "gate", take_gate },
-    { "bundle", evidence_take_bundle },
-    { "policy", evidence_take_policy },
-    { "backend", evidence_take_backend },
-    { "program", evidence_take_program },
-    { "check", evidence_take_check },
-    { "counters", evidence_take_counters },
-    { "metric", evidence_take_metric },
-    { "memory", take_memory },
-    { "note", evidence_take_note },
-    { "fact", evidence_take_fact },
-    { "failure", take_failure },
-    { "done", take_done },
-    { "cache", take_cache },
-};
+} line_types[] = { { "phase", take_phase },
+                   { "gate", take_gate },
+                   { "bundle", evidence_take_bundle },
+                   { "policy", evidence_take_policy },
+                   { "backend", evidence_take_backend },
+                   { "program", evidence_take_program },
+                   { "check", evidence_take_check },
+                   { "counters", evidence_take_counters },
+                   { "metric", evidence_take_metric },
+                   { "memory", take_memory },
+                   { "note", evidence_take_note },
+                   { "fact", evidence_take_fact },
+                   { "failure", take_failure },
+                   { "done", take_done },
+                   { "cache", take_cache } };
 
 /* ---- lines ---- */
 

@@ -7,8 +7,7 @@
 #include <jansson.h>
 
 /* -1: the line breaks a rule, which `err` names, and nothing of it was taken. */
-typedef int line_handler_fn (struct evidence *evidence, const json_t *line, struct statement *statement,
-                             struct err *err);
+typedef int line_handler_fn (struct evidence *evidence, const json_t *line, struct statement *out, struct err *err);
 
 /* ---- evidence_state.c ---- */
 

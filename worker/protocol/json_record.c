@@ -35,18 +35,17 @@ static bool must_be_whole (const struct field *field)
     return strcmp (field->name, "name") == 0 || strcmp (field->name, "fingerprint") == 0;
 }
 
-static int read_text (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
-                      struct err *err)
+static int read_text (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err)
 {
     struct text *text = at;
-    if (!value && !must_be_whole (field)) {
+    if (!value && !must_be_whole (as)) {
         *text = (struct text){ 0 };
         return 0;
     }
-    if (json_read_text (value, field->name, (uint32_t) field->max, must_be_whole (field), text, budget, err) < 0)
+    if (json_read_text (value, as->name, (uint32_t) as->max, must_be_whole (as), text, room, err) < 0)
         return -1;
-    if (!text->len && must_be_whole (field))
-        return err_set (err, ERR_PARSE, "%s: empty", field->name);
+    if (!text->len && must_be_whole (as))
+        return err_set (err, ERR_PARSE, "%s: empty", as->name);
     return 0;
 }
 
@@ -83,57 +82,53 @@ static int read_enum (const json_t *value, const struct field *field, void *at, 
     return 0;
 }
 
-static int read_list (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
-                      struct err *err);
+static int read_list (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err);
 
-static int read_field (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
-                       struct err *err)
+static int read_field (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err)
 {
     uint64_t count = 0;
-    switch (field->kind) {
-    case FIELD_TEXT: return read_text (value, field, at, budget, err);
+    switch (as->kind) {
+    case FIELD_TEXT: return read_text (value, as, at, room, err);
     case FIELD_U32:
     case FIELD_U64:
-        if (read_count (value, field, &count, err) < 0)
+        if (read_count (value, as, &count, err) < 0)
             return -1;
-        if (field->kind == FIELD_U32)
+        if (as->kind == FIELD_U32)
             *(uint32_t *) at = (uint32_t) count;
         else
             *(uint64_t *) at = count;
-        return spend (budget, JSON_FIELD_COST_BYTES, err);
-    case FIELD_F64: return read_real (value, field, at, err) < 0 ? -1 : spend (budget, JSON_FIELD_COST_BYTES, err);
-    case FIELD_ENUM: return read_enum (value, field, at, err) < 0 ? -1 : spend (budget, JSON_FIELD_COST_BYTES, err);
-    case FIELD_LIST: return read_list (value, field, at, budget, err);
+        return spend (room, JSON_FIELD_COST_BYTES, err);
+    case FIELD_F64: return read_real (value, as, at, err) < 0 ? -1 : spend (room, JSON_FIELD_COST_BYTES, err);
+    case FIELD_ENUM: return read_enum (value, as, at, err) < 0 ? -1 : spend (room, JSON_FIELD_COST_BYTES, err);
+    case FIELD_LIST: return read_list (value, as, at, room, err);
     default:
         *(bool *) at = false; /* the only FIELD_BOOL, a metric's scope, has a word of its own in JSON */
-        assert (field->kind == FIELD_BOOL);
-        return spend (budget, JSON_FIELD_COST_BYTES, err);
+        assert (as->kind == FIELD_BOOL);
+        return spend (room, JSON_FIELD_COST_BYTES, err);
     }
 }
 
-static int read_item (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
-                      struct err *err)
+static int read_item (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err)
 {
-    if (field->item == FIELD_RECORD)
-        return json_read_record (value, field->of, at, budget, err);
-    assert (field->item == FIELD_TEXT);
-    return json_read_text (value, field->name, (uint32_t) field->item_max, true, at, budget, err);
+    if (as->item == FIELD_RECORD)
+        return json_read_record (value, as->of, at, room, err);
+    assert (as->item == FIELD_TEXT);
+    return json_read_text (value, as->name, (uint32_t) as->item_max, true, at, room, err);
 }
 
-static int read_list (const json_t *value, const struct field *field, void *at, struct json_budget *budget,
-                      struct err *err)
+static int read_list (const json_t *value, const struct field *as, void *at, struct json_budget *room, struct err *err)
 {
     if (!json_is_array (value))
-        return err_set (err, ERR_PARSE, "%s: expected a list", field->name);
+        return err_set (err, ERR_PARSE, "%s: expected a list", as->name);
     size_t n = json_array_size (value);
-    size_t item_bytes = field->item == FIELD_RECORD ? field->of->bytes : sizeof (struct text);
-    if (n > field->max)
-        return err_set (err, ERR_LIMIT, "%s: %zu items, expected at most %" PRIu64, field->name, n, field->max);
-    if (spend (budget, JSON_FIELD_COST_BYTES, err) < 0)
+    size_t item_bytes = as->item == FIELD_RECORD ? as->of->bytes : sizeof (struct text);
+    if (n > as->max)
+        return err_set (err, ERR_LIMIT, "%s: %zu items, expected at most %" PRIu64, as->name, n, as->max);
+    if (spend (room, JSON_FIELD_COST_BYTES, err) < 0)
         return -1;
-    char *items = n ? arena_array (budget->arena, n, item_bytes) : NULL;
+    char *items = n ? arena_array (room->arena, n, item_bytes) : NULL;
     for (size_t i = 0; i < n; i++) {
-        if (read_item (json_array_get (value, i), field, items + i * item_bytes, budget, err) < 0)
+        if (read_item (json_array_get (value, i), as, items + i * item_bytes, room, err) < 0)
             return -1;
     }
     *(struct any_list *) at = (struct any_list){ items, (uint32_t) n };

@@ -219,11 +219,10 @@ void protocol_writer_fact (struct protocol_writer *writer, const char *name, str
     say (writer, json_pack ("{ss ss so}", "type", "fact", "name", name, "value", json_clean (value, VALUE_BYTES_MAX)));
 }
 
-void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source,
-                           enum durability durability)
+void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source, enum durability how)
 {
     say (writer, json_pack ("{ss so ss ss}", "type", "note", "text", json_clean (text, SENTENCE_MAX_BYTES), "source",
-                            source, "durability", enum_name_of (&durability_names, durability)));
+                            source, "durability", enum_name_of (&durability_names, how)));
 }
 
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n)

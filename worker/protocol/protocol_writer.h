@@ -26,16 +26,14 @@ const char *protocol_writer_arg (const struct protocol_writer *writer, const cha
 /* All of them, as an object of jansson; NULL by hand. */
 struct json_t;
 const struct json_t *protocol_writer_args (const struct protocol_writer *writer);
-bool protocol_writer_arg_is_false (const struct protocol_writer *writer,
-                                   const char *name); /* it is there, and is false */
+bool protocol_writer_arg_is_false (const struct protocol_writer *writer, const char *name); /* there, and false */
 
 /* The texts in the object of that name in `args`, in `arena`, in any order; none when it is not there. */
 var_list protocol_writer_arg_vars (const struct protocol_writer *writer, const char *name, struct arena *arena);
 
 void protocol_writer_phase (struct protocol_writer *writer, const char *name);
 void protocol_writer_fact (struct protocol_writer *writer, const char *name, struct text value);
-void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source,
-                           enum durability durability);
+void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source, enum durability how);
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n);
 void protocol_writer_backend (struct protocol_writer *writer, const struct backend *backend);
 void protocol_writer_check (struct protocol_writer *writer, const struct program_check *check);

@@ -18,12 +18,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum {
-    BULK_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096, /* a piece of a file and its envelope, or a problem */
-    MESSAGES_A_ROUND = 64,
-    ROUNDS_A_PASS = 8, /* then the program gets its turn */
-    LINGER_MS = 2000,  /* for BYE and the last result */
-};
+enum { BULK_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096 }; /* a piece of a file and its envelope, or a problem */
+enum { MESSAGES_A_ROUND = 64, ROUNDS_A_PASS = 8 };     /* then the program gets its turn */
+enum { LINGER_MS = 2000 };                             /* for BYE and the last result */
 
 struct driver {
     const struct join_config *join;

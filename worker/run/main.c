@@ -1,7 +1,6 @@
 /* main.c - sliceup-worker: joins a run, or does one of the worker's own jobs. */
-#include "common/io/exhaustion.h"
 #include "common/io/process_capacity.h"
-#include "common/io/standard_fds.h"
+#include "common/io/program_start.h"
 #include "worker/attempt/task.h"
 #include "worker/builtin/cache_builtin.h"
 #include "worker/builtin/preflight.h"

@@ -19,10 +19,9 @@ static int take_path (const char *name, const char *value, const char **out, str
     return 0;
 }
 
-static int take_word (const char *name, const char *value, const struct enum_names *names, uint32_t *out,
-                      struct err *err)
+static int take_word (const char *name, const char *value, const struct enum_names *of, uint32_t *out, struct err *err)
 {
-    if (!enum_value_of (names, text_of (value), out))
+    if (!enum_value_of (of, text_of (value), out))
         return err_set (err, ERR_USAGE, "%s is \"%.40s\", which is not a value that it can have", name, value);
     return 0;
 }

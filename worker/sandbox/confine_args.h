@@ -13,11 +13,8 @@
 #include "common/base/err.h"
 #include "common/model/msg.h"
 
-enum {
-    CONFINE_MORE_MAX = 64,
-    CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX,
-    CONFINE_HIDDEN_MAX = HIDDEN_MAX + 2
-};
+enum { CONFINE_MORE_MAX = 64, CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX };
+enum { CONFINE_HIDDEN_MAX = HIDDEN_MAX + 2 };
 
 /* What the dynamic loader reads (ld.so(8)) would make another program of ours, too: such variables travel under other
  * names. */

@@ -2,6 +2,7 @@
 
 #include "common/base/path.h"
 #include "worker/sandbox/mount_table.h"
+#include "worker/sandbox/path_links.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

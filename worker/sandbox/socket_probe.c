@@ -29,44 +29,40 @@ static bool reaches (int listener, const struct sockaddr_un *name, unsigned byte
 }
 
 /* Not by pid: those of several workers' namespaces are the same. */
-static void name_abstract (struct socket_probe *socket_probe)
+static void name_abstract (struct socket_probe *probe)
 {
     uint64_t random = 0;
     (void) getrandom (&random, sizeof random, 0); /* a name that is taken is not bound, so not reached */
-    socket_probe->abstract = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    int len = snprintf (socket_probe->abstract.sun_path + 1, sizeof socket_probe->abstract.sun_path - 1,
-                        "sliceup-confine-%016llx", (unsigned long long) random);
-    socket_probe->abstract_bytes = (unsigned) offsetof (struct sockaddr_un, sun_path) + 1 + (unsigned) len;
+    probe->abstract = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    int len = snprintf (probe->abstract.sun_path + 1, sizeof probe->abstract.sun_path - 1, "sliceup-confine-%016llx",
+                        (unsigned long long) random);
+    probe->abstract_bytes = (unsigned) offsetof (struct sockaddr_un, sun_path) + 1 + (unsigned) len;
 }
 
 /* Through the folder's descriptor: a socket's path holds 108 bytes (unix(7)), which that of an attempt may pass. */
-void socket_probe_open (struct socket_probe *socket_probe, const char *scratch)
+void socket_probe_open (struct socket_probe *probe, const char *scratch)
 {
-    *socket_probe = (struct socket_probe){ .path_fd = -1, .abstract_fd = -1, .path.sun_family = AF_UNIX };
-    name_abstract (socket_probe);
-    socket_probe->abstract_fd = listening (&socket_probe->abstract, socket_probe->abstract_bytes);
-    socket_probe->folder_fd = open (scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    snprintf (socket_probe->path.sun_path, sizeof socket_probe->path.sun_path, "/proc/self/fd/%d/" SOCKET_NAME,
-              socket_probe->folder_fd);
-    if (socket_probe->folder_fd >= 0)
-        socket_probe->path_fd = listening (&socket_probe->path, sizeof socket_probe->path);
+    *probe = (struct socket_probe){ .path_fd = -1, .abstract_fd = -1, .path.sun_family = AF_UNIX };
+    name_abstract (probe);
+    probe->abstract_fd = listening (&probe->abstract, probe->abstract_bytes);
+    probe->folder_fd = open (scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf (probe->path.sun_path, sizeof probe->path.sun_path, "/proc/self/fd/%d/" SOCKET_NAME, probe->folder_fd);
+    if (probe->folder_fd >= 0)
+        probe->path_fd = listening (&probe->path, sizeof probe->path);
 }
 
-uint32_t socket_probe_try (const struct socket_probe *socket_probe)
+uint32_t socket_probe_try (const struct socket_probe *probe)
 {
-    return (reaches (socket_probe->path_fd, &socket_probe->path, sizeof socket_probe->path)
-                ? PROBE_BIT (PROBE_PATH_SOCKET)
-                : 0) |
-           (reaches (socket_probe->abstract_fd, &socket_probe->abstract, socket_probe->abstract_bytes)
-                ? PROBE_BIT (PROBE_ABSTRACT_SOCKET)
-                : 0);
+    return (reaches (probe->path_fd, &probe->path, sizeof probe->path) ? PROBE_BIT (PROBE_PATH_SOCKET) : 0) |
+           (reaches (probe->abstract_fd, &probe->abstract, probe->abstract_bytes) ? PROBE_BIT (PROBE_ABSTRACT_SOCKET)
+                                                                                  : 0);
 }
 
-void socket_probe_close (struct socket_probe *socket_probe)
+void socket_probe_close (struct socket_probe *probe)
 {
-    const int fds[] = { socket_probe->path_fd, socket_probe->abstract_fd, socket_probe->folder_fd };
-    if (socket_probe->path_fd >= 0)
-        (void) unlinkat (socket_probe->folder_fd, SOCKET_NAME, 0);
+    const int fds[] = { probe->path_fd, probe->abstract_fd, probe->folder_fd };
+    if (probe->path_fd >= 0)
+        (void) unlinkat (probe->folder_fd, SOCKET_NAME, 0);
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         fd_close (fds[i]);
 }

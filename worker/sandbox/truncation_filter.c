@@ -28,22 +28,20 @@
     UNLESS (number, 6), LOAD (args[argument]), BPF_STMT (BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),              \
         BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC, 1, 0), UNLESS (O_TRUNC | O_ACCMODE, 1), ANSWER (EACCES), PASS
 
-static struct sock_filter filter[] = {
-    LOAD (arch),
-    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0),
-    ANSWER (ENOSYS),
-    LOAD (nr),
-    BPF_JUMP (BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1),
-    ANSWER (ENOSYS),
-    REFUSE (SYS_truncate, EACCES),
-    REFUSE (SYS_openat2, ENOSYS),
-    REFUSE (SYS_io_uring_setup, ENOSYS),
+static struct sock_filter filter[] = { LOAD (arch),
+                                       BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0),
+                                       ANSWER (ENOSYS),
+                                       LOAD (nr),
+                                       BPF_JUMP (BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1),
+                                       ANSWER (ENOSYS),
+                                       REFUSE (SYS_truncate, EACCES),
+                                       REFUSE (SYS_openat2, ENOSYS),
+                                       REFUSE (SYS_io_uring_setup, ENOSYS),
 #ifdef SYS_open
-    REFUSE_OPEN (SYS_open, 1),
+                                       REFUSE_OPEN (SYS_open, 1),
 #endif
-    REFUSE_OPEN (SYS_openat, 2),
-    PASS,
-};
+                                       REFUSE_OPEN (SYS_openat, 2),
+                                       PASS };
 
 int truncation_refuse (struct err *err)
 {

@@ -273,18 +273,16 @@ static bool unmount (const struct trial *trial)
 static const struct {
     bool (*open_probe) (const struct trial *trial);
     bool on_witness;
-} probes[PROBES_N] = {
-    [PROBE_CREATE] = { create, false },          [PROBE_TMPFILE] = { tmpfile_probe, false },
-    [PROBE_APPEND] = { append, true },           [PROBE_OVERWRITE] = { overwrite, true },
-    [PROBE_TRUNCATE] = { truncate_probe, true }, [PROBE_RENAME] = { rename_probe, true },
-    [PROBE_UNLINK] = { unlink_probe, true },     [PROBE_CHMOD] = { chmod_probe, true },
-    [PROBE_UTIMES] = { utimes_probe, true },     [PROBE_SETXATTR] = { setxattr_probe, true },
-    [PROBE_SYMLINK] = { symlink_probe, false },  [PROBE_LINK] = { link_probe, true },
-    [PROBE_MKDIR] = { mkdir_probe, false },      [PROBE_MKFIFO] = { mkfifo_probe, false },
-    [PROBE_PROC_ROOT] = { proc_root, false },    [PROBE_WORKER_ROOT] = { worker_root, false },
-    [PROBE_REMOUNT] = { remount, false },        [PROBE_UMOUNT] = { unmount, false },
-    [PROBE_SETFLAGS] = { setflags_probe, true }, [PROBE_IO_URING] = { io_uring_probe, true },
-};
+} probes[PROBES_N] = { [PROBE_CREATE] = { create, false },          [PROBE_TMPFILE] = { tmpfile_probe, false },
+                       [PROBE_APPEND] = { append, true },           [PROBE_OVERWRITE] = { overwrite, true },
+                       [PROBE_TRUNCATE] = { truncate_probe, true }, [PROBE_RENAME] = { rename_probe, true },
+                       [PROBE_UNLINK] = { unlink_probe, true },     [PROBE_CHMOD] = { chmod_probe, true },
+                       [PROBE_UTIMES] = { utimes_probe, true },     [PROBE_SETXATTR] = { setxattr_probe, true },
+                       [PROBE_SYMLINK] = { symlink_probe, false },  [PROBE_LINK] = { link_probe, true },
+                       [PROBE_MKDIR] = { mkdir_probe, false },      [PROBE_MKFIFO] = { mkfifo_probe, false },
+                       [PROBE_PROC_ROOT] = { proc_root, false },    [PROBE_WORKER_ROOT] = { worker_root, false },
+                       [PROBE_REMOUNT] = { remount, false },        [PROBE_UMOUNT] = { unmount, false },
+                       [PROBE_SETFLAGS] = { setflags_probe, true }, [PROBE_IO_URING] = { io_uring_probe, true } };
 
 uint32_t write_probe_try (const struct write_probe_target *target)
 {

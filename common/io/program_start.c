@@ -1,24 +1,30 @@
-#include "common/io/exhaustion.h"
+#include "common/io/program_start.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include "common/io/process_capacity.h"
+
+void standard_fds_keep (void)
+{
+    int fd = open ("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open ("/dev/null", O_RDWR);
+    if (fd > STDERR_FILENO)
+        close (fd);
+}
+
+/* ---- the end by a limit ---- */
 
 /* A thread's stack and what libzmq takes at a time are less. */
 enum { LEAST_BYTES = 16 * 1024 * 1024, EXIT_STATUS = 3 };
 
 static const char *who;
-
-static bool has_memory (void)
-{
-    void *at = mmap (NULL, LEAST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return at != MAP_FAILED && munmap (at, LEAST_BYTES) == 0;
-}
 
 static const char table_is_full[] = "open files, because the file table of the system is full: end processes that hold "
                                     "many files, or raise fs.file-max";
@@ -46,7 +52,9 @@ static void say (const char *words)
 /* Only what signal-safety(7) allows; mmap and eventfd are bare system calls. */
 static void on_abort (int signal_number)
 {
-    const char *what = !has_memory () ? "memory (ulimit -v, ulimit -d, or that of the machine)" : lacks_descriptor ();
+    const char *what = !process_capacity_has_memory (LEAST_BYTES)
+                           ? "memory (ulimit -v, ulimit -d, or that of the machine)"
+                           : lacks_descriptor ();
     if (!what) {
         signal (signal_number, SIG_DFL);
         raise (signal_number); /* comes when this returns */

@@ -1,0 +1,15 @@
+/* program_start.h - what main does first: it reserves descriptors 0 to 2 for standard input, output and error, and it
+ * prepares a message for the end by a resource limit. Before any other thread starts. */
+#ifndef SLICEUP_COMMON_IO_PROGRAM_START_H
+#define SLICEUP_COMMON_IO_PROGRAM_START_H
+
+/* Opens /dev/null in place of every one of 0, 1 and 2 that is closed. Such a program would be given its number for a
+ * socket or a journal, and print into it (libzmq asserts on it as well: facts of zeromq/libzmq issue #3104). */
+void standard_fds_keep (void);
+/* A library that is refused memory or a descriptor ends the process by an assertion: libzmq does. From now on such an
+ * end says what there was too little of, and has exit status 3; any other abort stays one. A write past the largest
+ * size of a file (RLIMIT_FSIZE) fails with EFBIG instead of ending the process, though not in programs that are
+ * executed. `program` is named in the sentence, and lives as long as the process. */
+void exhaustion_install_handlers (const char *program);
+
+#endif
