@@ -107,11 +107,7 @@ static int list (struct cli *cli, int argc, char **argv)
 static const struct {
     const char *name;
     int (*run) (struct cli *cli, int argc, char **argv);
-} subcommands[] = {
-    { "restore", env_restore },
-    { "check", env_check },
-    { "ls", list },
-};
+} subcommands[] = { { "restore", env_restore }, { "check", env_check }, { "ls", list } };
 enum { VERBS_N = sizeof subcommands / sizeof subcommands[0] };
 
 static int env_run (struct cli *cli, int argc, char **argv)

@@ -164,11 +164,9 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
     if (coord->state->cancel_level == 0 && cache_is_shared (coord) && !acquire_final_audit (coord, now_ms, out))
         return; /* the answer brings us here again */
     struct fact *fact = outbox_add_fact (out, FACT_RUN_ENDED);
-    fact->of.run_ended = (struct fact_run_ended){
-        .outcome = outcome,
-        .exit_status = exit_status_of (coord, outcome),
-        .sentence = status_sentence_of_run (coord, &out->arena),
-    };
+    fact->of.run_ended = (struct fact_run_ended){ .outcome = outcome,
+                                                  .exit_status = exit_status_of (coord, outcome),
+                                                  .sentence = status_sentence_of_run (coord, &out->arena) };
     coord_commit (coord, fact, now_ms);
     if (write_lease_is_unused (coord))
         write_lease_decline (coord->state->grant.token, out);

@@ -67,11 +67,8 @@ static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t no
         return;
     }
     struct fact *fact = outbox_add_fact (out, FACT_GATE_OPENED);
-    fact->of.gate_opened = (struct fact_gate_opened){
-        .key = coord->state->pass.key,
-        .gate = gate->name,
-        .value = gate->values[agreed],
-    };
+    fact->of.gate_opened =
+        (struct fact_gate_opened){ .key = coord->state->pass.key, .gate = gate->name, .value = gate->values[agreed] };
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!coord->state->pass.parts.items[i].ended)

@@ -88,14 +88,12 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     }
     if (!again) {
         struct fact *fact = outbox_add_fact (out, FACT_HOST_JOINED);
-        fact->of.host_joined = (struct fact_host_joined){
-            .host = host,
-            .session = coord->state->next_index,
-            .version = hello->version,
-            .boot_id = hello->boot_id,
-            .pid = hello->pid,
-            .pid_start = hello->pid_start,
-        };
+        fact->of.host_joined = (struct fact_host_joined){ .host = host,
+                                                          .session = coord->state->next_index,
+                                                          .version = hello->version,
+                                                          .boot_id = hello->boot_id,
+                                                          .pid = hello->pid,
+                                                          .pid_start = hello->pid_start };
         coord_commit (coord, fact, now_ms);
     }
     coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
@@ -199,10 +197,7 @@ static void note_conflict (struct coord *coord, uint32_t host, const struct part
 {
     struct fact *fact = outbox_add_fact (out, FACT_CONFLICT_SEEN);
     fact->of.conflict_seen = (struct fact_conflict_seen){
-        .host = host,
-        .key = coord->state->pass.key,
-        .kept = part->sha256,
-        .other = sha256,
+        .host = host, .key = coord->state->pass.key, .kept = part->sha256, .other = sha256
     };
     coord_commit (coord, fact, now_ms);
 }
@@ -220,10 +215,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
     if (!part->ended) {
         struct fact *fact = outbox_add_fact (out, FACT_ATTEMPT_ENDED);
         fact->of.attempt_ended = (struct fact_attempt_ended){
-            .host = host,
-            .result = *result,
-            .sha256 = sha256,
-            .at_gate = coord->soft.hosts[host].at_gate,
+            .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->soft.hosts[host].at_gate
         };
         write_lease_note_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);

@@ -95,18 +95,16 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
     bool alone = part_is_independent (coord);
     char nonce[33];
     deal_nonce (pass->seed, host, nonce);
-    struct msg_run run = {
-        .key = pass->key,
-        .nonce = text_copy (arena, text_of (nonce)),
-        .rung = coord->state->plan.rungs.items[pass->key.rung],
-        .rank = alone ? 0 : at,
-        .world = alone ? 1 : pass->parts.n,
-        .address = coord->state->plan.hosts.items[host].address,
-        .secret = pass->parts.items[at].secret,
-        .profile = coord->state->plan.profile,
-        .cache = run_cache (coord, host, arena),
-        .signatures = coord->state->plan.signature_table,
-    };
+    struct msg_run run = { .key = pass->key,
+                           .nonce = text_copy (arena, text_of (nonce)),
+                           .rung = coord->state->plan.rungs.items[pass->key.rung],
+                           .rank = alone ? 0 : at,
+                           .world = alone ? 1 : pass->parts.n,
+                           .address = coord->state->plan.hosts.items[host].address,
+                           .secret = pass->parts.items[at].secret,
+                           .profile = coord->state->plan.profile,
+                           .cache = run_cache (coord, host, arena),
+                           .signatures = coord->state->plan.signature_table };
     run.rung.timeout_ms = pass->timeout_ms;
     if (!alone)
         run.mesh = pass->mesh;

@@ -19,11 +19,9 @@ static void tune (int fd)
 {
     const struct {
         int level, name, value;
-    } options[] = {
-        { IPPROTO_TCP, TCP_NODELAY, 1 },        { SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S }, { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
-        { IPPROTO_TCP, TCP_KEEPCNT, PROBES },   { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS },
-    };
+    } options[] = { { IPPROTO_TCP, TCP_NODELAY, 1 },        { SOL_SOCKET, SO_KEEPALIVE, 1 },
+                    { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S }, { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
+                    { IPPROTO_TCP, TCP_KEEPCNT, PROBES },   { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS } };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) /* in vain: the deadline holds without */
         (void) setsockopt (fd, options[i].level, options[i].name, &options[i].value, sizeof (int));
 }

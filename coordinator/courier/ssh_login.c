@@ -49,20 +49,18 @@ static int set_texts (ssh_session session, const struct ssh_login *login)
     const struct {
         enum ssh_options_e option;
         const char *value;
-    } texts[] = {
-        { SSH_OPTIONS_HOST, host },
-        { SSH_OPTIONS_USER, *login->user ? login->user : NULL },
-        { SSH_OPTIONS_KNOWNHOSTS, known_hosts },
-        { SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null" },
-        { SSH_OPTIONS_KEY_EXCHANGE, EXCHANGES },
-        { SSH_OPTIONS_HOSTKEYS, SIGNATURES },
-        { SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, SIGNATURES },
-        { SSH_OPTIONS_CIPHERS_C_S, CIPHERS },
-        { SSH_OPTIONS_CIPHERS_S_C, CIPHERS },
-        { SSH_OPTIONS_HMAC_C_S, MACS },
-        { SSH_OPTIONS_HMAC_S_C, MACS },
-        { SSH_OPTIONS_COMPRESSION, "no" },
-    };
+    } texts[] = { { SSH_OPTIONS_HOST, host },
+                  { SSH_OPTIONS_USER, *login->user ? login->user : NULL },
+                  { SSH_OPTIONS_KNOWNHOSTS, known_hosts },
+                  { SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null" },
+                  { SSH_OPTIONS_KEY_EXCHANGE, EXCHANGES },
+                  { SSH_OPTIONS_HOSTKEYS, SIGNATURES },
+                  { SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, SIGNATURES },
+                  { SSH_OPTIONS_CIPHERS_C_S, CIPHERS },
+                  { SSH_OPTIONS_CIPHERS_S_C, CIPHERS },
+                  { SSH_OPTIONS_HMAC_C_S, MACS },
+                  { SSH_OPTIONS_HMAC_S_C, MACS },
+                  { SSH_OPTIONS_COMPRESSION, "no" } };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (ssh_options_set (session, texts[i].option, texts[i].value) != SSH_OK)
             return -1;

@@ -24,12 +24,10 @@ enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
 static const struct remote {
     unsigned long magic;
     const char *name;
-} remotes[] = {
-    { NFS_SUPER_MAGIC, "NFS" },   { FUSE_SUPER_MAGIC, "FUSE" }, { SMB_SUPER_MAGIC, "SMB" },
-    { CIFS_SUPER_MAGIC, "CIFS" }, { SMB2_SUPER_MAGIC, "SMB2" }, { V9FS_MAGIC, "9P" },
-    { CEPH_SUPER_MAGIC, "Ceph" }, { AFS_SUPER_MAGIC, "AFS" },   { 0x0bd00bd0, "Lustre" },
-    { 0x47504653, "GPFS" },
-};
+} remotes[] = { { NFS_SUPER_MAGIC, "NFS" },   { FUSE_SUPER_MAGIC, "FUSE" }, { SMB_SUPER_MAGIC, "SMB" },
+                { CIFS_SUPER_MAGIC, "CIFS" }, { SMB2_SUPER_MAGIC, "SMB2" }, { V9FS_MAGIC, "9P" },
+                { CEPH_SUPER_MAGIC, "Ceph" }, { AFS_SUPER_MAGIC, "AFS" },   { 0x0bd00bd0, "Lustre" },
+                { 0x47504653, "GPFS" } };
 
 static const char *remote_name (const struct statfs *fs)
 {

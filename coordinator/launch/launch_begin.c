@@ -72,16 +72,14 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
         return err_errno (err, ERR_IO, "cannot get random numbers");
     for (size_t i = 0; i < NONCE_BYTES; i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    struct courier_request request = {
-        .launcher = launch->launcher,
-        .host = host,
-        .start = launch->start,
-        .nonce = nonce,
-        .bundle = launch->bundle,
-        .bundle_sha256 = launch->bundle_sha256,
-        .bundle_bytes = launch->bundle_bytes,
-        .bundle_head_bytes = launch->bundle_head_bytes,
-    };
+    struct courier_request request = { .launcher = launch->launcher,
+                                       .host = host,
+                                       .start = launch->start,
+                                       .nonce = nonce,
+                                       .bundle = launch->bundle,
+                                       .bundle_sha256 = launch->bundle_sha256,
+                                       .bundle_bytes = launch->bundle_bytes,
+                                       .bundle_head_bytes = launch->bundle_head_bytes };
     return launch_protocol_put_courier (words, &request, err);
 }
 

@@ -53,15 +53,13 @@ static void begin (struct measure_fold *fold, const struct fact_pass_began *bega
     if (began->key.rung >= plan->rungs.n)
         return;
     const struct rung *rung = &plan->rungs.items[began->key.rung];
-    fold->now = (struct measure){
-        .signature = launch_fingerprint (plan, rung, arena),
-        .shape = launch_shape (plan, rung, arena),
-        .rung = rung->id,
-        .slice = plan->slice,
-        .run = fold->run,
-        .pass = began->key.pass,
-        .hosts = began->hosts.n,
-    };
+    fold->now = (struct measure){ .signature = launch_fingerprint (plan, rung, arena),
+                                  .shape = launch_shape (plan, rung, arena),
+                                  .rung = rung->id,
+                                  .slice = plan->slice,
+                                  .run = fold->run,
+                                  .pass = began->key.pass,
+                                  .hosts = began->hosts.n };
     struct text sha256 = text_clip (plan->pins.file.sha256, PINS_SHOWN_BYTES);
     if (plan->pins.name.len)
         fold->now.pins = text_format (arena, "%.*s %.*s", TEXT_ARG (plan->pins.name), TEXT_ARG (sha256));

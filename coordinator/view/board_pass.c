@@ -113,14 +113,12 @@ static struct board_verdict_group *group_for (struct board_pass *pass, const str
     if (pass->groups.n == BOARD_GROUPS_MAX)
         return NULL;
     struct board_verdict_group *group = &pass->groups.items[pass->groups.n++];
-    *group = (struct board_verdict_group){
-        .outcome = verdict->outcome,
-        .owner = verdict->owner,
-        .signature = keep_in (&pass->arena, verdict->signature),
-        .cause = keep_in (&pass->arena, verdict->cause),
-        .next = keep_in (&pass->arena, verdict->next),
-        .phase = keep_in (&pass->arena, verdict->phase),
-    };
+    *group = (struct board_verdict_group){ .outcome = verdict->outcome,
+                                           .owner = verdict->owner,
+                                           .signature = keep_in (&pass->arena, verdict->signature),
+                                           .cause = keep_in (&pass->arena, verdict->cause),
+                                           .next = keep_in (&pass->arena, verdict->next),
+                                           .phase = keep_in (&pass->arena, verdict->phase) };
     group->hosts.items = arena_array (&pass->arena, capacity, sizeof (uint32_t));
     return group;
 }
