@@ -1,8 +1,6 @@
 /* gate.c - where every host of a slice-wide program waits for the others. */
-#include "coordinator/core/gate.h"
+#include "coordinator/core/coord_private.h"
 
-#include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/verdict/majority.h"
 
 enum { GO_AGAIN_MS = 1000 };
