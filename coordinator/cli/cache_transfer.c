@@ -185,9 +185,7 @@ static int check_claim (const struct fact_generation *claim, struct err *err)
     struct digest digest;
     if (!digest_parse (claim->sha256, &digest))
         return bad_claim (err, "its sha256 is not valid");
-    if (claim->token == 0)
-        return bad_claim (err, "it has no generation number");
-    return check_bundle (claim->bundle, err);
+    return claim->token == 0 ? bad_claim (err, "it has no generation number") : check_bundle (claim->bundle, err);
 }
 
 static int read_claim (const json_t *json, struct fact_generation *claim, struct arena *arena, struct err *err)

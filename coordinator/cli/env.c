@@ -99,9 +99,7 @@ static int list (struct cli *cli, int argc, char **argv)
 {
     bool json = false;
     const struct cli_choice choices[] = { { "--json", .set = &json }, { 0 } };
-    if (cli_take (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS)
-        return EXIT_USAGE;
-    return env_ls (cli, json);
+    return cli_take (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS ? EXIT_USAGE : env_ls (cli, json);
 }
 
 static const struct {

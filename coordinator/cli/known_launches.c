@@ -12,9 +12,7 @@ static const char *day_of (uint64_t wall_ms, char out[DAY_BYTES])
 {
     time_t seconds = (time_t) (wall_ms / 1000);
     struct tm day;
-    if (!gmtime_r (&seconds, &day) || strftime (out, DAY_BYTES, "%Y-%m-%d", &day) == 0)
-        return "an unknown day";
-    return out;
+    return !gmtime_r (&seconds, &day) || strftime (out, DAY_BYTES, "%Y-%m-%d", &day) == 0 ? "an unknown day" : out;
 }
 
 /* The last measure of a launch counts: one that failed and then passed is not known bad. */

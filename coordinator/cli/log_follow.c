@@ -1,4 +1,4 @@
-#include "coordinator/cli/log_follow.h"
+#include "coordinator/cli/logs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "coordinator/cli/log_output.h"
 
 enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 << 20 };
 

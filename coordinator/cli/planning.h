@@ -2,7 +2,9 @@
 #ifndef SLICEUP_COORDINATOR_CLI_PLANNING_H
 #define SLICEUP_COORDINATOR_CLI_PLANNING_H
 
+#include "common/base/err.h"
 #include "common/conf/conf.h"
+#include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
 
 /* Reads SLICE.yaml, --profile, --ladder, --pins, --hosts, --exclude, --wheels from argv, loads the plan into `arena`
@@ -14,5 +16,10 @@ int planning_load_slice (struct cli *cli, const char *slice, struct arena *arena
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (owners.h). Hosts ask for themselves. */
 int planning_check_cache (const struct plan *plan, struct err *err);
 void planning_print (const struct plan *plan, FILE *to);
+
+/* ---- plan_size.c: checks that a plan fits into the journal's first fact, and the start of each rung into one message
+ * ---- */
+
+int plan_size_check (const struct plan *plan, struct err *err); /* ERR_USAGE, with what takes the room */
 
 #endif

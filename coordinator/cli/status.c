@@ -100,9 +100,7 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
     int written = terminal_write (cli, &out);
     if (written != EXIT_HOLDS)
         return written;
-    if (query->board->ended)
-        return (int) query->board->exit_status;
-    return pid ? EXIT_HOLDS : EXIT_COULD_NOT;
+    return query->board->ended ? (int) query->board->exit_status : pid ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
 static int status_run (struct cli *cli, int argc, char **argv)

@@ -226,9 +226,7 @@ static int watch_run (struct cli *cli, int argc, char **argv)
         monitor_key_load (&key, file, &err);
     else
         run_dir_find (&dir, cli->home, run ? run : "last", &err);
-    if (err.code)
-        return cli_fail (cli, &err);
-    return follow_run (cli, &dir, file ? &key : NULL);
+    return err.code ? cli_fail (cli, &err) : follow_run (cli, &dir, file ? &key : NULL);
 }
 
 const struct cli_command watch_command = {

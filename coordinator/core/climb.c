@@ -147,9 +147,7 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
         return 130;
     if (coord->state->counted_violations > 0)
         return 4;
-    if (outcome == OUTCOME_PASSED)
-        return 0;
-    return outcome == OUTCOME_BLOCKED ? 3 : 1;
+    return outcome == OUTCOME_PASSED ? 0 : outcome == OUTCOME_BLOCKED ? 3 : 1;
 }
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)

@@ -37,9 +37,7 @@ static int wait_connected (int fd, uint64_t until_ms)
             return ETIMEDOUT;
         if (poll (&entry, 1, (int) (until_ms - now_ms)) <= 0)
             continue; /* in vain, or EINTR: the clock decides */
-        if (getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t){ sizeof why }) != 0)
-            return errno;
-        return why;
+        return getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t){ sizeof why }) != 0 ? errno : why;
     }
 }
 

@@ -3,8 +3,7 @@
 #include "common/io/exhaustion.h"
 #include "common/io/standard_fds.h"
 #include "coordinator/courier/bootstrap_session.h"
-#include "coordinator/courier/transport_srun.h"
-#include "coordinator/courier/transport_ssh.h"
+#include "coordinator/courier/transport.h"
 #include "coordinator/courier/watchdog.h"
 #include <jansson.h>
 #include <signal.h>

@@ -1,9 +1,7 @@
 #include "coordinator/courier/ssh_login.h"
 
 #include "common/io/clock.h"
-#include "coordinator/courier/authentication.h"
 #include "coordinator/courier/dial.h"
-#include "coordinator/courier/host_key.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

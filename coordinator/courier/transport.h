@@ -6,6 +6,9 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "coordinator/courier/dial.h"
+#include "coordinator/courier/reporter.h"
+#include "coordinator/courier/request.h"
 #include "coordinator/courier/step.h"
 #include <poll.h>
 #include <stdbool.h>
@@ -40,5 +43,19 @@ struct text transport_last_line (struct text received);
 /* A line without the numbers of jobs and job steps in it: every host has a job of its own, and equal causes are to
  * fold. */
 void transport_mask_job_ids (struct text line, struct buf *out);
+
+/* ---- transport_ssh.c: the bootstrap on a host over ssh, straight or through a jump host (docs/spec/launch.md) ---- */
+
+/* Waits until the command runs on the host: the watchdog bounds that. `near_end`: this machine's address as the
+ * connection has it; "" through a jump host. NULL on error. */
+struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
+                                      char near_end[DIAL_ADDRESS_BYTES], struct err *err);
+
+/* transport_srun.c - the bootstrap on a host as a job step of Slurm: a child `srun` and three pipes (docs/spec/launch.md).
+ * Inside an allocation (SLURM_JOB_ID) the step overlaps what runs there; outside, srun asks for an allocation of its
+ * own and waits in the queue. The worker lives in the step: it ends when srun does. */
+
+/* Returns at once; NULL on error. */
+struct transport *transport_srun_open (const struct request *request, struct err *err);
 
 #endif

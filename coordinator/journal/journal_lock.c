@@ -114,9 +114,8 @@ static int held_by (const char *path, int64_t pid, struct err *err)
 
 static int lock_refused (const char *path, int fd, struct err *err)
 {
-    if (errno != EAGAIN && errno != EACCES)
-        return err_errno (err, ERR_IO, "cannot lock %s.lock", path);
-    return held_by (path, pid_read (fd), err);
+    return errno != EAGAIN && errno != EACCES ? err_errno (err, ERR_IO, "cannot lock %s.lock", path)
+                                              : held_by (path, pid_read (fd), err);
 }
 
 /* A coordinator that is killed while it makes a process leaves its locks to that one until its first instruction. */

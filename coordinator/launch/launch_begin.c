@@ -114,9 +114,8 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     if (len >= (int) sizeof there)
         return err_set (err, ERR_LIMIT, "start.directory %.*s is too long, expected at most %zu bytes",
                         TEXT_ARG (launch->start->directory), sizeof there - 128);
-    if (courier_words (launch, host, words, err) != 0)
-        return -1;
-    return worker_words (launch, rank, host->name, there, words, err);
+    return courier_words (launch, host, words, err) != 0 ? -1
+                                                         : worker_words (launch, rank, host->name, there, words, err);
 }
 
 static int begin (struct start *start, const char *directory, struct err *err)

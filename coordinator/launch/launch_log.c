@@ -1,4 +1,4 @@
-#include "coordinator/launch/launch_log.h"
+#include "coordinator/launch/launch_process.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -3,7 +3,6 @@
 #define SLICEUP_COORDINATOR_RECEIPT_DRIFT_PRIVATE_H
 
 #include "coordinator/receipt/drift.h"
-#include "coordinator/receipt/drift_rules.h"
 #include "coordinator/receipt/drift_table.h"
 
 /* The hosts of a receipt in rank order; a host that only a header names has no receipt. */
@@ -110,5 +109,15 @@ bool drift_parse_number (struct text text, double *number);
 struct drift_item *drift_add_item (struct drift_comparison *work);
 void drift_items_sort (struct drift *drift);
 void drift_items_keep_worst (struct drift *drift); /* of sorted findings, DRIFT_ITEMS_MAX */
+
+/* ---- drift_rules.c: which rule a fact is under, and how bad a difference in it is. Pure ---- */
+
+/* The first rule of the query that matches, a built-in one when the query has none, else "agree"; never NULL. */
+const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact);
+/* '*' stands for any bytes, also none; everything else for itself. */
+bool drift_pattern_matches (struct text pattern, struct text text);
+/* `order` is a multiple of the step: what is between is free for telling findings about like facts apart. */
+enum { DRIFT_ORDER_STEP = 4, DRIFT_ORDER_ABSENT = 1 << 16 };
+enum drift_severity drift_severity_of (struct text fact, uint32_t *order);
 
 #endif

@@ -1,4 +1,4 @@
-#include "coordinator/receipt/drift_rules.h"
+#include "coordinator/receipt/drift_private.h"
 
 static const char *const severities[] = { "breaks", "slows", "other" };
 const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };

@@ -166,9 +166,8 @@ int calibration_add (const char *home, const struct measure_list *measures, stru
 static struct text read_text (sqlite3_stmt *row, int at, struct arena *arena)
 {
     struct text text = { (const char *) sqlite3_column_text (row, at), (uint32_t) sqlite3_column_bytes (row, at) };
-    if (text.len > SENTENCE_MAX_BYTES || !text_is_utf8 (text))
-        return TEXT_LIT ("(not readable)");
-    return text_copy (arena, text);
+    return text.len > SENTENCE_MAX_BYTES || !text_is_utf8 (text) ? TEXT_LIT ("(not readable)")
+                                                                 : text_copy (arena, text);
 }
 
 static uint32_t read_word (sqlite3_stmt *row, int at, const struct enum_names *names, struct arena *arena)

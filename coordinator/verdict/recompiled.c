@@ -163,9 +163,8 @@ static struct explanation explain_key (const struct cache_key *key, struct seale
     if (same)
         return explain_missing (same, arena);
     uint32_t near = nearest (key, sealed.items, sealed.n, NULL);
-    if (near != NOWHERE)
-        return explain_difference (key, &sealed.items[near], arena);
-    return explain_stranger (key, sealed, arena);
+    return near != NOWHERE ? explain_difference (key, &sealed.items[near], arena)
+                           : explain_stranger (key, sealed, arena);
 }
 
 /* ---- of all programs ---- */

@@ -156,9 +156,7 @@ static const char *grid_mark (enum outcome outcome, bool running, bool unicode)
     };
     if (running)
         return unicode ? "\xE2\x96\xB8" : ">";
-    if (outcome >= OUTCOME_N)
-        return "?";
-    return unicode ? fine[outcome] : ascii[outcome];
+    return outcome >= OUTCOME_N ? "?" : unicode ? fine[outcome] : ascii[outcome];
 }
 
 static enum paint grid_paint (enum outcome outcome, bool running)

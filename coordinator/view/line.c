@@ -15,9 +15,7 @@ static const char *ellipsis (const struct style *style)
 
 static uint32_t limit (const struct style *style)
 {
-    if (style->columns == 0)
-        return UINT32_MAX;
-    return style->columns < STYLE_COLUMNS_MIN ? STYLE_COLUMNS_MIN : style->columns;
+    return style->columns == 0 ? UINT32_MAX : style->columns < STYLE_COLUMNS_MIN ? STYLE_COLUMNS_MIN : style->columns;
 }
 
 struct line line_begin (struct buf *out, const struct style *style)

@@ -11,9 +11,7 @@ enum { LINES_BYTES = 1 << 20 };
 
 const char *status_word (const struct status *status)
 {
-    if (status->board->ended)
-        return "ended";
-    return status->pid ? "running" : "interrupted";
+    return status->board->ended ? "ended" : status->pid ? "running" : "interrupted";
 }
 
 /* ---- values ---- */
