@@ -10,15 +10,10 @@
 /* The rung of a slice whose ladder has none. */
 enum { RESTORE_TIMEOUT_MS = 60 * 60 * 1000 };
 
-static bool is_builtin (const struct rung *rung, const char *name)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, name);
-}
-
 static const struct rung *find (const struct plan *plan, const char *builtin)
 {
     for (uint32_t i = 0; i < plan->rungs.n; i++)
-        if (is_builtin (&plan->rungs.items[i], builtin))
+        if (plan->rungs.items[i].kind == PROGRAM_BUILTIN && text_is (plan->rungs.items[i].builtin, builtin))
             return &plan->rungs.items[i];
     return NULL;
 }

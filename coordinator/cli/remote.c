@@ -59,14 +59,9 @@ void remote_wait (struct remote *remote, uint32_t most_ms)
     listener_wait (remote->listener, most_ms);
 }
 
-static uint64_t remote_silent_ms (const struct remote *remote)
-{
-    return clock_boot_ms () - remote->received_ms;
-}
-
 bool remote_answers (const struct remote *remote)
 {
-    return remote->answered && remote_silent_ms (remote) < ANSWERS_MS;
+    return remote->answered && clock_boot_ms () - remote->received_ms < ANSWERS_MS;
 }
 
 bool remote_caught_up (const struct remote *remote)

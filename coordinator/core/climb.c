@@ -71,11 +71,6 @@ static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *
     climb_advance (coord, now_ms, out);
 }
 
-static bool granted_for (const struct coord *coord, const struct attempt_key *key)
-{
-    return coord->state->granted && attempt_key_equal (&coord->state->grant.key, key);
-}
-
 static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
@@ -91,7 +86,7 @@ static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct attempt_key key = next_key (coord, coord->state->rung, PASS_COLD);
-    if (!cache_is_shared (coord) || granted_for (coord, &key))
+    if (!cache_is_shared (coord) || (coord->state->granted && attempt_key_equal (&coord->state->grant.key, &key)))
         begin_pass (coord, PASS_COLD, now_ms, out);
     else if (coord->state->plan.cache.mode == CACHE_READ_ONLY)
         stop_uncovered (coord, now_ms, out);

@@ -17,16 +17,6 @@ static const struct rung *closing_rung (const struct coord *coord)
     return &coord->state->plan.rungs.items[coord->state->pass.key.rung];
 }
 
-static bool is_survey (const struct rung *rung)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
-}
-
-static bool tells_facts (const struct rung *rung)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "facts");
-}
-
 /* Once for all hosts; NULL: there is nothing to recognise. */
 static struct signature_set *signatures_if_needed (const struct coord *coord)
 {
@@ -338,9 +328,10 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
                              .independent = part_is_independent (coord) };
     if (all_passed (verdicts, n))
         agree_environments (&of, verdicts, arena);
-    if (all_passed (verdicts, n) && tells_facts (closing_rung (coord)))
+    if (all_passed (verdicts, n) && closing_rung (coord)->kind == PROGRAM_BUILTIN &&
+        text_is (closing_rung (coord)->builtin, "facts"))
         agree_topology (&of, verdicts, arena);
-    if (is_survey (closing_rung (coord)))
+    if (closing_rung (coord)->kind == PROGRAM_BUILTIN && text_is (closing_rung (coord)->builtin, "cache"))
         agree_storage (&of, verdicts, arena);
 }
 

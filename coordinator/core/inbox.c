@@ -61,11 +61,6 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
 
 /* Each new process of a worker is a durable fact: one that is restarted, or lies, without end must not fill the
  * journal. */
-static bool joins_too_often (const struct coord *coord, const struct host *host)
-{
-    return host->joined_epoch == coord->state->epoch && host->joins >= JOINS_MAX;
-}
-
 static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
     const struct msg_hello *hello = &msg->of.hello;
@@ -74,7 +69,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
                  same_incarnation (state, hello);
     bool reborn = state->session != 0 && !same_incarnation (state, hello);
     struct text why = rebirth (state, hello); /* before what is known of it changes */
-    if (!again && joins_too_often (coord, state)) {
+    if (!again && state->joined_epoch == coord->state->epoch && state->joins >= JOINS_MAX) {
         if (!host_is_lost (coord, host))
             loss_end_host (coord, host, TEXT_LIT ("new worker processes keep joining for this host"), now_ms, out);
         return;

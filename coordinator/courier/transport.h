@@ -51,7 +51,7 @@ void transport_mask_job_ids (struct text line, struct buf *out);
 struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
                                       char near_end[DIAL_ADDRESS_BYTES], struct err *err);
 
-/* transport_srun.c - the bootstrap on a host as a job step of Slurm: a child `srun` and three pipes (docs/spec/launch.md).
+/* transport_srun.c - the bootstrap on a host as a job step of Slurm: a child `srun` and three pipes. Spec: launch.md.
  * Inside an allocation (SLURM_JOB_ID) the step overlaps what runs there; outside, srun asks for an allocation of its
  * own and waits in the queue. The worker lives in the step: it ends when srun does. */
 

@@ -28,11 +28,6 @@ struct journal_marker {
     int failed; /* errno of a sync that failed; 0: none has */
 };
 
-static uint32_t third (uint32_t a, uint32_t b)
-{
-    return 0 + 1 + 2 - a - b;
-}
-
 static int write_at (const struct journal_marker *marker, const void *bytes, size_t len, uint32_t slot, struct err *err)
 {
     ssize_t n = pwrite (marker->fd, bytes, len, (off_t) slot * MARK_SLOT_BYTES);
@@ -69,7 +64,7 @@ static void pause_between (struct journal_marker *marker)
 static void sync_once (struct journal_marker *marker)
 {
     uint32_t synced = marker->written;
-    marker->written = third (marker->safe, synced); /* what is set meanwhile goes there */
+    marker->written = 0 + 1 + 2 - marker->safe - synced; /* what is set meanwhile goes there */
     marker->dirty = false;
     pthread_mutex_unlock (&marker->mutex);
     int failed = fdatasync (marker->fd) == 0 ? 0 : errno;

@@ -111,11 +111,6 @@ static struct text cause_of (const struct plan *plan, const struct verdict *verd
     return text_copy (arena, text_clip (cause, SENTENCE_MAX_BYTES));
 }
 
-static bool was_killed (const struct measure_fold *fold, uint32_t host)
-{
-    return host < fold->plan.hosts.n && fold->killed[host];
-}
-
 static void blame (struct measure_fold *fold, struct measure *now, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
@@ -125,7 +120,8 @@ static void blame (struct measure_fold *fold, struct measure *now, const struct 
         now->owner = verdict->owner;
         now->failure = text_copy (&fold->arena, verdict->signature);
         now->cause = cause_of (&fold->plan, verdict, &fold->arena);
-        now->bad = !was_killed (fold, verdict->host) && would_fail_again (&fold->plan, verdict);
+        now->bad = (verdict->host >= fold->plan.hosts.n || !fold->killed[verdict->host]) &&
+                   would_fail_again (&fold->plan, verdict);
     }
 }
 

@@ -12,11 +12,6 @@ static struct board_pass *pass_of (struct board *board, const struct attempt_key
     return &board->rungs[key->rung].passes[key->pass];
 }
 
-static struct board_pass *pass_running (struct board *board)
-{
-    return board->purpose == PURPOSE_ISOLATION ? &board->rungs[board->key.rung].part : pass_of (board, &board->key);
-}
-
 static void pass_clear (struct board_pass *pass)
 {
     struct arena arena = pass->arena;
@@ -85,7 +80,8 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
     if (host == NULL || !host->in_pass || host->ended || !board->running ||
         !attempt_key_equal (&ended->result.key, &board->key))
         return;
-    struct board_pass *pass = pass_running (board);
+    struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? &board->rungs[board->key.rung].part
+                                                                  : pass_of (board, &board->key);
     host->ended = true;
     board_forget_holding (host);
     pass->ended_n++;

@@ -8,11 +8,6 @@
 
 enum { PIECE_MAX_BYTES = 1 << 20, PRINTED_MAX_BYTES = 1024, CELL_MAX_BYTES = 4096 };
 
-static const char *ellipsis (const struct style *style)
-{
-    return style->unicode ? "\xE2\x80\xA6" : "..";
-}
-
 static uint32_t limit (const struct style *style)
 {
     return style->columns == 0 ? UINT32_MAX : style->columns < STYLE_COLUMNS_MIN ? STYLE_COLUMNS_MIN : style->columns;
@@ -38,7 +33,7 @@ static void put (struct line *line, const void *bytes, size_t len, uint32_t colu
         return;
     if (columns > line_room (line)) {
         line->out->len = line->cut_bytes;
-        buf_puts (line->out, ellipsis (line->style));
+        buf_puts (line->out, line->style->unicode ? "\xE2\x80\xA6" : "..");
         line->full = true;
         return;
     }
