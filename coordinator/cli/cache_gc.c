@@ -2,7 +2,7 @@
 
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/catalogue/collect.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/transfer.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/home/run_facts.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include <inttypes.h>
 #include <string.h>
 

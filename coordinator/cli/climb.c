@@ -6,7 +6,7 @@
 
 #include "common/wire/wire.h"
 #include "coordinator/cli/forced_exit.h"
-#include "coordinator/cli/known_launches.h"
+#include "coordinator/cli/planning.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
 #include "coordinator/home/run_begun.h"

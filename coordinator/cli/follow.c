@@ -5,7 +5,6 @@
 #include "common/io/clock.h"
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
-#include "coordinator/cli/remote.h"
 #include "coordinator/czmq/listener.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"

@@ -1,9 +1,9 @@
-#include "coordinator/cli/known_launches.h"
+#include "coordinator/cli/planning.h"
 
 #include <time.h>
 
 #include "coordinator/home/run_facts.h"
-#include "coordinator/receipt/launch_fingerprint.h"
+#include "coordinator/receipt/measure_fold.h"
 #include "coordinator/run/calibration_store.h"
 
 enum { DAY_BYTES = 16, RUN_SHOWN = 8 };

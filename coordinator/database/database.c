@@ -75,8 +75,7 @@ bool database_may_write_beside (const char *path)
 
 static int explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
 {
-    int system = sqlite3_system_errno (db);
-    int code = sqlite3_errcode (db);
+    int system = sqlite3_system_errno (db), code = sqlite3_errcode (db);
     if (code == SQLITE_FULL)
         return err_set (err, code_of (db), "cannot %s in %s: that file system is full: free some space, then try again",
                         doing, path);

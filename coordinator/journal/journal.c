@@ -57,8 +57,7 @@ static int sync_folder_of (const char *path, struct err *err)
 static int demand_wal (sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *pragma = database_prepare (db, "PRAGMA journal_mode = WAL", err);
-    int rc = pragma ? sqlite3_step (pragma) : SQLITE_ERROR;
-    int done = -1;
+    int rc = pragma ? sqlite3_step (pragma) : SQLITE_ERROR, done = -1;
     if (rc == SQLITE_ROW && strcmp ((const char *) sqlite3_column_text (pragma, 0), "wal") == 0)
         done = 0;
     else if (rc == SQLITE_ROW)

@@ -1,8 +1,7 @@
-#include "coordinator/journal/journal_marker.h"
+#include "coordinator/journal/journal_mark.h"
 
 #include "common/io/plain_file.h"
 #include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_mark.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -228,8 +227,7 @@ struct journal_marker *journal_marker_open (const char *journal_path, const char
 int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err)
 {
     pthread_mutex_lock (&marker->mutex);
-    int failed = marker->failed;
-    int rc = failed ? -1 : put (marker, marker->written, index, chain, err);
+    int failed = marker->failed, rc = failed ? -1 : put (marker, marker->written, index, chain, err);
     marker->dirty = true;
     pthread_cond_signal (&marker->set);
     pthread_mutex_unlock (&marker->mutex);

@@ -2,7 +2,6 @@
 
 #include "common/io/plain_file.h"
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_former.h"
 #include "coordinator/journal/journal_mark.h"
 #include "coordinator/journal/journal_writer.h"
 #include <errno.h>

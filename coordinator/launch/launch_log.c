@@ -40,8 +40,7 @@ static size_t read_end (const struct launch_log *log, char bytes[LAST_BYTES])
     int fd = log->path ? open (log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     if (fd < 0)
         return 0;
-    int64_t end = lseek (fd, 0, SEEK_END);
-    int64_t from = end - log->begin > LAST_BYTES ? end - LAST_BYTES : log->begin;
+    int64_t end = lseek (fd, 0, SEEK_END), from = end - log->begin > LAST_BYTES ? end - LAST_BYTES : log->begin;
     ssize_t n = end > from ? pread (fd, bytes, LAST_BYTES, from) : 0;
     (void) close (fd); /* only read */
     while (n > 0 && bytes[n - 1] == '\n')

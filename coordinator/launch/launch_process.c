@@ -98,8 +98,7 @@ struct program {
 
 static int spawn (const struct program *program, int in, int out, int error, pid_t *pid, struct err *err)
 {
-    char *environment[VARIABLES_MAX + 1];
-    char *argv[] = { (char *) program->path, (char *) program->word, NULL };
+    char *environment[VARIABLES_MAX + 1], *argv[] = { (char *) program->path, (char *) program->word, NULL };
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)

@@ -1,4 +1,4 @@
-#include "coordinator/receipt/drift_table.h"
+#include "coordinator/receipt/drift_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "coordinator/receipt/launch_fingerprint.h"
 #include "coordinator/verdict/failure.h"
 
 enum { LAUNCHES_MAX = 4096, PINS_SHOWN_BYTES = 12 };

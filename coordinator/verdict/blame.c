@@ -1,7 +1,5 @@
 #include "coordinator/verdict/blame.h"
 
-#include "coordinator/verdict/host_mentions.h"
-
 /* One host that names another may be wrong, two that agree are believed. Of two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2 };
 

@@ -105,8 +105,7 @@ static enum answer ask (struct walk *walk, const struct isolate_set *what, const
 
 static void halve (const struct walk *walk, const struct isolate_set *set, struct isolate_set *a, struct isolate_set *b)
 {
-    uint32_t unit = walk->of->unit, units = set->n / unit;
-    uint32_t n = units > 1 ? units / 2 * unit : set->n / 2;
+    uint32_t unit = walk->of->unit, units = set->n / unit, n = units > 1 ? units / 2 * unit : set->n / 2;
     *a = slice_of (set, 0, n);
     *b = slice_of (set, n, set->n - n);
 }

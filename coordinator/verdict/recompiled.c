@@ -58,8 +58,7 @@ static uint32_t nearest (const struct cache_key *key, const struct cache_key *ke
     for (uint32_t i = 0; i < n; i++) {
         if ((taken && taken[i]) || !text_equal (keys[i].program, key->program))
             continue;
-        uint32_t differ = differing_parts (key, &keys[i], names);
-        uint32_t far = differ ? differ : KEY_PARTS_MAX + 1;
+        uint32_t differ = differing_parts (key, &keys[i], names), far = differ ? differ : KEY_PARTS_MAX + 1;
         if (best == NOWHERE || far < fewest) {
             best = i;
             fewest = far;

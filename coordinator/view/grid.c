@@ -248,8 +248,7 @@ static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms,
 {
     const struct board_rung *state = &board->rungs[rung];
     enum outcome outcome = board_rung_outcome (board, rung);
-    bool begun = state->last != PASS_NONE;
-    bool running = begun && !board->ended && outcome == OUTCOME_NONE;
+    bool begun = state->last != PASS_NONE, running = begun && !board->ended && outcome == OUTCOME_NONE;
     struct line line = line_begin (out, style);
     line_paint (&line, grid_paint (outcome, running));
     line_puts (&line, grid_mark (outcome, running, style->unicode));

@@ -1,5 +1,6 @@
 #include "coordinator/view/line.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -151,4 +152,20 @@ bool style_speaks_utf8 (const char *lc_all, const char *lc_ctype, const char *la
     const char *set = lc_all && lc_all[0] ? lc_all : lc_ctype && lc_ctype[0] ? lc_ctype : lang ? lang : "";
     const char *dot = strchr (set, '.');
     return dot && (strncasecmp (dot, ".utf-8", 6) == 0 || strncasecmp (dot, ".utf8", 5) == 0);
+}
+
+const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES])
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint64_t whole = bytes, rest = 0;
+    uint32_t unit = 0;
+    for (; whole >= 1024; unit++) {
+        rest = whole % 1024;
+        whole /= 1024;
+    }
+    if (unit == 0 || whole >= 100)
+        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 " %s", whole, units[unit]);
+    else
+        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024, units[unit]);
+    return out;
 }

@@ -6,7 +6,7 @@
 
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/grid.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 
 static void add_run (const struct status *status, const struct style *style, struct buf *out)
 {
