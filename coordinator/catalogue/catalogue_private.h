@@ -20,8 +20,7 @@ struct catalogue {
     uint64_t ended_ms;      /* when the last transaction ended */
 };
 
-/* `kinds` says what follows, in the order of ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of
- * bytes. */
+/* `kinds`: what follows, in the order of ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of bytes. */
 sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
                                  ...);
 /* One row or none is expected: SQLITE_ROW, SQLITE_DONE, or -1 and explained. */
@@ -41,8 +40,7 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
                                  uint64_t token, struct text bundle, struct fact_generation *out, struct arena *arena,
                                  struct err *err);
 
-/* catalogue_cover.c; each inside the caller's transaction. `used`: of a ladder; counts as far as the generation has it.
- */
+/* catalogue_cover.c; in the caller's transaction. `used`: of a ladder; counts as far as the generation has it. */
 int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
                                const text_list *used, struct err *err);
 /* Its covers, the longest unused first: those never told of as they stand, before all others. */

@@ -162,8 +162,7 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
     outbox_add_effect (out, FX_END)->exit_status = coord->state->exit_status;
 }
 
-/* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with the same reason.
- */
+/* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with one reason. */
 static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact_pass_ended gone = { .key = { coord->state->rung, PASS_ONCE, 0 } };

@@ -18,8 +18,7 @@ static bool same_incarnation (const struct host *host, const struct msg_hello *h
     return host->pid == hello->pid && host->pid_start == hello->pid_start;
 }
 
-/* How another process came to speak for the host. Two boots of one kernel never have the same id (random(4), boot_id).
- */
+/* How another process came to speak for the host. No two boots of a kernel have the same id (random(4), boot_id). */
 static struct text rebirth (const struct host *host, const struct msg_hello *hello)
 {
     bool known = host->boot_id.len && hello->boot_id.len;

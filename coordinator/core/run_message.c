@@ -111,8 +111,7 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
     return run;
 }
 
-/* The first part of a pass in which the host takes the writer's, where there is one: nothing else has more to be told.
- */
+/* The first part of a pass in which the host takes the writer's, where there is one: nothing else is told more. */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
 {
     struct part part = { .host = host };

@@ -1,5 +1,4 @@
-/* state_record.c - the table of what durable facts made: replay is compared with the live state along it, and copied.
- */
+/* state_record.c - the table of what facts made: replay is compared with the live state along it, and copied. */
 #include "coordinator/core/state.h"
 
 enum { ANY_BYTES = UINT32_MAX, ANY = UINT32_MAX };

@@ -111,8 +111,7 @@ static int enter (const struct ssh_login *login, ssh_session session, struct err
     return authenticate (session, login->user, login->ssh, err);
 }
 
-/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which it
- * did. */
+/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which. */
 void ssh_login_close (ssh_session session)
 {
     ssh_silent_disconnect (session);

@@ -28,8 +28,7 @@ struct transport_ops {
     ssize_t (*say) (struct transport *transport, const void *bytes, size_t len);
     /* Has the program ended, or the connection? Then how: "exit status 3". */
     bool (*ended) (struct transport *transport, struct buf *how);
-    /* Its end before the bootstrap spoke, explained by what was heard on TRANSPORT_ERROR; false: nothing to add. Or
-     * NULL. */
+    /* Its end before the bootstrap spoke, explained by what TRANSPORT_ERROR said; false: nothing to add. Or NULL. */
     bool (*explain) (struct text received, enum step *step, struct err *err);
     /* Ends the program's input, and frees the way. A program that may leave by itself is given `leave_ms` for it. */
     void (*close) (struct transport *transport, uint64_t leave_ms);
@@ -40,8 +39,7 @@ struct transport {
 
 /* Of what was heard, the last line that says something; "" when there is none. */
 struct text transport_last_line (struct text received);
-/* A line without the numbers of jobs and job steps in it: every host has a job of its own, and equal causes are to
- * fold. */
+/* A line without the numbers of jobs and job steps in it: each host has its own job, and equal causes are to fold. */
 void transport_mask_job_ids (struct text line, struct buf *out);
 
 /* ---- transport_ssh.c: the bootstrap on a host over ssh, straight or through a jump host (docs/spec/launch.md) ---- */

@@ -33,7 +33,7 @@ void launch_process_kill_group (const struct launch_process *process);
  * signal 9 (SIGKILL)". False: it runs. */
 bool launch_process_reap (int pidfd, struct buf *how, bool *clean);
 
-/* launch_log.c - <directory>/worker.log: a worker's standard error until it redirects it itself. What a loader, a shell
+/* <directory>/worker.log: a worker's standard error until it redirects it itself. What a loader, a shell
  * or a sanitizer says when a worker does not even start is there, and nowhere else. */
 struct launch_log {
     char *path;    /* owned; NULL: none */

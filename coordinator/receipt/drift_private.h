@@ -138,8 +138,7 @@ struct drift_comparison {
 
 /* drift_values.c */
 void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out);
-/* Did it speak of this section, if only to say that there is nothing? A program that told its backend told its policy.
- */
+/* Did it speak of this section, also that there is nothing? A program that told its backend told its policy. */
 bool drift_values_has_section (const struct drift_values *values, const struct host_receipt *host,
                                enum drift_section section);
 struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,

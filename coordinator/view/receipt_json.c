@@ -3,7 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/model/result.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"

@@ -19,8 +19,7 @@ void reduction_text (const struct reduction_receipt *metric, struct buf *out);
  * any thread. */
 /* The newest one that is not dropped; NULL: there is none. */
 const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run);
-/* Names of the run's hosts with this level, in the receipt's order, in `names` (room for receipt->hosts.n); how many.
- */
+/* Names of the run's hosts with this level, in receipt order, in `names` (room for receipt->hosts.n); how many. */
 uint32_t receipt_hosts_at_level (const struct slice_receipt *receipt, struct text run, enum enforcement level,
                                  struct text names[]);
 /* The same for the hosts on which a way to write was open; all such ways, once each, are appended to `ways`. */
