@@ -4,7 +4,7 @@
 
 #include "common/model/record.h"
 
-/* The numbers are bytes of journals and messages. In journals of format 1, 5 was six things: journal_former.h. */
+/* The numbers are bytes of journals and messages. In journals of format 1, 5 was six things: journal_former.c. */
 enum outcome {
     OUTCOME_NONE = 0, /* not ended yet */
     OUTCOME_PASSED,

@@ -308,9 +308,8 @@ struct catalogue *catalogue_open (const char *cache_root, struct err *err)
         file_prepare (path, err) != 0)
         return NULL;
     /* Here rather than on a host: who is first to look must find it. */
-    if (storage_id (cache_root, true, storage, err) != 0)
-        return NULL;
-    return open_file (cache_root, path, DATABASE_WRITE, &why, err);
+    return storage_id (cache_root, true, storage, err) != 0 ? NULL
+                                                            : open_file (cache_root, path, DATABASE_WRITE, &why, err);
 }
 
 struct catalogue *catalogue_open_read_only (const char *cache_root, struct err *err)

@@ -122,9 +122,7 @@ static int acquire (const struct catalogue *catalogue, struct text bundle, struc
                           : text_format (arena, "run %.*s took over the lease to write", TEXT_ARG (run));
     if (now->token && abandon (catalogue, now->token, now->run, why, err) != 0)
         return -1;
-    if (next_token (catalogue, bundle, above, token, err) != 0)
-        return -1;
-    return hand_out (catalogue, bundle, run, *token, err);
+    return next_token (catalogue, bundle, above, token, err) != 0 ? -1 : hand_out (catalogue, bundle, run, *token, err);
 }
 
 int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,

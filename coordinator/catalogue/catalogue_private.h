@@ -2,6 +2,7 @@
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_PRIVATE_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_PRIVATE_H
 
+#include "common/io/log.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/database/database.h"
 
@@ -19,8 +20,7 @@ struct catalogue {
     uint64_t ended_ms;      /* when the last transaction ended */
 };
 
-/* `kinds` says what follows, in the order of ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of
- * bytes. */
+/* `kinds`: what follows, in the order of ?1, ?2, ...: 'i' a uint64_t, 't' a struct text, 'b' a struct text of bytes. */
 sqlite3_stmt *catalogue_prepare (const struct catalogue *catalogue, struct err *err, const char *sql, const char *kinds,
                                  ...);
 /* One row or none is expected: SQLITE_ROW, SQLITE_DONE, or -1 and explained. */
@@ -40,8 +40,7 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
                                  uint64_t token, struct text bundle, struct fact_generation *out, struct arena *arena,
                                  struct err *err);
 
-/* catalogue_cover.c; each inside the caller's transaction. `used`: of a ladder; counts as far as the generation has it.
- */
+/* catalogue_cover.c; in the caller's transaction. `used`: of a ladder; counts as far as the generation has it. */
 int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
                                const text_list *used, struct err *err);
 /* Its covers, the longest unused first: those never told of as they stand, before all others. */
@@ -50,5 +49,17 @@ int catalogue_cover_sort (const struct catalogue *catalogue, struct fact_generat
 /* The newest generation is this one: what it has not is nothing to keep account of. */
 int catalogue_cover_prune (const struct catalogue *catalogue, const struct fact_generation *generation,
                            struct err *err);
+
+/* transfer_lease.c - waits for the lease of a bundle and holds it during long work, for an import, which is not a run.
+ */
+/* Takes it. A run that has it and beats no more loses it after it was watched for as long as a run would watch.
+ * ERR_STATE: a run that lives has it. */
+int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
+                         uint64_t *token, struct err *err);
+
+/* Beats from a thread of its own, over a connection of its own, until it is ended. */
+struct transfer_beat;
+struct transfer_beat *transfer_beat_begin (const char *root, uint64_t token, struct text run, struct err *err);
+void transfer_beat_end (struct transfer_beat *beat); /* NULL is fine */
 
 #endif

@@ -4,8 +4,8 @@
 #include "common/cache/cache.h"
 #include "common/cache/copy.h"
 #include "common/cache/generation.h"
+#include "coordinator/catalogue/catalogue_private.h"
 #include "coordinator/catalogue/collect.h"
-#include "coordinator/catalogue/transfer_lease.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

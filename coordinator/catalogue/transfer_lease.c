@@ -1,4 +1,4 @@
-#include "coordinator/catalogue/transfer_lease.h"
+#include "coordinator/catalogue/catalogue_private.h"
 
 #include "common/io/clock.h"
 #include <inttypes.h>

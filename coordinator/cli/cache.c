@@ -39,11 +39,9 @@ static bool take_flag (const struct subcommand *subcommand, const char *argument
     const struct {
         const char *name;
         bool *at;
-    } flags[] = {
-        { "--json", &request->json },           { "--full", &ignored },
-        { "--quick", &request->quick },         { "--dropped", &request->dropped },
-        { "--abandoned", &request->abandoned }, { "--dry-run", &request->dry_run },
-    };
+    } flags[] = { { "--json", &request->json },           { "--full", &ignored },
+                  { "--quick", &request->quick },         { "--dropped", &request->dropped },
+                  { "--abandoned", &request->abandoned }, { "--dry-run", &request->dry_run } };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp (argument, flags[i].name) == 0 && takes (subcommand, flags[i].name))
             return *flags[i].at = true;

@@ -31,8 +31,7 @@ struct cache_target {
     struct plan plan;   /* of that run or slice; empty with --root */
     uid_list trust;     /* of the plan, and as asked for */
 };
-/* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: a root named with --root need not
- * be there. */
+/* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: the --root may not be there. */
 int cache_target_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_target *target);
 void cache_target_release (struct cache_target *target);
 /* The same of a bundle's folders there, and of its generation `token`; 0: none. */

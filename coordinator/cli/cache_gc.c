@@ -2,7 +2,7 @@
 
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/catalogue/collect.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,9 +81,7 @@ static int measure (struct collection *gc, struct verdict_line *line, struct err
 {
     const struct catalogue_entry *entry = line->entry;
     line->freed = (struct collect_result){ .bytes = entry->published.bytes, .entries = entry->published.entries };
-    if (entry->published.token)
-        return 0;
-    return collect_measure (gc->root, entry->bundle, entry->token, &line->freed, err);
+    return entry->published.token ? 0 : collect_measure (gc->root, entry->bundle, entry->token, &line->freed, err);
 }
 
 static void collect (struct collection *gc, const struct catalogue_entry *entry, const char *because)

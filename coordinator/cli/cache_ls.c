@@ -5,7 +5,7 @@
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

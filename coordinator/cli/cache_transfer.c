@@ -6,7 +6,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/transfer.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -188,9 +188,7 @@ static int check_claim (const struct fact_generation *claim, struct err *err)
     struct digest digest;
     if (!digest_parse (claim->sha256, &digest))
         return bad_claim (err, "its sha256 is not valid");
-    if (claim->token == 0)
-        return bad_claim (err, "its generation has no token");
-    return check_bundle (claim->bundle, err);
+    return claim->token == 0 ? bad_claim (err, "its generation has no token") : check_bundle (claim->bundle, err);
 }
 
 static int read_claim (const json_t *json, struct fact_generation *claim, struct arena *arena, struct err *err)

@@ -4,7 +4,7 @@
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/home/run_facts.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -125,11 +125,6 @@ static int look (struct verification *run, struct err *err)
     return rc == 0 ? compare_hosts (run, err) : -1;
 }
 
-static int status_of (const struct verification *run)
-{
-    return run->looked.found.n ? EXIT_CACHE : run->looked.problems.n ? EXIT_COULD_NOT : EXIT_HOLDS;
-}
-
 /* ---- JSON ---- */
 
 static json_t *text_or_null (struct text text)
@@ -224,7 +219,7 @@ int cache_verify (struct cli *cli, const struct cache_request *request)
         struct verification run = { .cli = cli, .request = request, .target = &target, .sent_ms = clock_boot_ms () };
         status = look (&run, &err) != 0 ? cli_fail (cli, &err) : request->json ? show_json (&run) : show_text (&run);
         if (err.code == ERR_NONE && status == EXIT_HOLDS)
-            status = status_of (&run);
+            status = run.looked.found.n ? EXIT_CACHE : run.looked.problems.n ? EXIT_COULD_NOT : EXIT_HOLDS;
         arena_release (&run.arena);
     }
     cache_target_release (&target);

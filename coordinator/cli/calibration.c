@@ -5,8 +5,8 @@
 #include "common/base/duration.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/run/calibration_store.h"
+#include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
-#include "coordinator/view/size.h"
 
 enum {
     LINE_BYTES = 4096,

@@ -1,5 +1,4 @@
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/planning.h"
 
 static int check_run (struct cli *cli, int argc, char **argv)

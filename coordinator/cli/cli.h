@@ -61,8 +61,7 @@ int cli_unknown (const struct cli *cli, const struct cli_command *command, const
 
 /* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
 struct style terminal_style (const struct cli *cli);
-/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with when they could not be
- * written. */
+/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. */
 int terminal_write (const struct cli *cli, struct buf *bytes);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "common/wire/wire.h"
 #include "coordinator/cli/forced_exit.h"
-#include "coordinator/cli/known_launches.h"
+#include "coordinator/cli/planning.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/cli/viewer.h"
 #include "coordinator/home/run_begun.h"
@@ -76,16 +76,14 @@ static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, co
     path_beside (run_loop->cli, "sliceup-worker", worker);
     path_beside (run_loop->cli, "sliceup-courier", courier);
     path_beside (run_loop->cli, "sliceup-worker.bundle", bundle);
-    struct driver_options options = {
-        .dir = dir,
-        .log = &run_loop->cli->log,
-        .version = SLICEUP_VERSION,
-        .worker_path = worker,
-        .courier_path = courier,
-        .bundle_path = bundle,
-        .watch = on_fact,
-        .owner = run_loop,
-    };
+    struct driver_options options = { .dir = dir,
+                                      .log = &run_loop->cli->log,
+                                      .version = SLICEUP_VERSION,
+                                      .worker_path = worker,
+                                      .courier_path = courier,
+                                      .bundle_path = bundle,
+                                      .watch = on_fact,
+                                      .owner = run_loop };
     run_loop->driver = plan ? driver_open (run_loop->loop, &options, plan, err)
                             : driver_resume (run_loop->loop, &options, err);
     return run_loop->driver ? 0 : -1;

@@ -1,5 +1,4 @@
-/* climb.h - driving a run to its end from the command line: loop, signals, live view, receipt. Shared by run and
- * resume. */
+/* climb.h - drives a run to its end: loop, signals, live view, receipt. Shared by run and resume. */
 #ifndef SLICEUP_COORDINATOR_CLI_CLIMB_H
 #define SLICEUP_COORDINATOR_CLI_CLIMB_H
 

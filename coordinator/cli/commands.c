@@ -49,11 +49,6 @@ static void print_overview (FILE *to)
            to);
 }
 
-static void print_help (const struct cli_command *command)
-{
-    printf ("sliceup %s\n\n%s\n\n%s", command->usage, command->summary, command->help);
-}
-
 static int unknown_command (const char *word)
 {
     const char *known[COMMANDS_N];
@@ -188,7 +183,7 @@ static int run_command_named (const char *name, const struct globals *globals, i
         return unknown_command (name);
     if (!globals->help)
         return run_it (command, globals, argc, argv);
-    print_help (command);
+    printf ("sliceup %s\n\n%s\n\n%s", command->usage, command->summary, command->help);
     return EXIT_HOLDS;
 }
 

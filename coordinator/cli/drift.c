@@ -110,15 +110,13 @@ static int open_sides (const struct cli *cli, const struct request *request, str
 
 static void compare (const struct request *request, struct answer *answer)
 {
-    struct drift_query query = {
-        .rules = answer->rules.items,
-        .rules_n = answer->rules.n,
-        .pins = answer->pins.items,
-        .pins_n = answer->pins.n,
-        .topology = &answer->topology,
-        .rung = text_of (request->rung),
-        .all = request->all || request->form == FORM_JSON,
-    };
+    struct drift_query query = { .rules = answer->rules.items,
+                                 .rules_n = answer->rules.n,
+                                 .pins = answer->pins.items,
+                                 .pins_n = answer->pins.n,
+                                 .topology = &answer->topology,
+                                 .rung = text_of (request->rung),
+                                 .all = request->all || request->form == FORM_JSON };
     if (request->against)
         drift_against (&answer->now.receipt, &answer->before.receipt, &query, &answer->arena, &answer->drift);
     else

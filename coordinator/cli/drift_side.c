@@ -6,7 +6,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/receipt_files.h"
 #include "coordinator/home/run_begun.h"
-#include "coordinator/receipt/drift_pins.h"
+#include "coordinator/receipt/drift.h"
 #include "coordinator/view/drift_json.h"
 
 enum { PINS_MAX_BYTES = 4 << 20 };

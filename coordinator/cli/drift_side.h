@@ -1,5 +1,4 @@
-/* drift_side.h - one of the two things that are compared: a run's receipt, built from its journal, or a file that holds
- * one. */
+/* drift_side.h - one side of a comparison: a run's receipt, built from its journal, or a file. */
 #ifndef SLICEUP_COORDINATOR_CLI_DRIFT_SIDE_H
 #define SLICEUP_COORDINATOR_CLI_DRIFT_SIDE_H
 

@@ -10,15 +10,10 @@
 /* The rung of a slice whose ladder has none. */
 enum { RESTORE_TIMEOUT_MS = 60 * 60 * 1000 };
 
-static bool is_builtin (const struct rung *rung, const char *name)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, name);
-}
-
 static const struct rung *find (const struct plan *plan, const char *builtin)
 {
     for (uint32_t i = 0; i < plan->rungs.n; i++)
-        if (is_builtin (&plan->rungs.items[i], builtin))
+        if (plan->rungs.items[i].kind == PROGRAM_BUILTIN && text_is (plan->rungs.items[i].builtin, builtin))
             return &plan->rungs.items[i];
     return NULL;
 }
@@ -99,19 +94,13 @@ static int list (struct cli *cli, int argc, char **argv)
 {
     bool json = false;
     const struct cli_choice choices[] = { { "--json", .set = &json }, { 0 } };
-    if (cli_take (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS)
-        return EXIT_USAGE;
-    return env_ls (cli, json);
+    return cli_take (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS ? EXIT_USAGE : env_ls (cli, json);
 }
 
 static const struct {
     const char *name;
     int (*run) (struct cli *cli, int argc, char **argv);
-} subcommands[] = {
-    { "restore", env_restore },
-    { "check", env_check },
-    { "ls", list },
-};
+} subcommands[] = { { "restore", env_restore }, { "check", env_check }, { "ls", list } };
 enum { VERBS_N = sizeof subcommands / sizeof subcommands[0] };
 
 static int env_run (struct cli *cli, int argc, char **argv)

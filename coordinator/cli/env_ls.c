@@ -14,7 +14,7 @@
 #include "common/model/environment_files.h"
 #include "coordinator/cli/cache.h"
 #include "coordinator/home/run_dir.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 
 enum {
     ENVIRONMENTS_MAX = 4096,
@@ -143,8 +143,7 @@ static void look_in (struct listing *list, const char *parent, const char *name,
 /* Environments stand beside each other as <env_dir>-py<version>. */
 static void look_beside (struct listing *list, struct text env_dir, const struct use *use)
 {
-    char path[PATH_MAX_BYTES + 8];
-    char *slash;
+    char path[PATH_MAX_BYTES + 8], *slash;
     if (!env_dir.len || !text_to_c (env_dir, path, sizeof path - 4) || !(slash = strrchr (path, '/')))
         return;
     strcat (path, "-py");

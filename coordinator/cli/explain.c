@@ -8,9 +8,8 @@ enum { EXPLAIN_MAX_BYTES = 64 << 20 };
 /* The run's own word: what did not hold there does not hold here. */
 static int status_of (const struct explanation *explanation)
 {
-    if (!explanation->header || explanation->header->ended_wall_ms == 0)
-        return EXIT_COULD_NOT;
-    return (int) explanation->header->exit_status;
+    return !explanation->header || explanation->header->ended_wall_ms == 0 ? EXIT_COULD_NOT
+                                                                           : (int) explanation->header->exit_status;
 }
 
 static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct plan *plan, bool json,

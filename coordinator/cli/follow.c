@@ -5,7 +5,6 @@
 #include "common/io/clock.h"
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
-#include "coordinator/cli/remote.h"
 #include "coordinator/czmq/listener.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
@@ -71,9 +70,8 @@ int follow_find_coordinator (const struct follow *follow, int64_t *pid, struct e
     char path[RUN_PATH_BYTES];
     if (follow->remote && pid)
         *pid = (int64_t) follow->pid;
-    if (follow->remote)
-        return remote_answers (follow->remote);
-    return journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid, err);
+    return follow->remote ? remote_answers (follow->remote)
+                          : journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid, err);
 }
 
 bool follow_has_journal (const struct follow *follow)
@@ -135,9 +133,7 @@ int follow_journal (struct follow *follow, struct err *err)
 
 int follow_begun (const struct follow *follow, struct err *err)
 {
-    if (follow->opened)
-        return 0;
-    return err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", follow->dir.id);
+    return follow->opened ? 0 : err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", follow->dir.id);
 }
 
 /* ---- events ---- */

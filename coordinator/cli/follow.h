@@ -37,4 +37,17 @@ void follow_wait (struct follow *follow, uint32_t most_ms);
 /* Hands on events that are there now; some may be left for the next call. */
 int follow_events (struct follow *follow, struct err *err);
 
+/* remote.c - reads the facts of a run on another machine: it asks the coordinator with a monitor key, then receives
+ * new ones.
+ * The same promise as follow.h: every durable fact once, in order; a gap is asked for. A connection that is lost, or a
+ * coordinator that is resumed, costs nothing but time. Knows no run folder. One thread. */
+struct remote;
+struct remote *remote_open (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err);
+void remote_close (struct remote *remote);
+void remote_wait (struct remote *remote, uint32_t most_ms); /* until something may have come, or a signal */
+/* Hands on what came, asks for what is missing; several times a second. -1: what came is not this run. */
+int remote_poll (struct remote *remote, struct err *err);
+bool remote_answers (const struct remote *remote);   /* lately */
+bool remote_caught_up (const struct remote *remote); /* has it been told all that was recorded when it came? */
+
 #endif

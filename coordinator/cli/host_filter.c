@@ -25,9 +25,7 @@ static int read_set (const char *option, const char *set, struct text everything
 {
     const struct host_groups groups = { find_all, &everything };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &groups };
-    if (!set || hostset_read (text_of (set), &rules, arena, names, err) == 0)
-        return 0;
-    return err_prefix (err, "%s", option);
+    return !set || hostset_read (text_of (set), &rules, arena, names, err) == 0 ? 0 : err_prefix (err, "%s", option);
 }
 
 static int none_left (const struct host_filter *filter, struct err *err)

@@ -1,4 +1,4 @@
-#include "coordinator/cli/host_operand.h"
+#include "coordinator/cli/hosts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,9 +95,8 @@ static int add (const struct host_operand *operand, struct hostset *set, struct 
 {
     if (operand->from == HOST_FROM_WORDS)
         return add_lines (set, text_of (operand->value), err);
-    if (operand->from == HOST_FROM_FILE)
-        return add_file (set, operand->value, err);
-    return add_source (set, operand->value, err);
+    return operand->from == HOST_FROM_FILE ? add_file (set, operand->value, err)
+                                           : add_source (set, operand->value, err);
 }
 
 int host_operand_apply (const struct host_operand *operand, const struct hostset_rules *rules, struct hostset *set,

@@ -1,8 +1,7 @@
 #include <string.h>
 
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/host_operand.h"
-#include "coordinator/cli/hostset_output.h"
+#include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
 
 /* More than any cluster has hosts; what these bound is a mistake such as h[1-999999999]. */

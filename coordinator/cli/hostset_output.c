@@ -1,4 +1,4 @@
-#include "coordinator/cli/hostset_output.h"
+#include "coordinator/cli/hosts.h"
 
 #include <assert.h>
 #include <inttypes.h>

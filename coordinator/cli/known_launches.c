@@ -1,9 +1,9 @@
-#include "coordinator/cli/known_launches.h"
+#include "coordinator/cli/planning.h"
 
 #include <time.h>
 
 #include "coordinator/home/run_facts.h"
-#include "coordinator/receipt/launch_fingerprint.h"
+#include "coordinator/receipt/measure_fold.h"
 #include "coordinator/run/calibration_store.h"
 
 enum { DAY_BYTES = 16, RUN_SHOWN = 8 };
@@ -12,9 +12,7 @@ static const char *day_of (uint64_t wall_ms, char out[DAY_BYTES])
 {
     time_t seconds = (time_t) (wall_ms / 1000);
     struct tm day;
-    if (!gmtime_r (&seconds, &day) || strftime (out, DAY_BYTES, "%Y-%m-%d", &day) == 0)
-        return "an unknown day";
-    return out;
+    return !gmtime_r (&seconds, &day) || strftime (out, DAY_BYTES, "%Y-%m-%d", &day) == 0 ? "an unknown day" : out;
 }
 
 /* The last measure of a launch counts: one that failed and then passed is not known bad. */

@@ -1,4 +1,4 @@
-#include "coordinator/cli/log_filter.h"
+#include "coordinator/cli/logs.h"
 
 enum { ATTEMPTS_MAX = 64 }; /* more are not kept on disk (log_store) */
 

@@ -1,4 +1,4 @@
-#include "coordinator/cli/log_follow.h"
+#include "coordinator/cli/logs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "coordinator/cli/log_output.h"
 
 enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 << 20 };
 
@@ -37,11 +35,6 @@ static void add_tail (struct tails *tails, const struct log_source *source)
     tails->items[tails->n++] = (struct tail){ .source = *source };
 }
 
-static bool runs (const struct tails *tails, const struct log_source *source)
-{
-    return tails->board->running && attempt_key_equal (&source->key, &tails->board->key);
-}
-
 /* The hosts of a pass that has just begun; those of passes that are over stay for one more look. */
 static void refresh (struct tails *tails)
 {
@@ -50,7 +43,8 @@ static void refresh (struct tails *tails)
         if (tails->items[i].fading)
             continue;
         tails->items[kept] = tails->items[i];
-        tails->items[kept].fading = !runs (tails, &tails->items[i].source);
+        tails->items[kept].fading = !(tails->board->running &&
+                                      attempt_key_equal (&tails->items[i].source.key, &tails->board->key));
         kept++;
     }
     if (kept != tails->n)

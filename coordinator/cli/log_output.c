@@ -1,4 +1,4 @@
-#include "coordinator/cli/log_output.h"
+#include "coordinator/cli/logs.h"
 
 #include <string.h>
 

@@ -5,8 +5,7 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/log_follow.h"
-#include "coordinator/cli/log_output.h"
+#include "coordinator/cli/logs.h"
 #include "coordinator/home/run_begun.h"
 
 /* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */
@@ -149,9 +148,7 @@ static uint32_t gather (struct output *outputs, uint32_t from, uint32_t n, uint3
 
 static uint32_t lines_wanted (const struct logs *logs)
 {
-    if (!log_filter_is_default (&logs->filter))
-        return UINT32_MAX;
-    return logs->everything ? LINES_OF_ANY : LINES_OF_FAILED;
+    return !log_filter_is_default (&logs->filter) ? UINT32_MAX : logs->everything ? LINES_OF_ANY : LINES_OF_FAILED;
 }
 
 static void add_body (struct logs *logs, const struct buf *bytes, struct buf *out)

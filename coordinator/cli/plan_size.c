@@ -1,4 +1,4 @@
-#include "coordinator/cli/plan_size.h"
+#include "coordinator/cli/planning.h"
 
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"

@@ -7,7 +7,6 @@
 #include "common/base/duration.h"
 #include "common/cache/owners.h"
 #include "common/model/secret.h"
-#include "coordinator/cli/plan_size.h"
 #include "coordinator/launch/host_source_io.h"
 
 static void print_problems (const struct cli *cli, const struct conf_report *report)

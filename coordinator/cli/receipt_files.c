@@ -25,9 +25,8 @@ int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct 
 static int write_json (const struct run_dir *dir, const char *name, const struct buf *json, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    if (json->overflow)
-        return err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20);
-    return atomic_file_write (run_dir_path (dir, name, path), json->ptr, json->len, 0600, err);
+    return json->overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20)
+                          : atomic_file_write (run_dir_path (dir, name, path), json->ptr, json->len, 0600, err);
 }
 
 static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, struct buf *json,

@@ -1,4 +1,4 @@
-#include "coordinator/cli/remote.h"
+#include "coordinator/cli/follow.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
 struct remote {
     struct monitor_key key;
     struct listener *listener;
-    remote_fact_fn *fn;
+    follow_fact_fn *fn;
     void *owner;
     uint64_t index;                           /* of the last durable fact handed on */
     struct buf part;                          /* of the next one, when it comes in pieces */
@@ -30,7 +30,7 @@ struct remote {
     struct arena arena; /* of one fact */
 };
 
-struct remote *remote_open (const struct monitor_key *key, remote_fact_fn *fn, void *owner, struct err *err)
+struct remote *remote_open (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err)
 {
     struct remote *remote = mem_alloc (sizeof *remote);
     *remote = (struct remote){ .key = *key, .fn = fn, .owner = owner, .behind = true };
@@ -59,14 +59,9 @@ void remote_wait (struct remote *remote, uint32_t most_ms)
     listener_wait (remote->listener, most_ms);
 }
 
-static uint64_t remote_silent_ms (const struct remote *remote)
-{
-    return clock_boot_ms () - remote->received_ms;
-}
-
 bool remote_answers (const struct remote *remote)
 {
-    return remote->answered && remote_silent_ms (remote) < ANSWERS_MS;
+    return remote->answered && clock_boot_ms () - remote->received_ms < ANSWERS_MS;
 }
 
 bool remote_caught_up (const struct remote *remote)

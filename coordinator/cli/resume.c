@@ -11,9 +11,7 @@ static int resume_run (struct cli *cli, int argc, char **argv)
         return cli_unknown (cli, &resume_command, argv[argc - 1], known);
     if (run_dir_find (&dir, cli->home, argc == 2 ? argv[1] : "last", &err) < 0 || climb_check_capacity (1, &err) < 0)
         return cli_fail (cli, &err);
-    if (run_begun_check_or_remove (&dir, &err) < 0)
-        return cli_fail (cli, &err);
-    return climb (cli, &dir, NULL, -1, NULL);
+    return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err) : climb (cli, &dir, NULL, -1, NULL);
 }
 
 const struct cli_command resume_command = {

@@ -2,9 +2,7 @@
 
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/known_launches.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/cli/signature_file.h"
 #include "coordinator/home/run_begun.h"
 
 /* --again is this command's own: the others belong to the plan. */

@@ -1,4 +1,4 @@
-#include "coordinator/cli/signature_file.h"
+#include "coordinator/cli/planning.h"
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"

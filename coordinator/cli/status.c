@@ -45,8 +45,7 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
 static int learn (const struct cli *cli, const struct run_dir *dir, struct query *query, int64_t *pid, struct err *err)
 {
     struct follow *follow = follow_open (dir, on_fact, query);
-    int held = follow_find_coordinator (follow, pid, err);
-    int rc = held < 0 ? -1 : follow_journal (follow, err);
+    int held = follow_find_coordinator (follow, pid, err), rc = held < 0 ? -1 : follow_journal (follow, err);
     if (!held)
         *pid = 0;
     if (rc == 0 && held && !query->board->ended)
@@ -100,9 +99,7 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
     int written = terminal_write (cli, &out);
     if (written != EXIT_HOLDS)
         return written;
-    if (query->board->ended)
-        return (int) query->board->exit_status;
-    return pid ? EXIT_HOLDS : EXIT_COULD_NOT;
+    return query->board->ended ? (int) query->board->exit_status : pid ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
 static int status_run (struct cli *cli, int argc, char **argv)

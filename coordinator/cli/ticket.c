@@ -12,13 +12,11 @@ struct options {
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct options *options)
 {
-    const struct cli_choice choices[] = {
-        { "--out", .value = &options->out },
-        { "--hosts", .value = &options->hosts.hosts, .also = "--host" },
-        { "--exclude", .value = &options->hosts.exclude },
-        { "--renew", .set = &options->renew },
-        { 0 },
-    };
+    const struct cli_choice choices[] = { { "--out", .value = &options->out },
+                                          { "--hosts", .value = &options->hosts.hosts, .also = "--host" },
+                                          { "--exclude", .value = &options->hosts.exclude },
+                                          { "--renew", .set = &options->renew },
+                                          { 0 } };
     if (cli_take (cli, &ticket_command, argc, argv, choices, &options->slice) != EXIT_HOLDS)
         return EXIT_USAGE;
     if (options->slice && options->out && options->out[0])

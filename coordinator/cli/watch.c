@@ -42,12 +42,6 @@ static void leave (struct watcher *watcher, int status)
     watcher->over = true;
 }
 
-static void take_events (struct watcher *watcher)
-{
-    if (follow_events (watcher->follow, &watcher->err) < 0)
-        leave (watcher, EXIT_COULD_NOT);
-}
-
 /* Failing to listen costs speed and phases, nothing else: the journal is followed all the same. */
 static void listen_in (struct watcher *watcher)
 {
@@ -144,8 +138,8 @@ static uint64_t pass (struct watcher *watcher)
         leave (watcher, EXIT_CANCELLED);
         return now_ms;
     }
-    if (follow_is_connected (watcher->follow))
-        take_events (watcher);
+    if (follow_is_connected (watcher->follow) && follow_events (watcher->follow, &watcher->err) < 0)
+        leave (watcher, EXIT_COULD_NOT);
     if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
         look (watcher);
         watcher->look_ms = watcher->more ? now_ms
@@ -226,9 +220,7 @@ static int watch_run (struct cli *cli, int argc, char **argv)
         monitor_key_load (&key, file, &err);
     else
         run_dir_find (&dir, cli->home, run ? run : "last", &err);
-    if (err.code)
-        return cli_fail (cli, &err);
-    return follow_run (cli, &dir, file ? &key : NULL);
+    return err.code ? cli_fail (cli, &err) : follow_run (cli, &dir, file ? &key : NULL);
 }
 
 const struct cli_command watch_command = {

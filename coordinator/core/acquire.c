@@ -1,12 +1,8 @@
-#include "coordinator/core/acquire.h"
+#include "coordinator/core/coord_private.h"
 
 #include <assert.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/cache_family.h"
-#include "coordinator/core/outbox.h"
-#include "coordinator/core/violation.h"
-#include "coordinator/core/write_lease.h"
 
 enum {
     ANSWER_MS = 10 * 60 * 1000, /* a catalogue that answers no sooner hangs with its storage; looking over a large root
@@ -112,11 +108,6 @@ static void adopt (struct coord *coord, const struct fact_generation *found, uin
     coord_commit (coord, fact, now_ms);
 }
 
-static bool is_new (const struct coord *coord, const struct fact_generation *found)
-{
-    return found && found->token > coord->state->generation.token && found->token > coord->state->misfit;
-}
-
 void acquire_receive_generation (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     bool looking = coord->soft.acquisition == ACQUISITION_LOOKING;
@@ -126,7 +117,8 @@ void acquire_receive_generation (struct coord *coord, const struct core_input *i
         acquire_give_up (coord, in->text, now_ms, out); /* a writer is told so when it asks for a token */
         return;
     }
-    if (looking && !is_new (coord, in->generation)) {
+    if (looking && (!in->generation || in->generation->token <= coord->state->generation.token ||
+                    in->generation->token <= coord->state->misfit)) {
         move (coord, ACQUISITION_NOTHING_NEW);
         return;
     }

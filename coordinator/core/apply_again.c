@@ -1,6 +1,6 @@
 /* apply_again.c - facts about what is run again: parts of the slice by themselves, and retries. */
 #include "coordinator/core/apply.h"
-#include "coordinator/core/status_sentence.h"
+#include "coordinator/core/coord_private.h"
 #include "coordinator/verdict/retry.h"
 
 static const struct verdict *verdict_of (const struct fact_pass_ended *ended, uint32_t host)
@@ -16,12 +16,10 @@ static bool without_cause (struct engine *to, const struct fact_pass_ended *ende
     struct pass_state *pass = &to->state.pass;
     struct isolate_host *hosts = arena_array (&to->pass_arena, pass->parts.n, sizeof (*hosts));
     for (uint32_t i = 0; i < pass->parts.n; i++)
-        hosts[i] = (struct isolate_host){
-            .verdict = verdict_of (ended, pass->parts.items[i].host),
-            .ending = pass->parts.items[i].result.ending,
-            .code = pass->parts.items[i].result.code,
-            .at_gate = pass->parts.items[i].at_gate,
-        };
+        hosts[i] = (struct isolate_host){ .verdict = verdict_of (ended, pass->parts.items[i].host),
+                                          .ending = pass->parts.items[i].result.ending,
+                                          .code = pass->parts.items[i].result.code,
+                                          .at_gate = pass->parts.items[i].at_gate };
     return isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
 }
 

@@ -1,16 +1,9 @@
 /* climb.c - from pass to pass: what the state calls for next. Each call does the next thing, if anything is due. */
-#include "coordinator/core/climb.h"
+#include "coordinator/core/coord_private.h"
 
 #include <assert.h>
 
 #include "common/base/rng.h"
-#include "coordinator/core/acquire.h"
-#include "coordinator/core/cache_family.h"
-#include "coordinator/core/close.h"
-#include "coordinator/core/outbox.h"
-#include "coordinator/core/run_message.h"
-#include "coordinator/core/status_sentence.h"
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/retry.h"
@@ -78,11 +71,6 @@ static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *
     climb_advance (coord, now_ms, out);
 }
 
-static bool granted_for (const struct coord *coord, const struct attempt_key *key)
-{
-    return coord->state->granted && attempt_key_equal (&coord->state->grant.key, key);
-}
-
 static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
@@ -98,7 +86,7 @@ static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct attempt_key key = next_key (coord, coord->state->rung, PASS_COLD);
-    if (!cache_is_shared (coord) || granted_for (coord, &key))
+    if (!cache_is_shared (coord) || (coord->state->granted && attempt_key_equal (&coord->state->grant.key, &key)))
         begin_pass (coord, PASS_COLD, now_ms, out);
     else if (coord->state->plan.cache.mode == CACHE_READ_ONLY)
         stop_uncovered (coord, now_ms, out);
@@ -154,9 +142,7 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
         return 130;
     if (coord->state->counted_violations > 0)
         return 4;
-    if (outcome == OUTCOME_PASSED)
-        return 0;
-    return outcome == OUTCOME_BLOCKED ? 3 : 1;
+    return outcome == OUTCOME_PASSED ? 0 : outcome == OUTCOME_BLOCKED ? 3 : 1;
 }
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
@@ -164,11 +150,9 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
     if (coord->state->cancel_level == 0 && cache_is_shared (coord) && !acquire_final_audit (coord, now_ms, out))
         return; /* the answer brings us here again */
     struct fact *fact = outbox_add_fact (out, FACT_RUN_ENDED);
-    fact->of.run_ended = (struct fact_run_ended){
-        .outcome = outcome,
-        .exit_status = exit_status_of (coord, outcome),
-        .sentence = status_sentence_of_run (coord, &out->arena),
-    };
+    fact->of.run_ended = (struct fact_run_ended){ .outcome = outcome,
+                                                  .exit_status = exit_status_of (coord, outcome),
+                                                  .sentence = status_sentence_of_run (coord, &out->arena) };
     coord_commit (coord, fact, now_ms);
     if (write_lease_is_unused (coord))
         write_lease_decline (coord->state->grant.token, out);
@@ -178,8 +162,7 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
     outbox_add_effect (out, FX_END)->exit_status = coord->state->exit_status;
 }
 
-/* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with the same reason.
- */
+/* Hosts that are gone while nothing runs: the next rung cannot have everybody. One line for all with one reason. */
 static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact_pass_ended gone = { .key = { coord->state->rung, PASS_ONCE, 0 } };

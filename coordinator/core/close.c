@@ -1,11 +1,7 @@
 /* close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
-#include "coordinator/core/close.h"
+#include "coordinator/core/coord_private.h"
 
 #include "common/base/duration.h"
-#include "coordinator/core/cache_family.h"
-#include "coordinator/core/prove_metrics.h"
-#include "coordinator/core/violation.h"
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
@@ -19,16 +15,6 @@ enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
 static const struct rung *closing_rung (const struct coord *coord)
 {
     return &coord->state->plan.rungs.items[coord->state->pass.key.rung];
-}
-
-static bool is_survey (const struct rung *rung)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache");
-}
-
-static bool tells_facts (const struct rung *rung)
-{
-    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "facts");
 }
 
 /* Once for all hosts; NULL: there is nothing to recognise. */
@@ -344,9 +330,10 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
                              .independent = part_is_independent (coord) };
     if (all_passed (verdicts, n))
         agree_environments (&of, verdicts, arena);
-    if (all_passed (verdicts, n) && tells_facts (closing_rung (coord)))
+    if (all_passed (verdicts, n) && closing_rung (coord)->kind == PROGRAM_BUILTIN &&
+        text_is (closing_rung (coord)->builtin, "facts"))
         agree_topology (&of, verdicts, arena);
-    if (is_survey (closing_rung (coord)))
+    if (closing_rung (coord)->kind == PROGRAM_BUILTIN && text_is (closing_rung (coord)->builtin, "cache"))
         agree_storage (&of, verdicts, arena);
 }
 

@@ -1,8 +1,6 @@
 /* gate.c - where every host of a slice-wide program waits for the others. */
-#include "coordinator/core/gate.h"
+#include "coordinator/core/coord_private.h"
 
-#include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/verdict/majority.h"
 
 enum { GO_AGAIN_MS = 1000 };
@@ -67,11 +65,8 @@ static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t no
         return;
     }
     struct fact *fact = outbox_add_fact (out, FACT_GATE_OPENED);
-    fact->of.gate_opened = (struct fact_gate_opened){
-        .key = coord->state->pass.key,
-        .gate = gate->name,
-        .value = gate->values[agreed],
-    };
+    fact->of.gate_opened =
+        (struct fact_gate_opened){ .key = coord->state->pass.key, .gate = gate->name, .value = gate->values[agreed] };
     coord_commit (coord, fact, now_ms);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!coord->state->pass.parts.items[i].ended)

@@ -2,14 +2,7 @@
  *
  * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared
  * with what the coordinator wants. What was lost is said again then. */
-#include "coordinator/core/inbox.h"
-
-#include "coordinator/core/gate.h"
-#include "coordinator/core/journal_loss.h"
-#include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
-#include "coordinator/core/run_message.h"
-#include "coordinator/core/write_lease.h"
+#include "coordinator/core/coord_private.h"
 
 enum {
     RESEND_MS = 2000,     /* how long an order may take to show in a heartbeat before it is repeated */
@@ -25,8 +18,7 @@ static bool same_incarnation (const struct host *host, const struct msg_hello *h
     return host->pid == hello->pid && host->pid_start == hello->pid_start;
 }
 
-/* How another process came to speak for the host. Two boots of one kernel never have the same id (random(4), boot_id).
- */
+/* How another process came to speak for the host. No two boots of a kernel have the same id (random(4), boot_id). */
 static struct text rebirth (const struct host *host, const struct msg_hello *hello)
 {
     bool known = host->boot_id.len && hello->boot_id.len;
@@ -68,11 +60,6 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
 
 /* Each new process of a worker is a durable fact: one that is restarted, or lies, without end must not fill the
  * journal. */
-static bool joins_too_often (const struct coord *coord, const struct host *host)
-{
-    return host->joined_epoch == coord->state->epoch && host->joins >= JOINS_MAX;
-}
-
 static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
     const struct msg_hello *hello = &msg->of.hello;
@@ -81,21 +68,19 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
                  same_incarnation (state, hello);
     bool reborn = state->session != 0 && !same_incarnation (state, hello);
     struct text why = rebirth (state, hello); /* before what is known of it changes */
-    if (!again && joins_too_often (coord, state)) {
+    if (!again && state->joined_epoch == coord->state->epoch && state->joins >= JOINS_MAX) {
         if (!host_is_lost (coord, host))
             loss_end_host (coord, host, TEXT_LIT ("new worker processes keep joining for this host"), now_ms, out);
         return;
     }
     if (!again) {
         struct fact *fact = outbox_add_fact (out, FACT_HOST_JOINED);
-        fact->of.host_joined = (struct fact_host_joined){
-            .host = host,
-            .session = coord->state->next_index,
-            .version = hello->version,
-            .boot_id = hello->boot_id,
-            .pid = hello->pid,
-            .pid_start = hello->pid_start,
-        };
+        fact->of.host_joined = (struct fact_host_joined){ .host = host,
+                                                          .session = coord->state->next_index,
+                                                          .version = hello->version,
+                                                          .boot_id = hello->boot_id,
+                                                          .pid = hello->pid,
+                                                          .pid_start = hello->pid_start };
         coord_commit (coord, fact, now_ms);
     }
     coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
@@ -199,10 +184,7 @@ static void note_conflict (struct coord *coord, uint32_t host, const struct part
 {
     struct fact *fact = outbox_add_fact (out, FACT_CONFLICT_SEEN);
     fact->of.conflict_seen = (struct fact_conflict_seen){
-        .host = host,
-        .key = coord->state->pass.key,
-        .kept = part->sha256,
-        .other = sha256,
+        .host = host, .key = coord->state->pass.key, .kept = part->sha256, .other = sha256
     };
     coord_commit (coord, fact, now_ms);
 }
@@ -220,10 +202,7 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
     if (!part->ended) {
         struct fact *fact = outbox_add_fact (out, FACT_ATTEMPT_ENDED);
         fact->of.attempt_ended = (struct fact_attempt_ended){
-            .host = host,
-            .result = *result,
-            .sha256 = sha256,
-            .at_gate = coord->soft.hosts[host].at_gate,
+            .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->soft.hosts[host].at_gate
         };
         write_lease_note_ended (coord, host, result);
         coord_commit (coord, fact, now_ms);

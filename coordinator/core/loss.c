@@ -1,7 +1,5 @@
 /* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that failed. */
-#include "coordinator/core/loss.h"
-
-#include "coordinator/core/outbox.h"
+#include "coordinator/core/coord_private.h"
 
 static bool cascading (const struct coord *coord)
 {

@@ -1,4 +1,4 @@
-#include "coordinator/core/outbox.h"
+#include "coordinator/core/coord_private.h"
 
 void outbox_init (struct outbox *out)
 {

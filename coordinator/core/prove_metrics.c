@@ -1,7 +1,7 @@
 /* prove_metrics.c - the metrics of a pass whose parts have all ended: which are proved, and what that means for the
  * hosts. What a rung requires and was not proved nobody has passed: those whose report is at fault failed, the others
  * cascade. */
-#include "coordinator/core/prove_metrics.h"
+#include "coordinator/core/coord_private.h"
 
 #include <stdio.h>
 
@@ -210,13 +210,11 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
         metrics[i] = metric_named (&pass->parts.items[i].result, name);
         secrets[i] = pass->parts.items[i].secret;
     }
-    struct reduction_input in = {
-        .mesh = &pass->mesh,
-        .hosts = pass->parts.n,
-        .devices_per_host = proving->coord->state->plan.profile.devices_per_host,
-        .secrets = secrets,
-        .metrics = metrics,
-    };
+    struct reduction_input in = { .mesh = &pass->mesh,
+                                  .hosts = pass->parts.n,
+                                  .devices_per_host = proving->coord->state->plan.profile.devices_per_host,
+                                  .secrets = secrets,
+                                  .metrics = metrics };
     judge_metric (proving, &in, proving->found);
     if (pass->purpose != PURPOSE_ISOLATION) /* a part of the slice proves nothing about the rung */
         record_metric (proving, name, first_of (&in), proving->found);

@@ -1,7 +1,6 @@
 /* run_message.c - the RUN message: everything one host needs to know about its part. */
-#include "coordinator/core/run_message.h"
+#include "coordinator/core/coord_private.h"
 
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/deal.h"
 
 /* Of a survey: has this host to be able to write? Only READER says that it never will. */
@@ -95,18 +94,16 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
     bool alone = part_is_independent (coord);
     char nonce[33];
     deal_nonce (pass->seed, host, nonce);
-    struct msg_run run = {
-        .key = pass->key,
-        .nonce = text_copy (arena, text_of (nonce)),
-        .rung = coord->state->plan.rungs.items[pass->key.rung],
-        .rank = alone ? 0 : at,
-        .world = alone ? 1 : pass->parts.n,
-        .address = coord->state->plan.hosts.items[host].address,
-        .secret = pass->parts.items[at].secret,
-        .profile = coord->state->plan.profile,
-        .cache = run_cache (coord, host, arena),
-        .signatures = coord->state->plan.signature_table,
-    };
+    struct msg_run run = { .key = pass->key,
+                           .nonce = text_copy (arena, text_of (nonce)),
+                           .rung = coord->state->plan.rungs.items[pass->key.rung],
+                           .rank = alone ? 0 : at,
+                           .world = alone ? 1 : pass->parts.n,
+                           .address = coord->state->plan.hosts.items[host].address,
+                           .secret = pass->parts.items[at].secret,
+                           .profile = coord->state->plan.profile,
+                           .cache = run_cache (coord, host, arena),
+                           .signatures = coord->state->plan.signature_table };
     run.rung.timeout_ms = pass->timeout_ms;
     if (!alone)
         run.mesh = pass->mesh;
@@ -114,8 +111,7 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
     return run;
 }
 
-/* The first part of a pass in which the host takes the writer's, where there is one: nothing else has more to be told.
- */
+/* The first part of a pass in which the host takes the writer's, where there is one: nothing else is told more. */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
 {
     struct part part = { .host = host };

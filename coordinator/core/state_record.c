@@ -1,5 +1,4 @@
-/* state_record.c - the table of what durable facts made: replay is compared with the live state along it, and copied.
- */
+/* state_record.c - the table of what facts made: replay is compared with the live state along it, and copied. */
 #include "coordinator/core/state.h"
 
 enum { ANY_BYTES = UINT32_MAX, ANY = UINT32_MAX };
@@ -23,72 +22,62 @@ static const struct field host_fields[] = {
 };
 static const struct record host_record = RECORD ("host", struct host, host_fields);
 
-static const struct field part_fields[] = {
-    F_U32 (1, struct part, host, ANY),
-    F_U64 (2, struct part, secret, ANY_U64),
-    F_BOOL (3, struct part, ended),
-    F_U32 (4, struct part, order, ANY),
-    F_RECORD (5, struct part, result, &result_record),
-    F_TEXT (6, struct part, sha256, ANY_BYTES),
-    F_BOOL (7, struct part, conflict),
-    F_BOOL (8, struct part, at_gate),
-};
+static const struct field part_fields[] = { F_U32 (1, struct part, host, ANY),
+                                            F_U64 (2, struct part, secret, ANY_U64),
+                                            F_BOOL (3, struct part, ended),
+                                            F_U32 (4, struct part, order, ANY),
+                                            F_RECORD (5, struct part, result, &result_record),
+                                            F_TEXT (6, struct part, sha256, ANY_BYTES),
+                                            F_BOOL (7, struct part, conflict),
+                                            F_BOOL (8, struct part, at_gate) };
 static const struct record part_record = RECORD ("part", struct part, part_fields);
 
-static const struct field gate_fields[] = {
-    F_TEXT (1, struct gate, name, ANY_BYTES),
-    F_TEXT (2, struct gate, value, ANY_BYTES),
-};
+static const struct field gate_fields[] = { F_TEXT (1, struct gate, name, ANY_BYTES),
+                                            F_TEXT (2, struct gate, value, ANY_BYTES) };
 static const struct record gate_record = RECORD ("gate", struct gate, gate_fields);
 
-static const struct field pass_fields[] = {
-    F_BOOL (1, struct pass_state, active),
-    F_RECORD (2, struct pass_state, key, &attempt_key_record),
-    F_ENUM (3, struct pass_state, purpose, &purpose_names),
-    F_LIST (4, struct pass_state, mesh, MESH_AXES_MAX, &axis_record),
-    F_U64 (5, struct pass_state, timeout_ms, ANY_U64),
-    F_U64 (6, struct pass_state, began_ms, ANY_U64),
-    F_U64 (7, struct pass_state, seed, ANY_U64),
-    F_U64 (8, struct pass_state, began_at, ANY_U64),
-    F_LIST (9, struct pass_state, parts, ANY, &part_record),
-    F_U32 (10, struct pass_state, ended_n, ANY),
-    F_BOOL (11, struct pass_state, dealt),
-    F_BOOL (12, struct pass_state, failing),
-    F_U64 (13, struct pass_state, failed_ms, ANY_U64),
-    F_BOOL (14, struct pass_state, stopped),
-    F_BOOL (15, struct pass_state, dropped),
-    F_RECORD (16, struct pass_state, why, &pass_stopped_record),
-    F_LIST (17, struct pass_state, gates, GATES_MAX, &gate_record),
-    F_BOOL (18, struct pass_state, cancelled),
-};
+static const struct field pass_fields[] = { F_BOOL (1, struct pass_state, active),
+                                            F_RECORD (2, struct pass_state, key, &attempt_key_record),
+                                            F_ENUM (3, struct pass_state, purpose, &purpose_names),
+                                            F_LIST (4, struct pass_state, mesh, MESH_AXES_MAX, &axis_record),
+                                            F_U64 (5, struct pass_state, timeout_ms, ANY_U64),
+                                            F_U64 (6, struct pass_state, began_ms, ANY_U64),
+                                            F_U64 (7, struct pass_state, seed, ANY_U64),
+                                            F_U64 (8, struct pass_state, began_at, ANY_U64),
+                                            F_LIST (9, struct pass_state, parts, ANY, &part_record),
+                                            F_U32 (10, struct pass_state, ended_n, ANY),
+                                            F_BOOL (11, struct pass_state, dealt),
+                                            F_BOOL (12, struct pass_state, failing),
+                                            F_U64 (13, struct pass_state, failed_ms, ANY_U64),
+                                            F_BOOL (14, struct pass_state, stopped),
+                                            F_BOOL (15, struct pass_state, dropped),
+                                            F_RECORD (16, struct pass_state, why, &pass_stopped_record),
+                                            F_LIST (17, struct pass_state, gates, GATES_MAX, &gate_record),
+                                            F_BOOL (18, struct pass_state, cancelled) };
 static const struct record pass_record = RECORD ("pass", struct pass_state, pass_fields);
 
-static const struct field violation_fields[] = {
-    F_ENUM (1, struct seen_violation, kind, &finding_kind_names),
-    F_U64 (2, struct seen_violation, token, ANY_U64),
-    F_TEXT (3, struct seen_violation, path, ANY_BYTES),
-    F_BOOL (4, struct seen_violation, dropped),
-};
+static const struct field violation_fields[] = { F_ENUM (1, struct seen_violation, kind, &finding_kind_names),
+                                                 F_U64 (2, struct seen_violation, token, ANY_U64),
+                                                 F_TEXT (3, struct seen_violation, path, ANY_BYTES),
+                                                 F_BOOL (4, struct seen_violation, dropped) };
 static const struct record seen_violation_record = RECORD ("violation", struct seen_violation, violation_fields);
 
-static const struct field rung_fields[] = {
-    F_ENUM (1, struct rung_state, outcome, &outcome_names),
-    F_U32 (2, struct rung_state, attempts[PASS_NONE], ANY),
-    F_U32 (3, struct rung_state, attempts[PASS_ONCE], ANY),
-    F_U32 (4, struct rung_state, attempts[PASS_COLD], ANY),
-    F_U32 (5, struct rung_state, attempts[PASS_RESTORED], ANY),
-    F_BOOL (6, struct rung_state, cold_done),
-    F_BOOL (7, struct rung_state, cold_skipped),
-    F_BOOL (8, struct rung_state, refitted),
-    F_BOOL (9, struct rung_state, rewarmed),
-    F_U32 (10, struct rung_state, retries[PASS_NONE], ANY),
-    F_U32 (11, struct rung_state, retries[PASS_ONCE], ANY),
-    F_U32 (12, struct rung_state, retries[PASS_COLD], ANY),
-    F_U32 (13, struct rung_state, retries[PASS_RESTORED], ANY),
-    F_TEXT (14, struct rung_state, retried_for, ANY_BYTES),
-    F_U32 (15, struct rung_state, leases_lost, ANY),
-    F_U32 (16, struct rung_state, lease_lost_attempt, ANY),
-};
+static const struct field rung_fields[] = { F_ENUM (1, struct rung_state, outcome, &outcome_names),
+                                            F_U32 (2, struct rung_state, attempts[PASS_NONE], ANY),
+                                            F_U32 (3, struct rung_state, attempts[PASS_ONCE], ANY),
+                                            F_U32 (4, struct rung_state, attempts[PASS_COLD], ANY),
+                                            F_U32 (5, struct rung_state, attempts[PASS_RESTORED], ANY),
+                                            F_BOOL (6, struct rung_state, cold_done),
+                                            F_BOOL (7, struct rung_state, cold_skipped),
+                                            F_BOOL (8, struct rung_state, refitted),
+                                            F_BOOL (9, struct rung_state, rewarmed),
+                                            F_U32 (10, struct rung_state, retries[PASS_NONE], ANY),
+                                            F_U32 (11, struct rung_state, retries[PASS_ONCE], ANY),
+                                            F_U32 (12, struct rung_state, retries[PASS_COLD], ANY),
+                                            F_U32 (13, struct rung_state, retries[PASS_RESTORED], ANY),
+                                            F_TEXT (14, struct rung_state, retried_for, ANY_BYTES),
+                                            F_U32 (15, struct rung_state, leases_lost, ANY),
+                                            F_U32 (16, struct rung_state, lease_lost_attempt, ANY) };
 static const struct record rung_state_record = RECORD ("rung", struct rung_state, rung_fields);
 
 static const struct field retry_fields[] = {
@@ -98,11 +87,9 @@ static const struct field retry_fields[] = {
 };
 static const struct record retry_record = RECORD ("retry", struct retry_state, retry_fields);
 
-static const struct field trial_fields[] = {
-    F_U32S (1, struct isolate_trial, hosts, ANY, ANY),
-    F_ENUM (2, struct isolate_trial, answer, &answer_names),
-    F_U64 (3, struct isolate_trial, duration_ms, ANY_U64),
-};
+static const struct field trial_fields[] = { F_U32S (1, struct isolate_trial, hosts, ANY, ANY),
+                                             F_ENUM (2, struct isolate_trial, answer, &answer_names),
+                                             F_U64 (3, struct isolate_trial, duration_ms, ANY_U64) };
 static const struct record trial_record = RECORD ("trial", struct isolate_trial, trial_fields);
 
 static const struct field isolation_fields[] = {
@@ -113,10 +100,8 @@ static const struct field isolation_fields[] = {
 };
 static const struct record isolation_record = RECORD ("isolation", struct isolation, isolation_fields);
 
-static const struct field writing_fields[] = {
-    F_U64 (1, struct ended_write, token, ANY_U64),
-    F_U64 (2, struct ended_write, over_at, ANY_U64),
-};
+static const struct field writing_fields[] = { F_U64 (1, struct ended_write, token, ANY_U64),
+                                               F_U64 (2, struct ended_write, over_at, ANY_U64) };
 static const struct record writing_record = RECORD ("writing", struct ended_write, writing_fields);
 
 static const struct field state_fields[] = {

@@ -3,14 +3,11 @@
  *
  * Times here are `now_ms` of the caller, a clock that counts suspend; they mean nothing to the next process, which
  * begins with lease_restart. */
-#include "coordinator/core/write_lease.h"
+#include "coordinator/core/coord_private.h"
 
 #include <inttypes.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/cache_family.h"
-#include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
 
@@ -40,14 +37,10 @@ void write_lease_resume (struct coord *coord, uint64_t now_ms)
 
 /* ---- asking for a token ---- */
 
-static uint64_t takeover_ms (const struct coord *coord)
-{
-    return lease_grantor_ms (term_ms (coord)) + lease_delay_ms (term_ms (coord));
-}
-
 static bool lease_owner_is_silent (const struct coord *coord, uint64_t now_ms)
 {
-    return coord->soft.lease_owner.token && now_ms - coord->soft.lease_owner_beat_ms >= takeover_ms (coord);
+    return coord->soft.lease_owner.token && now_ms - coord->soft.lease_owner_beat_ms >=
+                                                lease_grantor_ms (term_ms (coord)) + lease_delay_ms (term_ms (coord));
 }
 
 bool write_lease_is_free (const struct coord *coord, uint64_t now_ms)
@@ -66,17 +59,12 @@ void write_lease_ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
         effect->lease_owner = coord->soft.lease_owner;
 }
 
-static bool same_lease_owner (const struct lease_owner *a, const struct lease_owner *b)
-{
-    return a->token == b->token && a->beat == b->beat;
-}
-
 /* Another run writes: look again for what it publishes, and count for how long it has not moved. */
 void write_lease_note_owner (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms)
 {
     if (!coord->soft.lease_owner.token)
         coord->soft.lease_owner_since_ms = now_ms;
-    if (!same_lease_owner (&coord->soft.lease_owner, lease_owner)) {
+    if (coord->soft.lease_owner.token != lease_owner->token || coord->soft.lease_owner.beat != lease_owner->beat) {
         arena_reset (&coord->soft.lease_owner_arena);
         coord->soft.lease_owner = (struct lease_owner){ text_copy (&coord->soft.lease_owner_arena, lease_owner->run),
                                                         lease_owner->token, lease_owner->beat };

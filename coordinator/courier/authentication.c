@@ -1,4 +1,4 @@
-#include "coordinator/courier/authentication.h"
+#include "coordinator/courier/ssh_login.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,13 +110,11 @@ static void methods_of (ssh_session session, struct buf *out)
     static const struct {
         int bit;
         const char *name;
-    } methods[] = {
-        { SSH_AUTH_METHOD_PUBLICKEY, "publickey" },
-        { SSH_AUTH_METHOD_PASSWORD, "password" },
-        { SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive" },
-        { SSH_AUTH_METHOD_HOSTBASED, "hostbased" },
-        { SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi-with-mic" },
-    };
+    } methods[] = { { SSH_AUTH_METHOD_PUBLICKEY, "publickey" },
+                    { SSH_AUTH_METHOD_PASSWORD, "password" },
+                    { SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive" },
+                    { SSH_AUTH_METHOD_HOSTBASED, "hostbased" },
+                    { SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi-with-mic" } };
     int offered = ssh_userauth_list (session, NULL);
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
         if (offered & methods[i].bit)

@@ -14,8 +14,7 @@ enum { LOG_MAX_BYTES = 64 * 1024, TAIL_BYTES = 1024, PIECE_BYTES = 32 * 1024, PI
 /* A worker closes its streams right after GO (worker/run/main.c); the status of one that failed follows the end of its
  * output at once. */
 enum { LEAVE_MS = 10 * 1000, STATUS_MS = 250 };
-/* sshd tells a status before it has passed on the last output; a child that was left behind may hold the streams
- * open. */
+/* sshd tells a status before it has passed on the last output; a child left behind may hold the streams open. */
 enum { LAST_WORDS_MS = 2 * 1000 };
 /* A worker that is told to end by the end of its input stops its rung politely first. */
 enum { TIED_LEAVE_MS = 30 * 1000 };

@@ -6,11 +6,16 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_SESSION_H
 #define SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_SESSION_H
 
-#include "coordinator/courier/courier_input.h"
+#include "common/base/err.h"
+#include "common/base/text.h"
 #include "coordinator/courier/reporter.h"
 #include "coordinator/courier/request.h"
 #include "coordinator/courier/transport.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+struct courier_input;
 struct bootstrap_session_end {
     int status;   /* of the courier: 0 when the worker was brought there and GO was said */
     bool refused; /* in `step`, because of `why`: to be said when the way is closed */
@@ -20,5 +25,25 @@ struct bootstrap_session_end {
 };
 void bootstrap_session_run (const struct request *request, struct reporter *reporter, struct courier_input *input,
                             struct transport *transport, uint64_t until_ms, struct bootstrap_session_end *end);
+
+/* courier_input.c - reads what the coordinator sends to its courier: short lines on one descriptor.
+ * It knows nothing of what they mean. One thread; the descriptor is borrowed. */
+enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_protocol.h, COURIER_LINE_MAX_BYTES */
+
+struct courier_input {
+    int fd;
+    bool ended;              /* the coordinator is gone, or has closed it */
+    size_t taken_bytes, len; /* of `bytes`: taken as lines already, and filled */
+    char *bytes;             /* owned */
+};
+
+void input_init (struct courier_input *input, int fd);
+void input_release (struct courier_input *input);
+/* Reads once what is there; waits when nothing is, unless poll said otherwise. */
+int input_read (struct courier_input *input, struct err *err);
+/* The next whole line without its newline, good until the next input_read; false when there is none yet. */
+bool input_line (struct courier_input *input, struct text *line);
+/* Waits for a line until `until_ms` (BOOTTIME). */
+int input_await (struct courier_input *input, uint64_t until_ms, const char *what, struct text *line, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "coordinator/courier/courier_input.h"
+#include "coordinator/courier/bootstrap_session.h"
 
 #include "common/io/clock.h"
 #include <errno.h>

@@ -19,11 +19,9 @@ static void tune (int fd)
 {
     const struct {
         int level, name, value;
-    } options[] = {
-        { IPPROTO_TCP, TCP_NODELAY, 1 },        { SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S }, { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
-        { IPPROTO_TCP, TCP_KEEPCNT, PROBES },   { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS },
-    };
+    } options[] = { { IPPROTO_TCP, TCP_NODELAY, 1 },        { SOL_SOCKET, SO_KEEPALIVE, 1 },
+                    { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S }, { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
+                    { IPPROTO_TCP, TCP_KEEPCNT, PROBES },   { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS } };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) /* in vain: the deadline holds without */
         (void) setsockopt (fd, options[i].level, options[i].name, &options[i].value, sizeof (int));
 }
@@ -39,9 +37,7 @@ static int wait_connected (int fd, uint64_t until_ms)
             return ETIMEDOUT;
         if (poll (&entry, 1, (int) (until_ms - now_ms)) <= 0)
             continue; /* in vain, or EINTR: the clock decides */
-        if (getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t){ sizeof why }) != 0)
-            return errno;
-        return why;
+        return getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t){ sizeof why }) != 0 ? errno : why;
     }
 }
 

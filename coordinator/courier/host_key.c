@@ -1,4 +1,4 @@
-#include "coordinator/courier/host_key.h"
+#include "coordinator/courier/ssh_login.h"
 
 #include "common/base/buf.h"
 #include <ctype.h>

@@ -1,4 +1,4 @@
-#include "coordinator/courier/jump.h"
+#include "coordinator/courier/ssh_login.h"
 
 #include <errno.h>
 #include <fcntl.h>

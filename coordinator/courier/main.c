@@ -2,8 +2,7 @@
 #include "common/io/clock.h"
 #include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_session.h"
-#include "coordinator/courier/transport_srun.h"
-#include "coordinator/courier/transport_ssh.h"
+#include "coordinator/courier/transport.h"
 #include "coordinator/courier/watchdog.h"
 #include <jansson.h>
 #include <signal.h>

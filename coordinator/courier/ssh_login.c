@@ -1,9 +1,7 @@
 #include "coordinator/courier/ssh_login.h"
 
 #include "common/io/clock.h"
-#include "coordinator/courier/authentication.h"
 #include "coordinator/courier/dial.h"
-#include "coordinator/courier/host_key.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,20 +47,18 @@ static int set_texts (ssh_session session, const struct ssh_login *login)
     const struct {
         enum ssh_options_e option;
         const char *value;
-    } texts[] = {
-        { SSH_OPTIONS_HOST, host },
-        { SSH_OPTIONS_USER, *login->user ? login->user : NULL },
-        { SSH_OPTIONS_KNOWNHOSTS, known_hosts },
-        { SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null" },
-        { SSH_OPTIONS_KEY_EXCHANGE, EXCHANGES },
-        { SSH_OPTIONS_HOSTKEYS, SIGNATURES },
-        { SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, SIGNATURES },
-        { SSH_OPTIONS_CIPHERS_C_S, CIPHERS },
-        { SSH_OPTIONS_CIPHERS_S_C, CIPHERS },
-        { SSH_OPTIONS_HMAC_C_S, MACS },
-        { SSH_OPTIONS_HMAC_S_C, MACS },
-        { SSH_OPTIONS_COMPRESSION, "no" },
-    };
+    } texts[] = { { SSH_OPTIONS_HOST, host },
+                  { SSH_OPTIONS_USER, *login->user ? login->user : NULL },
+                  { SSH_OPTIONS_KNOWNHOSTS, known_hosts },
+                  { SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null" },
+                  { SSH_OPTIONS_KEY_EXCHANGE, EXCHANGES },
+                  { SSH_OPTIONS_HOSTKEYS, SIGNATURES },
+                  { SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, SIGNATURES },
+                  { SSH_OPTIONS_CIPHERS_C_S, CIPHERS },
+                  { SSH_OPTIONS_CIPHERS_S_C, CIPHERS },
+                  { SSH_OPTIONS_HMAC_C_S, MACS },
+                  { SSH_OPTIONS_HMAC_S_C, MACS },
+                  { SSH_OPTIONS_COMPRESSION, "no" } };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (ssh_options_set (session, texts[i].option, texts[i].value) != SSH_OK)
             return -1;
@@ -115,8 +111,7 @@ static int enter (const struct ssh_login *login, ssh_session session, struct err
     return authenticate (session, login->user, login->ssh, err);
 }
 
-/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which it
- * did. */
+/* Silent: ssh_disconnect leaves a descriptor that it was given open, but for some errors, and does not say which. */
 void ssh_login_close (ssh_session session)
 {
     ssh_silent_disconnect (session);

@@ -10,6 +10,7 @@
 #include "coordinator/courier/reporter.h"
 #include "coordinator/courier/request.h"
 #include <libssh/libssh.h>
+#include <stdint.h>
 
 struct ssh_login {
     const char *address; /* the name under which the host key is known */
@@ -24,5 +25,26 @@ struct ssh_login {
  * descriptor, also the one given. NULL on error: then both are gone. */
 ssh_session ssh_login_open (const struct ssh_login *login, int fd, struct err *err);
 void ssh_login_close (ssh_session session);
+
+/* host_key.c - checks the host key, after the key exchange and before anything else is sent.
+ * libssh's own verdict has to be OK, and our reading of the same file as well: libssh 0.10 passes over "@revoked" lines
+ * and over negated patterns. Nothing is ever added to the file. */
+
+/* Before anything reads it: is it a file of a size that somebody keeps, and no pipe or device? */
+int host_key_file_check (const char *known_hosts, struct err *err);
+int host_key_check (ssh_session session, const char *known_hosts, const char *address, uint16_t port, struct err *err);
+
+/* authentication.c - logs in to an ssh server: by an agent's keys, then by key files. Never by password or keyboard. It
+ * knows the session and nothing of what follows. Waits for the server: the watchdog bounds that. */
+int authenticate (ssh_session session, const char *user, const struct request_ssh *ssh, struct err *err);
+
+/* jump.c - opens a connection through a jump host: a separate session on its own thread, available as a socket.
+ * The jump host is checked like any other before it hears anything. No session is ever used by two threads: the thread
+ * takes the one to the jump host over. jump_close ends the connection, and waits for the thread within a bound. */
+
+struct jump;
+/* `login` is to the jump host. *fd: a socket that stands for the connection to address:port, the caller's. */
+struct jump *jump_open (const struct ssh_login *login, const char *address, uint16_t port, int *fd, struct err *err);
+void jump_close (struct jump *jump);
 
 #endif

@@ -6,6 +6,9 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "coordinator/courier/dial.h"
+#include "coordinator/courier/reporter.h"
+#include "coordinator/courier/request.h"
 #include "coordinator/courier/step.h"
 #include <poll.h>
 #include <stdbool.h>
@@ -25,8 +28,7 @@ struct transport_ops {
     ssize_t (*say) (struct transport *transport, const void *bytes, size_t len);
     /* Has the program ended, or the connection? Then how: "exit status 3". */
     bool (*ended) (struct transport *transport, struct buf *how);
-    /* Its end before the bootstrap spoke, explained by what was heard on TRANSPORT_ERROR; false: nothing to add. Or
-     * NULL. */
+    /* Its end before the bootstrap spoke, explained by what TRANSPORT_ERROR said; false: nothing to add. Or NULL. */
     bool (*explain) (struct text received, enum step *step, struct err *err);
     /* Ends the program's input, and frees the way. A program that may leave by itself is given `leave_ms` for it. */
     void (*close) (struct transport *transport, uint64_t leave_ms);
@@ -37,8 +39,21 @@ struct transport {
 
 /* Of what was heard, the last line that says something; "" when there is none. */
 struct text transport_last_line (struct text received);
-/* A line without the numbers of jobs and job steps in it: every host has a job of its own, and equal causes are to
- * fold. */
+/* A line without the numbers of jobs and job steps in it: each host has its own job, and equal causes are to fold. */
 void transport_mask_job_ids (struct text line, struct buf *out);
+
+/* ---- transport_ssh.c: the bootstrap on a host over ssh, straight or through a jump host (docs/spec/launch.md) ---- */
+
+/* Waits until the command runs on the host: the watchdog bounds that. `near_end`: this machine's address as the
+ * connection has it; "" through a jump host. NULL on error. */
+struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
+                                      char near_end[DIAL_ADDRESS_BYTES], struct err *err);
+
+/* transport_srun.c - the bootstrap on a host as a job step of Slurm: a child `srun` and three pipes. Spec: launch.md.
+ * Inside an allocation (SLURM_JOB_ID) the step overlaps what runs there; outside, srun asks for an allocation of its
+ * own and waits in the queue. The worker lives in the step: it ends when srun does. */
+
+/* Returns at once; NULL on error. */
+struct transport *transport_srun_open (const struct request *request, struct err *err);
 
 #endif

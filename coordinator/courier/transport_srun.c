@@ -1,4 +1,4 @@
-#include "coordinator/courier/transport_srun.h"
+#include "coordinator/courier/transport.h"
 
 #include "common/io/clock.h"
 #include "coordinator/courier/bootstrap.h"

@@ -1,7 +1,7 @@
-#include "coordinator/courier/transport_ssh.h"
+#include "coordinator/courier/transport.h"
 
 #include "coordinator/courier/bootstrap.h"
-#include "coordinator/courier/jump.h"
+#include "coordinator/courier/ssh_login.h"
 
 struct transport_ssh {
     struct transport transport;

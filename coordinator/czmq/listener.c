@@ -40,8 +40,7 @@ static void unset (const char *entry, size_t name_len)
 static void scrub_environment (void)
 {
     for (char **entry = environ; entry && *entry;) {
-        const char *assigned = strchr (*entry, '=');
-        const char *before = *entry;
+        const char *assigned = strchr (*entry, '='), *before = *entry;
         if (assigned && strncmp (*entry, "ZSYS_", 5) == 0)
             unset (*entry, (size_t) (assigned - *entry));
         if (*entry == before)

@@ -17,8 +17,7 @@ void listener_close (struct listener *listener);
 void listener_reconnect (struct listener *listener);
 /* At most QUESTION_MAX_BYTES. False: there is no connection now. Whoever does not ask hears nothing. */
 bool listener_ask (struct listener *listener, const void *bytes, size_t len);
-/* Answers, and events of the last 10 s of asking. False: nothing of use is there now. `bytes` live until the next call.
- */
+/* Answers, and events of the last 10 s of asking. False: nothing of use is there. `bytes` live until the next call. */
 bool listener_receive (struct listener *listener, struct text *bytes);
 /* Until there may be something, a signal came, or so long. */
 void listener_wait (struct listener *listener, uint32_t most_ms);

@@ -20,9 +20,7 @@ int database_file_create (const char *path, struct err *err)
         return err_set (err, ERR_STATE, "%s already exists, and sliceup does not overwrite it", path);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot create %s", path);
-    if (close (fd) != 0)
-        return err_errno (err, ERR_IO, "cannot create %s", path);
-    return 0;
+    return close (fd) != 0 ? err_errno (err, ERR_IO, "cannot create %s", path) : 0;
 }
 
 int database_file_check (const char *path, enum database_use use, struct err *err)
@@ -77,8 +75,7 @@ bool database_may_write_beside (const char *path)
 
 static int explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
 {
-    int system = sqlite3_system_errno (db);
-    int code = sqlite3_errcode (db);
+    int system = sqlite3_system_errno (db), code = sqlite3_errcode (db);
     if (code == SQLITE_FULL)
         return err_set (err, code_of (db), "cannot %s in %s: that file system is full: free some space, then try again",
                         doing, path);
@@ -140,9 +137,7 @@ void database_close (sqlite3 *db)
 
 int database_run (sqlite3 *db, const char *sql, const char *doing, struct err *err)
 {
-    if (sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return database_fail (db, doing, err);
-    return 0;
+    return sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK ? database_fail (db, doing, err) : 0;
 }
 
 sqlite3_stmt *database_prepare (sqlite3 *db, const char *sql, struct err *err)

@@ -291,9 +291,7 @@ void run_hub_set_reach (struct run_hub *hub, struct text wanted)
 
 const char *run_hub_local_address (const struct run_hub *hub)
 {
-    if (!is_any_address (hub->address))
-        return hub->address;
-    return strchr (hub->address, ':') ? "::1" : "127.0.0.1";
+    return !is_any_address (hub->address) ? hub->address : strchr (hub->address, ':') ? "::1" : "127.0.0.1";
 }
 
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err)

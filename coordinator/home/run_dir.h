@@ -54,8 +54,7 @@ const char *run_hub_local_address (const struct run_hub *hub);
 int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
 int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
 
-/* Every run under `home`, newest first, also when the clock was set back in between; calls `fn` with its folder; -1
- * stops. */
+/* Every run under `home`, newest first, also when the clock was set back; calls `fn` with its folder; -1 stops. */
 typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);
 int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err);
 

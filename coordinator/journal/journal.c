@@ -57,8 +57,7 @@ static int sync_folder_of (const char *path, struct err *err)
 static int demand_wal (sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *pragma = database_prepare (db, "PRAGMA journal_mode = WAL", err);
-    int rc = pragma ? sqlite3_step (pragma) : SQLITE_ERROR;
-    int done = -1;
+    int rc = pragma ? sqlite3_step (pragma) : SQLITE_ERROR, done = -1;
     if (rc == SQLITE_ROW && strcmp ((const char *) sqlite3_column_text (pragma, 0), "wal") == 0)
         done = 0;
     else if (rc == SQLITE_ROW)
@@ -75,18 +74,14 @@ static int settle (sqlite3 *db, struct err *err)
     /* 8 KiB: half the write calls of 4 KiB in a burst, and one page still holds a usual fact and the commit's note. */
     if (database_run (db, "PRAGMA page_size = 8192", "set the page size", err) != 0)
         return -1;
-    if (demand_wal (db, err) != 0)
-        return -1;
-    return database_run (db, "PRAGMA synchronous = FULL", "set up syncing", err);
+    return demand_wal (db, err) != 0 ? -1 : database_run (db, "PRAGMA synchronous = FULL", "set up syncing", err);
 }
 
 static int create_tables (sqlite3 *db, const char *run_id_hex, struct err *err)
 {
     if (database_run (db, schema, "make the tables", err) != 0)
         return -1;
-    if (write_meta (db, run_id_hex, err) != 0)
-        return -1;
-    return database_run (db, "COMMIT", "write the tables to disk", err);
+    return write_meta (db, run_id_hex, err) != 0 ? -1 : database_run (db, "COMMIT", "write the tables to disk", err);
 }
 
 static void journal_release (struct journal *journal)
@@ -125,9 +120,8 @@ static int rename_to (const char *fresh, const char *path, struct err *err)
 {
     if (renameat2 (AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return 0;
-    if (errno != EEXIST)
-        return err_errno (err, ERR_IO, "cannot name %s", path);
-    return err_set (err, ERR_STATE, "%s already exists, and sliceup does not overwrite it", path);
+    return errno != EEXIST ? err_errno (err, ERR_IO, "cannot name %s", path)
+                           : err_set (err, ERR_STATE, "%s already exists, and sliceup does not overwrite it", path);
 }
 
 static int make_files (struct journal *journal, const char *fresh, const char *run_id_hex, struct err *err)

@@ -1,4 +1,4 @@
-#include "coordinator/journal/journal_former.h"
+#include "coordinator/journal/journal_read.h"
 
 #include "common/wire/wire.h"
 #include <string.h>

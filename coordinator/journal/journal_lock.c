@@ -24,12 +24,10 @@ enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
 static const struct remote {
     unsigned long magic;
     const char *name;
-} remotes[] = {
-    { NFS_SUPER_MAGIC, "NFS" },   { FUSE_SUPER_MAGIC, "FUSE" }, { SMB_SUPER_MAGIC, "SMB" },
-    { CIFS_SUPER_MAGIC, "CIFS" }, { SMB2_SUPER_MAGIC, "SMB2" }, { V9FS_MAGIC, "9P" },
-    { CEPH_SUPER_MAGIC, "Ceph" }, { AFS_SUPER_MAGIC, "AFS" },   { 0x0bd00bd0, "Lustre" },
-    { 0x47504653, "GPFS" },
-};
+} remotes[] = { { NFS_SUPER_MAGIC, "NFS" },   { FUSE_SUPER_MAGIC, "FUSE" }, { SMB_SUPER_MAGIC, "SMB" },
+                { CIFS_SUPER_MAGIC, "CIFS" }, { SMB2_SUPER_MAGIC, "SMB2" }, { V9FS_MAGIC, "9P" },
+                { CEPH_SUPER_MAGIC, "Ceph" }, { AFS_SUPER_MAGIC, "AFS" },   { 0x0bd00bd0, "Lustre" },
+                { 0x47504653, "GPFS" } };
 
 static const char *remote_name (const struct statfs *fs)
 {
@@ -116,9 +114,8 @@ static int held_by (const char *path, int64_t pid, struct err *err)
 
 static int lock_refused (const char *path, int fd, struct err *err)
 {
-    if (errno != EAGAIN && errno != EACCES)
-        return err_errno (err, ERR_IO, "cannot lock %s.lock", path);
-    return held_by (path, pid_read (fd), err);
+    return errno != EAGAIN && errno != EACCES ? err_errno (err, ERR_IO, "cannot lock %s.lock", path)
+                                              : held_by (path, pid_read (fd), err);
 }
 
 /* A coordinator that is killed while it makes a process leaves its locks to that one until its first instruction. */

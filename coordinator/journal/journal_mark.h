@@ -4,7 +4,7 @@
  * SQLite ends a write-ahead log at its first bad checksum and calls the rest never written. The mark tells: it names
  * the last fact that was durable when others could first act on it, and the chain's digest there. Three slots, each on
  * a page of its own, hold run, boot, index, digest and a sha256 over them; the valid one with the highest index counts.
- * Whoever keeps the mark (journal_marker.h) never touches the slot that reached the disk last, so a power loss leaves
+ * Whoever keeps the mark (journal_marker.c) never touches the slot that reached the disk last, so a power loss leaves
  * one that is valid. Without a power loss all three are: a mark that is not known to be of another boot, and is not
  * whole, is damaged. docs/spec/journal.md says what it promises. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
@@ -14,6 +14,8 @@
 #include "common/base/err.h"
 #include "coordinator/journal/journal_read.h"
 #include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
 
 enum { MARK_SLOTS = 3, MARK_SLOT_BYTES = 4096, MARK_NOTE_BYTES = 192, MARK_BOOT_BYTES = 36 };
 
@@ -36,5 +38,29 @@ void journal_mark_encode (uint8_t note[MARK_NOTE_BYTES], const char *run_id, con
                           const struct digest *chain);
 /* Which boot of this machine this is; empty when the system does not say. */
 void journal_mark_boot_id (char boot[MARK_BOOT_BYTES + 1]);
+
+/* journal_marker.c - keeps the mark of a journal (journal_mark.h).
+ * Setting it costs one write into the kernel's memory, which survives the death of this process. A thread of its own
+ * makes it durable, at most every MARK_PACE_MS: no commit waits for that, and after a power loss the mark may be that
+ * much and one sync behind. It is set only to what is durable in the journal, so it is never ahead. A failed sync is
+ * final. journal_marker_set is for one thread. */
+enum { MARK_PACE_MS = 1000 };
+
+struct journal_marker;
+/* A new file that vouches for nothing yet (fact 0). Durable when journal_marker_start returns. */
+struct journal_marker *journal_marker_create (const char *journal_path, const char *run_id, struct err *err);
+/* Renames the file to be that of this journal. ERR_STATE: that one has a mark already. */
+int journal_marker_rename (struct journal_marker *marker, const char *journal_path, struct err *err);
+/* The one that is there, made whole if a power loss tore it; a new one where none is. */
+struct journal_marker *journal_marker_open (const char *journal_path, const char *run_id, struct err *err);
+/* Makes all of it durable, its name in the folder excepted, and starts the thread. */
+int journal_marker_start (struct journal_marker *marker, struct err *err);
+/* Everything up to `index` is durable, with this digest of the chain. */
+int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err);
+void journal_marker_close (struct journal_marker *marker); /* makes it durable; NULL is fine */
+
+/* A thread that takes no signals: they belong to the loop's. `whose`, for an error: "mark's". */
+int journal_thread_start (pthread_t *thread, void *(*run) (void *owner), void *owner, const char *whose,
+                          struct err *err);
 
 #endif

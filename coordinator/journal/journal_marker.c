@@ -1,8 +1,7 @@
-#include "coordinator/journal/journal_marker.h"
+#include "coordinator/journal/journal_mark.h"
 
 #include "common/io/plain_file.h"
 #include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_mark.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +26,6 @@ struct journal_marker {
     bool dirty, stopping;
     int failed; /* errno of a sync that failed; 0: none has */
 };
-
-static uint32_t third (uint32_t a, uint32_t b)
-{
-    return 0 + 1 + 2 - a - b;
-}
 
 static int write_at (const struct journal_marker *marker, const void *bytes, size_t len, uint32_t slot, struct err *err)
 {
@@ -69,7 +63,7 @@ static void pause_between (struct journal_marker *marker)
 static void sync_once (struct journal_marker *marker)
 {
     uint32_t synced = marker->written;
-    marker->written = third (marker->safe, synced); /* what is set meanwhile goes there */
+    marker->written = 0 + 1 + 2 - marker->safe - synced; /* what is set meanwhile goes there */
     marker->dirty = false;
     pthread_mutex_unlock (&marker->mutex);
     int failed = fdatasync (marker->fd) == 0 ? 0 : errno;
@@ -233,8 +227,7 @@ struct journal_marker *journal_marker_open (const char *journal_path, const char
 int journal_marker_set (struct journal_marker *marker, uint64_t index, const struct digest *chain, struct err *err)
 {
     pthread_mutex_lock (&marker->mutex);
-    int failed = marker->failed;
-    int rc = failed ? -1 : put (marker, marker->written, index, chain, err);
+    int failed = marker->failed, rc = failed ? -1 : put (marker, marker->written, index, chain, err);
     marker->dirty = true;
     pthread_cond_signal (&marker->set);
     pthread_mutex_unlock (&marker->mutex);

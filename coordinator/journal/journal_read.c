@@ -2,7 +2,6 @@
 
 #include "common/io/plain_file.h"
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_former.h"
 #include "coordinator/journal/journal_mark.h"
 #include "coordinator/journal/journal_writer.h"
 #include <errno.h>
@@ -157,9 +156,7 @@ static int verify_end (struct journal_reader *reader, struct err *err)
     uint64_t last = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (reader->last, 0) : 0;
     if (rc == SQLITE_DONE || sqlite3_column_type (reader->last, 0) != SQLITE_INTEGER || last < reader->index)
         return damaged (reader, reader->index, "the recorded number of the last fact is missing or too small", err);
-    if (last > reader->index)
-        return damaged (reader, reader->index + 1, "this fact is missing", err);
-    return 0;
+    return last > reader->index ? damaged (reader, reader->index + 1, "this fact is missing", err) : 0;
 }
 
 /* Nothing follows the end of the run, so a journal that holds it is known to be whole without its mark. */
@@ -351,9 +348,8 @@ bool journal_exists (const char *path)
 static int sees_beside (const char *path, const char *ending, char name[PATH_MAX], struct err *err)
 {
     int len = snprintf (name, PATH_MAX, "%s%s", path, ending);
-    if (len < 0 || len >= PATH_MAX)
-        return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
-    return plain_file_check (name, err);
+    return len < 0 || len >= PATH_MAX ? err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX)
+                                      : plain_file_check (name, err);
 }
 
 /* A link may lead to it; anything else in its place is the loss of what it held. */
@@ -394,9 +390,7 @@ int journal_file_check (const char *path, enum database_use use, struct err *err
                         path);
     if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
         return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact 0: the file is empty; " JOURNAL_REMEDY, path);
-    if (database_file_check (path, use, err) != 0)
-        return -1;
-    return check_beside (path, err);
+    return database_file_check (path, use, err) != 0 ? -1 : check_beside (path, err);
 }
 
 struct journal_reader *journal_reader_open (const char *path, struct err *err)
@@ -441,9 +435,7 @@ static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *
     else if (ask)
         read_failed (reader, 0, err);
     sqlite3_finalize (ask); /* repeats an error that is in `err` */
-    if (rc != SQLITE_ROW)
-        return -1;
-    return *any ? 0 : journal_reader_next (reader, NULL, NULL, err);
+    return rc != SQLITE_ROW ? -1 : *any ? 0 : journal_reader_next (reader, NULL, NULL, err);
 }
 
 int journal_has_facts (const char *path, bool *any, struct err *err)

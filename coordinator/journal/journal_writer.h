@@ -11,7 +11,7 @@
 #include "common/base/digest.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
-#include "coordinator/journal/journal_marker.h"
+#include "coordinator/journal/journal_mark.h"
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -93,12 +93,10 @@ void monitor_key_print (const struct monitor_key *key, struct buf *out)
 {
     char port[8];
     snprintf (port, sizeof port, "%u", (unsigned) key->port);
-    const struct certificate_meta words[] = {
-        { "sliceup-monitor", "1" },
-        { "run", key->run },
-        { "address", key->address },
-        { "port", port },
-        { "coordinator-key", key->coordinator_key },
-    };
+    const struct certificate_meta words[] = { { "sliceup-monitor", "1" },
+                                              { "run", key->run },
+                                              { "address", key->address },
+                                              { "port", port },
+                                              { "coordinator-key", key->coordinator_key } };
     certificate_print (&key->keys, words, sizeof words / sizeof words[0], out);
 }

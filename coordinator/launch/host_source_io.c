@@ -102,9 +102,8 @@ static int connect_any (const struct addrinfo *found, const char *host, struct e
             errno = why;
         }
     }
-    if (fd >= 0)
-        return fd;
-    return err_errno (err, ERR_IO, "the metadata server at %s cannot be reached (is this a TPU VM?)", host);
+    return fd >= 0 ? fd
+                   : err_errno (err, ERR_IO, "the metadata server at %s cannot be reached (is this a TPU VM?)", host);
 }
 
 static int connect_to (const char *host, struct err *err)
@@ -257,9 +256,7 @@ static int take_reply (const char *host, const struct buf *received, struct buf 
     if (reply.rc < 0)
         return err_set (err, reply.err.code, "%s", reply.err.text);
     struct text answer = { (const char *) received->ptr + sizeof reply, (uint32_t) (received->len - sizeof reply) };
-    if (check_answer (host, answer, &body, err) < 0)
-        return -1;
-    return host_source_tpu_endpoints (body, expression, err);
+    return check_answer (host, answer, &body, err) < 0 ? -1 : host_source_tpu_endpoints (body, expression, err);
 }
 
 static bool host_is_good (const char *host)

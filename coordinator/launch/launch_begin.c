@@ -72,16 +72,14 @@ static int courier_words (struct launch *launch, const struct plan_host *host, s
         return err_errno (err, ERR_IO, "cannot get random numbers");
     for (size_t i = 0; i < NONCE_BYTES; i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    struct courier_request request = {
-        .launcher = launch->launcher,
-        .host = host,
-        .start = launch->start,
-        .nonce = nonce,
-        .bundle = launch->bundle,
-        .bundle_sha256 = launch->bundle_sha256,
-        .bundle_bytes = launch->bundle_bytes,
-        .bundle_head_bytes = launch->bundle_head_bytes,
-    };
+    struct courier_request request = { .launcher = launch->launcher,
+                                       .host = host,
+                                       .start = launch->start,
+                                       .nonce = nonce,
+                                       .bundle = launch->bundle,
+                                       .bundle_sha256 = launch->bundle_sha256,
+                                       .bundle_bytes = launch->bundle_bytes,
+                                       .bundle_head_bytes = launch->bundle_head_bytes };
     return launch_protocol_put_courier (words, &request, err);
 }
 
@@ -116,9 +114,8 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     if (len >= (int) sizeof there)
         return err_set (err, ERR_LIMIT, "start.directory %.*s is too long, expected at most %zu bytes",
                         TEXT_ARG (launch->start->directory), sizeof there - 128);
-    if (courier_words (launch, host, words, err) != 0)
-        return -1;
-    return worker_words (launch, rank, host->name, there, words, err);
+    return courier_words (launch, host, words, err) != 0 ? -1
+                                                         : worker_words (launch, rank, host->name, there, words, err);
 }
 
 static int begin (struct start *start, const char *directory, struct err *err)

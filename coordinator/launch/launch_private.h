@@ -12,7 +12,6 @@
 #include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "coordinator/launch/launch.h"
-#include "coordinator/launch/launch_log.h"
 #include "coordinator/launch/launch_process.h"
 #include "coordinator/launch/launch_protocol.h"
 

@@ -38,9 +38,7 @@ static struct query *place_for (struct query_queue *query_queue, uint32_t key)
     struct query *own = oldest (query_queue, &key, &of_key);
     if (of_key == QUERY_QUEUE_A_KEY)
         return own;
-    if (query_queue->n < QUERY_QUEUE_MAX)
-        return &query_queue->items[query_queue->n++];
-    return oldest (query_queue, NULL, &all);
+    return query_queue->n < QUERY_QUEUE_MAX ? &query_queue->items[query_queue->n++] : oldest (query_queue, NULL, &all);
 }
 
 static uint64_t key_turn (const struct query_queue *query_queue, uint32_t key)

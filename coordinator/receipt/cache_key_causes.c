@@ -134,11 +134,9 @@ static void compare_backends (struct comparison *of)
     const struct {
         const char *what;
         uint32_t here, there;
-    } counts[] = {
-        { "devices", here->devices, there->devices },
-        { "devices of one host", here->local_devices, there->local_devices },
-        { "processes", here->process_count, there->process_count },
-    };
+    } counts[] = { { "devices", here->devices, there->devices },
+                   { "devices of one host", here->local_devices, there->local_devices },
+                   { "processes", here->process_count, there->process_count } };
     for (size_t i = 0; i < sizeof (counts) / sizeof (counts[0]); i++) {
         struct text mine = count_text (counts[i].here, of->arena), theirs = count_text (counts[i].there, of->arena);
         add_values (of, text_of (counts[i].what), mine, theirs);

@@ -112,15 +112,13 @@ static void add_impossible (struct drift_comparison *work, const struct topology
     if (group->hosts_n == 0)
         return;
     struct drift_item *item = drift_add_item (work);
-    *item = (struct drift_item){
-        .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (findings->fact)),
-        .kind = DRIFT_AGREE,
-        .verdict = DRIFT_IMPOSSIBLE,
-        .groups = group,
-        .groups_n = 1,
-        .deviating = group->hosts_n,
-        .next = findings->next,
-    };
+    *item = (struct drift_item){ .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (findings->fact)),
+                                 .kind = DRIFT_AGREE,
+                                 .verdict = DRIFT_IMPOSSIBLE,
+                                 .groups = group,
+                                 .groups_n = 1,
+                                 .deviating = group->hosts_n,
+                                 .next = findings->next };
     item->severity = drift_severity_of (item->fact, &item->order);
     work->out->findings++;
 }

@@ -11,6 +11,7 @@
 #ifndef SLICEUP_COORDINATOR_RECEIPT_DRIFT_H
 #define SLICEUP_COORDINATOR_RECEIPT_DRIFT_H
 
+#include "common/model/plan.h"
 #include "common/model/receipt.h"
 #include "coordinator/verdict/topology.h"
 
@@ -118,5 +119,11 @@ const struct text *drift_group_hosts (const struct drift *drift, const struct dr
                                       const struct drift_group *group, struct arena *arena);
 /* Is there anything for which absence would have to be evidence? */
 bool drift_is_incomplete (const struct drift *drift);
+
+/* ---- drift_pins.c: the versions that a pin set promises, to hold what was observed against. Pure ---- */
+
+/* The "name==version" lines of a requirements file whose sha256 was checked, so that they are the ones which the hosts
+ * verified; everything else is passed over. Names in normal form (PEP 503), in `arena`. */
+void drift_pins_read (struct text requirements, struct arena *arena, var_list *pins);
 
 #endif

@@ -114,15 +114,13 @@ static void add_change (struct comparison *comparison, enum drift_section sectio
     if (section == SECTION_PROGRAM && (!before || !now)) /* one run came farther than the other */
         return;
     list->items = mem_room (list->items, list->n, &list->capacity, 16, sizeof (*list->items));
-    list->items[list->n++] = (struct change){
-        .section = section,
-        .name = now ? now->name : before->name,
-        .host = host,
-        .before_absent = !before,
-        .now_absent = !now,
-        .before = before ? before->value : (struct text){ 0 },
-        .now = now ? now->value : (struct text){ 0 },
-    };
+    list->items[list->n++] = (struct change){ .section = section,
+                                              .name = now ? now->name : before->name,
+                                              .host = host,
+                                              .before_absent = !before,
+                                              .now_absent = !now,
+                                              .before = before ? before->value : (struct text){ 0 },
+                                              .now = now ? now->value : (struct text){ 0 } };
 }
 
 static void compare_vars (struct comparison *comparison, enum drift_section section, uint32_t host,
@@ -228,13 +226,11 @@ static bool is_change (const struct change *change, const struct drift_rule *rul
 static void add_group (struct drift_comparison *work, struct drift_item *item, const struct change *changes, uint32_t n)
 {
     struct drift_group *group = &item->groups[item->groups_n++];
-    *group = (struct drift_group){
-        .value = changes->now,
-        .absent = changes->now_absent,
-        .before = changes->before,
-        .before_absent = changes->before_absent,
-        .hosts = arena_array (work->arena, n, sizeof (uint32_t)),
-    };
+    *group = (struct drift_group){ .value = changes->now,
+                                   .absent = changes->now_absent,
+                                   .before = changes->before,
+                                   .before_absent = changes->before_absent,
+                                   .hosts = arena_array (work->arena, n, sizeof (uint32_t)) };
     for (uint32_t i = 0; i < n; i++)
         group->hosts[group->hosts_n++] = changes[i].host;
     item->deviating += n;
@@ -259,12 +255,10 @@ static void count_item (struct drift_comparison *work, const struct drift_item *
 
 static void fold_fact (struct drift_comparison *work, const struct change *changes, uint32_t n, struct arena *scratch)
 {
-    struct drift_item item = {
-        .fact = drift_fact_text (changes->section, changes->name, work->arena),
-        .verdict = DRIFT_CHANGED,
-        .settled = true,
-        .section = changes->section,
-    };
+    struct drift_item item = { .fact = drift_fact_text (changes->section, changes->name, work->arena),
+                               .verdict = DRIFT_CHANGED,
+                               .settled = true,
+                               .section = changes->section };
     const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
     if (rule->kind == DRIFT_IGNORED) {
         work->out->ignored++;
@@ -311,15 +305,13 @@ static double median_of (const struct drift_measure *measures, uint32_t n, struc
 static void compare_measure (struct drift_comparison *work, const struct drift_measure *now, uint32_t now_n,
                              const struct drift_measure *before, uint32_t before_n, struct arena *scratch)
 {
-    struct drift_item item = {
-        .fact = drift_measure_text (now, work->arena),
-        .verdict = DRIFT_CHANGED,
-        .rung = now->rung,
-        .phase = now->phase,
-        .pass = now->pass,
-        .measured = now_n,
-        .settled = true,
-    };
+    struct drift_item item = { .fact = drift_measure_text (now, work->arena),
+                               .verdict = DRIFT_CHANGED,
+                               .rung = now->rung,
+                               .phase = now->phase,
+                               .pass = now->pass,
+                               .measured = now_n,
+                               .settled = true };
     const struct drift_rule *rule = drift_rule_of (work->query, item.fact);
     struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
     *group = (struct drift_group){ .number = median_of (now, now_n, scratch),

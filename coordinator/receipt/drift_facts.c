@@ -217,16 +217,14 @@ static void add_finding (struct drift_comparison *work, const struct drift_compa
     bool absent;
     uint32_t value = reference_value (work, candidate, &absent);
     struct text text = value == DRIFT_NONE_AT ? (struct text){ 0 } : work->table.values[value].text;
-    *item = (struct drift_item){
-        .fact = candidate->shown,
-        .kind = candidate->rule->kind,
-        .severity = candidate->severity,
-        .order = candidate->order,
-        .verdict = candidate->pinned.len ? DRIFT_NOT_PINNED : DRIFT_DIFFERS,
-        .settled = candidate->settled,
-        .pinned = candidate->pinned,
-        .why = candidate->rule->why,
-    };
+    *item = (struct drift_item){ .fact = candidate->shown,
+                                 .kind = candidate->rule->kind,
+                                 .severity = candidate->severity,
+                                 .order = candidate->order,
+                                 .verdict = candidate->pinned.len ? DRIFT_NOT_PINNED : DRIFT_DIFFERS,
+                                 .settled = candidate->settled,
+                                 .pinned = candidate->pinned,
+                                 .why = candidate->rule->why };
     /* A host that reports another program does not report this one. */
     make_groups (work, fact, fact->section == SECTION_PROGRAM ? DRIFT_NONE_AT : value, item);
     mark_reference (item, text, value == DRIFT_NONE_AT, absent);
@@ -241,13 +239,11 @@ static void list_expected (struct drift_comparison *work, const struct drift_fac
     if (!work->query->all || work->out->n - work->out->findings >= DRIFT_ITEMS_MAX)
         return;
     struct drift_item *item = drift_add_item (work);
-    *item = (struct drift_item){
-        .fact = drift_fact_text (fact->section, fact->name, work->arena),
-        .kind = rule->kind,
-        .verdict = DRIFT_AS_EXPECTED,
-        .severity = DRIFT_REST,
-        .why = rule->why,
-    };
+    *item = (struct drift_item){ .fact = drift_fact_text (fact->section, fact->name, work->arena),
+                                 .kind = rule->kind,
+                                 .verdict = DRIFT_AS_EXPECTED,
+                                 .severity = DRIFT_REST,
+                                 .why = rule->why };
     make_groups (work, fact, DRIFT_NONE_AT, item);
 }
 
@@ -299,14 +295,12 @@ static void add_candidate (struct drift_comparison *work, struct candidates *lis
     struct drift_compared_fact *candidate = &list->items[list->n++];
     if (absent > largest)
         largest = absent;
-    *candidate = (struct drift_compared_fact){
-        .fact = at,
-        .rule = rule,
-        .pinned = pinned,
-        .settled = 2 * largest >= all,
-        .deviating = all - largest,
-        .shown = shown,
-    };
+    *candidate = (struct drift_compared_fact){ .fact = at,
+                                               .rule = rule,
+                                               .pinned = pinned,
+                                               .settled = 2 * largest >= all,
+                                               .deviating = all - largest,
+                                               .shown = shown };
     candidate->severity = drift_severity_of (shown, &candidate->order);
     /* A few hosts may lack a fact only because a step failed, which other facts say: such findings come later. */
     candidate->order += !pinned.len +

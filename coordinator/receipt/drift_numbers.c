@@ -71,12 +71,10 @@ static void measure (const double *numbers, uint32_t n, struct drift_item *item)
 
 static void add_single (struct drift_comparison *work, double number, uint32_t host, struct drift_item *item)
 {
-    item->groups[item->groups_n++] = (struct drift_group){
-        .number = number,
-        .value = text_format (work->arena, "%.15g", number),
-        .hosts = arena_copy (work->arena, &host, sizeof (host)),
-        .hosts_n = 1,
-    };
+    item->groups[item->groups_n++] = (struct drift_group){ .number = number,
+                                                           .value = text_format (work->arena, "%.15g", number),
+                                                           .hosts = arena_copy (work->arena, &host, sizeof (host)),
+                                                           .hosts_n = 1 };
 }
 
 /* Outliers, the farthest first, each by itself; then everybody else, who stand for the median. */

@@ -1,4 +1,4 @@
-#include "coordinator/receipt/drift_pins.h"
+#include "coordinator/receipt/drift.h"
 
 #include <string.h>
 

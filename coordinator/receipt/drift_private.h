@@ -3,8 +3,95 @@
 #define SLICEUP_COORDINATOR_RECEIPT_DRIFT_PRIVATE_H
 
 #include "coordinator/receipt/drift.h"
-#include "coordinator/receipt/drift_rules.h"
-#include "coordinator/receipt/drift_table.h"
+
+/* drift_table.c - the values of many hosts, grouped by fact and value in one pass over them.
+ * Most hosts say the same things in the same order, so the place of the host before tells the fact, and the value seen
+ * last is compared before anything is hashed. Only what differs from a fact's first value is kept host by host: memory
+ * follows what differs, not what is there. Knows no rules. Pure; lives in the arena. */
+
+/* Values of the sections up to LAUNCHED are of the host; a program's are of one rung. */
+enum drift_section {
+    SECTION_FACT = 0,
+    SECTION_BUNDLE,
+    SECTION_POLICY,
+    SECTION_BACKEND,
+    SECTION_SETUP,
+    SECTION_LAUNCHED,
+    SECTION_PROGRAM,
+    SECTION_N
+};
+extern const char *const drift_section_words[SECTION_N];
+
+enum { DRIFT_NONE_AT = UINT32_MAX };
+
+struct drift_value {
+    struct text text;
+    uint64_t hash;
+    uint32_t fact; /* index */
+    uint32_t next; /* value of the same fact, or DRIFT_NONE_AT */
+    uint32_t hosts_n;
+    uint32_t first_host; /* the first that said it: the one with the lowest rank */
+    uint32_t same_as;    /* itself, or the value that it counts as */
+    uint32_t group;      /* for whoever makes groups of a fact's values */
+};
+
+struct drift_fact {
+    enum drift_section section;
+    struct text name; /* without the section's word */
+    uint64_t hash;
+    uint32_t first;  /* value: what hosts said that stand in no sighting */
+    uint32_t last;   /* value */
+    uint32_t recent; /* value that was said last */
+    uint32_t values_n;
+    uint32_t hosts_n;                /* that say it */
+    uint32_t missing;                /* which bitmap says who does not, or DRIFT_NONE_AT */
+    uint32_t sightings, sightings_n; /* after drift_table_finish: its part of them */
+};
+
+struct drift_value_of_host {
+    uint32_t value, host;
+}; /* said, and not the fact's first value */
+struct drift_indices {
+    uint32_t *items;
+    uint32_t n, capacity;
+};
+
+struct drift_table {
+    struct arena *arena;
+    uint32_t hosts_n;
+    struct drift_fact *facts;
+    uint32_t facts_n, facts_capacity;
+    struct drift_value *values;
+    uint32_t values_n, values_capacity;
+    struct drift_value_of_host *seen;
+    uint32_t seen_n, seen_capacity;
+    struct drift_indices fact_slots, value_slots; /* hash tables of indices */
+    struct drift_indices guess[SECTION_N];        /* fact at each place of the host before */
+    bool *tells[SECTION_N];                       /* does the host say anything of this section? */
+    uint32_t reporting_n[SECTION_N];
+    uint8_t *missing; /* bitmaps, one after the other */
+    uint32_t missing_n, missing_left_out;
+};
+
+void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *arena);
+/* `host` is an index; hosts come in rising order, all of one section's values of a host in one call. */
+void drift_table_add (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
+                      uint32_t n);
+/* The host would have told something of this section, had there been anything. */
+void drift_table_note_reported (struct drift_table *table, enum drift_section section, uint32_t host);
+/* No more values come: each fact's sightings stand together. */
+void drift_table_finish (struct drift_table *table);
+/* After closing: facts that some tellers of their section do not say get a bitmap, for which `again` adds every value a
+ * second time through drift_table_mark_present. */
+bool drift_table_begin_marks (struct drift_table *table);
+void drift_table_mark_present (struct drift_table *table, enum drift_section section, uint32_t host,
+                               const struct var *vars, uint32_t n);
+/* "fact kernel.release" */
+struct text drift_fact_text (enum drift_section section, struct text name, struct arena *arena);
+bool drift_table_host_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host);
+/* A 64-bit hash of bytes; not for anything that an adversary must not guess. */
+uint64_t drift_hash (struct text text, uint64_t seed);
+uint64_t drift_mix (uint64_t number);
 
 /* The hosts of a receipt in rank order; a host that only a header names has no receipt. */
 struct drift_hosts {
@@ -51,8 +138,7 @@ struct drift_comparison {
 
 /* drift_values.c */
 void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out);
-/* Did it speak of this section, if only to say that there is nothing? A program that told its backend told its policy.
- */
+/* Did it speak of this section, also that there is nothing? A program that told its backend told its policy. */
 bool drift_values_has_section (const struct drift_values *values, const struct host_receipt *host,
                                enum drift_section section);
 struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,
@@ -110,5 +196,15 @@ bool drift_parse_number (struct text text, double *number);
 struct drift_item *drift_add_item (struct drift_comparison *work);
 void drift_items_sort (struct drift *drift);
 void drift_items_keep_worst (struct drift *drift); /* of sorted findings, DRIFT_ITEMS_MAX */
+
+/* ---- drift_rules.c: which rule a fact is under, and how bad a difference in it is. Pure ---- */
+
+/* The first rule of the query that matches, a built-in one when the query has none, else "agree"; never NULL. */
+const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact);
+/* '*' stands for any bytes, also none; everything else for itself. */
+bool drift_pattern_matches (struct text pattern, struct text text);
+/* `order` is a multiple of the step: what is between is free for telling findings about like facts apart. */
+enum { DRIFT_ORDER_STEP = 4, DRIFT_ORDER_ABSENT = 1 << 16 };
+enum drift_severity drift_severity_of (struct text fact, uint32_t *order);
 
 #endif

@@ -1,4 +1,4 @@
-#include "coordinator/receipt/drift_rules.h"
+#include "coordinator/receipt/drift_private.h"
 
 static const char *const severities[] = { "breaks", "slows", "other" };
 const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
@@ -15,22 +15,20 @@ const struct enum_names drift_verdict_names = { verdicts, sizeof (verdicts) / si
         .fact = { FACT, sizeof (FACT) - 1 }, .kind = DRIFT_TOLERANCE, .tolerance = TOLERANCE, .least = LEAST           \
     }
 /* For journals that were written before plans held rules: what names the host itself, and what changes by itself. */
-static const struct drift_rule built_in[] = {
-    RULE ("fact hostname", DRIFT_EXPECTED),
-    RULE ("fact boot_id", DRIFT_EXPECTED),
-    RULE ("fact uptime*", DRIFT_EXPECTED),
-    RULE ("fact pid", DRIFT_EXPECTED),
-    RULE ("fact memory.available_bytes", DRIFT_EXPECTED),
-    RULE ("fact *free*", DRIFT_EXPECTED),
-    RULE ("policy JAX_COMPILATION_CACHE_DIR", DRIFT_EXPECTED),
-    RULE ("policy XLA_PERSISTENT_CACHE_PATH", DRIFT_EXPECTED),
-    RULE ("policy TPU_WORKER_ID", DRIFT_EXPECTED),
-    RULE ("policy CLOUD_TPU_TASK_ID", DRIFT_EXPECTED),
-    RULE ("policy *_FLAGS", DRIFT_TOKENS),
-    RULE ("policy LIBTPU_INIT_ARGS", DRIFT_TOKENS),
-    NUMBER ("duration *", 0.5, 3000),
-    NUMBER ("memory *", 0.5, 256 << 20),
-};
+static const struct drift_rule built_in[] = { RULE ("fact hostname", DRIFT_EXPECTED),
+                                              RULE ("fact boot_id", DRIFT_EXPECTED),
+                                              RULE ("fact uptime*", DRIFT_EXPECTED),
+                                              RULE ("fact pid", DRIFT_EXPECTED),
+                                              RULE ("fact memory.available_bytes", DRIFT_EXPECTED),
+                                              RULE ("fact *free*", DRIFT_EXPECTED),
+                                              RULE ("policy JAX_COMPILATION_CACHE_DIR", DRIFT_EXPECTED),
+                                              RULE ("policy XLA_PERSISTENT_CACHE_PATH", DRIFT_EXPECTED),
+                                              RULE ("policy TPU_WORKER_ID", DRIFT_EXPECTED),
+                                              RULE ("policy CLOUD_TPU_TASK_ID", DRIFT_EXPECTED),
+                                              RULE ("policy *_FLAGS", DRIFT_TOKENS),
+                                              RULE ("policy LIBTPU_INIT_ARGS", DRIFT_TOKENS),
+                                              NUMBER ("duration *", 0.5, 3000),
+                                              NUMBER ("memory *", 0.5, 256 << 20) };
 static const struct drift_rule agree = RULE ("*", DRIFT_AGREE);
 
 /* One star at a time: the last one seen takes one byte more whenever what follows it does not fit. */
@@ -72,44 +70,42 @@ static const struct {
     const char *pattern;
     enum drift_severity severity;
     bool derived;
-} order_of_worry[] = {
-    { "topology *", DRIFT_BREAKS, false },
-    { "bundle fingerprint", DRIFT_BREAKS, true },
-    { "bundle identity", DRIFT_BREAKS, true },
-    { "bundle pins_sha256", DRIFT_BREAKS, true },
-    { "fact bundle.identity", DRIFT_BREAKS, true },
-    { "policy *", DRIFT_BREAKS, false },
-    { "launched *", DRIFT_BREAKS, false },
-    { "fact env.*", DRIFT_BREAKS, false },
-    { "bundle *", DRIFT_BREAKS, false },
-    { "setup *", DRIFT_BREAKS, false },
-    { "fact package.*", DRIFT_BREAKS, false },
-    { "fact library.*", DRIFT_BREAKS, false },
-    { "fact libtpu.*", DRIFT_BREAKS, false },
-    { "fact environment.*", DRIFT_BREAKS, false },
-    { "fact *pci*", DRIFT_BREAKS, false },
-    { "fact *device*", DRIFT_BREAKS, false },
-    { "fact *accel*", DRIFT_BREAKS, false },
-    { "fact *vfio*", DRIFT_BREAKS, false },
-    { "fact tpu.*", DRIFT_BREAKS, false },
-    { "fact metadata.*", DRIFT_BREAKS, false },
-    { "backend *", DRIFT_BREAKS, false },
-    { "program *", DRIFT_BREAKS, false },
-    { "fact mount.*", DRIFT_BREAKS, false },
-    { "duration *", DRIFT_SLOWS, false },
-    { "fact hugepages.*", DRIFT_SLOWS, false },
-    { "fact rlimit.*", DRIFT_SLOWS, false },
-    { "fact memory.*", DRIFT_SLOWS, false },
-    { "fact swap.*", DRIFT_SLOWS, false },
-    { "fact shm.*", DRIFT_SLOWS, false },
-    { "fact cpu.*", DRIFT_SLOWS, false },
-    { "fact numa.*", DRIFT_SLOWS, false },
-    { "fact cgroup.*", DRIFT_SLOWS, false },
-    { "fact pids.*", DRIFT_SLOWS, false },
-    { "fact disk.*", DRIFT_SLOWS, false },
-    { "fact time.*", DRIFT_SLOWS, false },
-    { "memory *", DRIFT_SLOWS, false },
-};
+} order_of_worry[] = { { "topology *", DRIFT_BREAKS, false },
+                       { "bundle fingerprint", DRIFT_BREAKS, true },
+                       { "bundle identity", DRIFT_BREAKS, true },
+                       { "bundle pins_sha256", DRIFT_BREAKS, true },
+                       { "fact bundle.identity", DRIFT_BREAKS, true },
+                       { "policy *", DRIFT_BREAKS, false },
+                       { "launched *", DRIFT_BREAKS, false },
+                       { "fact env.*", DRIFT_BREAKS, false },
+                       { "bundle *", DRIFT_BREAKS, false },
+                       { "setup *", DRIFT_BREAKS, false },
+                       { "fact package.*", DRIFT_BREAKS, false },
+                       { "fact library.*", DRIFT_BREAKS, false },
+                       { "fact libtpu.*", DRIFT_BREAKS, false },
+                       { "fact environment.*", DRIFT_BREAKS, false },
+                       { "fact *pci*", DRIFT_BREAKS, false },
+                       { "fact *device*", DRIFT_BREAKS, false },
+                       { "fact *accel*", DRIFT_BREAKS, false },
+                       { "fact *vfio*", DRIFT_BREAKS, false },
+                       { "fact tpu.*", DRIFT_BREAKS, false },
+                       { "fact metadata.*", DRIFT_BREAKS, false },
+                       { "backend *", DRIFT_BREAKS, false },
+                       { "program *", DRIFT_BREAKS, false },
+                       { "fact mount.*", DRIFT_BREAKS, false },
+                       { "duration *", DRIFT_SLOWS, false },
+                       { "fact hugepages.*", DRIFT_SLOWS, false },
+                       { "fact rlimit.*", DRIFT_SLOWS, false },
+                       { "fact memory.*", DRIFT_SLOWS, false },
+                       { "fact swap.*", DRIFT_SLOWS, false },
+                       { "fact shm.*", DRIFT_SLOWS, false },
+                       { "fact cpu.*", DRIFT_SLOWS, false },
+                       { "fact numa.*", DRIFT_SLOWS, false },
+                       { "fact cgroup.*", DRIFT_SLOWS, false },
+                       { "fact pids.*", DRIFT_SLOWS, false },
+                       { "fact disk.*", DRIFT_SLOWS, false },
+                       { "fact time.*", DRIFT_SLOWS, false },
+                       { "memory *", DRIFT_SLOWS, false } };
 
 enum drift_severity drift_severity_of (struct text fact, uint32_t *order)
 {

@@ -1,4 +1,4 @@
-#include "coordinator/receipt/drift_table.h"
+#include "coordinator/receipt/drift_private.h"
 
 #include <string.h>
 
@@ -74,15 +74,13 @@ static uint32_t add_fact (struct drift_table *table, enum drift_section section,
     if (slots_need_room (&table->fact_slots, table->arena))
         for (uint32_t i = 0; i < table->facts_n; i++)
             slots_put (&table->fact_slots, table->facts[i].hash, i);
-    table->facts[table->facts_n] = (struct drift_fact){
-        .section = section,
-        .name = name,
-        .hash = hash,
-        .first = DRIFT_NONE_AT,
-        .last = DRIFT_NONE_AT,
-        .recent = DRIFT_NONE_AT,
-        .missing = DRIFT_NONE_AT,
-    };
+    table->facts[table->facts_n] = (struct drift_fact){ .section = section,
+                                                        .name = name,
+                                                        .hash = hash,
+                                                        .first = DRIFT_NONE_AT,
+                                                        .last = DRIFT_NONE_AT,
+                                                        .recent = DRIFT_NONE_AT,
+                                                        .missing = DRIFT_NONE_AT };
     slots_put (&table->fact_slots, hash, table->facts_n);
     table->fact_slots.n++;
     return table->facts_n++;

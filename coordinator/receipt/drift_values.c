@@ -106,15 +106,13 @@ static struct drift_vars backend_vars (struct drift_values *values, const struct
     if (backend->platform.len == 0)
         return (struct drift_vars){ 0 };
     if (values->backends_n == 0 || !same_backend (backend, &values->backend)) {
-        struct var vars[] = {
-            { TEXT_LIT ("platform"), backend->platform },
-            { TEXT_LIT ("platform_version"), backend->platform_version },
-            { TEXT_LIT ("device_kind"), backend->device_kind },
-            { TEXT_LIT ("kernel_path"), backend->kernel_path },
-            { TEXT_LIT ("devices"), number_text (values, backend->devices) },
-            { TEXT_LIT ("local_devices"), number_text (values, backend->local_devices) },
-            { TEXT_LIT ("processes"), number_text (values, backend->process_count) },
-        };
+        struct var vars[] = { { TEXT_LIT ("platform"), backend->platform },
+                              { TEXT_LIT ("platform_version"), backend->platform_version },
+                              { TEXT_LIT ("device_kind"), backend->device_kind },
+                              { TEXT_LIT ("kernel_path"), backend->kernel_path },
+                              { TEXT_LIT ("devices"), number_text (values, backend->devices) },
+                              { TEXT_LIT ("local_devices"), number_text (values, backend->local_devices) },
+                              { TEXT_LIT ("processes"), number_text (values, backend->process_count) } };
         _Static_assert(sizeof (vars) <= sizeof (values->backends), "the list has room for all values of a backend");
         memcpy (values->backends, vars, sizeof (vars));
         values->backends_n = sizeof (vars) / sizeof (vars[0]);
@@ -125,12 +123,10 @@ static struct drift_vars backend_vars (struct drift_values *values, const struct
 
 static struct drift_vars setup_vars (struct drift_values *values, const struct host_receipt *host)
 {
-    struct var vars[] = {
-        { TEXT_LIT ("profile"), host->policy.profile },
-        { TEXT_LIT ("pins_sha256"), host->setup.pins_sha256 },
-        { TEXT_LIT ("script_sha256"), host->setup.script_sha256 },
-        { TEXT_LIT ("backend"), host->backend.requested },
-    };
+    struct var vars[] = { { TEXT_LIT ("profile"), host->policy.profile },
+                          { TEXT_LIT ("pins_sha256"), host->setup.pins_sha256 },
+                          { TEXT_LIT ("script_sha256"), host->setup.script_sha256 },
+                          { TEXT_LIT ("backend"), host->backend.requested } };
     memcpy (values->setups, vars, sizeof (vars));
     return (struct drift_vars){ values->setups, sizeof (vars) / sizeof (vars[0]) };
 }
@@ -140,9 +136,7 @@ static struct text program_name (struct drift_values *values, uint32_t place, st
     struct drift_program *named = &values->named[place];
     if (!named->name.len || !text_equal (named->rung, rung) || !text_equal (named->program, program))
         *named = (struct drift_program){
-            rung,
-            program,
-            text_format (values->arena, "%.*s/%.*s", TEXT_ARG (rung), TEXT_ARG (program)),
+            rung, program, text_format (values->arena, "%.*s/%.*s", TEXT_ARG (rung), TEXT_ARG (program))
         };
     return named->name;
 }

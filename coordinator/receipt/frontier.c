@@ -31,9 +31,7 @@ enum outcome frontier_rung_outcome (const struct host_receipt *host, struct text
 /* A rung that was reached says more than all those that were not. */
 static enum outcome worst_reached (enum outcome a, enum outcome b)
 {
-    if (a == OUTCOME_NOT_REACHED || a == OUTCOME_NONE)
-        return b;
-    return b == OUTCOME_NOT_REACHED ? a : outcome_worst (a, b);
+    return a == OUTCOME_NOT_REACHED || a == OUTCOME_NONE ? b : b == OUTCOME_NOT_REACHED ? a : outcome_worst (a, b);
 }
 
 enum outcome frontier_host_outcome (const struct run_header *header, const struct host_receipt *host)

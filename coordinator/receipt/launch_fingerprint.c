@@ -1,4 +1,4 @@
-#include "coordinator/receipt/launch_fingerprint.h"
+#include "coordinator/receipt/measure_fold.h"
 
 #include "coordinator/verdict/fingerprint_builder.h"
 

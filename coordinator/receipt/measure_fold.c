@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "coordinator/receipt/launch_fingerprint.h"
 #include "coordinator/verdict/failure.h"
 
 enum { LAUNCHES_MAX = 4096, PINS_SHOWN_BYTES = 12 };
@@ -53,15 +52,13 @@ static void begin (struct measure_fold *fold, const struct fact_pass_began *bega
     if (began->key.rung >= plan->rungs.n)
         return;
     const struct rung *rung = &plan->rungs.items[began->key.rung];
-    fold->now = (struct measure){
-        .signature = launch_fingerprint (plan, rung, arena),
-        .shape = launch_shape (plan, rung, arena),
-        .rung = rung->id,
-        .slice = plan->slice,
-        .run = fold->run,
-        .pass = began->key.pass,
-        .hosts = began->hosts.n,
-    };
+    fold->now = (struct measure){ .signature = launch_fingerprint (plan, rung, arena),
+                                  .shape = launch_shape (plan, rung, arena),
+                                  .rung = rung->id,
+                                  .slice = plan->slice,
+                                  .run = fold->run,
+                                  .pass = began->key.pass,
+                                  .hosts = began->hosts.n };
     struct text sha256 = text_clip (plan->pins.file.sha256, PINS_SHOWN_BYTES);
     if (plan->pins.name.len)
         fold->now.pins = text_format (arena, "%.*s %.*s", TEXT_ARG (plan->pins.name), TEXT_ARG (sha256));
@@ -113,11 +110,6 @@ static struct text cause_of (const struct plan *plan, const struct verdict *verd
     return text_copy (arena, text_clip (cause, SENTENCE_MAX_BYTES));
 }
 
-static bool was_killed (const struct measure_fold *fold, uint32_t host)
-{
-    return host < fold->plan.hosts.n && fold->killed[host];
-}
-
 static void blame (struct measure_fold *fold, struct measure *now, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
@@ -127,7 +119,8 @@ static void blame (struct measure_fold *fold, struct measure *now, const struct 
         now->owner = verdict->owner;
         now->failure = text_copy (&fold->arena, verdict->signature);
         now->cause = cause_of (&fold->plan, verdict, &fold->arena);
-        now->bad = !was_killed (fold, verdict->host) && would_fail_again (&fold->plan, verdict);
+        now->bad = (verdict->host >= fold->plan.hosts.n || !fold->killed[verdict->host]) &&
+                   would_fail_again (&fold->plan, verdict);
     }
 }
 

@@ -40,17 +40,15 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     const struct plan *plan = &fold->plan;
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
     struct run_header *header = &fold->header;
-    *header = (struct run_header){
-        .run = receipt_fold_copy_text (fold, opened->run),
-        .slice = plan->slice,
-        .ladder = plan->ladder,
-        .version = receipt_fold_copy_text (fold, opened->version),
-        .mesh = plan->mesh,
-        .cache_mode = text_of (enum_name_of (&cache_mode_names, plan->cache.mode)),
-        .cache_writer = plan->cache.writer,
-        .began_wall_ms = fact->wall_ms,
-        .cache_trust = plan->cache.trust,
-    };
+    *header = (struct run_header){ .run = receipt_fold_copy_text (fold, opened->run),
+                                   .slice = plan->slice,
+                                   .ladder = plan->ladder,
+                                   .version = receipt_fold_copy_text (fold, opened->version),
+                                   .mesh = plan->mesh,
+                                   .cache_mode = text_of (enum_name_of (&cache_mode_names, plan->cache.mode)),
+                                   .cache_writer = plan->cache.writer,
+                                   .began_wall_ms = fact->wall_ms,
+                                   .cache_trust = plan->cache.trust };
     header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
     header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));
     for (header->rungs.n = 0; header->rungs.n < plan->rungs.n; header->rungs.n++)
@@ -90,17 +88,15 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     const struct result *result = &ended->result;
     struct host_fold *host = &fold->hosts[ended->host];
     struct rung_receipt *rung = add_rung (host, &result->key);
-    *rung = (struct rung_receipt){
-        .rung = fold->plan.rungs.items[result->key.rung].id,
-        .pass = result->key.pass,
-        .attempt = result->key.attempt,
-        .duration_ms = result->duration_ms,
-        .phase = receipt_fold_copy_text (fold, result->phase),
-        .output_bytes = result->output_bytes,
-        .dropped_bytes = result->dropped_bytes,
-        .strays = result->strays,
-        .bad_lines = result->bad_lines,
-    };
+    *rung = (struct rung_receipt){ .rung = fold->plan.rungs.items[result->key.rung].id,
+                                   .pass = result->key.pass,
+                                   .attempt = result->key.attempt,
+                                   .duration_ms = result->duration_ms,
+                                   .phase = receipt_fold_copy_text (fold, result->phase),
+                                   .output_bytes = result->output_bytes,
+                                   .dropped_bytes = result->dropped_bytes,
+                                   .strays = result->strays,
+                                   .bad_lines = result->bad_lines };
     receipt_fold_add_cache_view (fold, rung, result);
     rung->purpose = receipt_fold_purpose_of (fold, &result->key);
     receipt_fold_add_recovered (fold, host, rung);

@@ -8,17 +8,15 @@ void receipt_fold_generation (struct receipt_fold *fold, const struct fact_gener
     if (generation->token == 0)
         return;
     struct generation_receipt *kept = growing_list_add (&fold->generations, sizeof (*kept));
-    *kept = (struct generation_receipt){
-        .run = fold->header.run,
-        .adopted = adopted,
-        .token = generation->token,
-        .sha256 = receipt_fold_copy_text (fold, generation->sha256),
-        .bundle = receipt_fold_copy_text (fold, generation->bundle),
-        .from_run = receipt_fold_copy_text (fold, generation->from_run),
-        .entries = generation->entries,
-        .bytes = generation->bytes,
-        .compile_ms = generation->compile_ms,
-    };
+    *kept = (struct generation_receipt){ .run = fold->header.run,
+                                         .adopted = adopted,
+                                         .token = generation->token,
+                                         .sha256 = receipt_fold_copy_text (fold, generation->sha256),
+                                         .bundle = receipt_fold_copy_text (fold, generation->bundle),
+                                         .from_run = receipt_fold_copy_text (fold, generation->from_run),
+                                         .entries = generation->entries,
+                                         .bytes = generation->bytes,
+                                         .compile_ms = generation->compile_ms };
     if (!adopted)
         kept->writer = receipt_host_name (fold, generation->writer);
 }
@@ -51,18 +49,16 @@ void receipt_fold_add_violation (struct receipt_fold *fold, const struct fact *f
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
     struct violation_receipt *kept = growing_list_add (&fold->violations, sizeof (*kept));
-    *kept = (struct violation_receipt){
-        .run = fold->header.run,
-        .rung = receipt_rung_name (fold, violated->rung),
-        .host = receipt_host_name (fold, violated->host),
-        .kind = violated->finding.kind,
-        .token = violated->finding.token,
-        .path = receipt_fold_copy_text (fold, violated->finding.path),
-        .detail = receipt_fold_copy_text (fold, violated->finding.detail),
-        .from_run = receipt_fold_copy_text (fold, violated->from_run),
-        .since = violated->since,
-        .index = fact->index,
-    };
+    *kept = (struct violation_receipt){ .run = fold->header.run,
+                                        .rung = receipt_rung_name (fold, violated->rung),
+                                        .host = receipt_host_name (fold, violated->host),
+                                        .kind = violated->finding.kind,
+                                        .token = violated->finding.token,
+                                        .path = receipt_fold_copy_text (fold, violated->finding.path),
+                                        .detail = receipt_fold_copy_text (fold, violated->finding.detail),
+                                        .from_run = receipt_fold_copy_text (fold, violated->from_run),
+                                        .since = violated->since,
+                                        .index = fact->index };
 }
 
 void receipt_fold_add_cache_view (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result)

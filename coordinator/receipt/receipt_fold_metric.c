@@ -33,14 +33,12 @@ void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_ju
     struct arena *arena = &fold->arena;
     *(struct attempt_key *) growing_list_add (&fold->judged, sizeof (judged->key)) = judged->key;
     struct reduction_receipt *kept = growing_list_add (&fold->reductions, sizeof (*kept));
-    *kept = (struct reduction_receipt){
-        .run = fold->header.run,
-        .rung = receipt_rung_name (fold, judged->key.rung),
-        .metric = receipt_fold_copy_text (fold, judged->metric),
-        .value = judged->value,
-        .proof = judged->proof,
-        .why = receipt_fold_copy_text (fold, judged->why),
-    };
+    *kept = (struct reduction_receipt){ .run = fold->header.run,
+                                        .rung = receipt_rung_name (fold, judged->key.rung),
+                                        .metric = receipt_fold_copy_text (fold, judged->metric),
+                                        .value = judged->value,
+                                        .proof = judged->proof,
+                                        .why = receipt_fold_copy_text (fold, judged->why) };
     kept->axes.items = arena_array (arena, judged->axes.n, sizeof (struct text));
     while (kept->axes.n < judged->axes.n) {
         kept->axes.items[kept->axes.n] = receipt_fold_copy_text (fold, judged->axes.items[kept->axes.n]);

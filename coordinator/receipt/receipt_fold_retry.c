@@ -59,14 +59,12 @@ void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact)
 static void name_host (struct receipt_fold *fold, const struct isolate_ruling *ruling, uint32_t host,
                        struct rung_receipt *rung)
 {
-    struct verdict after, before = {
-        .host = host,
-        .outcome = rung->outcome,
-        .owner = rung->cause.owner,
-        .signature = rung->cause.signature,
-        .cause = rung->cause.text,
-        .next = rung->cause.next,
-    };
+    struct verdict after, before = { .host = host,
+                                     .outcome = rung->outcome,
+                                     .owner = rung->cause.owner,
+                                     .signature = rung->cause.signature,
+                                     .cause = rung->cause.text,
+                                     .next = rung->cause.next };
     isolate_apply_ruling (ruling, &before, &fold->arena, &after);
     rung->outcome = after.outcome;
     rung->cause.owner = after.owner;

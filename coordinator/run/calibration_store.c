@@ -88,29 +88,25 @@ static void bind_number (sqlite3_stmt *row, int at, uint64_t number)
 
 static int add_one (sqlite3 *db, sqlite3_stmt *row, const struct measure *measure, struct err *err)
 {
-    const struct text texts[] = {
-        measure->signature,
-        measure->shape,
-        measure->rung,
-        measure->slice,
-        measure->run,
-        measure->pins,
-        text_of (enum_name_of (&pass_names, measure->pass)),
-        text_of (enum_name_of (&outcome_names, measure->outcome)),
-        text_of (enum_name_of (&owner_names, measure->owner)),
-        measure->failure,
-        measure->cause,
-    };
-    const uint64_t numbers[] = {
-        measure->bad,
-        measure->hosts,
-        measure->predicted_bytes,
-        measure->device_peak_bytes,
-        measure->host_peak_bytes,
-        measure->start_ms,
-        measure->duration_ms,
-        measure->wall_ms,
-    };
+    const struct text texts[] = { measure->signature,
+                                  measure->shape,
+                                  measure->rung,
+                                  measure->slice,
+                                  measure->run,
+                                  measure->pins,
+                                  text_of (enum_name_of (&pass_names, measure->pass)),
+                                  text_of (enum_name_of (&outcome_names, measure->outcome)),
+                                  text_of (enum_name_of (&owner_names, measure->owner)),
+                                  measure->failure,
+                                  measure->cause };
+    const uint64_t numbers[] = { measure->bad,
+                                 measure->hosts,
+                                 measure->predicted_bytes,
+                                 measure->device_peak_bytes,
+                                 measure->host_peak_bytes,
+                                 measure->start_ms,
+                                 measure->duration_ms,
+                                 measure->wall_ms };
     int at = 1;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         bind_text (row, at++, texts[i]);
@@ -170,9 +166,8 @@ int calibration_add (const char *home, const struct measure_list *measures, stru
 static struct text read_text (sqlite3_stmt *row, int at, struct arena *arena)
 {
     struct text text = { (const char *) sqlite3_column_text (row, at), (uint32_t) sqlite3_column_bytes (row, at) };
-    if (text.len > SENTENCE_MAX_BYTES || !text_is_utf8 (text))
-        return TEXT_LIT ("(not readable)");
-    return text_copy (arena, text);
+    return text.len > SENTENCE_MAX_BYTES || !text_is_utf8 (text) ? TEXT_LIT ("(not readable)")
+                                                                 : text_copy (arena, text);
 }
 
 static uint32_t read_word (sqlite3_stmt *row, int at, const struct enum_names *names, struct arena *arena)
@@ -189,27 +184,25 @@ static uint64_t read_number (sqlite3_stmt *row, int at)
 
 static void read_one (sqlite3_stmt *row, struct arena *arena, struct measure *out)
 {
-    *out = (struct measure){
-        .signature = read_text (row, 0, arena),
-        .shape = read_text (row, 1, arena),
-        .rung = read_text (row, 2, arena),
-        .slice = read_text (row, 3, arena),
-        .run = read_text (row, 4, arena),
-        .pins = read_text (row, 5, arena),
-        .pass = (enum pass) read_word (row, 6, &pass_names, arena),
-        .outcome = (enum outcome) read_word (row, 7, &outcome_names, arena),
-        .owner = (enum owner) read_word (row, 8, &owner_names, arena),
-        .failure = read_text (row, 9, arena),
-        .cause = read_text (row, 10, arena),
-        .bad = read_number (row, 11) != 0,
-        .hosts = (uint32_t) read_number (row, 12),
-        .predicted_bytes = read_number (row, 13),
-        .device_peak_bytes = read_number (row, 14),
-        .host_peak_bytes = read_number (row, 15),
-        .start_ms = read_number (row, 16),
-        .duration_ms = read_number (row, 17),
-        .wall_ms = read_number (row, 18),
-    };
+    *out = (struct measure){ .signature = read_text (row, 0, arena),
+                             .shape = read_text (row, 1, arena),
+                             .rung = read_text (row, 2, arena),
+                             .slice = read_text (row, 3, arena),
+                             .run = read_text (row, 4, arena),
+                             .pins = read_text (row, 5, arena),
+                             .pass = (enum pass) read_word (row, 6, &pass_names, arena),
+                             .outcome = (enum outcome) read_word (row, 7, &outcome_names, arena),
+                             .owner = (enum owner) read_word (row, 8, &owner_names, arena),
+                             .failure = read_text (row, 9, arena),
+                             .cause = read_text (row, 10, arena),
+                             .bad = read_number (row, 11) != 0,
+                             .hosts = (uint32_t) read_number (row, 12),
+                             .predicted_bytes = read_number (row, 13),
+                             .device_peak_bytes = read_number (row, 14),
+                             .host_peak_bytes = read_number (row, 15),
+                             .start_ms = read_number (row, 16),
+                             .duration_ms = read_number (row, 17),
+                             .wall_ms = read_number (row, 18) };
 }
 
 static int read_all (sqlite3 *db, struct text signature, struct arena *arena, struct measure_list *out, struct err *err)

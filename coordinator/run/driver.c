@@ -60,16 +60,14 @@ static void take_edge (void *owner, int fd, uint32_t events)
 
 static int open_hub (struct driver *driver, const struct link_keys *keys, struct run_hub *at, struct err *err)
 {
-    struct hub_options options = {
-        .address = at->address,
-        .control_port = at->control_port,
-        .bulk_port = at->bulk_port,
-        .events_port = at->events_port,
-        .keys = keys,
-        .hosts = coord_plan (driver->coord)->hosts.n,
-        .control_bytes_max = MSG_MAX_BYTES,
-        .bulk_bytes_max = MSG_MAX_BYTES,
-    };
+    struct hub_options options = { .address = at->address,
+                                   .control_port = at->control_port,
+                                   .bulk_port = at->bulk_port,
+                                   .events_port = at->events_port,
+                                   .keys = keys,
+                                   .hosts = coord_plan (driver->coord)->hosts.n,
+                                   .control_bytes_max = MSG_MAX_BYTES,
+                                   .bulk_bytes_max = MSG_MAX_BYTES };
     if ((driver->hub = hub_open (&options, err)) == NULL)
         return -1;
     at->control_port = hub_port (driver->hub, LINK_CONTROL);
@@ -93,23 +91,21 @@ static void open_launch (struct driver *driver, const struct run_hub *at)
         snprintf (reach, sizeof (reach), "%s", at->address);
     else
         snprintf (reach, sizeof (reach), "%.*s", TEXT_ARG (plan->start.address));
-    struct launch_options options = {
-        .launcher = plan->launcher,
-        .start = &plan->start,
-        .worker_path = driver->options.worker_path,
-        .courier_path = driver->options.courier_path,
-        .bundle_path = driver->options.bundle_path,
-        .run_id_hex = driver->dir.id,
-        .hub_address = reach,
-        .control_port = at->control_port,
-        .bulk_port = at->bulk_port,
-        .hub_public_key = at->public_key,
-        .keyed = driver_worker_keyed,
-        .step = driver_worker_stepped,
-        .found = driver_worker_remarked,
-        .exited = driver_worker_exited,
-        .owner = driver,
-    };
+    struct launch_options options = { .launcher = plan->launcher,
+                                      .start = &plan->start,
+                                      .worker_path = driver->options.worker_path,
+                                      .courier_path = driver->options.courier_path,
+                                      .bundle_path = driver->options.bundle_path,
+                                      .run_id_hex = driver->dir.id,
+                                      .hub_address = reach,
+                                      .control_port = at->control_port,
+                                      .bulk_port = at->bulk_port,
+                                      .hub_public_key = at->public_key,
+                                      .keyed = driver_worker_keyed,
+                                      .step = driver_worker_stepped,
+                                      .found = driver_worker_remarked,
+                                      .exited = driver_worker_exited,
+                                      .owner = driver };
     driver->launch = launch_open (driver->loop, &options);
 }
 

@@ -234,8 +234,7 @@ static uint64_t next_pass_ms (const struct driver *driver)
     return driver->input_closed ? UINT64_MAX : coord_deadline_ms (driver->coord);
 }
 
-/* The end of every pass of the loop: time is an input too, and sends may have left frames to receive (ZMQ_FD is edged).
- */
+/* The end of every pass of the loop: time is an input too, and sends may have left frames (ZMQ_FD is edged). */
 void driver_on_loop_iteration (void *owner)
 {
     struct driver *driver = owner;

@@ -51,9 +51,7 @@ void held_copy_bytes (struct held_effect *held, struct text bytes)
 
 struct held_effect *held_ready (struct held_effect_queue *queue, uint64_t durable_index)
 {
-    if (queue->n == 0 || held_at (queue, 0)->after_index > durable_index)
-        return NULL;
-    return held_at (queue, 0);
+    return queue->n == 0 || held_at (queue, 0)->after_index > durable_index ? NULL : held_at (queue, 0);
 }
 
 void held_done (struct held_effect_queue *queue)

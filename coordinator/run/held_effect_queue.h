@@ -1,5 +1,4 @@
-/* held_effect_queue.h - effects that wait for the facts before them to be durable. A queue: what goes in first comes
- * out first. */
+/* held_effect_queue.h - effects that wait for the facts before them to be durable. First in, first out. */
 #ifndef SLICEUP_COORDINATOR_RUN_HELD_EFFECT_QUEUE_H
 #define SLICEUP_COORDINATOR_RUN_HELD_EFFECT_QUEUE_H
 

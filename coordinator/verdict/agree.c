@@ -2,7 +2,6 @@
 
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/majority.h"
-#include "coordinator/verdict/premapped.h"
 #include "coordinator/verdict/topology.h"
 
 static struct text value_of (const struct var *items, uint32_t n, const char *name)

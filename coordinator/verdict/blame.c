@@ -1,7 +1,5 @@
 #include "coordinator/verdict/blame.h"
 
-#include "coordinator/verdict/host_mentions.h"
-
 /* One host that names another may be wrong, two that agree are believed. Of two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2 };
 
@@ -36,11 +34,6 @@ static bool has_own_cause (const struct plan *plan, const struct blame_host *hos
     return failed (host) && !follows (plan, host) && recognised (plan, host) && !host->complains;
 }
 
-static bool was_made_to_end (const struct blame_host *host)
-{
-    return host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
-}
-
 static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
     bool waited = false, caused = false;
@@ -50,7 +43,8 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
         caused |= has_own_cause (plan, &hosts[i]);
     }
     for (uint32_t i = 0; i < n && waited && !caused; i++) {
-        hosts[i].awaited = failed (&hosts[i]) && !hosts[i].at_gate && was_made_to_end (&hosts[i]);
+        hosts[i].awaited = failed (&hosts[i]) && !hosts[i].at_gate &&
+                           (hosts[i].ending == ENDING_TIMEOUT || hosts[i].ending == ENDING_CANCELLED);
         awaited += hosts[i].awaited;
     }
     return awaited;

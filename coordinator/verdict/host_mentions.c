@@ -1,4 +1,4 @@
-#include "coordinator/verdict/host_mentions.h"
+#include "coordinator/verdict/blame.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -38,11 +38,6 @@ static bool holds (const struct isolate_set *set, uint32_t host)
     return from < set->n && set->items[from] == host;
 }
 
-static bool same (const struct isolate_set *a, const struct isolate_set *b)
-{
-    return a->n == b->n && memcmp (a->items, b->items, a->n * sizeof (a->items[0])) == 0;
-}
-
 static struct isolate_set slice_of (const struct isolate_set *set, uint32_t from, uint32_t n)
 {
     return (struct isolate_set){ set->items + from, n };
@@ -57,16 +52,11 @@ static struct isolate_set join (const struct isolate_set *a, const struct isolat
     return both;
 }
 
-static uint32_t round_up (uint32_t n, uint32_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
 /* Fills `what` up to a whole group with hosts that worked elsewhere; none of `within`, which is in question. */
 static bool fill_up (const struct walk *walk, const struct isolate_set *what, const struct isolate_set *within,
                      struct isolate_set *run)
 {
-    uint32_t unit = walk->of->unit, wanted = round_up (what->n < LEAST_HOSTS ? LEAST_HOSTS : what->n, unit);
+    uint32_t unit = walk->of->unit, wanted = ((what->n < LEAST_HOSTS ? LEAST_HOSTS : what->n) + unit - 1) / unit * unit;
     struct isolate_set more = { arena_array (walk->arena, wanted, sizeof (uint32_t)), 0 };
     for (uint32_t i = 0; i < walk->of->hosts && what->n + more.n < wanted; i++)
         if (walk->works[i] && !holds (within, i) && !holds (what, i))
@@ -81,9 +71,10 @@ static bool fill_up (const struct walk *walk, const struct isolate_set *what, co
 
 static const struct isolate_trial *trial_of (const struct walk *walk, const struct isolate_set *run)
 {
-    for (uint32_t i = 0; i < walk->of->trials_n; i++)
-        if (walk->of->trials[i].answer != ISOLATE_VOID && same (&walk->of->trials[i].hosts, run))
-            return &walk->of->trials[i];
+    for (const struct isolate_trial *trial = walk->of->trials; trial < walk->of->trials + walk->of->trials_n; trial++)
+        if (trial->answer != ISOLATE_VOID && trial->hosts.n == run->n &&
+            memcmp (trial->hosts.items, run->items, run->n * sizeof (run->items[0])) == 0)
+            return trial;
     return NULL;
 }
 
@@ -114,8 +105,7 @@ static enum answer ask (struct walk *walk, const struct isolate_set *what, const
 
 static void halve (const struct walk *walk, const struct isolate_set *set, struct isolate_set *a, struct isolate_set *b)
 {
-    uint32_t unit = walk->of->unit, units = set->n / unit;
-    uint32_t n = units > 1 ? units / 2 * unit : set->n / 2;
+    uint32_t unit = walk->of->unit, units = set->n / unit, n = units > 1 ? units / 2 * unit : set->n / 2;
     *a = slice_of (set, 0, n);
     *b = slice_of (set, n, set->n - n);
 }
@@ -248,11 +238,6 @@ static void conclude (const struct walk *walk, struct isolate_step *out)
         *out = (struct isolate_step){ ISOLATE_TOGETHER, walk->together };
 }
 
-static bool all_over (const struct walk *walk)
-{
-    return walk->head == walk->tail || (!walk->any_works && walk->failed_n >= FAILED_EVERYWHERE);
-}
-
 void isolate_next (const struct isolate_case *of, struct arena *arena, struct isolate_step *out)
 {
     struct walk walk = { .of = of,
@@ -270,7 +255,7 @@ void isolate_next (const struct isolate_case *of, struct arena *arena, struct is
         walk.voids_n += of->trials[i].answer == ISOLATE_VOID;
     }
     walk.queue[walk.tail++] = all;
-    while (!all_over (&walk))
+    while (walk.head != walk.tail && (walk.any_works || walk.failed_n < FAILED_EVERYWHERE))
         if (!split (&walk, &walk.queue[walk.head++]))
             return;
     conclude (&walk, out);

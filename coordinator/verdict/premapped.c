@@ -1,4 +1,4 @@
-#include "coordinator/verdict/premapped.h"
+#include "coordinator/verdict/agree.h"
 
 static bool number_of (const struct var *items, uint32_t n, const char *name, uint64_t *number)
 {

@@ -58,8 +58,7 @@ static uint32_t nearest (const struct cache_key *key, const struct cache_key *ke
     for (uint32_t i = 0; i < n; i++) {
         if ((taken && taken[i]) || !text_equal (keys[i].program, key->program))
             continue;
-        uint32_t differ = differing_parts (key, &keys[i], names);
-        uint32_t far = differ ? differ : KEY_PARTS_MAX + 1;
+        uint32_t differ = differing_parts (key, &keys[i], names), far = differ ? differ : KEY_PARTS_MAX + 1;
         if (best == NOWHERE || far < fewest) {
             best = i;
             fewest = far;
@@ -163,9 +162,8 @@ static struct explanation explain_key (const struct cache_key *key, struct seale
     if (same)
         return explain_missing (same, arena);
     uint32_t near = nearest (key, sealed.items, sealed.n, NULL);
-    if (near != NOWHERE)
-        return explain_difference (key, &sealed.items[near], arena);
-    return explain_stranger (key, sealed, arena);
+    return near != NOWHERE ? explain_difference (key, &sealed.items[near], arena)
+                           : explain_stranger (key, sealed, arena);
 }
 
 /* ---- of all programs ---- */

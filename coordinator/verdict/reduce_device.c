@@ -1,4 +1,4 @@
-#include "coordinator/verdict/reduce_device.h"
+#include "coordinator/verdict/reduce.h"
 
 #include <float.h>
 #include <math.h>

@@ -191,10 +191,8 @@ static bool worker_list_wrong (const struct asked *asked)
 }
 
 typedef bool topology_fn (const struct asked *asked);
-static topology_fn *const rules[] = {
-    chips_wrong,       accelerator_wrong, topology_differs,    product_wrong,
-    chip_bounds_wrong, host_bounds_wrong, worker_number_wrong, worker_list_wrong,
-};
+static topology_fn *const rules[] = { chips_wrong,       accelerator_wrong, topology_differs,    product_wrong,
+                                      chip_bounds_wrong, host_bounds_wrong, worker_number_wrong, worker_list_wrong };
 
 static struct text *column (const struct topology_host *hosts, uint32_t n, const char *fact, struct arena *arena)
 {

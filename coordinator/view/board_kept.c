@@ -12,8 +12,7 @@ void board_kept_clear (struct text *kept)
 /* Where `text` may be cut without halving a character; anything that is no UTF-8 is cut anywhere. */
 uint32_t board_kept_bytes (struct text text, uint32_t max_bytes)
 {
-    uint32_t len = text.len < max_bytes ? text.len : max_bytes;
-    uint32_t back = len;
+    uint32_t len = text.len < max_bytes ? text.len : max_bytes, back = len;
     while (len < text.len && back > 0 && len - back < 4 && ((uint8_t) text.ptr[back] & 0xC0) == 0x80)
         back--;
     return len - back < 4 ? back : len;

@@ -12,11 +12,6 @@ static struct board_pass *pass_of (struct board *board, const struct attempt_key
     return &board->rungs[key->rung].passes[key->pass];
 }
 
-static struct board_pass *pass_running (struct board *board)
-{
-    return board->purpose == PURPOSE_ISOLATION ? &board->rungs[board->key.rung].part : pass_of (board, &board->key);
-}
-
 static void pass_clear (struct board_pass *pass)
 {
     struct arena arena = pass->arena;
@@ -85,7 +80,8 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
     if (host == NULL || !host->in_pass || host->ended || !board->running ||
         !attempt_key_equal (&ended->result.key, &board->key))
         return;
-    struct board_pass *pass = pass_running (board);
+    struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? &board->rungs[board->key.rung].part
+                                                                  : pass_of (board, &board->key);
     host->ended = true;
     board_forget_holding (host);
     pass->ended_n++;
@@ -113,14 +109,12 @@ static struct board_verdict_group *group_for (struct board_pass *pass, const str
     if (pass->groups.n == BOARD_GROUPS_MAX)
         return NULL;
     struct board_verdict_group *group = &pass->groups.items[pass->groups.n++];
-    *group = (struct board_verdict_group){
-        .outcome = verdict->outcome,
-        .owner = verdict->owner,
-        .signature = keep_in (&pass->arena, verdict->signature),
-        .cause = keep_in (&pass->arena, verdict->cause),
-        .next = keep_in (&pass->arena, verdict->next),
-        .phase = keep_in (&pass->arena, verdict->phase),
-    };
+    *group = (struct board_verdict_group){ .outcome = verdict->outcome,
+                                           .owner = verdict->owner,
+                                           .signature = keep_in (&pass->arena, verdict->signature),
+                                           .cause = keep_in (&pass->arena, verdict->cause),
+                                           .next = keep_in (&pass->arena, verdict->next),
+                                           .phase = keep_in (&pass->arena, verdict->phase) };
     group->hosts.items = arena_array (&pass->arena, capacity, sizeof (uint32_t));
     return group;
 }

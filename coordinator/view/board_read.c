@@ -3,9 +3,8 @@
 
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms)
 {
-    if (board->ended || wall_ms < board->clock_wall_ms)
-        return board->clock_ms;
-    return board->clock_ms + (wall_ms - board->clock_wall_ms);
+    return board->ended || wall_ms < board->clock_wall_ms ? board->clock_ms
+                                                          : board->clock_ms + (wall_ms - board->clock_wall_ms);
 }
 
 const struct board_pass *board_running_pass (const struct board *board)
@@ -22,9 +21,7 @@ enum outcome board_rung_outcome (const struct board *board, uint32_t rung)
     const struct board_pass *pass = &state->passes[state->last];
     if (state->last == PASS_NONE)
         return board->ended ? OUTCOME_NOT_REACHED : OUTCOME_NONE;
-    if (pass->outcome == OUTCOME_PASSED && state->last == PASS_COLD)
-        return OUTCOME_NONE;
-    return pass->outcome;
+    return pass->outcome == OUTCOME_PASSED && state->last == PASS_COLD ? OUTCOME_NONE : pass->outcome;
 }
 
 uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms)

@@ -15,16 +15,14 @@ enum { CANONICAL = JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JS
 
 static struct rung_receipt kept_rung (const struct rung_receipt *rung)
 {
-    struct rung_receipt kept = {
-        .rung = rung->rung,
-        .pass = rung->pass,
-        .attempt = rung->attempt,
-        .outcome = rung->outcome,
-        .duration_ms = rung->duration_ms,
-        .cache = rung->cache,
-        .memory = rung->memory,
-        .purpose = rung->purpose,
-    };
+    struct rung_receipt kept = { .rung = rung->rung,
+                                 .pass = rung->pass,
+                                 .attempt = rung->attempt,
+                                 .outcome = rung->outcome,
+                                 .duration_ms = rung->duration_ms,
+                                 .cache = rung->cache,
+                                 .memory = rung->memory,
+                                 .purpose = rung->purpose };
     kept.counters = rung->counters;
     kept.programs = rung->programs;
     kept.phases = rung->phases;

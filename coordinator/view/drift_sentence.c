@@ -1,7 +1,7 @@
 #include "coordinator/view/drift_sentence.h"
 
 #include "common/base/duration.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 
 enum { HOSTS_TEXT_MAX_BYTES = 1 << 20, WORDS_MAX = 64, LEAD_BYTES = 12 };
 

@@ -24,11 +24,6 @@ static void put_line (struct page *page, enum paint paint, const char *indent)
     buf_clear (&page->sentence);
 }
 
-static enum paint paint_of (const struct drift_item *item)
-{
-    return item->severity == DRIFT_BREAKS ? PAINT_BAD : PAINT_WARN;
-}
-
 static void put_finding (struct page *page, const struct drift_item *item)
 {
     enum { GROUPS_SHOWN = 4 };
@@ -36,7 +31,7 @@ static void put_finding (struct page *page, const struct drift_item *item)
     uint32_t told = 0;
     for (uint32_t at = 0; (group = drift_minority_next (item, &at)) && (told < GROUPS_SHOWN || page->all); told++) {
         drift_sentence (page->drift, item, group, &limits, &page->sentence);
-        put_line (page, paint_of (item), "");
+        put_line (page, item->severity == DRIFT_BREAKS ? PAINT_BAD : PAINT_WARN, "");
         if (page->all && item->why.len && told == 0) {
             buf_add_text (&page->sentence, item->why);
             put_line (page, PAINT_FAINT, "    ");

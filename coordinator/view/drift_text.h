@@ -1,5 +1,4 @@
-/* drift_text.h - how hosts differ, for people: as text and as a Markdown table. Nothing a host said is unescaped. Pure.
- */
+/* drift_text.h - how hosts differ, for people: as text and as a Markdown table. What hosts said is escaped. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_TEXT_H
 #define SLICEUP_COORDINATOR_VIEW_DRIFT_TEXT_H
 

@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
+#include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
-#include "coordinator/view/reduction_text.h"
 
 enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, LINE_BYTES = 1 << 20 };
 

@@ -156,9 +156,7 @@ static const char *grid_mark (enum outcome outcome, bool running, bool unicode)
     };
     if (running)
         return unicode ? "\xE2\x96\xB8" : ">";
-    if (outcome >= OUTCOME_N)
-        return "?";
-    return unicode ? fine[outcome] : ascii[outcome];
+    return outcome >= OUTCOME_N ? "?" : unicode ? fine[outcome] : ascii[outcome];
 }
 
 static enum paint grid_paint (enum outcome outcome, bool running)
@@ -250,8 +248,7 @@ static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms,
 {
     const struct board_rung *state = &board->rungs[rung];
     enum outcome outcome = board_rung_outcome (board, rung);
-    bool begun = state->last != PASS_NONE;
-    bool running = begun && !board->ended && outcome == OUTCOME_NONE;
+    bool begun = state->last != PASS_NONE, running = begun && !board->ended && outcome == OUTCOME_NONE;
     struct line line = line_begin (out, style);
     line_paint (&line, grid_paint (outcome, running));
     line_puts (&line, grid_mark (outcome, running, style->unicode));

@@ -1,5 +1,6 @@
 #include "coordinator/view/line.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -8,16 +9,9 @@
 
 enum { PIECE_MAX_BYTES = 1 << 20, PRINTED_MAX_BYTES = 1024, CELL_MAX_BYTES = 4096 };
 
-static const char *ellipsis (const struct style *style)
-{
-    return style->unicode ? "\xE2\x80\xA6" : "..";
-}
-
 static uint32_t limit (const struct style *style)
 {
-    if (style->columns == 0)
-        return UINT32_MAX;
-    return style->columns < STYLE_COLUMNS_MIN ? STYLE_COLUMNS_MIN : style->columns;
+    return style->columns == 0 ? UINT32_MAX : style->columns < STYLE_COLUMNS_MIN ? STYLE_COLUMNS_MIN : style->columns;
 }
 
 struct line line_begin (struct buf *out, const struct style *style)
@@ -40,7 +34,7 @@ static void put (struct line *line, const void *bytes, size_t len, uint32_t colu
         return;
     if (columns > line_room (line)) {
         line->out->len = line->cut_bytes;
-        buf_puts (line->out, ellipsis (line->style));
+        buf_puts (line->out, line->style->unicode ? "\xE2\x80\xA6" : "..");
         line->full = true;
         return;
     }
@@ -158,4 +152,20 @@ bool style_speaks_utf8 (const char *lc_all, const char *lc_ctype, const char *la
     const char *set = lc_all && lc_all[0] ? lc_all : lc_ctype && lc_ctype[0] ? lc_ctype : lang ? lang : "";
     const char *dot = strchr (set, '.');
     return dot && (strncasecmp (dot, ".utf-8", 6) == 0 || strncasecmp (dot, ".utf8", 5) == 0);
+}
+
+const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES])
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint64_t whole = bytes, rest = 0;
+    uint32_t unit = 0;
+    for (; whole >= 1024; unit++) {
+        rest = whole % 1024;
+        whole /= 1024;
+    }
+    if (unit == 0 || whole >= 100)
+        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 " %s", whole, units[unit]);
+    else
+        snprintf (out, SIZE_TEXT_BYTES, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024, units[unit]);
+    return out;
 }

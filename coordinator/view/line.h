@@ -7,6 +7,7 @@
 #define SLICEUP_COORDINATOR_VIEW_LINE_H
 
 #include "common/base/buf.h"
+#include <stdint.h>
 
 struct style {
     bool color;
@@ -45,5 +46,9 @@ void line_put (struct buf *out, const struct style *style, enum paint paint, str
 void style_text (const struct style *style, struct text text, struct buf *out);
 /* Does the environment (LC_ALL, LC_CTYPE, LANG: the first that is set) ask for UTF-8? */
 bool style_speaks_utf8 (const char *lc_all, const char *lc_ctype, const char *lang);
+
+/* Bytes for people: "0 B", "312 B", "3.2 MiB"; cut, never rounded up. */
+enum { SIZE_TEXT_BYTES = 32 };
+const char *size_print (uint64_t bytes, char out[SIZE_TEXT_BYTES]); /* returns `out` */
 
 #endif

@@ -226,16 +226,11 @@ static void redraw (struct live *live)
     buf_add (&live->shown, live->screen.ptr, live->screen.len);
 }
 
-static uint64_t quiet_until_ms (const struct live *live)
-{
-    return live->sent_ms + (live->remarked ? QUIET_AGAIN_MS : QUIET_MS);
-}
-
 /* A file that nothing is added to looks like a run that hangs: say what is waited for, seldom. */
 static void remark_waiting (struct live *live)
 {
     struct style uncut = { .unicode = live->style.unicode };
-    if (live->now_ms < quiet_until_ms (live) || live->frozen_ms != UINT64_MAX)
+    if (live->now_ms < live->sent_ms + (live->remarked ? QUIET_AGAIN_MS : QUIET_MS) || live->frozen_ms != UINT64_MAX)
         return;
     buf_clear (&live->lines);
     plain_waiting (live->board, run_now_ms (live), &uncut, &live->lines);

@@ -5,7 +5,7 @@
 
 #include "common/base/duration.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include "coordinator/view/waiting.h"
 
 enum { SENTENCE_BYTES = 1 << 20, FAILED_TOLD_MAX = 3, SET_COLUMNS = 120 };

@@ -1,4 +1,4 @@
-#include "coordinator/view/receipt_cache.h"
+#include "coordinator/view/receipt_text.h"
 
 const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run)
 {

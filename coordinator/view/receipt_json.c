@@ -3,11 +3,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/model/result.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"
-#include "coordinator/view/receipt_cache.h"
+#include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 
 static json_t *text_or_null (struct text text)

@@ -1,5 +1,4 @@
-/* receipt_json.h - a slice receipt as JSON, and back. Schema: docs/spec/receipt.schema.json. Same receipt, same bytes.
- */
+/* receipt_json.h - a slice receipt as JSON, and back. Schema: docs/spec/receipt.schema.json. Same input, same bytes. */
 #ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_JSON_H
 #define SLICEUP_COORDINATOR_VIEW_RECEIPT_JSON_H
 

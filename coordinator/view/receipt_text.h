@@ -9,4 +9,24 @@
 void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                    struct buf *out);
 
+/* ---- reduction_text.c: one metric and what was proved of it, in one line. Pure ---- */
+
+/* "collective loss = 3.5  local over data, model: why, missing h2, on h1; earlier values ...". Without newline. */
+void reduction_text (const struct reduction_receipt *metric, struct buf *out);
+
+/* receipt_cache.c - what follows from a receipt about its compile cache: which generation counts, and what kept
+ * programs from writing it, as the latest rung with a cache saw it on each host. Derived, never stored. Pure;
+ * any thread. */
+/* The newest one that is not dropped; NULL: there is none. */
+const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run);
+/* Names of the run's hosts with this level, in receipt order, in `names` (room for receipt->hosts.n); how many. */
+uint32_t receipt_hosts_at_level (const struct slice_receipt *receipt, struct text run, enum enforcement level,
+                                 struct text names[]);
+/* The same for the hosts on which a way to write was open; all such ways, once each, are appended to `ways`. */
+uint32_t receipt_hosts_with_open_ways (const struct slice_receipt *receipt, struct text run, struct text names[],
+                                       struct buf *ways);
+
+/* The text report's paragraphs about the cache of one run. */
+void receipt_text_cache (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out);
+
 #endif

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "common/base/duration.h"
-#include "coordinator/view/receipt_cache.h"
+#include "coordinator/view/receipt_text.h"
 
 enum { COLUMNS = 100, DETAIL_COLUMNS = 400, VIOLATIONS_SHOWN = 12 };
 

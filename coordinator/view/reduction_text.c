@@ -1,4 +1,4 @@
-#include "coordinator/view/reduction_text.h"
+#include "coordinator/view/receipt_text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -11,9 +11,7 @@ enum { LINES_BYTES = 1 << 20 };
 
 const char *status_word (const struct status *status)
 {
-    if (status->board->ended)
-        return "ended";
-    return status->pid ? "running" : "interrupted";
+    return status->board->ended ? "ended" : status->pid ? "running" : "interrupted";
 }
 
 /* ---- values ---- */
@@ -31,11 +29,6 @@ static json_t *word_or_null (const struct enum_names *names, uint32_t value)
 static json_t *number (uint64_t value)
 {
     return json_integer (value > INT64_MAX ? INT64_MAX : (json_int_t) value);
-}
-
-static json_t *real_or_null (double value)
-{
-    return isfinite (value) ? json_real (value) : json_null ();
 }
 
 static json_t *fold_value (const struct board *board, const uint32_t *hosts, uint32_t n)
@@ -241,7 +234,7 @@ static json_t *metrics_value (const struct board *board)
         set (object, "attempt", number (metric->key.attempt));
         set (object, "metric", escaped_json (metric->name));
         set (object, "axes", escaped_json (metric->axes));
-        set (object, "value", real_or_null (metric->value));
+        set (object, "value", isfinite (metric->value) ? json_real (metric->value) : json_null ());
         set (object, "proof", word_or_null (&proof_names, metric->proof));
         set (object, "missing", number (metric->missing_n));
         set (object, "why", text_or_null (metric->why));

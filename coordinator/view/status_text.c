@@ -6,7 +6,7 @@
 
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/grid.h"
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 
 static void add_run (const struct status *status, const struct style *style, struct buf *out)
 {
@@ -20,11 +20,6 @@ static void add_run (const struct status *status, const struct style *style, str
     if (!status->pid && !board->ended)
         line_printf (&line, "; continue it with: sliceup resume %.8s", board->run.len >= 8 ? board->run.ptr : "last");
     line_end (&line);
-}
-
-static void add_sentence (const struct board *board, const struct style *style, struct buf *out)
-{
-    line_put (out, style, board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, board->sentence);
 }
 
 static void add_group (const struct board *board, const struct board_verdict_group *group, const struct style *style,
@@ -118,5 +113,6 @@ void status_text (const struct status *status, const struct style *style, struct
     add_metrics (status->board, &uncut, out);
     add_cache (status->board, &uncut, out);
     if (status->board->ended)
-        add_sentence (status->board, &uncut, out);
+        line_put (out, &uncut, status->board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD,
+                  status->board->sentence);
 }

@@ -170,13 +170,11 @@ static const char *cache_phase (struct text phase)
 {
     static const struct {
         const char *phase, *does;
-    } known[] = {
-        { "lease", " to get the lease of the cache" },
-        { "cache", " to prepare the cache" },
-        { "confine", " to test what its sandbox refuses" },
-        { "audit", " to audit the cache" },
-        { "seal", " to seal the cache" },
-    };
+    } known[] = { { "lease", " to get the lease of the cache" },
+                  { "cache", " to prepare the cache" },
+                  { "confine", " to test what its sandbox refuses" },
+                  { "audit", " to audit the cache" },
+                  { "seal", " to seal the cache" } };
     for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)
         if (text_is (phase, known[i].phase))
             return known[i].does;

@@ -7,7 +7,6 @@
 
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure_evidence.h"
-#include "coordinator/verdict/host_mentions.h"
 #include "coordinator/verdict/judge.h"
 
 enum { HOSTS = 8 };

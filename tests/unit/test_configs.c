@@ -16,7 +16,7 @@
 #include "common/conf/conf.h"
 #include "common/conf/conf_keys.h"
 #include "common/frontend/frontend.h"
-#include "coordinator/receipt/drift_rules.h"
+#include "coordinator/receipt/drift_private.h"
 
 static uint32_t each_file (const char *folder, const char *extension, void (*load) (const char *path))
 {

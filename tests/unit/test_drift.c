@@ -14,8 +14,7 @@
 
 #include "common/base/rng.h"
 #include "coordinator/receipt/drift.h"
-#include "coordinator/receipt/drift_pins.h"
-#include "coordinator/receipt/drift_rules.h"
+#include "coordinator/receipt/drift_private.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_sentence.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_former.h"
+#include "coordinator/journal/journal_read.h"
 
 static const struct attempt_key key = { 0, PASS_ONCE, 1 };
 

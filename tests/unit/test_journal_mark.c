@@ -6,7 +6,6 @@
 #include "common/base/buf.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_mark.h"
-#include "coordinator/journal/journal_marker.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "coordinator/receipt/launch_fingerprint.h"
 #include "coordinator/receipt/measure_fold.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* links: simulated view */
-#include "coordinator/view/size.h"
+#include "coordinator/view/line.h"
 #include "view_fixture.h"
 
 static void assert_lines (struct show *show, const char *expected)

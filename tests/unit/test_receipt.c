@@ -18,7 +18,6 @@
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/receipt/receipt_fold.h"
-#include "coordinator/view/receipt_cache.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 

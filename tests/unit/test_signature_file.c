@@ -10,7 +10,7 @@
 #include "common/io/atomic_file.h"
 #include "common/signature/decide.h"
 #include "common/wire/wire.h"
-#include "coordinator/cli/signature_file.h"
+#include "coordinator/cli/planning.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/verdict/premapped.h"
+#include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/topology.h"
 
 #include <stdio.h>

@@ -1,0 +1,67 @@
+/* logs.h - what `sliceup logs` is made of: which outputs are shown, how they are printed, and how they are followed. */
+#ifndef SLICEUP_COORDINATOR_CLI_LOGS_H
+#define SLICEUP_COORDINATOR_CLI_LOGS_H
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/follow.h"
+#include "coordinator/cli/host_filter.h"
+#include "coordinator/home/run_dir.h"
+#include "coordinator/view/board.h"
+
+/* ---- log_filter.c: which outputs of a run `sliceup logs` is to show ---- */
+
+struct log_source {
+    uint32_t host;
+    struct attempt_key key;
+};
+
+struct log_filter {
+    struct host_filter hosts;
+    const char *rung, *pass; /* as given; NULL: any */
+    uint32_t attempt;        /* 0: any */
+    /* what they mean in this run: log_filter_resolve */
+    bool *host_chosen;    /* per host of the plan; owned */
+    int rung_index;       /* -1: any */
+    enum pass pass_index; /* NONE: any */
+};
+
+bool log_filter_is_default (const struct log_filter *filter); /* nothing was asked for */
+/* Looks the names up in the plan; a name that is not there is an error that says what is. */
+int log_filter_resolve (struct log_filter *filter, const struct board *board, struct err *err);
+bool log_filter_takes (const struct log_filter *filter, const struct log_source *source);
+/* The sources chosen, in ladder order, then pass, attempt, rank. By default what failed, what runs, or else everything;
+ * `everything` says that it came to that. */
+struct log_sources {
+    struct log_source *items;
+    uint32_t n, capacity;
+};
+void log_filter_list (const struct log_filter *filter, const struct board *board, struct log_sources *sources,
+                      bool *everything);
+/* A source without a key for each chosen host, by rank. */
+void log_filter_workers (const struct log_filter *filter, const struct board *board, struct log_sources *sources);
+
+/* ---- log_output.c: what hosts printed: a header line, then the output, safe for a terminal unless raw ---- */
+
+/* "local[0-2], rung tiny, restored, attempt 1:" */
+void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
+                        struct buf *out);
+/* "local[0-2], worker:" */
+void log_output_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
+/* Line by line escaped; bytes that never arrived (holes) are told as such. `raw`: as they are. Ends with a newline. */
+void log_output_body (struct text bytes, bool raw, struct buf *out);
+/* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
+struct text log_output_tail (struct text bytes, uint32_t lines, uint32_t *left_out);
+/* May these names of a journal be parts of a path? They may when they are what the configuration would have let
+ * through. */
+bool log_output_names_safe (const struct board *board);
+
+/* ---- log_follow.c: outputs of a running run as they grow, until it ends ---- */
+
+/* Prints what the chosen hosts print in the running pass, and in those that follow. `board` is what `follow` feeds.
+ * Returns when the run has ended or no coordinator takes logs any more: the exit status to leave with. */
+int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow *follow, struct board *board,
+                const struct log_filter *filter, bool raw);
+
+#endif
