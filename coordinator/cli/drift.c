@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/conf/conf.h"
 #include "common/io/atomic_file.h"
@@ -126,7 +127,10 @@ static void compare (const struct request *request, struct answer *answer)
 static int save (const struct request *request, const struct answer *answer, struct err *err)
 {
     struct buf bytes;
+    struct stat st;
     int rc;
+    if (stat (request->save, &st) == 0 && !S_ISREG (st.st_mode))
+        return err_set (err, ERR_USAGE, "--save %s: it exists and is no regular file; name another one", request->save);
     buf_init (&bytes, DRIFT_FILE_MAX_BYTES);
     drift_baseline_print (&answer->now.receipt, &bytes);
     if (bytes.overflow)

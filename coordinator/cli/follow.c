@@ -96,12 +96,8 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
     struct fact fact;
     if (index <= follow->index)
         return 0; /* an event was faster */
-    arena_reset (&follow->arena);
-    if (wire_get_fact (bytes, &fact, &follow->arena, err) < 0 || fact.index != index) {
-        err_set (err, ERR_DAMAGE, "entry %llu of the journal of run %.8s cannot be read as a fact",
-                 (unsigned long long) index, follow->dir.id);
+    if (run_facts_decode (follow->dir.id, index, bytes, &follow->arena, &fact, err) != 0)
         return -1;
-    }
     follow->index = index;
     return hand_on (follow, &fact, err);
 }

@@ -1,5 +1,7 @@
 #include "coordinator/home/run_facts.h"
 
+#include <inttypes.h>
+
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal_read.h"
 
@@ -28,16 +30,26 @@ int run_facts_check (const char *run_id, const struct fact *fact, struct err *er
     return 0;
 }
 
+int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
+                      struct err *err)
+{
+    struct err why = { 0 };
+    arena_reset (arena);
+    if (wire_get_fact (bytes, fact, arena, &why) == 0 && fact->index != index)
+        err_set (&why, ERR_DAMAGE, "it says that it is fact %" PRIu64, fact->index);
+    else if (!why.code && (index == 1) != (fact->kind == FACT_RUN_OPENED))
+        err_set (&why, ERR_DAMAGE, "a journal begins with run-opened, and has it once");
+    if (why.code)
+        return err_set (err, ERR_DAMAGE, "the journal of run %.8s is damaged at fact %" PRIu64 ": %s; " JOURNAL_REMEDY,
+                        run_id, index, why.text);
+    return run_facts_check (run_id, fact, err);
+}
+
 static int read_fact (void *owner, uint64_t index, struct text bytes, struct err *err)
 {
     struct reading *reading = owner;
     struct fact fact;
-    arena_reset (&reading->arena);
-    if (wire_get_fact (bytes, &fact, &reading->arena, err) < 0) {
-        err->code = ERR_DAMAGE;
-        return err_prefix (err, "fact %llu of the journal", (unsigned long long) index);
-    }
-    if (run_facts_check (reading->run_id, &fact, err) != 0)
+    if (run_facts_decode (reading->run_id, index, bytes, &reading->arena, &fact, err) != 0)
         return -1;
     reading->fn (reading->owner, &fact);
     return 0;

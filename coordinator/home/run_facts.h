@@ -8,7 +8,10 @@
 /* Calls `fn` for every fact of the run's journal, in order. The fact lives until `fn` returns. */
 typedef void run_fact_fn (void *owner, const struct fact *fact);
 int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
-/* Whoever reads a journal asks this of each fact. ERR_DAMAGE: it is another run's, or lacks what a worker knew. */
+/* One fact as a journal holds it at `index`; it lives in `arena`, which is reset first. ERR_DAMAGE: it is none. */
+int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
+                      struct err *err);
+/* Whoever reads facts asks this of each. ERR_DAMAGE: it is another run's, or lacks what a worker knew. */
 int run_facts_check (const char *run_id, const struct fact *fact, struct err *err);
 /* What a worker knew that the journal lacks, as a sentence; always -1. */
 int run_facts_set_lost_error (const char *run_id, struct text why, struct err *err);

@@ -162,7 +162,8 @@ struct journal *journal_create (const char *path, const char *run_id_hex, struct
     journal->db = database_open (path, DATABASE_WRITE, WRITE_BUSY_MS, err);
     if (!journal->db || settle (journal->db, err) != 0)
         goto out;
-    journal->writer = journal_writer_start (journal->db, journal->marker, 0, journal_chain_start (run_id_hex), err);
+    journal->writer = journal_writer_start (journal->db, journal->marker, 0,
+                                            journal_chain_start (run_id_hex, JOURNAL_FORMAT), err);
     if (journal->writer)
         return journal;
 out:

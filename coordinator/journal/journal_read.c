@@ -29,12 +29,11 @@ struct journal_reader {
     struct journal_mark mark;      /* as it was before the snapshot that is read */
 };
 
-struct digest journal_chain_start (const char *run_id_hex)
+struct digest journal_chain_start (const char *run_id_hex, uint64_t format)
 {
-    struct digest_state *state = digest_begin ();
-    digest_add (state, "sliceup journal 1 ", strlen ("sliceup journal 1 "));
-    digest_add (state, run_id_hex, strlen (run_id_hex));
-    return digest_end (state);
+    char start[64 + JOURNAL_RUN_ID_MAX_BYTES];
+    int len = snprintf (start, sizeof start, "sliceup journal %" PRIu64 " %s", format, run_id_hex);
+    return digest_of (start, (size_t) len);
 }
 
 void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain)
@@ -248,7 +247,7 @@ int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, st
 {
     if (after_index == 0) {
         reader->index = 0;
-        reader->chain = journal_chain_start (reader->run);
+        reader->chain = journal_chain_start (reader->run, reader->format);
         return 0;
     }
     if (after_index > INT64_MAX)
@@ -297,16 +296,18 @@ static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct
     char format[24];
     if (meta_text (reader, meta, "format", format, sizeof format, err) != 0)
         return -1;
-    if (!text_to_u64 (text_of (format), &reader->format) || reader->format < JOURNAL_FORMAT_FIRST ||
-        reader->format > JOURNAL_FORMAT)
-        return err_set (err, ERR_DAMAGE,
-                        "journal %s, fact 0: its format version is not within %d to %d, which this sliceup reads: use "
-                        "the sliceup that wrote it",
-                        reader->path, JOURNAL_FORMAT_FIRST, JOURNAL_FORMAT);
+    if (!text_to_u64 (text_of (format), &reader->format) || reader->format < JOURNAL_FORMAT_FIRST)
+        return err_set (err, ERR_DAMAGE, "journal %s is damaged: its format is not a number; " JOURNAL_REMEDY,
+                        reader->path);
+    if (reader->format > JOURNAL_FORMAT)
+        return err_set (err, ERR_STATE,
+                        "journal %s has format %" PRIu64 ", but this sliceup reads %d to %d: use the "
+                        "sliceup that wrote it",
+                        reader->path, reader->format, JOURNAL_FORMAT_FIRST, JOURNAL_FORMAT);
     reader->former = reader->format < JOURNAL_FORMAT ? journal_former_create () : NULL;
     if (meta_text (reader, meta, "run", reader->run, sizeof reader->run, err) != 0)
         return -1;
-    reader->chain = journal_chain_start (reader->run);
+    reader->chain = journal_chain_start (reader->run, reader->format);
     return meta_marked (reader, meta, err);
 }
 
@@ -389,7 +390,7 @@ int journal_file_check (const char *path, enum database_use use, struct err *err
         return err_set (err, ERR_DAMAGE, "journal %s is missing, but its mark, %s.mark, exists; " JOURNAL_REMEDY, path,
                         path);
     if (rc == 0 && S_ISREG (st.st_mode) && st.st_size == 0) /* SQLite would remove the log, as a left-over */
-        return err_set (err, ERR_DAMAGE, "journal %s is damaged at fact 0: the file is empty; " JOURNAL_REMEDY, path);
+        return err_set (err, ERR_DAMAGE, "journal %s is damaged: the file is empty; " JOURNAL_REMEDY, path);
     return database_file_check (path, use, err) != 0 ? -1 : check_beside (path, err);
 }
 

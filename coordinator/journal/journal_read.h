@@ -18,8 +18,8 @@ enum { JOURNAL_FORMAT_FIRST = 1, JOURNAL_FORMAT = 2, JOURNAL_RUN_ID_MAX_BYTES = 
 
 /* Before SQLite touches it: there, as database_file_check wants it, and not emptied. */
 int journal_file_check (const char *path, enum database_use use, struct err *err);
-/* What fact 1 is chained to: so a journal cannot be another run's. */
-struct digest journal_chain_start (const char *run_id_hex);
+/* What fact 1 is chained to: so a journal cannot be another run's, nor of another format. */
+struct digest journal_chain_start (const char *run_id_hex, uint64_t format);
 /* The last fact that was verified, and its chain. */
 void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain);
 uint64_t journal_reader_format (const struct journal_reader *reader);

@@ -207,12 +207,7 @@ static int replay_fact (void *owner, uint64_t index, struct text bytes, struct e
 {
     struct replay *replay = owner;
     struct fact fact;
-    arena_reset (&replay->arena);
-    if (wire_get_fact (bytes, &fact, &replay->arena, err) < 0 || fact.index != index) {
-        err->code = ERR_DAMAGE;
-        return err_prefix (err, "fact %llu of the journal", (unsigned long long) index);
-    }
-    if (run_facts_check (replay->driver->dir.id, &fact, err) != 0)
+    if (run_facts_decode (replay->driver->dir.id, index, bytes, &replay->arena, &fact, err) != 0)
         return -1;
     coord_apply (replay->driver->coord, &fact);
     if (replay->driver->options.watch)

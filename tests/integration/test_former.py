@@ -64,6 +64,20 @@ class Former(lab.LabTest):
         self.assertEqual("machine", json.loads(self.said("receipt", run, "--json"))["frontier"]["highest_passing"]["rung"])
         self.assertIn("interrupted", self.said("runs"))
 
+    def test_its_format_is_not_a_matter_of_one_number(self):
+        run = self.run_of("mixed")
+        with sqlite3.connect(self.lab.home / "runs" / run / "journal.db") as journal:
+            journal.execute("UPDATE meta SET value = 2 WHERE name = 'format'")
+        for command in ("receipt", "status", "explain"):
+            ended = self.lab.sliceup(command, run)
+            self.assertEqual(5, ended.status, ended)
+            self.assertIn("is damaged at fact 1", ended.err)
+        with sqlite3.connect(self.lab.home / "runs" / run / "journal.db") as journal:
+            journal.execute("UPDATE meta SET value = 3 WHERE name = 'format'")
+        ended = self.lab.sliceup("receipt", run)
+        self.assertEqual(3, ended.status, ended)
+        self.assertIn("has format 3, but this sliceup reads 1 to 2", ended.err)
+
     def test_receipts_of_schema_1_are_merged_and_compared(self):
         files = [str(FORMER / name / "receipt.json") for name in ("mixed", "blocked", "cancelled")]
         self.assertEqual(["sliceup.receipt/1"] * 3, [json.loads(pathlib.Path(path).read_text())["schema"] for path in files])
