@@ -1,8 +1,12 @@
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/acquire.h"
 
 #include <assert.h>
 
 #include "common/base/duration.h"
+#include "coordinator/core/cache_family.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/write_lease.h"
 
 enum {
     ANSWER_MS = 10 * 60 * 1000, /* a catalogue that answers no sooner hangs with its storage; looking over a large root

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/cache_family.h"
+#include "coordinator/core/status_sentence.h"
 #include "coordinator/verdict/deal.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: more do not happen by accident */
@@ -284,7 +285,7 @@ static bool may_rewarm (const struct engine *to, const struct rung_state *rung, 
            cache_mode_writes (to->state.plan.cache.mode);
 }
 
-static void climb_stops (struct engine *to, const struct fact_pass_ended *ended)
+static void stop_climb (struct engine *to, const struct fact_pass_ended *ended)
 {
     to->state.rungs.items[ended->key.rung].outcome = ended->outcome;
     to->state.stop = status_sentence_of_failure (&to->coord, ended, &to->arena);
@@ -320,7 +321,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
     }
     if (ended->outcome != OUTCOME_PASSED) {
         if (!apply_retry_if_needed (to, ended))
-            climb_stops (to, ended);
+            stop_climb (to, ended);
     } else if (ended->key.pass == PASS_COLD) {
         rung->cold_done = true;
     } else {

@@ -1,6 +1,6 @@
 /* apply_again.c - facts about what is run again: parts of the slice by themselves, and retries. */
 #include "coordinator/core/apply.h"
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/status_sentence.h"
 #include "coordinator/verdict/retry.h"
 
 static const struct verdict *verdict_of (const struct fact_pass_ended *ended, uint32_t host)

@@ -1,5 +1,5 @@
 /* cache_family.c - names of caches: what must be equal for one compile cache to serve two runs. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/cache_family.h"
 
 #include "coordinator/verdict/fingerprint_builder.h"
 

@@ -1,7 +1,11 @@
 /* close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/close.h"
 
 #include "common/base/duration.h"
+#include "coordinator/core/cache_family.h"
+#include "coordinator/core/prove_metrics.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"

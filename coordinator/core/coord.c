@@ -1,7 +1,14 @@
 #include "coordinator/core/coord.h"
 
+#include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/climb.h"
+#include "coordinator/core/deadlines.h"
+#include "coordinator/core/inbox.h"
+#include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/write_lease.h"
 
 enum { COME_BACK_MS = 8000 }; /* longer than a worker's slowest reconnect, 5 s */
 

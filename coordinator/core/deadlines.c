@@ -1,9 +1,14 @@
 /* deadlines.c - every wait has a bound: silence, attempts that do not end, gates, peers of a host that failed. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/deadlines.h"
 
 #include <inttypes.h>
 
 #include "common/base/duration.h"
+#include "coordinator/core/acquire.h"
+#include "coordinator/core/climb.h"
+#include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/write_lease.h"
 
 enum { LATE_MS = 15000 };     /* how late after its timeout and stop budget an attempt is killed; and later given up */
 enum { OVERSLEPT_MS = 1000 }; /* as late as a busy machine wakes this process; later, and it was stopped itself */

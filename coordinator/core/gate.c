@@ -1,6 +1,8 @@
 /* gate.c - where every host of a slice-wide program waits for the others. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/gate.h"
 
+#include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
 #include "coordinator/verdict/majority.h"
 
 enum { GO_AGAIN_MS = 1000 };

@@ -2,7 +2,14 @@
  *
  * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared
  * with what the coordinator wants. What was lost is said again then. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/inbox.h"
+
+#include "coordinator/core/gate.h"
+#include "coordinator/core/journal_loss.h"
+#include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
+#include "coordinator/core/run_message.h"
+#include "coordinator/core/write_lease.h"
 
 enum {
     RESEND_MS = 2000,     /* how long an order may take to show in a heartbeat before it is repeated */

@@ -4,7 +4,7 @@
  * no attempt before its pass began. So a worker that knows more than the journal is not in error: the journal is, or it
  * is an older copy. Nothing is then decided from it, and the fact that says so keeps it from ever being gone on with. A
  * worker process that was started anew knows of nothing but the results that it kept. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/journal_loss.h"
 
 static struct text host_name (const struct coord *coord, uint32_t host)
 {

@@ -1,5 +1,7 @@
 /* loss.c - hosts that are gone, attempts that nobody will ever report, and the peers of those that failed. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/loss.h"
+
+#include "coordinator/core/outbox.h"
 
 static bool cascading (const struct coord *coord)
 {

@@ -1,4 +1,4 @@
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/outbox.h"
 
 void outbox_init (struct outbox *out)
 {

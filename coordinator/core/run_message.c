@@ -1,6 +1,7 @@
 /* run_message.c - the RUN message: everything one host needs to know about its part. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/run_message.h"
 
+#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/deal.h"
 
 /* Of a survey: has this host to be able to write? Only READER says that it never will. */

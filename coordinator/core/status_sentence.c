@@ -1,5 +1,5 @@
 /* status_sentence.c - the one line that says where the slice stands. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/status_sentence.h"
 
 #include "common/base/duration.h"
 #include "coordinator/verdict/failure.h"

@@ -1,6 +1,6 @@
 /* violation.c - what is found in the cache that the single writer's rules exclude: recorded once, with the entries of
  * the journal between which it happened; what it was found in is dropped. docs/spec/cache.md. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/violation.h"
 
 static bool violation_is_dropped (const struct coord *coord, uint64_t token)
 {

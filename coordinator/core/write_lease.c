@@ -3,11 +3,14 @@
  *
  * Times here are `now_ms` of the caller, a clock that counts suspend; they mean nothing to the next process, which
  * begins with lease_restart. */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/write_lease.h"
 
 #include <inttypes.h>
 
 #include "common/base/duration.h"
+#include "coordinator/core/cache_family.h"
+#include "coordinator/core/loss.h"
+#include "coordinator/core/outbox.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
 

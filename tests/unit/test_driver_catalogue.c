@@ -1,5 +1,5 @@
 /* links: simulated coordinator_run */
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/outbox.h"
 #include "tests/unit/driver_fixture.h"
 
 #define BUNDLE TEXT_LIT ("jax/5f2a")

@@ -2,7 +2,7 @@
 #include "tests/unit/driver_fixture.h"
 
 #include "common/base/digest.h"
-#include "coordinator/core/coord_private.h"
+#include "coordinator/core/outbox.h"
 #include "coordinator/core/state.h"
 
 /* ---- effects wait for the facts before them ---- */

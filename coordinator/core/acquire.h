@@ -1,0 +1,27 @@
+/* acquire.h - gets the shared cache for the climb: what the catalogue holds, an audit of the root, a token to write.
+ * What follows what is acquisition.h's. Instants are `now_ms` of the caller, a clock that counts suspend. */
+#ifndef SLICEUP_COORDINATOR_CORE_ACQUIRE_H
+#define SLICEUP_COORDINATOR_CORE_ACQUIRE_H
+
+#include "coordinator/core/outbox.h"
+
+/* True: the catalogue's generation is known, and nothing was done to the cache since the root was audited. Else it does
+ * what is next for that. */
+bool acquire_generation (struct coord *coord, uint64_t now_ms, struct outbox *out);
+/* A cold pass has to be granted: does what is next for that. */
+void acquire_request_token (struct coord *coord, uint64_t now_ms, struct outbox *out);
+/* The run ends. True: the root was audited since the cache was last used, or was never found. */
+bool acquire_final_audit (struct coord *coord, uint64_t now_ms, struct outbox *out);
+/* The cache cannot be used: the climb stops. */
+void acquire_give_up (struct coord *coord, struct text problem, uint64_t now_ms, struct outbox *out);
+
+void acquire_receive_generation (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
+void acquire_receive_audit (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
+void acquire_receive_token (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
+
+bool acquire_is_pending (const struct coord *coord); /* the catalogue */
+void acquire_check_timeout (struct coord *coord, uint64_t now_ms,
+                            struct outbox *out);          /* questions that nobody answers */
+uint64_t acquire_deadline_ms (const struct coord *coord); /* UINT64_MAX: no question is out */
+
+#endif

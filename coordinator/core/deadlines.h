@@ -1,0 +1,14 @@
+/* deadlines.h - every wait of the run has a bound: silence, joining, attempts that do not end, questions. */
+#ifndef SLICEUP_COORDINATOR_CORE_DEADLINES_H
+#define SLICEUP_COORDINATOR_CORE_DEADLINES_H
+
+#include "coordinator/core/outbox.h"
+
+void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
+void deadlines_check (struct coord *coord, uint64_t now_ms, struct outbox *out);
+uint64_t deadlines_next (const struct coord *coord); /* run clock */
+/* Tells whoever watches what the climb waits for that no host of this run has to do, when that changes. After
+ * everything else of a step. */
+void watch_report (struct coord *coord, uint64_t now_ms, struct outbox *out);
+
+#endif

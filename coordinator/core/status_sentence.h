@@ -1,0 +1,14 @@
+/* status_sentence.h - the one line that says where the slice stands. */
+#ifndef SLICEUP_COORDINATOR_CORE_STATUS_SENTENCE_H
+#define SLICEUP_COORDINATOR_CORE_STATUS_SENTENCE_H
+
+#include "coordinator/core/state.h"
+
+struct text status_sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended,
+                                         struct arena *arena);
+/* The same for the end of a run: with the retries that went before. */
+struct text status_sentence_of_failure (const struct coord *coord, const struct fact_pass_ended *ended,
+                                        struct arena *arena);
+struct text status_sentence_of_run (const struct coord *coord, struct arena *arena);
+
+#endif

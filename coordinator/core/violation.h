@@ -1,0 +1,13 @@
+/* violation.h - what is found in the cache that the single writer's rules exclude. */
+#ifndef SLICEUP_COORDINATOR_CORE_VIOLATION_H
+#define SLICEUP_COORDINATOR_CORE_VIOLATION_H
+
+#include "coordinator/core/outbox.h"
+
+void violation_record_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
+/* The root could not be audited: that nothing was found is no evidence then. */
+void violation_record_unaudited (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
+void violation_record_audit (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
+void violation_resume (struct coord *coord, uint64_t now_ms, struct outbox *out);
+
+#endif
