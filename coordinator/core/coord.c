@@ -161,7 +161,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     if (coord->state->lost_facts.len)
         return;
     climb_advance (coord, now_ms, out);
-    watch_report (coord, now_ms, out);
+    deadlines_report_wait (coord, now_ms, out);
 }
 
 uint64_t coord_deadline_ms (const struct coord *coord)

@@ -176,7 +176,7 @@ static struct text wait_of (const struct coord *coord, uint64_t now_ms, struct a
     return (struct text){ 0 };
 }
 
-void watch_report (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void deadlines_report_wait (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct text now = wait_of (coord, now_ms, &out->arena);
     if (text_equal (now, coord->soft.reported_wait))

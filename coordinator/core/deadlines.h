@@ -9,6 +9,6 @@ void deadlines_check (struct coord *coord, uint64_t now_ms, struct outbox *out);
 uint64_t deadlines_next (const struct coord *coord); /* run clock */
 /* Tells whoever watches what the climb waits for that no host of this run has to do, when that changes. After
  * everything else of a step. */
-void watch_report (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void deadlines_report_wait (struct coord *coord, uint64_t now_ms, struct outbox *out);
 
 #endif

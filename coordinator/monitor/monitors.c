@@ -9,7 +9,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/journal/workqueue.h"
+#include "coordinator/workqueue/workqueue.h"
 #include "coordinator/keys/key_file.h"
 #include "coordinator/keys/monitor_key.h"
 #include "coordinator/monitor/query_queue.h"

@@ -12,7 +12,7 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/workqueue.h"
+#include "coordinator/workqueue/workqueue.h"
 #include "coordinator/keys/ticket.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/monitors.h"

@@ -9,7 +9,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/journal/workqueue.h"
+#include "coordinator/workqueue/workqueue.h"
 
 enum { KEPT_MAX_BYTES = 64 << 20 };
 

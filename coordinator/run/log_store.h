@@ -4,7 +4,7 @@
 #define SLICEUP_COORDINATOR_RUN_LOG_STORE_H
 
 #include "coordinator/home/run_dir.h"
-#include "coordinator/journal/workqueue.h"
+#include "coordinator/workqueue/workqueue.h"
 
 struct log_store;
 struct log_store *log_store_open (const struct run_dir *dir, const struct plan *plan, struct workqueue *workqueue);

@@ -2,8 +2,8 @@
  *
  * Tasks run one after another in the order given. `work` runs on the task thread and may touch only what it was
  * handed; `done` runs on the loop's thread afterwards. */
-#ifndef SLICEUP_COORDINATOR_JOURNAL_WORKQUEUE_H
-#define SLICEUP_COORDINATOR_JOURNAL_WORKQUEUE_H
+#ifndef SLICEUP_COORDINATOR_WORKQUEUE_WORKQUEUE_H
+#define SLICEUP_COORDINATOR_WORKQUEUE_WORKQUEUE_H
 
 #include "common/io/loop.h"
 

@@ -1,4 +1,4 @@
-/* apply_again.c - facts about what is run again: parts of the slice by themselves, and retries. */
+/* apply_retry.c - facts about what is run again: parts of the slice by themselves, and retries. */
 #include "coordinator/core/apply.h"
 #include "coordinator/core/status_sentence.h"
 #include "coordinator/verdict/retry.h"

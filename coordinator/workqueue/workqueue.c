@@ -1,4 +1,4 @@
-#include "coordinator/journal/workqueue.h"
+#include "coordinator/workqueue/workqueue.h"
 
 #include <errno.h>
 #include <pthread.h>
