@@ -56,7 +56,7 @@ int err_set (struct err *err, enum err_code code, const char *format, ...)
     return -1;
 }
 
-const char *err_advice (int number)
+const char *err_advice_for_errno (int number)
 {
     switch (number) {
     case EMFILE: return " (raise this process's limit: ulimit -n, LimitNOFILE=)";
@@ -74,7 +74,7 @@ int err_errno (struct err *err, enum err_code code, const char *format, ...)
         return -1;
     char room[REASON_BYTES];
     char reason[REASON_BYTES];
-    snprintf (reason, sizeof reason, ": %s%s", strerror_r (number, room, sizeof room), err_advice (number));
+    snprintf (reason, sizeof reason, ": %s%s", strerror_r (number, room, sizeof room), err_advice_for_errno (number));
     char text[ERR_TEXT_BYTES];
     va_list args;
     va_start (args, format);

@@ -33,6 +33,6 @@ int err_errno (struct err *err, enum err_code code, const char *format, ...) __a
 /* Puts "<prefix>: " in front of the text as the error travels up; always returns -1. */
 int err_prefix (struct err *err, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* What to do about such an `errno`, to stand behind its reason; empty: that depends. */
-const char *err_advice (int number);
+const char *err_advice_for_errno (int number);
 
 #endif

@@ -72,7 +72,7 @@ bool text_cut (struct text *rest, char mark, struct text *before)
     return true;
 }
 
-struct text text_take (struct text *rest, char mark)
+struct text text_take_until (struct text *rest, char mark)
 {
     struct text taken = *rest;
     if (!text_cut (rest, mark, &taken))

@@ -26,7 +26,7 @@ bool text_find (struct text haystack, struct text needle, uint32_t *at); /* firs
 bool text_starts (struct text a, const char *prefix);
 /* Takes what stands before the first `mark` off the front of `rest`, and the mark with it. Borrows. */
 bool text_cut (struct text *rest, char mark, struct text *before); /* false: no mark is there, and nothing is taken */
-struct text text_take (struct text *rest, char mark);              /* without a mark all that is left */
+struct text text_take_until (struct text *rest, char mark);        /* without a mark all that is left */
 struct text text_clip (struct text from, uint32_t bytes);      /* at most `bytes`, cut between characters of UTF-8 */
 struct text text_copy (struct arena *arena, struct text from); /* the copy is NUL-terminated past its end */
 struct text text_format (struct arena *arena, const char *format, ...) __attribute__ ((format (printf, 2, 3)));

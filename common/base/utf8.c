@@ -128,7 +128,7 @@ static uint32_t next_character (struct text raw, uint32_t at, struct text *out)
     return 1;
 }
 
-struct text text_clean (struct arena *arena, struct text raw, uint32_t max_bytes)
+struct text text_repair_utf8 (struct arena *arena, struct text raw, uint32_t max_bytes)
 {
     uint64_t worst_bytes = (uint64_t) raw.len * replacement.len;
     char *out = arena_alloc (arena, (worst_bytes < max_bytes ? worst_bytes : max_bytes) + 1);

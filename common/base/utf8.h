@@ -19,6 +19,6 @@ bool utf8_is_printable (uint32_t character);
 uint32_t utf8_columns (uint32_t character); /* of a printable one: 1, or 2 when East Asian wide */
 /* A copy in `arena`: valid UTF-8 without NUL, every byte that is not replaced by U+FFFD, and cut between two characters
  * to at most `max_bytes`. Control characters stay: who shows text to people escapes it. */
-struct text text_clean (struct arena *arena, struct text raw, uint32_t max_bytes);
+struct text text_repair_utf8 (struct arena *arena, struct text raw, uint32_t max_bytes);
 
 #endif

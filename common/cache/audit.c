@@ -1,7 +1,7 @@
 #include "common/cache/audit.h"
 
 #include "common/base/buf.h"
-#include "common/cache/generation_diff.h"
+#include "common/cache/manifest_mismatch.h"
 #include <assert.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static struct text path_for_record (struct arena *arena, struct text path)
     return escape (arena, path, NAME_MAX_BYTES);
 }
 
-static int collect (void *owner, const struct generation_difference *difference, struct err *err)
+static int collect (void *owner, const struct manifest_mismatch *difference, struct err *err)
 {
     struct collection *collection = owner;
     struct finding_list *list = &collection->list;
@@ -56,7 +56,7 @@ static int collect_whole (struct collection *collection, const struct err *why, 
     if (why->code != ERR_DAMAGE)
         return err_set (err, why->code, "%s", why->text);
     bool gone = strncmp (why->text, "there is no", 11) == 0;
-    struct generation_difference difference = { gone ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT ("."), why->text };
+    struct manifest_mismatch difference = { gone ? FINDING_MISSING : FINDING_CHANGED, TEXT_LIT ("."), why->text };
     return collect (collection, &difference, err);
 }
 
@@ -72,7 +72,7 @@ int audit_generation (struct text bundle_root, uint64_t token, struct text sha25
     collection.list.items = arena_array (arena, FINDINGS_MAX, sizeof *collection.list.items);
     int rc = generation_open (&generation, &why)
                  ? collect_whole (&collection, &why, err)
-                 : generation_diff (&generation, sha256, depth, seed, collect, &collection, err);
+                 : manifest_find_mismatches (&generation, sha256, depth, seed, collect, &collection, err);
     if (rc)
         err_prefix (err, "cannot examine %s in %.160s", generation.name, generation.root_path);
     else

@@ -25,7 +25,7 @@ int audit_generation (struct text bundle_root, uint64_t token, struct text sha25
 /* One gen-<token> as it lies there, sealed or not. `listing`: of paths, kinds, modes, sizes and the times of the last
  * write; equal means that nobody wrote, or hid it with as many bytes and the time set back. `old_listing`: with the
  * times of every change of an inode, as catalogues remember what was first seen by an earlier sliceup. */
-struct generation_inventory {
+struct generation_stat {
     uint64_t token;
     bool sealed;
     uint32_t entries;
@@ -33,7 +33,7 @@ struct generation_inventory {
     struct digest listing, old_listing;
 };
 /* Every gen-<token> of a bundle, by rising token. No folder at all: none. Other names are passed over. */
-int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_inventory **out,
-                            uint32_t *n, struct err *err);
+int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_stat **out, uint32_t *n,
+                            struct err *err);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "common/cache/copy.h"
 #include "common/cache/generation.h"
-#include "common/cache/generation_diff.h"
+#include "common/cache/manifest_mismatch.h"
 #include "common/io/atomic_file.h"
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int copy_base (const struct generation *to, const struct generation *base
 {
     struct arena arena = { 0 };
     struct manifest manifest;
-    int rc = generation_diff (base, sha256, AUDIT_STAT, 0, generation_diff_refuse, NULL, err);
+    int rc = manifest_find_mismatches (base, sha256, AUDIT_STAT, 0, manifest_refuse_mismatch, NULL, err);
     if (rc == 0)
         rc = generation_read_manifest (base, sha256, &arena, &manifest, err);
     if (rc == 0 && (rc = copy_entries (&manifest, base->fd, to->fd, err)) < 0)
@@ -100,7 +100,7 @@ static int prepare_published (const struct cache_access *access, enum audit_dept
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     if (generation_path (&generation, dir, dir_bytes, err) == 0 && generation_open (&generation, err) == 0)
-        rc = generation_diff (&generation, access->sha256, depth, drawn, generation_diff_refuse, NULL, err);
+        rc = manifest_find_mismatches (&generation, access->sha256, depth, drawn, manifest_refuse_mismatch, NULL, err);
     if (rc)
         err_prefix (err, "cannot use the cache %s in %.160s", generation.name, generation.root_path);
     generation_close (&generation);
@@ -132,7 +132,8 @@ static int close_to_others (const struct generation *generation, struct err *err
     return 0;
 }
 
-int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t bytes, struct err *err)
+int cache_prepare_host_cache (const struct cache_access *access, struct text host, char *dir, size_t bytes,
+                              struct err *err)
 {
     struct generation own;
     struct arena arena = { 0 };

@@ -5,7 +5,7 @@
  *
  *     writer:  cache_prepare_writer -> the program fills `dir` -> everything of it is dead -> cache_seal
  *     reader:  cache_prepare_reader -> the program reads `dir` -> audit_generation
- *     own:     cache_prepare_own -> the program does there what it likes
+ *     own:     cache_prepare_host_cache -> the program does there what it likes
  *
  * An order comes over the network and is checked again here. All of these read or copy whole generations and may take
  * long: not in a thread that must answer. Any thread; calls for one generation do not overlap. A failed call leaves
@@ -29,7 +29,8 @@ int cache_prepare_reader (const struct cache_access *access, enum audit_depth de
                           const char *private_dir, char *dir, size_t dir_bytes, struct err *err);
 /* The folder host-<host>, which only this host uses: made the first time with mode 0700, and kept. What the framework
  * left half done in it is the framework's business; what has no place in a cache (tree.h) is refused by name. */
-int cache_prepare_own (const struct cache_access *access, struct text host, char *dir, size_t bytes, struct err *err);
+int cache_prepare_host_cache (const struct cache_access *access, struct text host, char *dir, size_t bytes,
+                              struct err *err);
 /* Seals gen-<token>: everything durable, WITNESS left, MANIFEST written last, nothing writable any more. Only after
  * every process of the program is dead. `seal->sha256` lives in `arena`. */
 int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err);

@@ -54,7 +54,7 @@ static int copy_folder (const char *path, int to, const char *shown, struct err 
         memcpy (above, path, (size_t) (slash - path));
         above[slash - path] = '\0';
     }
-    int parent = tree_open (to, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int parent = tree_open_below (to, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (parent < 0)
         return err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown);
     int rc = mkdirat (parent, name, 0755) ? err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown) : 0;
@@ -67,7 +67,7 @@ static int copy_into (const struct manifest_entry *entry, int source, const char
     char shown[TREE_SHOWN_BYTES];
     int rc = -1;
     tree_print_path (entry->at.path, shown);
-    int copy = tree_open (to, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    int copy = tree_open_below (to, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (copy < 0)
         return err_errno (err, ERR_IO, "cannot make a copy of \"%s\"", shown);
     if (copy_bytes (source, copy, entry->at.bytes) || fchmod (copy, entry->at.mode | S_IWUSR))

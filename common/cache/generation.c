@@ -63,7 +63,7 @@ int generation_open_root_of_host (struct generation *generation, struct text roo
 int generation_open (struct generation *generation, struct err *err)
 {
     const char *name = generation->name, *where = generation->root_path;
-    generation->fd = tree_open (generation->root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    generation->fd = tree_open_below (generation->root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (generation->fd >= 0)
         return 0;
     switch (errno) {

@@ -22,7 +22,7 @@ struct lines {
     struct buf bytes;
     uint32_t *starts;
     uint32_t n, capacity;
-    struct generation_inventory *stored;
+    struct generation_stat *stored;
 };
 
 static void add_line (struct lines *lines, const struct tree_walk_item *seen)
@@ -97,7 +97,7 @@ static int list_other (struct lines *lines, int root, const char *name, struct e
 /* 1: it went away meanwhile. */
 static int list_lines (struct lines *lines, int root, const char *name, struct err *err)
 {
-    int fd = tree_open (root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int fd = tree_open_below (root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP || errno == EXDEV || errno == ENOENT))
         return list_other (lines, root, name, err);
     if (fd < 0)
@@ -110,7 +110,7 @@ static int list_lines (struct lines *lines, int root, const char *name, struct e
     return rc ? err_prefix (err, "%s", name) : 0;
 }
 
-static int look_at (int root, const char *name, struct generation_inventory *out, struct err *err)
+static int look_at (int root, const char *name, struct generation_stat *out, struct err *err)
 {
     struct lines lines = { .stored = out };
     buf_init (&lines.bytes, LINES_BYTES_MAX);
@@ -137,12 +137,12 @@ static bool token_of (const char *name, uint64_t *token)
 
 static int by_token (const void *a, const void *b)
 {
-    const struct generation_inventory *left = a, *right = b;
+    const struct generation_stat *left = a, *right = b;
     return (left->token > right->token) - (left->token < right->token);
 }
 
 struct found {
-    struct generation_inventory *items;
+    struct generation_stat *items;
     uint32_t n;
 };
 
@@ -150,7 +150,7 @@ static int find_each (DIR *stream, struct found *found, struct err *err)
 {
     struct dirent *entry;
     for (errno = 0; (entry = readdir (stream)) != NULL; errno = 0) {
-        struct generation_inventory stored = { 0 };
+        struct generation_stat stored = { 0 };
         if (!token_of (entry->d_name, &stored.token))
             continue;
         int rc = look_at (dirfd (stream), entry->d_name, &stored, err);
@@ -166,8 +166,8 @@ static int find_each (DIR *stream, struct found *found, struct err *err)
     return errno ? err_errno (err, ERR_IO, "cannot list the generations of this cache family") : 0;
 }
 
-int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_inventory **out,
-                            uint32_t *n, struct err *err)
+int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_stat **out, uint32_t *n,
+                            struct err *err)
 {
     char path[PATH_MAX_BYTES + 1];
     struct found found = { 0 };

@@ -126,7 +126,7 @@ static int write_bytes (int fd, const void *bytes, size_t len)
 
 static int write_new (int root, const char *name, const char *shown, const void *bytes, size_t len, struct err *err)
 {
-    int fd = tree_open (root, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    int fd = tree_open_below (root, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot make %s", name);
     int rc = write_bytes (fd, bytes, len) ? err_errno (err, ERR_IO, "cannot write %s", shown) : 0;

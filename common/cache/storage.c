@@ -146,11 +146,11 @@ static void describe (struct text line, char *out, size_t out_bytes)
 {
     struct text options = { 0 }, tail = line, mounted;
     for (int i = 0; i <= MOUNT_OPTIONS_FIELD; i++)
-        options = text_take (&tail, ' ');
-    while (tail.len && !text_is (text_take (&tail, ' '), "-"))
+        options = text_take_until (&tail, ' ');
+    while (tail.len && !text_is (text_take_until (&tail, ' '), "-"))
         continue;
-    struct text type = text_take (&tail, ' '), source = text_take (&tail, ' ');
-    mounted = text_take (&tail, ' ');
+    struct text type = text_take_until (&tail, ' '), source = text_take_until (&tail, ' ');
+    mounted = text_take_until (&tail, ' ');
     /* The file system or the mount can be read-only. */
     bool closed = text_starts (mounted, "ro") && text_starts (options, "rw");
     if (closed)
@@ -165,9 +165,9 @@ static void describe (struct text line, char *out, size_t out_bytes)
 static int find_mount (struct text table, uint64_t id, struct text *line)
 {
     while (table.len) {
-        struct text rest = *line = text_take (&table, '\n');
+        struct text rest = *line = text_take_until (&table, '\n');
         uint64_t number;
-        if (text_to_u64 (text_take (&rest, ' '), &number) && number == id)
+        if (text_to_u64 (text_take_until (&rest, ' '), &number) && number == id)
             return 0;
     }
     return -1;

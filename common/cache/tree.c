@@ -65,7 +65,7 @@ static int open_by (int root, const char *path, int flags, mode_t mode, uint64_t
     return (int) syscall (SYS_openat2, root, path, &how, sizeof how);
 }
 
-int tree_open (int root, const char *path, int flags, mode_t mode)
+int tree_open_below (int root, const char *path, int flags, mode_t mode)
 {
     return open_by (root, path, flags, mode, RESOLVE_BENEATH);
 }
@@ -135,7 +135,7 @@ int tree_open_entry (int root, const struct tree_entry *entry, struct err *err)
     if (!text_to_c (entry->path, path, sizeof path))
         return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", tree_print_path (entry->path, shown));
     /* O_NONBLOCK: between the listing and now a pipe may have taken the file's place. */
-    int fd = tree_open (root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | folder, 0);
+    int fd = tree_open_below (root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | folder, 0);
     if (fd < 0)
         return cannot_open (entry->path, err);
     if (fstat (root, &top) || fstat (fd, &st)) {
@@ -289,7 +289,7 @@ int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each
     struct walk walk = { .skip = skip, .open_files = open_files, .each = each, .owner = owner };
     assert (root >= 0 && each);
     /* A descriptor of its own, because reading a folder moves the descriptor's position. */
-    int fd = tree_open (root, ".", O_RDONLY | O_DIRECTORY, 0);
+    int fd = tree_open_below (root, ".", O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open the folder of a generation or per-host cache");
     if (fstat (fd, &top)) {

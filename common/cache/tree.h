@@ -32,7 +32,7 @@ struct tree {
 bool tree_name_valid (struct text name);
 bool tree_path_valid (struct text path); /* valid names joined by '/', at most TREE_DEPTH_MAX of them */
 /* openat2 below `root`, close-on-exec; -1 with errno. `path` must end in a NUL. */
-int tree_open (int root, const char *path, int flags, mode_t mode);
+int tree_open_below (int root, const char *path, int flags, mode_t mode);
 /* The same for something that is listed: the descriptor of a regular file with one name, or of a folder, opened for
  * reading. ERR_DAMAGE: it is not there, or anything else is. */
 int tree_open_entry (int root, const struct tree_entry *entry, struct err *err);

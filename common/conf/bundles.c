@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include "common/conf/draft.h"
-#include "common/model/version.h"
+#include "common/model/package_version.h"
 
-static const struct source_kind bundles_kind = { "bundle list", "configs/bundles", ".yaml" };
+static const struct conf_file_kind bundles_kind = { "bundle list", "configs/bundles", ".yaml" };
 
 struct bundle_draft {
     struct draft *draft;
@@ -22,11 +22,11 @@ static int read_part (struct draft *draft, const struct yaml_node *key, struct v
             problem_quote (draft->problems, key->text));
     if (value->kind == YAML_BAD)
         return -1;
-    if (value->kind != YAML_SCALAR || !version_pattern_valid (value->text))
+    if (value->kind != YAML_SCALAR || !package_version_pattern_valid (value->text))
         return problem_at (
             draft->problems, value,
             "the version is %s, expected a version such as '0.4.32', '0.0.20.*' or '<0.0.6', '*' for any, or 'absent'",
-            problem_value (draft->problems, value));
+            problem_quote_value (draft->problems, value));
     *part = (struct var){ requirement_normal_name (key->text, draft->arena), value->text };
     return 0;
 }
@@ -98,7 +98,7 @@ static void read_file (void *owner, const struct yaml_node *reference)
     struct source source;
     struct conf_value file[BUNDLES_KEYS], of[BUNDLE_KEYS];
     struct problem_list *problems = list->draft->problems;
-    const struct yaml_node *root = draft_parse_reference (list->draft, &bundles_kind, reference, &source);
+    const struct yaml_node *root = draft_parse_referenced_file (list->draft, &bundles_kind, reference, &source);
     if (!root || section_read (&bundles_section, root, file, problems) != 0 || !file[BUNDLES_LIST].good)
         return;
     for (const struct yaml_node *node = file[BUNDLES_LIST].node->first; node; node = node->next)
@@ -115,7 +115,7 @@ static void read_default (struct bundle_draft *list)
     const char *name = frontend_name (draft->frontend);
     struct text path = text_format (draft->arena, "%s/%s/%s%s", draft->options->share_dir, bundles_kind.folder, name,
                                     bundles_kind.extension);
-    struct yaml_node reference = draft_reference_at (draft->slice[SLICE_BUNDLES].node, text_of (name));
+    struct yaml_node reference = draft_make_reference (draft->slice[SLICE_BUNDLES].node, text_of (name));
     if (access (path.ptr, F_OK) == 0)
         read_file (list, &reference);
 }
@@ -126,7 +126,7 @@ void draft_bundles (struct draft *draft)
     struct bundle_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.items);
     if (given->given && given->good)
-        draft_references (draft, given->node, &bundles_kind, read_file, &list);
+        draft_each_reference (draft, given->node, &bundles_kind, read_file, &list);
     if (!given->given)
         read_default (&list);
     draft->plan.bundles.items = list.items;

@@ -8,7 +8,7 @@ static struct text plain_path (struct draft *draft, struct text path)
 {
     struct text plain = { .ptr = "", .len = 0 };
     while (path.len > 0) {
-        struct text part = text_take (&path, '/');
+        struct text part = text_take_until (&path, '/');
         if (part.len > 0 && !text_is (part, "."))
             plain = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (plain), TEXT_ARG (part));
     }
@@ -45,11 +45,11 @@ static void refuse_writer (struct draft *draft, const struct conf_value *writer)
 
 static int check_candidate (struct draft *draft, const struct conf_value *writer, struct text name)
 {
-    if (plan_rank (&draft->plan, name) >= 0)
+    if (plan_host_rank (&draft->plan, name) >= 0)
         return 0;
     return problem_at (draft->problems, writer->node,
                        "the writer %s is not a host of this slice, expected one of its hosts%s",
-                       problem_quote (draft->problems, name), draft->reduced ? " that are not excluded" : "");
+                       problem_quote (draft->problems, name), draft->filtered ? " that are not excluded" : "");
 }
 
 static void read_writers (struct draft *draft, const struct conf_value *writer)
@@ -160,7 +160,7 @@ static void read_trusted (struct draft *draft, const struct yaml_node *user)
         problem_at (
             draft->problems, user,
             "an item of cache.trust is %s, expected the number of a user (uid), 0 to %u: `id -u NAME` prints it",
-            problem_value (draft->problems, user), (unsigned) TRUST_UID_MAX);
+            problem_quote_value (draft->problems, user), (unsigned) TRUST_UID_MAX);
 }
 
 static void read_trust (struct draft *draft, const struct conf_value *list)
@@ -202,7 +202,7 @@ void draft_cache (struct draft *draft)
     plan->least = (enum enforcement) cache[CACHE_ENFORCEMENT].number;
     plan->overlay = cache[CACHE_OVERLAY].number != 0;
     read_root (draft, &cache[CACHE_ROOT]);
-    if (cache_mode_writes (plan->mode))
+    if (cache_mode_has_writer (plan->mode))
         read_writers (draft, &cache[CACHE_WRITER]);
     else
         refuse_writer (draft, &cache[CACHE_WRITER]);

@@ -34,7 +34,7 @@ static void fill (struct draft *draft)
     draft_bundles (draft);
     draft_drift (draft);
     draft_limits (draft);
-    draft_protected (draft);
+    draft_protected_paths (draft);
     check_bounds (draft);
     /* A part that is missing was reported as a problem. */
     const struct plan *plan = &draft->plan;

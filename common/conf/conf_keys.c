@@ -373,20 +373,22 @@ static const struct conf_key drift_rule_keys[DRIFT_RULE_KEYS] = {
     [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why the difference matters, or why it may exist." },
 };
 
-const struct section slice_section = SECTION ("a slice file", slice_keys), host_section = SECTION ("a host", host_keys),
-                     ssh_route_section = SECTION ("ssh of a host", way_keys),
-                     from_section = SECTION ("a source of hosts", from_keys),
-                     start_section = SECTION ("start", start_keys),
-                     coordinator_section = SECTION ("coordinator", coordinator_keys),
-                     ssh_section = SECTION ("ssh", ssh_keys), slurm_section = SECTION ("slurm", slurm_keys),
-                     pins_section = SECTION ("pins", pins_keys), cache_section = SECTION ("cache", cache_keys),
-                     limits_section = SECTION ("limits", limits_keys),
-                     profile_section = SECTION ("a profile", profile_keys),
-                     ladder_section = SECTION ("a ladder", ladder_keys), rung_section = SECTION ("a rung", rung_keys),
-                     signatures_section = SECTION ("a signature file", signatures_keys),
-                     signature_section = SECTION ("a signature", signature_keys),
-                     bundles_section = SECTION ("a bundle file", bundles_keys),
-                     bundle_section = SECTION ("a bundle rule", bundle_keys);
+const struct section_schema slice_section = SECTION ("a slice file", slice_keys),
+                            host_section = SECTION ("a host", host_keys),
+                            ssh_route_section = SECTION ("ssh of a host", way_keys),
+                            from_section = SECTION ("a source of hosts", from_keys),
+                            start_section = SECTION ("start", start_keys),
+                            coordinator_section = SECTION ("coordinator", coordinator_keys),
+                            ssh_section = SECTION ("ssh", ssh_keys), slurm_section = SECTION ("slurm", slurm_keys),
+                            pins_section = SECTION ("pins", pins_keys), cache_section = SECTION ("cache", cache_keys),
+                            limits_section = SECTION ("limits", limits_keys),
+                            profile_section = SECTION ("a profile", profile_keys),
+                            ladder_section = SECTION ("a ladder", ladder_keys),
+                            rung_section = SECTION ("a rung", rung_keys),
+                            signatures_section = SECTION ("a signature file", signatures_keys),
+                            signature_section = SECTION ("a signature", signature_keys),
+                            bundles_section = SECTION ("a bundle file", bundles_keys),
+                            bundle_section = SECTION ("a bundle rule", bundle_keys);
 
-const struct section drifts_section = SECTION ("a drift policy", drifts_keys),
-                     drift_rule_section = SECTION ("a drift rule", drift_rule_keys);
+const struct section_schema drifts_section = SECTION ("a drift policy", drifts_keys),
+                            drift_rule_section = SECTION ("a drift rule", drift_rule_keys);

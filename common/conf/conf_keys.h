@@ -37,7 +37,7 @@ struct conf_key {
     const char *help;
 };
 
-struct section {
+struct section_schema {
     const char *name; /* "a slice file": for messages and headings */
     const struct conf_key *keys;
     uint32_t keys_n;
@@ -154,8 +154,8 @@ enum { DRIFTS_DRIFT, DRIFTS_RULES, DRIFTS_KEYS };
 enum { DRIFT_RULE_FACT, DRIFT_RULE_COMPARE, DRIFT_RULE_TOLERANCE, DRIFT_RULE_LEAST, DRIFT_RULE_WHY, DRIFT_RULE_KEYS };
 enum { KEYS_MOST = 20 }; /* no section has more */
 
-extern const struct section drifts_section, drift_rule_section;
-extern const struct section slice_section, host_section, ssh_route_section, from_section, start_section,
+extern const struct section_schema drifts_section, drift_rule_section;
+extern const struct section_schema slice_section, host_section, ssh_route_section, from_section, start_section,
     coordinator_section, ssh_section, slurm_section, pins_section, cache_section, limits_section, profile_section,
     ladder_section, rung_section, signatures_section, signature_section, bundles_section, bundle_section;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/conf/json.h"
+#include "common/conf/yaml_to_json.h"
 
 static void note (struct draft *draft, struct text path)
 {
@@ -42,7 +42,7 @@ void draft_note_path (struct draft *draft, const char *path)
         note (draft, text_copy (draft->arena, text_of (named)));
 }
 
-int draft_read_source (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at,
+int draft_read_source (struct draft *draft, const struct conf_file_kind *kind, const struct yaml_node *at,
                        struct source *source)
 {
     if (source_read (source, kind, draft->options->share_dir, at, draft->problems) != 0)
@@ -52,16 +52,16 @@ int draft_read_source (struct draft *draft, const struct source_kind *kind, cons
     return 0;
 }
 
-const struct yaml_node *draft_parse_reference (struct draft *draft, const struct source_kind *kind,
-                                               const struct yaml_node *reference, struct source *source)
+const struct yaml_node *draft_parse_referenced_file (struct draft *draft, const struct conf_file_kind *kind,
+                                                     const struct yaml_node *reference, struct source *source)
 {
     if (draft_read_source (draft, kind, reference, source) != 0)
         return NULL;
     return yaml_parse (source->shown, source->bytes, draft->problems);
 }
 
-void draft_references (struct draft *draft, const struct yaml_node *names, const struct source_kind *kind,
-                       draft_reference_fn *read, void *owner)
+void draft_each_reference (struct draft *draft, const struct yaml_node *names, const struct conf_file_kind *kind,
+                           draft_reference_fn *read, void *owner)
 {
     enum { LISTS_MAX = 16 };
     if (names->n > LISTS_MAX) {
@@ -77,7 +77,7 @@ void draft_references (struct draft *draft, const struct yaml_node *names, const
     }
 }
 
-struct yaml_node draft_reference_at (const struct yaml_node *where, struct text name)
+struct yaml_node draft_make_reference (const struct yaml_node *where, struct text name)
 {
     return (struct yaml_node){
         .file = where->file, .line = where->line, .column = where->column, .kind = YAML_SCALAR, .text = name
@@ -97,7 +97,7 @@ const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t ke
 bool draft_has_dotdot (struct text path)
 {
     while (path.len > 0)
-        if (text_is (text_take (&path, '/'), ".."))
+        if (text_is (text_take_until (&path, '/'), ".."))
             return true;
     return false;
 }
@@ -134,7 +134,7 @@ static int by_name (const void *a, const void *b)
     return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
 }
 
-void draft_sort (var_list *vars)
+void draft_sort_vars (var_list *vars)
 {
     if (vars->n > 0)
         qsort (vars->items, vars->n, sizeof *vars->items, by_name);
@@ -149,7 +149,7 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
         if (!identifier_is_good (key->text, ID_MAX_BYTES))
             result = problem_at (draft->problems, key, "%s is not an argument name, expected letters, digits and '_'",
                                  problem_quote (draft->problems, key->text));
-        else if (json_of (key->value, key->text, &var->value, draft->problems) != 0)
+        else if (yaml_to_json (key->value, key->text, &var->value, draft->problems) != 0)
             result = -1;
         else if (read.n == VARS_MAX)
             return problem_at (draft->problems, key, "this map has more than %d arguments, the limit", VARS_MAX);
@@ -158,7 +158,7 @@ int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args
     }
     if (result != 0)
         return result;
-    draft_sort (&read);
+    draft_sort_vars (&read);
     *args = read;
     return 0;
 }
@@ -174,7 +174,7 @@ static int add_name (struct draft *draft, const struct yaml_node *item, struct n
     if (!name_is_good (item->text))
         return problem_at (draft->problems, item,
                            "an item of this list is %s, expected a name of letters, digits, '.', '_' and '-'", quoted);
-    if (hostset_has (names, item->text))
+    if (name_list_has (names, item->text))
         return problem_at (draft->problems, item, "this list has %s twice, expected once", quoted);
     names->items[names->n++] = item->text;
     return 0;
@@ -205,8 +205,8 @@ static const char *list_of (struct draft *draft, unsigned launchers)
     return buf_finish (&list, draft->arena).ptr;
 }
 
-void draft_check_launcher (struct draft *draft, const struct conf_key *key, const struct conf_value *value,
-                           unsigned launchers)
+void draft_check_launcher_key (struct draft *draft, const struct conf_key *key, const struct conf_value *value,
+                               unsigned launchers)
 {
     enum launcher launcher = draft->plan.launcher;
     if (!value->given || launcher == LAUNCHER_NONE || (launchers & (1u << launcher)))

@@ -19,7 +19,7 @@ struct draft {
     struct ssh_route route;          /* the way to hosts without an ssh map of their own */
     bool jumps;                      /* some host is reached through another */
     var_list groups;                 /* of the slice file: name and host set */
-    bool reduced;                    /* `exclude`, --hosts or --exclude took hosts out */
+    bool filtered;                   /* `exclude`, --hosts or --exclude took hosts out */
     const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;
     /* Configuration files that were read, as they are and as they were named, and programs as they were named. */
@@ -45,11 +45,12 @@ void draft_signatures (struct draft *draft);
 void draft_bundles (struct draft *draft);
 void draft_drift (struct draft *draft);
 void draft_limits (struct draft *draft);
-void draft_protected (struct draft *draft);
+void draft_protected_paths (struct draft *draft);
 
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* The arguments of a rung that is the builtin probe; after its env and backend. */
-void draft_probe (struct draft *draft, const struct yaml_node *node, const struct conf_value *args, struct rung *rung);
+void draft_probe_args (struct draft *draft, const struct yaml_node *node, const struct conf_value *args,
+                       struct rung *rung);
 /* The files that the rung's canary, read as `program`, needs on its host. */
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
 
@@ -63,8 +64,8 @@ void draft_ssh_route (struct draft *draft, const struct conf_value *given, struc
 /* Workers start on other machines than this one. */
 bool draft_is_remote (const struct draft *draft);
 /* Reports a key that is given although the launcher is none of `launchers` (bit LAUNCHER_... each). */
-void draft_check_launcher (struct draft *draft, const struct conf_key *key, const struct conf_value *value,
-                           unsigned launchers);
+void draft_check_launcher_key (struct draft *draft, const struct conf_key *key, const struct conf_value *value,
+                               unsigned launchers);
 /* The names of a host set, in its order; "@name" stands for a group of the slice file. `once`: naming a host twice is
  * an error. -1: reported at `node`. */
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names);
@@ -74,17 +75,17 @@ void draft_check_groups (struct draft *draft);
 /* Notes a path in `read` as the user named it, so that programs cannot change the links on it. */
 void draft_note_path (struct draft *draft, const char *path);
 /* source_read, for a file of the configuration: it is noted in `read`. */
-int draft_read_source (struct draft *draft, const struct source_kind *kind, const struct yaml_node *at,
+int draft_read_source (struct draft *draft, const struct conf_file_kind *kind, const struct yaml_node *at,
                        struct source *source);
 /* Reads and parses the file that a reference names; NULL: reported. */
-const struct yaml_node *draft_parse_reference (struct draft *draft, const struct source_kind *kind,
-                                               const struct yaml_node *reference, struct source *source);
+const struct yaml_node *draft_parse_referenced_file (struct draft *draft, const struct conf_file_kind *kind,
+                                                     const struct yaml_node *reference, struct source *source);
 /* Gives `read` each reference of a list of names and paths; what is none, or too many, is reported. */
 typedef void draft_reference_fn (void *owner, const struct yaml_node *reference);
-void draft_references (struct draft *draft, const struct yaml_node *names, const struct source_kind *kind,
-                       draft_reference_fn *read, void *owner);
+void draft_each_reference (struct draft *draft, const struct yaml_node *names, const struct conf_file_kind *kind,
+                           draft_reference_fn *read, void *owner);
 /* A reference to `name` that nobody wrote: it stands where a key does, or is missing. */
-struct yaml_node draft_reference_at (const struct yaml_node *where, struct text name);
+struct yaml_node draft_make_reference (const struct yaml_node *where, struct text name);
 /* The reference of a slice key, or the command line's instead; NULL: neither is there. */
 const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t key, const char *given, const char *name);
 /* The folder of relative paths on hosts: SLICEUP_HOME with launcher local, else `start.directory`. */
@@ -97,7 +98,7 @@ struct text draft_host_path (struct draft *draft, const struct conf_value *path)
 struct text draft_local_path (struct draft *draft, const struct yaml_node *node, struct text path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);
-void draft_sort (var_list *vars); /* by name */
+void draft_sort_vars (var_list *vars); /* by name */
 /* Names in a list, each given once. */
 int draft_names (struct draft *draft, const struct conf_value *list, uint32_t max, struct name_list *names);
 

@@ -2,7 +2,7 @@
 #include "common/base/duration.h"
 #include "common/conf/draft.h"
 
-static const struct source_kind drift_kind = { "drift policy", "configs/drift", ".yaml" };
+static const struct conf_file_kind drift_kind = { "drift policy", "configs/drift", ".yaml" };
 
 /* A number in the fact's own unit: "256MiB" is bytes, "3s" ms. */
 static bool read_least (struct text text, double *least)
@@ -62,8 +62,8 @@ void draft_drift (struct draft *draft)
     const struct conf_value *given = &draft->slice[SLICE_DRIFT];
     if (!given->good)
         return;
-    struct yaml_node reference = draft_reference_at (given->node, given->text);
-    const struct yaml_node *root = draft_parse_reference (draft, &drift_kind, &reference, &source);
+    struct yaml_node reference = draft_make_reference (given->node, given->text);
+    const struct yaml_node *root = draft_parse_referenced_file (draft, &drift_kind, &reference, &source);
     if (!root || read_rules (draft->problems, root, &rules) != 0)
         return;
     draft->plan.drift.items = rules.items;

@@ -71,7 +71,7 @@ static void keep (struct host_list *list, const struct choice *choice, bool name
         list->where[kept] = list->where[i];
         list->hosts[kept++] = list->hosts[i];
     }
-    list->draft->reduced |= kept < list->n;
+    list->draft->filtered |= kept < list->n;
     list->n = kept;
 }
 
@@ -119,7 +119,7 @@ static const struct yaml_node *option_node (struct draft *draft, const char *opt
 }
 
 /* The command line comes after the file, so it can only remove hosts. */
-void host_list_reduce (struct host_list *list)
+void host_list_filter (struct host_list *list)
 {
     struct draft *draft = list->draft;
     const struct conf_value *exclude = &draft->slice[SLICE_EXCLUDE];
@@ -179,7 +179,7 @@ static void check_locations (const struct host_list *list, bool ssh)
     mem_free (locations);
 }
 
-void host_list_check (const struct host_list *list)
+void host_list_warn_same_machine (const struct host_list *list)
 {
     if (draft_is_remote (list->draft))
         check_locations (list, false);

@@ -7,7 +7,7 @@
 #include "common/model/host_source.h"
 
 /* There is no shipped folder of host files, so the reference is always a path. */
-static const struct source_kind file_kind = { "host file", "", "" };
+static const struct conf_file_kind file_kind = { "host file", "", "" };
 
 static void add_set (struct host_list *list, const struct yaml_node *node)
 {
@@ -152,10 +152,10 @@ static void finish (struct host_list *list, const struct yaml_node *node)
     struct draft *draft = list->draft;
     if (list->n == 0) {
         problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one",
-                    draft->reduced ? " left" : "");
+                    draft->filtered ? " left" : "");
         return;
     }
-    host_list_check (list);
+    host_list_warn_same_machine (list);
     draft->plan.hosts.items = arena_copy (draft->arena, list->hosts, list->n * sizeof *list->hosts);
     draft->plan.hosts.n = list->n;
 }
@@ -170,7 +170,7 @@ void draft_hosts (struct draft *draft)
     list->draft = draft;
     add_all (list, value->node);
     if (draft->problems->errors == errors_before)
-        host_list_reduce (list);
+        host_list_filter (list);
     /* With a host missing, the mesh and the writer would be found wrong as well. */
     if (draft->problems->errors == errors_before)
         finish (list, value->node);
@@ -187,7 +187,7 @@ static bool find_group (const void *owner, struct text name, struct text *expres
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names)
 {
     struct err err;
-    const struct host_groups groups = { .find = find_group, .owner = &draft->groups };
+    const struct hostset_group_lookup groups = { .find = find_group, .owner = &draft->groups };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .once = once, .groups = &groups };
     if (hostset_read (node->text, &rules, draft->arena, names, &err) == 0)
         return 0;

@@ -16,7 +16,7 @@ enum {
 };
 #define PROGRAM_NAME "sliceup-program.py" /* with a '-': no module can be called so */
 
-static const struct source_kind module_kind = { "module", "", ".py" };
+static const struct conf_file_kind module_kind = { "module", "", ".py" };
 
 struct kit_draft {
     struct draft *draft;
@@ -176,7 +176,7 @@ static int scan_line (struct kit_draft *kit, struct text line)
 static int scan_file (struct kit_draft *kit, struct text bytes)
 {
     while (bytes.len)
-        if (scan_line (kit, text_take (&bytes, '\n')) < 0)
+        if (scan_line (kit, text_take_until (&bytes, '\n')) < 0)
             return -1;
     return 0;
 }

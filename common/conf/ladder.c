@@ -5,7 +5,7 @@
 #define SURVEY "cache"
 enum { SURVEY_TIMEOUT_MS = 60 * 1000 };
 
-static const struct source_kind ladder_kind = { "ladder", "configs/ladders", ".yaml" };
+static const struct conf_file_kind ladder_kind = { "ladder", "configs/ladders", ".yaml" };
 
 static void check_frontend (struct draft *draft, const struct conf_value *frontend)
 {
@@ -128,7 +128,7 @@ void draft_ladder (struct draft *draft)
     const struct yaml_node *node = draft_choose_reference (draft, SLICE_LADDER, draft->options->ladder, "--ladder");
     struct source source;
     struct conf_value ladder[LADDER_KEYS];
-    const struct yaml_node *root = node ? draft_parse_reference (draft, &ladder_kind, node, &source) : NULL;
+    const struct yaml_node *root = node ? draft_parse_referenced_file (draft, &ladder_kind, node, &source) : NULL;
     if (!root || section_read (&ladder_section, root, ladder, draft->problems) != 0)
         return;
     draft->plan.ladder = ladder[LADDER_LADDER].text;

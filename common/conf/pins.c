@@ -5,8 +5,8 @@
 
 enum { ENV_DIR_DIGITS = 16 };
 
-static const struct source_kind pins_kind = { "pin set", "configs/pins", ".txt" },
-                                setup_kind = { "setup script", "configs/pins", ".sh" };
+static const struct conf_file_kind pins_kind = { "pin set", "configs/pins", ".txt" },
+                                   setup_kind = { "setup script", "configs/pins", ".sh" };
 
 /* A relative path with a slash would name different files on different hosts. */
 static bool python_is_good (struct text python)

@@ -1,7 +1,7 @@
 /* probe.c - the arguments of the builtin probe: which plugin, how its client is created, or that none is. */
 
 #include "common/conf/draft.h"
-#include "common/conf/json.h"
+#include "common/conf/yaml_to_json.h"
 
 enum { PROBE_OPTIONS_MAX = 64 };
 
@@ -84,10 +84,11 @@ static int read_arg (struct draft *draft, const struct yaml_node *key, const str
     else
         problem_at (draft->problems, key, "%s is not an argument of a probe, expected plugin, options or client",
                     problem_quote (draft->problems, key->text));
-    return rc == 0 ? json_of (key->value, key->text, json, draft->problems) : -1;
+    return rc == 0 ? yaml_to_json (key->value, key->text, json, draft->problems) : -1;
 }
 
-void draft_probe (struct draft *draft, const struct yaml_node *node, const struct conf_value *args, struct rung *rung)
+void draft_probe_args (struct draft *draft, const struct yaml_node *node, const struct conf_value *args,
+                       struct rung *rung)
 {
     bool has_plugin = false;
     uint32_t n = args->given && args->good ? args->node->n : 0;
@@ -103,7 +104,7 @@ void draft_probe (struct draft *draft, const struct yaml_node *node, const struc
         if (read_arg (draft, key, rung, &json) == 0)
             rung->args.items[rung->args.n++] = (struct var){ key->text, json };
     }
-    draft_sort (&rung->args);
+    draft_sort_vars (&rung->args);
     if (!has_plugin)
         problem_at (draft->problems, args->given ? args->node : node,
                     "a probe without a plugin, expected args: {plugin: ...}, the path of a PJRT plugin");

@@ -68,7 +68,7 @@ const char *problem_quote (struct problem_list *problems, struct text text)
     return buf_finish (&buf, problems->arena).ptr;
 }
 
-const char *problem_value (struct problem_list *problems, const struct yaml_node *node)
+const char *problem_quote_value (struct problem_list *problems, const struct yaml_node *node)
 {
     return node->kind == YAML_SCALAR ? problem_quote (problems, node->text) : yaml_kind_name (node->kind);
 }

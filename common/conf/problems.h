@@ -28,7 +28,7 @@ void warning_at (struct problem_list *problems, const struct yaml_node *node, co
 /* 'text', safe for a terminal and cut when long; lives in the arena. */
 const char *problem_quote (struct problem_list *problems, struct text text);
 /* What stands there, to be quoted: a single value, or which kind of value it is. */
-const char *problem_value (struct problem_list *problems, const struct yaml_node *node);
+const char *problem_quote_value (struct problem_list *problems, const struct yaml_node *node);
 /* Sorts by file and position into `report` and releases the list. -1 when there are errors; `err` holds the first. */
 int problems_to_report (struct problem_list *problems, struct conf_report *report, struct err *err);
 

@@ -7,7 +7,7 @@
 
 enum { FRONTENDS_MAX = 16, PREMAPPED_UNIT_BYTES = 4096, VAR_NAME_MAX_BYTES = 127 };
 
-static const struct source_kind profile_kind = { "profile", "configs/profiles", ".yaml" };
+static const struct conf_file_kind profile_kind = { "profile", "configs/profiles", ".yaml" };
 
 /* docs.cloud.google.com/tpu/docs/performance-guide: bytes, a multiple of 4096. */
 static const char premapped_var[] = "TPU_PREMAPPED_BUFFER_SIZE";
@@ -64,7 +64,7 @@ static void read_env (struct draft *draft, const struct conf_value *map, const s
                                            .value = text_format (draft->arena, "%" PRIu64, premapped->number) };
     if (env.n > VARS_MAX)
         problem_at (draft->problems, map->node, "env sets %u variables, expected at most %d", env.n, VARS_MAX);
-    draft_sort (&env);
+    draft_sort_vars (&env);
     draft->plan.profile.env = env;
 }
 
@@ -108,7 +108,7 @@ void draft_profile (struct draft *draft)
     struct source source;
     struct conf_value profile[PROFILE_KEYS];
     uint32_t errors_before = draft->problems->errors;
-    const struct yaml_node *root = node ? draft_parse_reference (draft, &profile_kind, node, &source) : NULL;
+    const struct yaml_node *root = node ? draft_parse_referenced_file (draft, &profile_kind, node, &source) : NULL;
     if (!root || section_read (&profile_section, root, profile, draft->problems) != 0)
         return;
     find_frontend (draft, &profile[PROFILE_FRONTEND]);

@@ -107,7 +107,7 @@ static void check_room (struct draft *draft)
                     plan->protected.n, PROTECTED_MAX, PROTECTED_BYTES_MAX);
 }
 
-void draft_protected (struct draft *draft)
+void draft_protected_paths (struct draft *draft)
 {
     struct cache_plan *plan = &draft->plan.cache;
     if (plan->mode == CACHE_OFF || plan->mode == CACHE_NONE)

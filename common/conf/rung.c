@@ -5,7 +5,7 @@
 
 enum { METRICS_MAX = 32 };
 
-static const struct source_kind canary_kind = { "canary", "worker/canaries", ".py" };
+static const struct conf_file_kind canary_kind = { "canary", "worker/canaries", ".py" };
 
 static int read_kind (struct draft *draft, const struct yaml_node *at, const struct conf_value of[], struct rung *rung)
 {
@@ -83,7 +83,7 @@ static void read_args (struct draft *draft, const struct conf_value *map, struct
     if (all.n > VARS_MAX)
         problem_at (draft->problems, map->node,
                     "the rung has %u arguments with those of the profile, expected at most %d", all.n, VARS_MAX);
-    draft_sort (&all);
+    draft_sort_vars (&all);
     rung->args = all;
 }
 
@@ -122,7 +122,7 @@ static void check_gang (struct draft *draft, const struct conf_value *warm)
                     "warm: gang with mode: per-host: under %s only rank 0 of a group writes its cache, so the other "
                     "hosts will have nothing to restore",
                     frontend);
-    else if (cache->writers.n > 1 || (cache->writers.n == 1 && plan_rank (&draft->plan, cache->writer) > 0))
+    else if (cache->writers.n > 1 || (cache->writers.n == 1 && plan_host_rank (&draft->plan, cache->writer) > 0))
         problem_at (
             draft->problems, warm->node,
             "warm: gang with %s %.*s, expected the writer %.*s%s: under %s only rank 0 of a group writes the cache",
@@ -223,7 +223,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     read_env (draft, &of[RUNG_ENV], rung);
     read_backend (draft, &of[RUNG_BACKEND], rung);
     if (is_probe (rung))
-        draft_probe (draft, node, &of[RUNG_ARGS], rung);
+        draft_probe_args (draft, node, &of[RUNG_ARGS], rung);
     read_metrics (draft, of, rung);
     read_parse (draft, &of[RUNG_PARSE], rung);
     return draft->problems->errors == errors_before ? 0 : -1;

@@ -164,7 +164,8 @@ static void read_default (const struct conf_key *key, const struct yaml_node *ma
     assert (value->good); /* else the table is wrong */
 }
 
-static void report_unknown (const struct section *section, const struct yaml_node *key, struct problem_list *problems)
+static void report_unknown (const struct section_schema *section, const struct yaml_node *key,
+                            struct problem_list *problems)
 {
     const char *names[KEYS_MOST];
     struct buf list;
@@ -184,7 +185,7 @@ static void report_unknown (const struct section *section, const struct yaml_nod
     buf_release (&list);
 }
 
-static void read_key (const struct section *section, const struct yaml_node *node, struct conf_value values[],
+static void read_key (const struct section_schema *section, const struct yaml_node *node, struct conf_value values[],
                       struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++) {
@@ -200,7 +201,7 @@ static void read_key (const struct section *section, const struct yaml_node *nod
     report_unknown (section, node, problems);
 }
 
-static void report_missing (const struct section *section, const struct yaml_node *map,
+static void report_missing (const struct section_schema *section, const struct yaml_node *map,
                             const struct conf_value values[], struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
@@ -209,13 +210,13 @@ static void report_missing (const struct section *section, const struct yaml_nod
                         section->name, expectation (&section->keys[i], problems->arena));
 }
 
-static void forget (const struct section *section, const struct yaml_node *map, struct conf_value values[])
+static void forget (const struct section_schema *section, const struct yaml_node *map, struct conf_value values[])
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
         values[i] = (struct conf_value){ .node = map };
 }
 
-int section_read (const struct section *section, const struct yaml_node *map, struct conf_value values[],
+int section_read (const struct section_schema *section, const struct yaml_node *map, struct conf_value values[],
                   struct problem_list *problems)
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
@@ -233,8 +234,8 @@ int section_read (const struct section *section, const struct yaml_node *map, st
     return -1;
 }
 
-int section_read_optional (const struct section *section, const struct conf_value *value, struct conf_value values[],
-                           struct problem_list *problems)
+int section_read_optional (const struct section_schema *section, const struct conf_value *value,
+                           struct conf_value values[], struct problem_list *problems)
 {
     struct yaml_node none = { .kind = YAML_MAP };
     if (value->given && value->good)

@@ -17,11 +17,11 @@ struct conf_value {
 };
 
 /* Fills values[section->keys_n]. -1: `map` is no map (reported); then no value is given or good. */
-int section_read (const struct section *section, const struct yaml_node *map, struct conf_value values[],
+int section_read (const struct section_schema *section, const struct yaml_node *map, struct conf_value values[],
                   struct problem_list *problems);
 /* The same for a key whose map may be absent: then all defaults hold, and point at `around`. */
-int section_read_optional (const struct section *section, const struct conf_value *value, struct conf_value values[],
-                           struct problem_list *problems);
+int section_read_optional (const struct section_schema *section, const struct conf_value *value,
+                           struct conf_value values[], struct problem_list *problems);
 /* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */
 bool name_is_good (struct text name);
 /* A letter or '_', then letters, digits and '_'; at most `max_bytes`. */

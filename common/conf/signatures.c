@@ -6,7 +6,7 @@
 
 enum { SIGNATURES_IN_ALL_MAX = SIGNATURES_MAX, CONDITION_MIN_BYTES = 2 };
 
-static const struct source_kind signatures_kind = { "signature list", "configs/signatures", ".yaml" };
+static const struct conf_file_kind signatures_kind = { "signature list", "configs/signatures", ".yaml" };
 
 struct signature_draft {
     struct draft *draft;
@@ -103,7 +103,7 @@ static void read_file (void *owner, const struct yaml_node *reference)
     struct source source;
     struct conf_value file[SIGNATURES_KEYS], of[SIGNATURE_KEYS];
     struct problem_list *problems = list->draft->problems;
-    const struct yaml_node *root = draft_parse_reference (list->draft, &signatures_kind, reference, &source);
+    const struct yaml_node *root = draft_parse_referenced_file (list->draft, &signatures_kind, reference, &source);
     if (!root || section_read (&signatures_section, root, file, problems) != 0 || !file[SIGNATURES_LIST].good)
         return;
     for (const struct yaml_node *node = file[SIGNATURES_LIST].node->first; node; node = node->next)
@@ -114,7 +114,7 @@ static void read_file (void *owner, const struct yaml_node *reference)
 /* Problems of a default list are shown at the map that lacks the key. */
 static void read_default (struct signature_draft *list, const char *name)
 {
-    struct yaml_node reference = draft_reference_at (list->draft->slice[SLICE_SIGNATURES].node, text_of (name));
+    struct yaml_node reference = draft_make_reference (list->draft->slice[SLICE_SIGNATURES].node, text_of (name));
     read_file (list, &reference);
 }
 
@@ -124,7 +124,7 @@ void draft_signatures (struct draft *draft)
     struct signature_draft list = { .draft = draft };
     list.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.items);
     if (given->given && given->good)
-        draft_references (draft, given->node, &signatures_kind, read_file, &list);
+        draft_each_reference (draft, given->node, &signatures_kind, read_file, &list);
     for (uint32_t i = 0; !given->given && draft->frontend && frontend_signature_file (draft->frontend, i); i++)
         read_default (&list, frontend_signature_file (draft->frontend, i));
     if (!given->given)

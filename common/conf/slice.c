@@ -5,13 +5,13 @@
 /* Defaults of `limits.join`, and its maximum. */
 enum { JOIN_MS = 30 * 1000, JOIN_BY_ITSELF_MS = 10 * 60 * 1000, JOIN_MOST_MS = 60 * 60 * 1000 };
 
-static const struct source_kind slice_kind = { "slice", "configs/slices", ".yaml" };
+static const struct conf_file_kind slice_kind = { "slice", "configs/slices", ".yaml" };
 
 int draft_slice (struct draft *draft)
 {
     struct source source;
     const struct yaml_node *path = draft_choose_reference (draft, SLICE_SLICE, draft->options->slice_path, "SLICE");
-    draft->root = draft_parse_reference (draft, &slice_kind, path, &source);
+    draft->root = draft_parse_referenced_file (draft, &slice_kind, path, &source);
     if (!draft->root || section_read (&slice_section, draft->root, draft->slice, draft->problems) != 0)
         return -1;
     draft->plan.slice = draft->slice[SLICE_SLICE].text;
@@ -74,7 +74,7 @@ static void check_chips (struct draft *draft, uint64_t devices)
     const struct profile *profile = &draft->plan.profile;
     const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
     uint32_t chips;
-    if (draft->reduced)
+    if (draft->filtered)
         return;
     if (profile->topology.len && !mesh_topology_chips (profile->topology, &chips))
         problem_at (draft->problems, where, "the profile's topology is %.*s, expected sizes such as 4x4",
@@ -110,7 +110,7 @@ void draft_mesh (struct draft *draft)
         problem_at (draft->problems, given->node,
                     "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u "
                     "devices_per_host; a mesh of %s would fit",
-                    (uint32_t) devices, draft->plan.hosts.n, draft->reduced ? " (others are excluded)" : "",
+                    (uint32_t) devices, draft->plan.hosts.n, draft->filtered ? " (others are excluded)" : "",
                     draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft, devices);
     draft->plan.mesh = mesh;

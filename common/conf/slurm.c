@@ -67,7 +67,7 @@ static void add_option (struct draft *draft, const struct yaml_node *item)
     struct slurm_plan *slurm = &draft->plan.start.slurm;
     if (item->kind == YAML_BAD)
         return;
-    const char *shown = problem_value (draft->problems, item);
+    const char *shown = problem_quote_value (draft->problems, item);
     bool safe = item->kind == YAML_SCALAR && is_safe (item->text);
     struct text name = safe ? name_of (item->text) : (struct text){ 0 };
     if (name.len == 0 || name.ptr[0] == '-')

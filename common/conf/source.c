@@ -33,13 +33,13 @@ struct text source_stem (struct text path, const char *extension)
     return stem;
 }
 
-static bool is_path (const struct source_kind *kind, struct text word)
+static bool is_path (const struct conf_file_kind *kind, struct text word)
 {
     return memchr (word.ptr, '/', word.len) != NULL || text_ends (word, kind->extension);
 }
 
 /* A canary's name holds slashes, so there only a leading '.' or '/' makes a path. */
-static bool is_canary_name (const struct source_kind *kind, struct text word)
+static bool is_canary_name (const struct conf_file_kind *kind, struct text word)
 {
     bool dotted = word.ptr[0] == '.' || word.ptr[0] == '/' || text_find (word, TEXT_LIT ("../"), NULL);
     return text_is (text_of (kind->what), "canary") && !dotted;
@@ -53,7 +53,7 @@ static const char *beside (struct arena *arena, const char *file, struct text wo
     return text_format (arena, "%.*s/%.*s", (int) (slash - file), file, TEXT_ARG (word)).ptr;
 }
 
-static const char *find (const struct source_kind *kind, const char *share_dir, const struct yaml_node *at,
+static const char *find (const struct conf_file_kind *kind, const char *share_dir, const struct yaml_node *at,
                          struct arena *arena)
 {
     if (is_canary_name (kind, at->text))
@@ -64,7 +64,8 @@ static const char *find (const struct source_kind *kind, const char *share_dir, 
 }
 
 /* What the folder of `path` holds of this kind, for a proposal. */
-static uint32_t folder_names (const struct source_kind *kind, const char *path, struct arena *arena, const char *out[])
+static uint32_t folder_names (const struct conf_file_kind *kind, const char *path, struct arena *arena,
+                              const char *out[])
 {
     const char *slash = strrchr (path, '/');
     const char *folder = slash ? text_format (arena, "%.*s", (int) (slash - path), path).ptr : ".";
@@ -86,7 +87,7 @@ static int by_name (const void *a, const void *b)
     return strcmp (*(const char *const *) a, *(const char *const *) b);
 }
 
-static int report_missing (const struct source_kind *kind, const struct yaml_node *at, const char *path,
+static int report_missing (const struct conf_file_kind *kind, const struct yaml_node *at, const char *path,
                            struct problem_list *problems)
 {
     const char *names[FOLDER_NAMES_MAX];
@@ -138,7 +139,7 @@ static int read_file (const char *path, struct buf *bytes, const char **why)
 }
 
 static int fill (struct source *source, const char *real, struct buf *bytes, const struct yaml_node *at,
-                 const struct source_kind *kind, struct problem_list *problems)
+                 const struct conf_file_kind *kind, struct problem_list *problems)
 {
     const char *why = NULL;
     if (strlen (real) > PATH_MAX_BYTES)
@@ -155,7 +156,7 @@ static int fill (struct source *source, const char *real, struct buf *bytes, con
     return 0;
 }
 
-int source_read (struct source *source, const struct source_kind *kind, const char *share_dir,
+int source_read (struct source *source, const struct conf_file_kind *kind, const char *share_dir,
                  const struct yaml_node *at, struct problem_list *problems)
 {
     struct buf bytes;

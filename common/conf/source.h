@@ -9,7 +9,7 @@
 
 enum { SOURCE_MAX_BYTES = 1 << 20 };
 
-struct source_kind {
+struct conf_file_kind {
     const char *what;      /* "profile": for messages */
     const char *folder;    /* below the share directory */
     const char *extension; /* with its dot */
@@ -21,7 +21,7 @@ struct source {
 };
 
 /* `at` holds the reference as its text and says where it stands; its file is what paths are relative to. */
-int source_read (struct source *source, const struct source_kind *kind, const char *share_dir,
+int source_read (struct source *source, const struct conf_file_kind *kind, const char *share_dir,
                  const struct yaml_node *at, struct problem_list *problems);
 /* The last part of a path without `extension`. */
 struct text source_stem (struct text path, const char *extension);

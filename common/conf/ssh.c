@@ -43,7 +43,7 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
     if (item->kind != YAML_SCALAR || !local_path_is_good (item->text)) {
         problem_at (draft->problems, item,
                     "an item of identities is %s, expected the path of a private key, absolute or beginning with ~/",
-                    problem_value (draft->problems, item));
+                    problem_quote_value (draft->problems, item));
         return;
     }
     struct text path = draft_local_path (draft, item, item->text);
@@ -100,7 +100,7 @@ void draft_ssh_route (struct draft *draft, const struct conf_value *given, struc
 {
     struct conf_value of[ROUTE_KEYS];
     *route = draft->route;
-    draft_check_launcher (draft, &host_section.keys[HOST_SSH], given, 1u << LAUNCHER_SSH);
+    draft_check_launcher_key (draft, &host_section.keys[HOST_SSH], given, 1u << LAUNCHER_SSH);
     if (draft->plan.launcher != LAUNCHER_SSH || !given->given || !given->good ||
         section_read (&ssh_route_section, given->node, of, draft->problems) != 0)
         return;

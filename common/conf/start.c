@@ -20,8 +20,8 @@ static void check_sections (struct draft *draft)
         enum launcher of;
     } own[] = { { SLICE_SSH, LAUNCHER_SSH }, { SLICE_SLURM, LAUNCHER_SLURM } };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        draft_check_launcher (draft, &slice_section.keys[own[i].key], &draft->slice[own[i].key], BIT (own[i].of));
-    draft_check_launcher (draft, &slice_section.keys[SLICE_START], &draft->slice[SLICE_START], elsewhere);
+        draft_check_launcher_key (draft, &slice_section.keys[own[i].key], &draft->slice[own[i].key], BIT (own[i].of));
+    draft_check_launcher_key (draft, &slice_section.keys[SLICE_START], &draft->slice[SLICE_START], elsewhere);
 }
 
 static void read_outlive (struct draft *draft, const struct conf_value *outlive)
@@ -43,7 +43,7 @@ static void read_start (struct draft *draft)
         return;
     plan->directory = draft_host_path (draft, &start[START_DIRECTORY]);
     for (int i = START_DEADLINE; i <= START_OUTLIVE; i++)
-        draft_check_launcher (draft, &start_section.keys[i], &start[i], carried);
+        draft_check_launcher_key (draft, &start_section.keys[i], &start[i], carried);
     if (draft->plan.launcher == LAUNCHER_JOIN)
         return;
     plan->deadline_ms = start[START_DEADLINE].number;

@@ -251,7 +251,7 @@ static bool is_text (struct yaml *yaml, struct text bytes)
     if (is_printable (bytes))
         return true;
     uint32_t line = 1;
-    while (bytes.len > 0 && is_printable (text_take (&bytes, '\n')))
+    while (bytes.len > 0 && is_printable (text_take_until (&bytes, '\n')))
         line++;
     problem_add (yaml->problems, yaml->file, line, 1,
                  "this line has bytes that are not text, expected UTF-8 without control characters");

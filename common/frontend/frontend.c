@@ -118,7 +118,7 @@ void frontend_cache_env (const struct frontend *frontend, enum cache_role role, 
 
 void frontend_base_env (const struct frontend *frontend, struct arena *arena, var_list *env)
 {
-    for (const struct default_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
+    for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
         env_add (env, arena, var->name, text_of (var->value));
 }
 
@@ -143,7 +143,7 @@ uint32_t frontend_recompile_counters (const struct frontend *frontend, const cha
 
 bool frontend_owns_var (const struct frontend *frontend, struct text name)
 {
-    for (const struct default_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
+    for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
         if (text_is (name, var->name))
             return true;
     for (const struct cache_var *var = frontend->cache; var < frontend->cache + CACHE_VARS_MAX && var->name; var++)

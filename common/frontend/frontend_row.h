@@ -12,7 +12,7 @@ struct cache_var {
     const char *name;
     const char *by_role[FRONTEND_ROLES]; /* NULL: not set for this role */
 };
-struct default_var {
+struct base_var {
     const char *name, *value;
 };
 
@@ -27,7 +27,7 @@ struct broken_release {
 struct frontend {
     const char *name;
     struct cache_var cache[CACHE_VARS_MAX];
-    struct default_var base[BASE_VARS_MAX];
+    struct base_var base[BASE_VARS_MAX];
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];
     bool writer_is_rank_0;

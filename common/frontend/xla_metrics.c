@@ -83,7 +83,7 @@ static void add_rows (struct xla_metrics *to, const struct xla_report_row *rows,
 {
     struct xla_report_rows all = { .items = to->rows, .n = to->n };
     for (uint32_t i = 0; i < n; i++)
-        xla_report_rows_add (&all, &rows[i], arena);
+        xla_report_rows_add_up (&all, &rows[i], arena);
     to->rows = all.items;
     to->n = all.n;
     to->dropped += all.dropped;
@@ -96,7 +96,7 @@ static void add_stream (struct xla_metrics *to, const struct xla_stream *stream,
     to->dropped += stream->half.dropped + stream->report.dropped + stream->last.dropped + stream->bad_names;
 }
 
-void xla_metrics_read (const struct xla_report_text *text, struct arena *arena, struct xla_metrics *out)
+void xla_metrics_read (const struct xla_text_piece *text, struct arena *arena, struct xla_metrics *out)
 {
     struct arena scratch = { 0 };
     struct reading reading = { .arena = &scratch, .skips = text->starts_late };
@@ -104,7 +104,7 @@ void xla_metrics_read (const struct xla_report_text *text, struct arena *arena, 
     *out = (struct xla_metrics){ 0 };
     while (next_line (&rest, &line))
         take_line (&reading, line, rest);
-    bool breaks_off = rest.len && xla_report_line_may_begin (rest);
+    bool breaks_off = rest.len && xla_report_line_is_prefix (rest);
     for (uint32_t i = 0; i < reading.n; i++) {
         struct xla_stream *stream = reading.streams[i];
         bool is_short = breaks_off || (text->ends_short && stream == reading.latest);
@@ -116,7 +116,7 @@ void xla_metrics_read (const struct xla_report_text *text, struct arena *arena, 
     arena_release (&scratch);
 }
 
-void xla_metrics_add (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena)
+void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena)
 {
     add_rows (to, from->rows, from->n, arena);
     to->reports += from->reports;

@@ -32,14 +32,14 @@ struct xla_metrics {
 
 /* `text` may be a piece: starts_late: it began before; then lines up to the first that is none of a report are passed
  * over. ends_short: it goes on; then a report at its very end is not whole. */
-struct xla_report_text {
+struct xla_text_piece {
     struct text text;
     bool starts_late, ends_short;
 };
 
-void xla_metrics_read (const struct xla_report_text *text, struct arena *arena, struct xla_metrics *out);
+void xla_metrics_read (const struct xla_text_piece *text, struct arena *arena, struct xla_metrics *out);
 /* Adds what another process counted. */
-void xla_metrics_add (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena);
+void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena);
 const struct xla_report_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name);
 
 /* The counters of a result, at most `max`: first those of the canary protocol (compile_requests, cache_hits,

@@ -130,7 +130,7 @@ static bool is_beginning_of (struct text begun, const char *word)
     return begun.len <= text_of (word).len && memcmp (begun.ptr, word, begun.len) == 0;
 }
 
-bool xla_report_line_may_begin (struct text begun)
+bool xla_report_line_is_prefix (struct text begun)
 {
     if (xla_report_line_read (begun).kind != XLA_LINE_OTHER || is_beginning_of (begun, header))
         return true;

@@ -25,7 +25,7 @@ struct xla_report_line {
 /* `line` without its end. */
 struct xla_report_line xla_report_line_read (struct text line);
 /* Could what stands in an unfinished line become a line of a report? */
-bool xla_report_line_may_begin (struct text begun);
+bool xla_report_line_is_prefix (struct text begun);
 /* Nothing, or nothing behind the tag. */
 bool xla_report_line_is_empty (struct text line, struct text tag);
 

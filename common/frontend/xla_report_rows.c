@@ -25,7 +25,7 @@ static uint64_t sum (uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-void xla_report_rows_add (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
+void xla_report_rows_add_up (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
 {
     struct xla_report_row *known = xla_report_rows_find (rows, row);
     if (!known) {
@@ -37,7 +37,7 @@ void xla_report_rows_add (struct xla_report_rows *rows, const struct xla_report_
         known->total += row->total;
 }
 
-void xla_report_rows_replace (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
+void xla_report_rows_set (struct xla_report_rows *rows, const struct xla_report_row *row, struct arena *arena)
 {
     struct xla_report_row *known = xla_report_rows_find (rows, row);
     if (known)

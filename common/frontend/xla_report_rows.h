@@ -11,9 +11,9 @@ struct xla_report_rows {
 
 struct xla_report_row *xla_report_rows_find (const struct xla_report_rows *rows,
                                              const struct xla_report_row *like); /* of that kind and name */
-void xla_report_rows_add (struct xla_report_rows *rows, const struct xla_report_row *row,
-                          struct arena *arena); /* numbers are added up */
-void xla_report_rows_replace (struct xla_report_rows *rows, const struct xla_report_row *row,
-                              struct arena *arena); /* the later word wins */
+void xla_report_rows_add_up (struct xla_report_rows *rows, const struct xla_report_row *row,
+                             struct arena *arena); /* numbers are added up */
+void xla_report_rows_set (struct xla_report_rows *rows, const struct xla_report_row *row,
+                          struct arena *arena); /* the later word wins */
 
 #endif

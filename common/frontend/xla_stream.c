@@ -26,7 +26,7 @@ static void keep_report (struct xla_stream *stream)
     if (stream->is_block || takes_back (&stream->report, &stream->last))
         forget (&stream->last);
     for (uint32_t i = 0; i < stream->report.n; i++)
-        xla_report_rows_replace (&stream->last, &stream->report.items[i], stream->arena);
+        xla_report_rows_set (&stream->last, &stream->report.items[i], stream->arena);
     stream->reports++;
 }
 
@@ -58,9 +58,9 @@ static void end_half (struct xla_stream *stream)
         begin_report (stream, false);
     }
     for (uint32_t i = 0; i < stream->half.n; i++) {
-        xla_report_rows_add (&stream->report, &stream->half.items[i], stream->arena);
+        xla_report_rows_add_up (&stream->report, &stream->half.items[i], stream->arena);
         if (stream->halves == 0)
-            xla_report_rows_add (&stream->first, &stream->half.items[i], stream->arena);
+            xla_report_rows_add_up (&stream->first, &stream->half.items[i], stream->arena);
     }
     stream->halves++;
     forget (&stream->half);
@@ -79,7 +79,7 @@ static void end_report (struct xla_stream *stream, bool next_is_block)
 static void close_row (struct xla_stream *stream)
 {
     if (stream->is_open && stream->has_count && (stream->has_total || !stream->row.is_metric)) {
-        xla_report_rows_add (&stream->half, &stream->row, stream->arena);
+        xla_report_rows_add_up (&stream->half, &stream->row, stream->arena);
         stream->half_has_counters = !stream->row.is_metric;
     }
     stream->is_open = false;

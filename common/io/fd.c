@@ -36,7 +36,7 @@ int fd_write (int fd, const void *bytes, size_t len)
     return 0;
 }
 
-int fd_put (const char *path, const char *text)
+int proc_file_write (const char *path, const char *text)
 {
     int fd = open (path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)

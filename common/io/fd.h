@@ -14,7 +14,7 @@ ssize_t fd_read_whole (int fd, void *bytes, size_t max);
 /* All of it. */
 int fd_write (int fd, const void *bytes, size_t len);
 /* The whole text into a file that exists, in one write, as files of /proc want it. */
-int fd_put (const char *path, const char *text);
+int proc_file_write (const char *path, const char *text);
 void fd_close (int fd); /* below 0: none */
 
 #endif

@@ -17,7 +17,7 @@ enum { BYTES_A_HOST = 64 * 1024, BYTES_BESIDE = 8 * 1024 * 1024 };
 
 /* The connection of a host; valid while the key has this generation. */
 struct route {
-    uint32_t generation;
+    uint32_t version;
     uint8_t id[LINK_ROUTING_ID_BYTES];
 };
 
@@ -77,7 +77,7 @@ static int channel_open (struct hub *hub, enum link_channel which, const struct 
     const struct socket_kind kind = { .type = ZMQ_ROUTER,
                                       .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
                                       .bytes_max = channel->bytes_max };
-    channel->socket = socket_server (hub->context, &kind, ZAP_WORKERS, options->keys, err);
+    channel->socket = socket_open_server (hub->context, &kind, ZAP_WORKERS, options->keys, err);
     return channel->socket ? zap_watch_failures (hub->zap, channel->socket, err) : -1;
 }
 
@@ -154,7 +154,7 @@ static void release (struct hub *hub, uint64_t linger_ms)
     }
     zmq_msg_close (&hub->part);
     if (hub->zap)
-        zap_wait_closed (hub->zap, listeners); /* whoever opens the next hub wants the same ports */
+        zap_wait_ports_free (hub->zap, listeners); /* whoever opens the next hub wants the same ports */
     zap_close (hub->zap);
     if (hub->context)
         context_release ();
@@ -199,7 +199,7 @@ int hub_fd (const struct hub *hub, enum link_channel channel)
 
 /* ---- who may speak ---- */
 
-int hub_admit (struct hub *hub, uint32_t rank, struct text public_key, struct err *err)
+int hub_admit_worker (struct hub *hub, uint32_t rank, struct text public_key, struct err *err)
 {
     struct curve_key key;
     if (rank >= hub->hosts)
@@ -227,7 +227,7 @@ static bool sender_of (struct hub *hub, struct channel *channel, uint32_t *rank,
     if (!user || !zap_parse_user (user, rank, generation))
         return false;
     /* The key may have been exchanged since: libzmq would let its old connection go on. */
-    return *rank < hub->hosts && *generation == zap_worker_key_generation (hub->zap, *rank);
+    return *rank < hub->hosts && *generation == zap_worker_key_version (hub->zap, *rank);
 }
 
 /* Accepts only routing ids that the ROUTER made: a peer could choose the id of another one. */
@@ -238,7 +238,7 @@ static bool note_route (struct hub *hub, struct channel *channel, uint32_t rank,
         return false;
     struct route *route = &channel->routes[rank];
     memcpy (route->id, id, LINK_ROUTING_ID_BYTES);
-    route->generation = generation;
+    route->version = generation;
     return true;
 }
 
@@ -275,7 +275,7 @@ bool hub_receive (struct hub *hub, enum link_channel which, uint32_t *rank, stru
     return false;
 }
 
-bool hub_has_frames (const struct hub *hub, enum link_channel which)
+bool hub_frames_remain (const struct hub *hub, enum link_channel which)
 {
     return hub->channels[which].left;
 }
@@ -283,7 +283,7 @@ bool hub_has_frames (const struct hub *hub, enum link_channel which)
 static bool send_frame (struct hub *hub, struct channel *channel, uint32_t rank, const void *bytes, size_t len)
 {
     struct route *route = &channel->routes[rank];
-    if (route->generation == 0 || route->generation != zap_worker_key_generation (hub->zap, rank))
+    if (route->version == 0 || route->version != zap_worker_key_version (hub->zap, rank))
         return false;
     if (!socket_send (channel->socket, route->id, LINK_ROUTING_ID_BYTES, ZMQ_SNDMORE))
         return false;
@@ -311,14 +311,14 @@ int hub_events_fd (const struct hub *hub)
     return socket_fd (subscribers_socket (hub->subscribers));
 }
 
-bool hub_question (struct hub *hub, struct hub_monitor *from, struct text *bytes)
+bool hub_receive_question (struct hub *hub, struct hub_monitor *from, struct text *bytes)
 {
-    return subscribers_receive (hub->subscribers, from, bytes);
+    return subscribers_receive_question (hub->subscribers, from, bytes);
 }
 
-bool hub_has_questions (const struct hub *hub)
+bool hub_questions_remain (const struct hub *hub)
 {
-    return subscribers_have_questions (hub->subscribers);
+    return subscribers_questions_remain (hub->subscribers);
 }
 
 bool hub_answer (struct hub *hub, const struct hub_monitor *to, const void *bytes, size_t len)
@@ -331,5 +331,5 @@ struct hub_counts hub_counts (const struct hub *hub)
 {
     return (struct hub_counts){ .refused_handshakes = zap_failures (hub->zap),
                                 .unsent = hub->unsent,
-                                .dropped_frames = hub->dropped_frames + subscribers_dropped (hub->subscribers) };
+                                .dropped_frames = hub->dropped_frames + subscribers_dropped_frames (hub->subscribers) };
 }

@@ -10,7 +10,7 @@ enum { NOBODY = UINT32_MAX };
 struct slot {
     struct curve_key key;
     bool held;
-    uint32_t generation;
+    uint32_t version;
     uint32_t next; /* in its bucket's chain */
 };
 
@@ -72,7 +72,7 @@ static void take (struct keyring *ring, uint32_t slot)
         link = &ring->slots[*link].next;
     *link = from->next;
     from->held = false;
-    from->generation++;
+    from->version++;
 }
 
 void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *key)
@@ -90,7 +90,7 @@ void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *k
     uint32_t *bucket = bucket_of (ring, key);
     to->key = *key;
     to->held = true;
-    to->generation++;
+    to->version++;
     to->next = *bucket;
     *bucket = slot;
 }
@@ -98,5 +98,5 @@ void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *k
 uint32_t keyring_slot_version (const struct keyring *ring, uint32_t slot)
 {
     assert (slot < ring->slots_len);
-    return ring->slots[slot].generation;
+    return ring->slots[slot].version;
 }

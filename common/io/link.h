@@ -1,5 +1,5 @@
 /* link.h - authenticated frames between coordinator, workers and monitors, but for the monitors' own end, which is
- * coordinator/czmq/listener.h. The only home of libzmq.
+ * coordinator/czmq/events_client.h. The only home of libzmq.
  *
  * Knows hosts by rank and frames as bytes; nothing of messages. CURVE is always on; only admitted keys pass our own ZAP
  * handler (its own thread, fail-closed, self-tested when the hub opens). One libzmq context per process. The thread
@@ -53,7 +53,7 @@ uint16_t hub_port (const struct hub *hub, enum link_channel channel);
 uint16_t hub_events_port (const struct hub *hub);
 /* From now on `public_key` speaks for host `rank`, and for nobody else. Another key for a rank replaces the one of
  * before. */
-int hub_admit (struct hub *hub, uint32_t rank, struct text public_key, struct err *err);
+int hub_admit_worker (struct hub *hub, uint32_t rank, struct text public_key, struct err *err);
 int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err);
 int hub_fd (const struct hub *hub, enum link_channel channel);
 /* The next frame. `*rank` is the host whose key the connection proved; `*bytes` lives until the next receive on this
@@ -61,7 +61,7 @@ int hub_fd (const struct hub *hub, enum link_channel channel);
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
 /* After hub_receive said false: it stopped although more may be there, since what came last was of no use. No event
  * follows for that; come back soon. */
-bool hub_has_frames (const struct hub *hub, enum link_channel channel);
+bool hub_frames_remain (const struct hub *hub, enum link_channel channel);
 /* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);
 /* The next question of a monitor; whoever asked hears what is published for MONITOR_STAY_MS from then. */
@@ -70,8 +70,8 @@ struct hub_monitor {
     uint32_t key;                      /* which of the admitted keys it proved */
 };
 int hub_events_fd (const struct hub *hub);
-bool hub_question (struct hub *hub, struct hub_monitor *from, struct text *bytes);
-bool hub_has_questions (const struct hub *hub); /* as hub_has_frames */
+bool hub_receive_question (struct hub *hub, struct hub_monitor *from, struct text *bytes);
+bool hub_questions_remain (const struct hub *hub); /* as hub_frames_remain */
 /* False: errno EHOSTUNREACH: it is gone; else its queue is full, and it asks again. */
 bool hub_answer (struct hub *hub, const struct hub_monitor *to, const void *bytes, size_t len);
 /* To all monitors that asked lately. Never blocks; slow monitors miss frames and notice by the index inside. */
@@ -94,7 +94,7 @@ struct spoke *spoke_open (const struct spoke_options *options, struct err *err);
 void spoke_close (struct spoke *spoke, uint64_t linger_ms);
 int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
-bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel); /* as hub_has_frames */
+bool spoke_frames_remain (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_remain */
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
 
 #endif

@@ -21,7 +21,7 @@ static int refuse (const char *path, mode_t mode, struct err *err)
     return err_set (err, ERR_STATE, "%s is %s, expected a regular file", path, kind_of (mode));
 }
 
-int plain_file_check (const char *path, struct err *err)
+int plain_file_check_path (const char *path, struct err *err)
 {
     struct stat at;
     if (lstat (path, &at) != 0)

@@ -8,6 +8,6 @@
  * ERR_IO; `errno` is ENOENT when nothing is. What is made has mode 0600. */
 int plain_file_open (const char *path, int flags, struct err *err);
 /* The same by name alone, for files that somebody else opens. 1: it is there; 0: nothing is; -1 as above. */
-int plain_file_check (const char *path, struct err *err);
+int plain_file_check_path (const char *path, struct err *err);
 
 #endif

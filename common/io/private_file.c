@@ -62,7 +62,7 @@ int private_file_read (const char *path, struct buf *out, struct err *err)
     return read_by (path, 0, out, err);
 }
 
-int private_file_read_own (const char *path, struct buf *out, struct err *err)
+int private_file_read_nofollow (const char *path, struct buf *out, struct err *err)
 {
     return read_by (path, O_NOFOLLOW, out, err);
 }

@@ -12,5 +12,5 @@ int private_file_check (int fd, const char *path, struct stat *at, struct err *e
  * symbolic link is followed, since Kubernetes mounts Secrets as such. */
 int private_file_read (const char *path, struct buf *out, struct err *err);
 /* The same of a file that only we make: there is no link in its place. */
-int private_file_read_own (const char *path, struct buf *out, struct err *err);
+int private_file_read_nofollow (const char *path, struct buf *out, struct err *err);
 #endif

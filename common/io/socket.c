@@ -136,8 +136,8 @@ static void *open_kind (void *context, const struct socket_kind *kind, struct er
     return socket;
 }
 
-void *socket_server (void *context, const struct socket_kind *kind, const char *domain, const struct link_keys *keys,
-                     struct err *err)
+void *socket_open_server (void *context, const struct socket_kind *kind, const char *domain,
+                          const struct link_keys *keys, struct err *err)
 {
     void *socket = open_kind (context, kind, err);
     if (!socket)
@@ -158,8 +158,8 @@ static int set_curve_client (void *socket, const char *server_public_key, const 
     return set_bytes (socket, ZMQ_CURVE_SECRETKEY, keys->secret_key, LINK_KEY_BYTES, "ZMQ_CURVE_SECRETKEY", err);
 }
 
-void *socket_client (void *context, const struct socket_kind *kind, const char *server_public_key,
-                     const struct link_keys *keys, struct err *err)
+void *socket_open_client (void *context, const struct socket_kind *kind, const char *server_public_key,
+                          const struct link_keys *keys, struct err *err)
 {
     void *socket = open_kind (context, kind, err);
     if (!socket)

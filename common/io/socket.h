@@ -30,11 +30,11 @@ struct socket_kind {
     uint32_t bytes_max; /* of one frame coming in */
 };
 /* A side that binds: CURVE server; strangers are decided by the ZAP handler under `domain`. */
-void *socket_server (void *context, const struct socket_kind *kind, const char *domain, const struct link_keys *keys,
-                     struct err *err);
+void *socket_open_server (void *context, const struct socket_kind *kind, const char *domain,
+                          const struct link_keys *keys, struct err *err);
 /* A side that connects, and connects again for ever. */
-void *socket_client (void *context, const struct socket_kind *kind, const char *server_public_key,
-                     const struct link_keys *keys, struct err *err);
+void *socket_open_client (void *context, const struct socket_kind *kind, const char *server_public_key,
+                          const struct link_keys *keys, struct err *err);
 void socket_close (void **socket, uint64_t linger_ms); /* *socket may be NULL already */
 
 int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound, struct err *err);

@@ -71,7 +71,7 @@ static int connection_open (struct spoke *spoke, enum link_channel which, const 
     if (endpoint_make (options->address, control ? options->control_port : options->bulk_port, &connection->to, err) !=
         0)
         return -1;
-    connection->socket = socket_client (spoke->context, &kind, options->hub_public_key, options->keys, err);
+    connection->socket = socket_open_client (spoke->context, &kind, options->hub_public_key, options->keys, err);
     if (!connection->socket)
         return -1;
     return control ? connection_connect (connection, err) : let_queue (connection->socket, err);
@@ -137,7 +137,7 @@ bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text 
     return false;
 }
 
-bool spoke_frames_left (const struct spoke *spoke, enum link_channel channel)
+bool spoke_frames_remain (const struct spoke *spoke, enum link_channel channel)
 {
     return spoke->strands[channel].left;
 }

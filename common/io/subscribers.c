@@ -32,7 +32,7 @@ struct subscribers *subscribers_open (void *context, const struct link_keys *key
     struct subscribers *subscribers = mem_alloc (sizeof *subscribers);
     zmq_msg_init (&subscribers->part);
     zmq_msg_init (&subscribers->body);
-    subscribers->socket = socket_server (context, &kind, ZAP_MONITORS, keys, err);
+    subscribers->socket = socket_open_server (context, &kind, ZAP_MONITORS, keys, err);
     if (subscribers->socket)
         return subscribers;
     subscribers_close (subscribers, 0);
@@ -54,7 +54,7 @@ void *subscribers_socket (struct subscribers *subscribers)
     return subscribers->socket;
 }
 
-uint64_t subscribers_dropped (const struct subscribers *subscribers)
+uint64_t subscribers_dropped_frames (const struct subscribers *subscribers)
 {
     return subscribers->dropped;
 }
@@ -141,7 +141,7 @@ static bool accept_question (struct subscribers *subscribers, struct hub_monitor
     return instance_lock (subscribers, from);
 }
 
-bool subscribers_receive (struct subscribers *subscribers, struct hub_monitor *from, struct text *bytes)
+bool subscribers_receive_question (struct subscribers *subscribers, struct hub_monitor *from, struct text *bytes)
 {
     uint32_t useless = 0;
     subscribers->left = false;
@@ -158,7 +158,7 @@ bool subscribers_receive (struct subscribers *subscribers, struct hub_monitor *f
     return false;
 }
 
-bool subscribers_have_questions (const struct subscribers *subscribers)
+bool subscribers_questions_remain (const struct subscribers *subscribers)
 {
     return subscribers->left;
 }

@@ -17,10 +17,11 @@ struct subscribers;
 struct subscribers *subscribers_open (void *context, const struct link_keys *keys, struct err *err);
 void subscribers_close (struct subscribers *subscribers, uint64_t linger_ms);
 void *subscribers_socket (struct subscribers *subscribers);
-bool subscribers_receive (struct subscribers *subscribers, struct hub_monitor *from, struct text *bytes);
-bool subscribers_have_questions (const struct subscribers *subscribers);
+bool subscribers_receive_question (struct subscribers *subscribers, struct hub_monitor *from, struct text *bytes);
+bool subscribers_questions_remain (const struct subscribers *subscribers);
 bool subscribers_answer (struct subscribers *subscribers, const struct hub_monitor *to, const void *bytes, size_t len);
 void subscribers_publish (struct subscribers *subscribers, const void *bytes, size_t len);
-uint64_t subscribers_dropped (const struct subscribers *subscribers); /* no questions, or of one too many of a key */
+uint64_t subscribers_dropped_frames (
+    const struct subscribers *subscribers); /* no questions, or of one too many of a key */
 
 #endif

@@ -324,7 +324,7 @@ int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err 
 }
 
 /* Without the lock: only this thread changes it. */
-uint32_t zap_worker_key_generation (const struct zap *zap, uint32_t rank)
+uint32_t zap_worker_key_version (const struct zap *zap, uint32_t rank)
 {
     return keyring_slot_version (zap->workers, rank);
 }
@@ -373,7 +373,7 @@ uint64_t zap_failures (struct zap *zap)
     return n;
 }
 
-void zap_wait_closed (struct zap *zap, uint32_t listeners)
+void zap_wait_ports_free (struct zap *zap, uint32_t listeners)
 {
     struct timespec until;
     int rc = clock_gettime (CLOCK_MONOTONIC, &until);

@@ -27,7 +27,7 @@ void zap_close (struct zap *zap);
 
 int zap_admit_worker (struct zap *zap, uint32_t rank, const struct curve_key *key, struct err *err);
 int zap_admit_monitor (struct zap *zap, const struct curve_key *key, struct err *err);
-uint32_t zap_worker_key_generation (const struct zap *zap, uint32_t rank); /* 0: nobody was ever admitted */
+uint32_t zap_worker_key_version (const struct zap *zap, uint32_t rank); /* 0: nobody was ever admitted */
 bool zap_parse_user (const char *user, uint32_t *rank, uint32_t *generation);
 
 /* The key whose refusal the self-test waits for, and how often it was refused. */
@@ -35,6 +35,6 @@ void zap_set_decoy (struct zap *zap, const struct curve_key *decoy);
 uint64_t zap_decoy_refusals (struct zap *zap);
 uint64_t zap_failures (struct zap *zap); /* failed handshakes, without the decoy's */
 /* Waits, not for long, until that many listening sockets are closed and their ports free again. */
-void zap_wait_closed (struct zap *zap, uint32_t listeners);
+void zap_wait_ports_free (struct zap *zap, uint32_t listeners);
 
 #endif

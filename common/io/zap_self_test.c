@@ -52,7 +52,7 @@ int zap_self_test (void *context, int client_type, const struct endpoint *bound,
         goto out;
     zap_set_decoy (zap, &decoy);
     uint64_t before = zap_decoy_refusals (zap);
-    socket = socket_client (context, &kind, server_public_key, &keys, err);
+    socket = socket_open_client (context, &kind, server_public_key, &keys, err);
     if (!socket)
         goto out;
     events = handshake_watch (context, socket, ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH, err);

@@ -75,9 +75,9 @@ static const struct field attempt_ended_fields[] = { F_U32 (1, struct fact_attem
                                                      F_TEXT (3, struct fact_attempt_ended, sha256, SHA256_HEX_BYTES),
                                                      F_BOOL (4, struct fact_attempt_ended, at_gate) };
 
-static const struct field contradicted_fields[] = { F_U32 (1, struct contradicted_values, host, HOSTS_MAX - 1),
-                                                    F_U64 (2, struct contradicted_values, count, COUNT_MAX) };
-static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_values,
+static const struct field contradicted_fields[] = { F_U32 (1, struct contradicted_count, host, HOSTS_MAX - 1),
+                                                    F_U64 (2, struct contradicted_count, count, COUNT_MAX) };
+static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_count,
                                                          contradicted_fields);
 
 static const struct field metric_judged_fields[] = {

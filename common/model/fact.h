@@ -131,7 +131,7 @@ enum proof {
 };
 extern const struct enum_names proof_names;
 /* Of the values that a host said of a metric before its last one, how many its own sums of secrets contradict. */
-struct contradicted_values {
+struct contradicted_count {
     uint32_t host;
     uint64_t count;
 };
@@ -146,7 +146,7 @@ struct fact_metric_judged {
     LIST_OF (uint32_t) missing;
     struct text why;
     LIST_OF (uint32_t) culprits;
-    LIST_OF (struct contradicted_values) contradicted;
+    LIST_OF (struct contradicted_count) contradicted;
 };
 
 /* One host's verdict, with the one sentence a person reads. PASS_ENDED lists the hosts that did not pass. */

@@ -60,7 +60,7 @@ int host_source_slurm (struct text nodelist, struct buf *expression, struct err 
     while (!hostset_scan_at_end (&scan))
         if (hostset_scan_name (&scan).len == 0 && !hostset_scan_accept (&scan, '[') &&
             !hostset_scan_accept (&scan, ']') && !hostset_scan_accept (&scan, ','))
-            return refuse (err, "Slurm's list of nodes", 1, hostset_scan_slice (&scan, scan.at, scan.all.len),
+            return refuse (err, "Slurm's list of nodes", 1, hostset_scan_text_between (&scan, scan.at, scan.all.len),
                            "expected only names, brackets and commas, such as tux[1-3],login1");
     buf_add_text (expression, scan.all);
     return too_long (expression, err);
@@ -138,7 +138,7 @@ bool host_source_next_word (struct text content, uint32_t *at, struct text *word
         if (is_blank (next) && !within)
             break;
     }
-    *word = hostset_scan_slice (&scan, from, scan.at);
+    *word = hostset_scan_text_between (&scan, from, scan.at);
     *at = scan.at;
     return word->len > 0;
 }

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/model/host_table.h"
 #include "common/model/hostset_item.h"
+#include "common/model/name_table.h"
 
 /* A group that names itself is found by its depth; groups that name others many times over, and long chains of large
  * operands, by the work: names made and bytes of groups read, in multiples of the set's own bound. */
@@ -14,8 +14,8 @@ enum { GROUP_DEPTH_MAX = 16, WORK_FACTOR = 16, WORK_MIN = 65536, GROUP_BYTES_A_N
 struct hostset {
     struct hostset_rules rules;
     struct arena arena; /* of the names */
-    struct host_table table;
-    struct host_table value; /* of the step in hand; kept, so that small steps cost little */
+    struct name_table table;
+    struct name_table value; /* of the step in hand; kept, so that small steps cost little */
     struct hostset_item item;
     uint64_t work; /* of the step in hand */
 };
@@ -32,8 +32,8 @@ void hostset_destroy (struct hostset *set)
     if (!set)
         return;
     item_release (&set->item);
-    host_table_release (&set->value);
-    host_table_release (&set->table);
+    name_table_release (&set->value);
+    name_table_release (&set->table);
     arena_release (&set->arena);
     mem_free (set);
 }
@@ -58,12 +58,12 @@ static int charge (struct hostset *set, const struct hostset_scan *scan, uint32_
 /* ---- steps ---- */
 
 /* How many of `right` are in `left`; `which`, when it is not NULL, is the first of them. */
-static uint32_t in_common (const struct host_table *left, const struct host_table *right, struct text *which)
+static uint32_t in_common (const struct name_table *left, const struct name_table *right, struct text *which)
 {
     struct text name;
     uint32_t n = 0;
-    for (uint32_t at = 0; host_table_next (right, &at, &name);)
-        if (host_table_has (left, name) && n++ == 0 && which)
+    for (uint32_t at = 0; name_table_next (right, &at, &name);)
+        if (name_table_has (left, name) && n++ == 0 && which)
             *which = name;
     return n;
 }
@@ -75,8 +75,8 @@ static int refuse_repeated (const struct hostset_scan *scan, uint32_t at, struct
     return hostset_scan_fail (scan, ERR_PARSE, at, what);
 }
 
-static int check_step (const struct hostset *set, const struct host_table *left, enum hostset_step step,
-                       const struct host_table *right, const struct hostset_scan *scan, uint32_t at)
+static int check_step (const struct hostset *set, const struct name_table *left, enum hostset_step step,
+                       const struct name_table *right, const struct hostset_scan *scan, uint32_t at)
 {
     struct text repeated = { 0 };
     if (step == HOSTSET_TAKE || step == HOSTSET_KEEP)
@@ -88,17 +88,17 @@ static int check_step (const struct hostset *set, const struct host_table *left,
     return after > set->rules.max ? refuse_size (set, scan, at) : 0;
 }
 
-static void keep_common (struct host_table *left, const struct host_table *right)
+static void keep_common (struct name_table *left, const struct name_table *right)
 {
     struct text name;
-    for (uint32_t at = 0; host_table_next (left, &at, &name);)
-        if (!host_table_has (right, name))
-            host_table_remove (left, name);
+    for (uint32_t at = 0; name_table_next (left, &at, &name);)
+        if (!name_table_has (right, name))
+            name_table_remove (left, name);
 }
 
 /* left = left step right; on failure nothing has changed. `at` is where `right` stands, for errors. */
-static int take_step (const struct hostset *set, struct host_table *left, enum hostset_step step,
-                      const struct host_table *right, const struct hostset_scan *scan, uint32_t at)
+static int take_step (const struct hostset *set, struct name_table *left, enum hostset_step step,
+                      const struct name_table *right, const struct hostset_scan *scan, uint32_t at)
 {
     struct text name;
     if (check_step (set, left, step, right, scan, at) < 0)
@@ -106,17 +106,17 @@ static int take_step (const struct hostset *set, struct host_table *left, enum h
     if (step == HOSTSET_KEEP)
         keep_common (left, right);
     else
-        for (uint32_t i = 0; host_table_next (right, &i, &name);) {
-            bool was_there = step != HOSTSET_ADD && host_table_remove (left, name);
+        for (uint32_t i = 0; name_table_next (right, &i, &name);) {
+            bool was_there = step != HOSTSET_ADD && name_table_remove (left, name);
             if (step == HOSTSET_ADD || (step == HOSTSET_EITHER && !was_there))
-                host_table_add (left, name);
+                name_table_add (left, name);
         }
     return 0;
 }
 
 /* ---- operands ---- */
 
-static int evaluate (struct hostset *set, struct text words, uint32_t depth, struct host_table *value, struct err *err);
+static int evaluate (struct hostset *set, struct text words, uint32_t depth, struct name_table *value, struct err *err);
 
 static int read_names (struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct name_list *names)
 {
@@ -142,9 +142,9 @@ static int find_group (const struct hostset *set, const struct hostset_scan *sca
 }
 
 static int add_group (struct hostset *set, const struct hostset_scan *scan, uint32_t at, struct text name,
-                      uint32_t depth, struct host_table *operand)
+                      uint32_t depth, struct name_table *operand)
 {
-    struct host_table value = { 0 };
+    struct name_table value = { 0 };
     struct text expression;
     int rc = -1;
     if (find_group (set, scan, at, name, &expression) < 0 ||
@@ -156,24 +156,24 @@ static int add_group (struct hostset *set, const struct hostset_scan *scan, uint
         err_prefix (scan->err, "@%.*s", TEXT_ARG (name));
     else
         rc = take_step (set, operand, HOSTSET_ADD, &value, scan, at);
-    host_table_release (&value);
+    name_table_release (&value);
     return rc;
 }
 
 static int add_names (const struct hostset *set, const struct hostset_scan *scan, uint32_t at,
-                      const struct name_list *names, struct host_table *operand)
+                      const struct name_list *names, struct name_table *operand)
 {
     for (uint32_t i = 0; i < names->n; i++)
-        if (!host_table_add (operand, names->items[i]) && set->rules.once)
+        if (!name_table_add (operand, names->items[i]) && set->rules.once)
             return refuse_repeated (scan, at, names->items[i]);
     return 0;
 }
 
-static int read_operand (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct host_table *operand)
+static int read_operand (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct name_table *operand)
 {
     uint32_t at = scan->at;
     struct name_list names;
-    host_table_clear (operand);
+    name_table_clear (operand);
     if (item_read (&set->item, scan) < 0 || read_names (set, scan, at, &names) < 0)
         return -1;
     if (!set->item.group)
@@ -196,8 +196,8 @@ static int read_operator (struct hostset_scan *scan, enum hostset_step *step)
     return 0;
 }
 
-static int read_all (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct host_table *value,
-                     struct host_table *operand)
+static int read_all (struct hostset *set, struct hostset_scan *scan, uint32_t depth, struct name_table *value,
+                     struct name_table *operand)
 {
     enum hostset_step step = HOSTSET_ADD;
     for (;;) {
@@ -212,16 +212,16 @@ static int read_all (struct hostset *set, struct hostset_scan *scan, uint32_t de
     }
 }
 
-static int evaluate (struct hostset *set, struct text words, uint32_t depth, struct host_table *value, struct err *err)
+static int evaluate (struct hostset *set, struct text words, uint32_t depth, struct name_table *value, struct err *err)
 {
     struct hostset_scan scan = { .all = words, .err = err };
-    struct host_table operand = { 0 };
-    host_table_clear (value);
+    struct name_table operand = { 0 };
+    name_table_clear (value);
     hostset_scan_skip_blanks (&scan);
     if (hostset_scan_at_end (&scan))
         return hostset_scan_fail (&scan, ERR_PARSE, scan.at, "the set is empty, expected at least one host name");
     int rc = read_all (set, &scan, depth, value, &operand);
-    host_table_release (&operand);
+    name_table_release (&operand);
     return rc;
 }
 
@@ -240,9 +240,9 @@ int hostset_apply_set (struct hostset *set, enum hostset_step step, const struct
 {
     struct hostset_scan scan = { .err = err };
     struct text name;
-    host_table_clear (&set->value);
-    for (uint32_t at = 0; host_table_next (&other->table, &at, &name);)
-        host_table_add (&set->value, text_copy (&set->arena, name));
+    name_table_clear (&set->value);
+    for (uint32_t at = 0; name_table_next (&other->table, &at, &name);)
+        name_table_add (&set->value, text_copy (&set->arena, name));
     return take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
@@ -250,7 +250,7 @@ struct name_list hostset_names (const struct hostset *set, struct arena *arena)
 {
     struct name_list names = { arena_array (arena, set->table.living, sizeof *names.items), 0 };
     struct text name;
-    for (uint32_t at = 0; host_table_next (&set->table, &at, &name);)
+    for (uint32_t at = 0; name_table_next (&set->table, &at, &name);)
         names.items[names.n++] = text_copy (arena, name);
     return names;
 }
@@ -260,7 +260,7 @@ int hostset_read (struct text expression, const struct hostset_rules *rules, str
 {
     struct hostset *set = hostset_create (rules);
     for (uint32_t i = 0; i < names->n; i++)
-        host_table_add (&set->table, names->items[i]);
+        name_table_add (&set->table, names->items[i]);
     int rc = hostset_apply_expression (set, HOSTSET_ADD, expression, err);
     if (rc == 0)
         *names = hostset_names (set, arena);
@@ -268,7 +268,7 @@ int hostset_read (struct text expression, const struct hostset_rules *rules, str
     return rc;
 }
 
-bool hostset_has (const struct name_list *names, struct text name)
+bool name_list_has (const struct name_list *names, struct text name)
 {
     return text_is_among (name, names->items, names->n);
 }

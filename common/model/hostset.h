@@ -27,17 +27,17 @@ struct name_list {
     struct text *items;
     uint32_t n;
 };
-bool hostset_has (const struct name_list *names, struct text name);
+bool name_list_has (const struct name_list *names, struct text name);
 
-struct host_groups {
+struct hostset_group_lookup {
     /* The expression behind @name ("*": everything there is), which may name groups itself; false: no such group. */
     bool (*find) (const void *owner, struct text name, struct text *expression);
     const void *owner;
 };
 struct hostset_rules {
-    uint32_t max;                     /* names in the set, and in any part of it */
-    bool once;                        /* naming a host twice is an error; else naming it again changes nothing */
-    const struct host_groups *groups; /* NULL: there are none; must outlive the set */
+    uint32_t max; /* names in the set, and in any part of it */
+    bool once;    /* naming a host twice is an error; else naming it again changes nothing */
+    const struct hostset_group_lookup *groups; /* NULL: there are none; must outlive the set */
 };
 /* The same by other rules. */
 int hostset_read (struct text expression, const struct hostset_rules *rules, struct arena *arena,

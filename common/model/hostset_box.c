@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/model/hostset_set_pool.h"
+#include "common/model/number_set_pool.h"
 
 /* The boxes of one moment, in order; a pass reads one and writes the next. */
 struct gathering {
@@ -14,11 +14,11 @@ struct gathering {
     uint32_t next_n;
     uint32_t *keys; /* for sorting: n rows of KEY_FIXED + KEY_A_DIM * dims, each rising */
     uint32_t *order;
-    struct set_pool sets;
-    struct set_builder *grown; /* the box that takes others in, per coordinate; n == 0: as in its row */
-    struct lookup *lookup;     /* per coordinate */
-    bool *gone;                /* per box: taken in during this pass */
-    uint64_t *hashes;          /* per box: the sum over its coordinates */
+    struct number_set_pool sets;
+    struct number_set_builder *grown; /* the box that takes others in, per coordinate; n == 0: as in its row */
+    struct lookup *lookup;            /* per coordinate */
+    bool *gone;                       /* per box: taken in during this pass */
+    uint64_t *hashes;                 /* per box: the sum over its coordinates */
 };
 enum { KEY_FIXED = 1, KEY_A_DIM = 3 };
 
@@ -44,7 +44,7 @@ static void make_key (struct gathering *gathering, uint32_t box)
     uint32_t dims = gathering->dims, *key = gathering->keys + (size_t) box * (KEY_FIXED + KEY_A_DIM * dims);
     uint32_t points = 1, *at = key + KEY_FIXED;
     for (uint32_t dim = 0; dim < dims; dim++, at += KEY_A_DIM) {
-        const struct id_set *set = &gathering->sets.items[set_at (gathering, box, dim)].is;
+        const struct number_set *set = &gathering->sets.items[set_at (gathering, box, dim)].is;
         points *= set->n; /* at most the points there are */
         at[0] = UINT32_MAX - set->n;
         at[1] = gathering->points->rank[dim][set->ids[0]];
@@ -93,19 +93,19 @@ static void begin_box (struct gathering *gathering)
         gathering->grown[dim].n = 0;
 }
 
-/* Its set in a coordinate; SET_NONE: one that no other box has. */
+/* Its set in a coordinate; NUMBER_SET_NONE: one that no other box has. */
 static uint32_t set_in_hand (struct gathering *gathering, uint32_t box, uint32_t dim)
 {
-    struct set_builder *set_builder = &gathering->grown[dim];
-    return set_builder->n ? set_builder_find (set_builder, &gathering->sets) : set_at (gathering, box, dim);
+    struct number_set_builder *set_builder = &gathering->grown[dim];
+    return set_builder->n ? number_set_builder_find (set_builder, &gathering->sets) : set_at (gathering, box, dim);
 }
 
 static void take_in (struct gathering *gathering, uint32_t box, uint32_t other, uint32_t dim)
 {
-    struct set_builder *set_builder = &gathering->grown[dim];
+    struct number_set_builder *set_builder = &gathering->grown[dim];
     if (set_builder->n == 0)
-        set_builder_begin (set_builder, &gathering->sets, set_at (gathering, box, dim));
-    set_builder_add (set_builder, &gathering->sets, set_at (gathering, other, dim));
+        number_set_builder_begin (set_builder, &gathering->sets, set_at (gathering, box, dim));
+    number_set_builder_add (set_builder, &gathering->sets, set_at (gathering, other, dim));
     gathering->gone[other] = true;
 }
 
@@ -113,8 +113,9 @@ static void end_box (struct gathering *gathering, uint32_t box)
 {
     uint32_t *row = gathering->next + (size_t) gathering->next_n++ * gathering->dims;
     for (uint32_t dim = 0; dim < gathering->dims; dim++) {
-        struct set_builder *set_builder = &gathering->grown[dim];
-        row[dim] = set_builder->n ? set_builder_intern (set_builder, &gathering->sets) : set_at (gathering, box, dim);
+        struct number_set_builder *set_builder = &gathering->grown[dim];
+        row[dim] = set_builder->n ? number_set_builder_find_or_add (set_builder, &gathering->sets)
+                                  : set_at (gathering, box, dim);
     }
 }
 
@@ -162,7 +163,7 @@ static bool neighbours_pass (struct gathering *gathering)
 
 static uint64_t hash_at (uint32_t dim, uint32_t set)
 {
-    return hash_mix (((uint64_t) dim << 32) | set);
+    return hash_number (((uint64_t) dim << 32) | set);
 }
 
 static bool alike_but (const struct gathering *gathering, const uint32_t *row, uint32_t box, uint32_t but)
@@ -177,7 +178,7 @@ static bool alike_but (const struct gathering *gathering, const uint32_t *row, u
 static uint32_t family_slot (const struct gathering *gathering, uint32_t dim, const uint32_t *row, uint64_t hash)
 {
     const struct lookup *lookup = &gathering->lookup[dim];
-    uint32_t mask = lookup->slots_n - 1, slot = (uint32_t) hash_mix (hash) & mask;
+    uint32_t mask = lookup->slots_n - 1, slot = (uint32_t) hash_number (hash) & mask;
     for (; lookup->slots[slot]; slot = (slot + 1) & mask)
         if (alike_but (gathering, row, lookup->members[lookup->begins[lookup->slots[slot] - 1]], dim))
             break;
@@ -270,7 +271,7 @@ static bool row_in_hand (struct gathering *gathering, uint32_t box, uint32_t but
         if (dim == but)
             continue;
         row[dim] = set_in_hand (gathering, box, dim);
-        if (row[dim] == SET_NONE)
+        if (row[dim] == NUMBER_SET_NONE)
             return false;
         *hash += hash_at (dim, row[dim]);
     }
@@ -345,7 +346,7 @@ static void init (struct gathering *gathering, const struct hostset_points *poin
     for (uint32_t dim = 0; dim < points->dims; dim++)
         values = points->values_n[dim] > values ? points->values_n[dim] : values;
     *gathering = (struct gathering){ .points = points, .dims = points->dims, .n = points->n };
-    set_pool_init (&gathering->sets, values, arena);
+    number_set_pool_init (&gathering->sets, values, arena);
     gathering->rows = arena_copy (scratch, points->ids, cells * sizeof *gathering->rows);
     gathering->next = arena_array (scratch, cells, sizeof *gathering->next);
     gathering->keys = arena_array (scratch, points->n + KEY_A_DIM * cells, sizeof *gathering->keys);
@@ -379,7 +380,7 @@ void boxes_gather (const struct hostset_points *points, struct arena *arena, str
     for (size_t i = 0; i < cells; i++)
         boxes->sets[i] = gathering.sets.items[gathering.rows[i]].is;
     for (uint32_t dim = 0; dim < gathering.dims; dim++)
-        set_builder_release (&gathering.grown[dim]);
-    set_pool_release (&gathering.sets);
+        number_set_builder_release (&gathering.grown[dim]);
+    number_set_pool_release (&gathering.sets);
     arena_release (&scratch);
 }

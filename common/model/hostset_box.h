@@ -16,13 +16,13 @@ struct hostset_points {
     const uint32_t *values_n;    /* per coordinate: its values are 0 ... values_n - 1 */
     const uint32_t *const *rank; /* per coordinate: place of each value in bytewise order */
 };
-struct id_set {
+struct number_set {
     const uint32_t *ids;
     uint32_t n;
 }; /* rising */
 struct hostset_boxes {
     uint32_t n;
-    struct id_set *sets;
+    struct number_set *sets;
 }; /* n rows of `dims` sets; the boxes are disjoint */
 
 void boxes_gather (const struct hostset_points *points, struct arena *arena, struct hostset_boxes *boxes);

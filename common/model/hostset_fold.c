@@ -26,7 +26,7 @@ static bool folding_next (struct folding *folding, struct hostset_pattern *patte
         to++;
     folding->at = to;
     if (from < to)
-        hostset_pattern_make (pattern, folding->members + from, to - from, &folding->arena);
+        hostset_pattern_from_members (pattern, folding->members + from, to - from, &folding->arena);
     return from < to;
 }
 
@@ -82,7 +82,7 @@ static void run_write (const struct run *run, struct buf *out)
     buf_add_text (out, run->high);
 }
 
-static void write_ranges (const struct text *values, const struct id_set *set, struct buf *out)
+static void write_ranges (const struct text *values, const struct number_set *set, struct buf *out)
 {
     struct run run = { 0 };
     run_begin (&run, values[set->ids[0]], true);
@@ -97,7 +97,7 @@ static void write_ranges (const struct text *values, const struct id_set *set, s
     run_write (&run, out);
 }
 
-static void write_set (const struct text *values, const struct id_set *set, struct buf *out)
+static void write_set (const struct text *values, const struct number_set *set, struct buf *out)
 {
     if (set->n == 1) {
         buf_add_text (out, values[set->ids[0]]);
@@ -111,7 +111,7 @@ static void write_set (const struct text *values, const struct id_set *set, stru
 static void write_box (const struct hostset_pattern *pattern, uint32_t box, struct buf *out)
 {
     const struct hostset_member *like = &pattern->members[0];
-    const struct id_set *sets = pattern->dims ? pattern->boxes.sets + (size_t) box * pattern->dims : NULL;
+    const struct number_set *sets = pattern->dims ? pattern->boxes.sets + (size_t) box * pattern->dims : NULL;
     uint32_t number = 0, dim = 0;
     for (uint32_t i = 0; i < like->pattern.len; i++) {
         if (like->pattern.ptr[i] != '%' || like->pattern.ptr[++i] == '%') {

@@ -141,7 +141,7 @@ static int read_bracket (struct hostset_item *item, struct hostset_scan *scan)
     uint32_t open = scan->at++;
     if (item->brackets_n == ITEM_BRACKETS_MAX)
         return hostset_scan_fail (scan, ERR_PARSE, open, "the name would be longer than 63 characters");
-    if (!text_find (hostset_scan_slice (scan, open, scan->all.len), TEXT_LIT ("]"), NULL))
+    if (!text_find (hostset_scan_text_between (scan, open, scan->all.len), TEXT_LIT ("]"), NULL))
         return hostset_scan_fail (scan, ERR_PARSE, open, "this bracket is never closed");
     item->brackets[item->brackets_n] = (struct hostset_bracket){ item->spans_n, item->spans_n };
     do {

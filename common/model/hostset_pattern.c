@@ -127,7 +127,7 @@ static void make_row (struct hostset_pattern *pattern, uint32_t values_n, struct
     for (uint32_t i = 0; i < values_n; i++)
         ids[i] = i;
     pattern->boxes = (struct hostset_boxes){ 1, arena_array (arena, 1, sizeof *pattern->boxes.sets) };
-    pattern->boxes.sets[0] = (struct id_set){ ids, values_n };
+    pattern->boxes.sets[0] = (struct number_set){ ids, values_n };
 }
 
 static void make_boxes (struct hostset_pattern *pattern, struct arena *arena)
@@ -148,8 +148,8 @@ static void make_boxes (struct hostset_pattern *pattern, struct arena *arena)
     arena_release (&scratch);
 }
 
-void hostset_pattern_make (struct hostset_pattern *pattern, const struct hostset_member *members, uint32_t n,
-                           struct arena *arena)
+void hostset_pattern_from_members (struct hostset_pattern *pattern, const struct hostset_member *members, uint32_t n,
+                                   struct arena *arena)
 {
     *pattern = (struct hostset_pattern){ .members = members, .n = n };
     pattern->number_of = arena_array (arena, members[0].numbers_n, sizeof *pattern->number_of);
@@ -185,7 +185,7 @@ static struct text name_at (const struct hostset_pattern *pattern, const uint32_
     return pattern->members[low].name;
 }
 
-static uint32_t add_product (const struct hostset_pattern *pattern, const struct id_set *sets, uint32_t dim,
+static uint32_t add_product (const struct hostset_pattern *pattern, const struct number_set *sets, uint32_t dim,
                              uint32_t *row, struct text *out)
 {
     uint32_t n = 0;

@@ -29,8 +29,8 @@ struct hostset_pattern {
     struct text **values;       /* per coordinate and id: its digits */
     struct hostset_boxes boxes; /* dims == 0: none, and one name */
 };
-void hostset_pattern_make (struct hostset_pattern *pattern, const struct hostset_member *members, uint32_t n,
-                           struct arena *arena);
+void hostset_pattern_from_members (struct hostset_pattern *pattern, const struct hostset_member *members, uint32_t n,
+                                   struct arena *arena);
 /* The members of a box in the order of its product, appended to `out`; returns how many. */
 uint32_t hostset_pattern_box_members (const struct hostset_pattern *pattern, uint32_t box, struct text *out);
 

@@ -48,7 +48,7 @@ void hostset_scan_skip_blanks (struct hostset_scan *scan)
         continue;
 }
 
-struct text hostset_scan_slice (const struct hostset_scan *scan, uint32_t from, uint32_t to)
+struct text hostset_scan_text_between (const struct hostset_scan *scan, uint32_t from, uint32_t to)
 {
     return (struct text){ .ptr = scan->all.len ? scan->all.ptr + from : "", .len = to - from };
 }
@@ -58,7 +58,7 @@ struct text hostset_scan_name (struct hostset_scan *scan)
     uint32_t from = scan->at;
     while (!hostset_scan_at_end (scan) && is_name_character (hostset_scan_peek (scan)))
         scan->at++;
-    return hostset_scan_slice (scan, from, scan->at);
+    return hostset_scan_text_between (scan, from, scan->at);
 }
 
 struct text hostset_scan_digits (struct hostset_scan *scan)
@@ -66,7 +66,7 @@ struct text hostset_scan_digits (struct hostset_scan *scan)
     uint32_t from = scan->at;
     while (!hostset_scan_at_end (scan) && is_digit (hostset_scan_peek (scan)))
         scan->at++;
-    return hostset_scan_slice (scan, from, scan->at);
+    return hostset_scan_text_between (scan, from, scan->at);
 }
 
 int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint32_t at, const char *what)
@@ -74,7 +74,7 @@ int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint
     struct buf shown;
     buf_init (&shown, 1024);
     if (at < scan->all.len)
-        buf_escaped (&shown, hostset_scan_slice (scan, at, scan->all.len), SHOWN_COLUMNS);
+        buf_escaped (&shown, hostset_scan_text_between (scan, at, scan->all.len), SHOWN_COLUMNS);
     err_set (scan->err, code, "host set, character %" PRIu32 " (%s%s): %s", at + 1,
              at < scan->all.len ? "at " : "the end", buf_c (&shown), what);
     buf_release (&shown);

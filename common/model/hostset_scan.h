@@ -16,7 +16,7 @@ bool hostset_scan_accept (struct hostset_scan *scan, char c); /* moves on when t
 void hostset_scan_skip_blanks (struct hostset_scan *scan);
 struct text hostset_scan_name (struct hostset_scan *scan);   /* characters of names; may be empty */
 struct text hostset_scan_digits (struct hostset_scan *scan); /* may be empty */
-struct text hostset_scan_slice (const struct hostset_scan *scan, uint32_t from, uint32_t to);
+struct text hostset_scan_text_between (const struct hostset_scan *scan, uint32_t from, uint32_t to);
 /* Fails at a place: people count characters from 1, and see what stands there. */
 int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint32_t at, const char *what);
 

@@ -176,13 +176,13 @@ static uint64_t *place_of_index (struct msg *msg)
     }
 }
 
-uint64_t msg_fact_index (const struct msg *msg)
+uint64_t msg_recorded_index (const struct msg *msg)
 {
     const uint64_t *place = place_of_index ((struct msg *) msg);
     return place ? *place : 0;
 }
 
-void msg_set_fact_index (struct msg *msg, uint64_t index)
+void msg_set_recorded_index (struct msg *msg, uint64_t index)
 {
     uint64_t *place = place_of_index (msg);
     if (place)

@@ -191,7 +191,7 @@ const char *msg_name (enum msg_kind kind); /* "?": unknown kind */
 bool msg_is_known (enum msg_kind kind);
 bool msg_is_from_worker (enum msg_kind kind);
 /* Its `index`; 0: a kind that has none, or an earlier version said it. */
-uint64_t msg_fact_index (const struct msg *msg);
-void msg_set_fact_index (struct msg *msg, uint64_t index); /* nothing where there is none */
+uint64_t msg_recorded_index (const struct msg *msg);
+void msg_set_recorded_index (struct msg *msg, uint64_t index); /* nothing where there is none */
 
 #endif

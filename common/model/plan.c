@@ -199,7 +199,7 @@ text_list text_list_copy (const text_list *from, struct arena *arena)
     return copy;
 }
 
-bool cache_mode_writes (enum cache_mode mode)
+bool cache_mode_has_writer (enum cache_mode mode)
 {
     return mode == CACHE_SINGLE_WRITER || mode == CACHE_WARM_ONLY;
 }
@@ -222,7 +222,7 @@ bool var_find (const var_list *vars, struct text name, struct text *value)
     return false;
 }
 
-int plan_rank (const struct plan *plan, struct text host)
+int plan_host_rank (const struct plan *plan, struct text host)
 {
     for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
         if (text_equal (plan->hosts.items[rank].name, host))
@@ -231,7 +231,7 @@ int plan_rank (const struct plan *plan, struct text host)
     return -1;
 }
 
-int plan_rung (const struct plan *plan, struct text id)
+int plan_rung_index (const struct plan *plan, struct text id)
 {
     for (uint32_t rung = 0; rung < plan->rungs.n; rung++) {
         if (text_equal (plan->rungs.items[rung].id, id))

@@ -146,7 +146,7 @@ extern const struct record profile_record;
 enum cache_mode { CACHE_NONE = 0, CACHE_OFF, CACHE_SINGLE_WRITER, CACHE_PER_HOST, CACHE_READ_ONLY, CACHE_WARM_ONLY };
 extern const struct enum_names cache_mode_names;
 /* Does a host write generations for all, under a lease? */
-bool cache_mode_writes (enum cache_mode mode);
+bool cache_mode_has_writer (enum cache_mode mode);
 
 /* What keeps a program from writing the cache, weakest first; docs/spec/cache.md. */
 enum enforcement {
@@ -273,8 +273,8 @@ extern const struct record plan_record;
 /* *value: that of the first variable called `name`. False: there is none, and *value stays. */
 struct named_number *number_find (const number_list *numbers, struct text name); /* NULL: not there */
 bool var_find (const var_list *vars, struct text name, struct text *value);
-int plan_rank (const struct plan *plan, struct text host); /* or -1 */
-int plan_rung (const struct plan *plan, struct text id);   /* or -1 */
+int plan_host_rank (const struct plan *plan, struct text host); /* or -1 */
+int plan_rung_index (const struct plan *plan, struct text id);  /* or -1 */
 /* Of known failures; NULL: none has this id. */
 const struct signature *plan_find_signature (const struct plan *plan, struct text id);
 

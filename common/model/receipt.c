@@ -104,10 +104,10 @@ static const struct field rung_time_fields[] = { F_TEXT (1, struct rung_time, ru
                                                  F_U64 (5, struct rung_time, duration_ms, COUNT_MAX) };
 static const struct record rung_time_record = RECORD ("time", struct rung_time, rung_time_fields);
 
-static const struct field contradicted_fields[] = { F_TEXT (1, struct contradicted_values_receipt, host,
+static const struct field contradicted_fields[] = { F_TEXT (1, struct contradicted_count_receipt, host,
                                                             HOST_NAME_MAX_BYTES),
-                                                    F_U64 (2, struct contradicted_values_receipt, count, COUNT_MAX) };
-static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_values_receipt,
+                                                    F_U64 (2, struct contradicted_count_receipt, count, COUNT_MAX) };
+static const struct record contradicted_record = RECORD ("contradicted", struct contradicted_count_receipt,
                                                          contradicted_fields);
 
 static const struct field reduction_fields[] = {
@@ -139,9 +139,9 @@ static const struct field sealed_fields[] = {
 };
 static const struct record generation_receipt_record = RECORD ("generation", struct generation_receipt, sealed_fields);
 
-static const struct field recovery_fields[] = { F_TEXT (1, struct recovery, run, RUN_BYTES),
-                                                F_TEXT (2, struct recovery, what, TEXT_BYTES) };
-static const struct record recovery_record = RECORD ("recovery", struct recovery, recovery_fields);
+static const struct field recovery_fields[] = { F_TEXT (1, struct recovery_receipt, run, RUN_BYTES),
+                                                F_TEXT (2, struct recovery_receipt, what, TEXT_BYTES) };
+static const struct record recovery_record = RECORD ("recovery", struct recovery_receipt, recovery_fields);
 
 static const struct field violation_fields[] = {
     F_TEXT (1, struct violation_receipt, run, RUN_BYTES),

@@ -32,7 +32,7 @@ struct rung_receipt {
     struct text cache;               /* cold, restored, recompiled, torn, or empty */
     number_list counters;
     LIST_OF (struct program_fingerprint) programs;
-    LIST_OF (struct program_check) checks;
+    LIST_OF (struct value_check) checks;
     LIST_OF (struct metric) metrics;
     struct memory_receipt memory;
     uint64_t output_bytes, dropped_bytes;
@@ -57,7 +57,7 @@ struct policy_receipt {
 };
 struct backend_receipt {
     struct text requested;
-    struct backend observed;
+    struct observed_backend observed;
 };
 struct host_receipt {
     struct text run, host;
@@ -86,7 +86,7 @@ struct rung_time {
     uint32_t attempt;
     uint64_t duration_ms;
 };
-struct contradicted_values_receipt {
+struct contradicted_count_receipt {
     struct text host;
     uint64_t count;
 };
@@ -98,7 +98,7 @@ struct reduction_receipt {
     LIST_OF (struct text) missing;
     struct text why;
     LIST_OF (struct text) culprits;
-    LIST_OF (struct contradicted_values_receipt) contradicted;
+    LIST_OF (struct contradicted_count_receipt) contradicted;
 }; /* as in struct fact_metric_judged */
 struct generation_receipt {
     struct text run;
@@ -109,7 +109,7 @@ struct generation_receipt {
     uint64_t bytes, compile_ms;
     struct text dropped; /* why it is not used any more; empty: it is */
 };
-struct recovery {
+struct recovery_receipt {
     struct text run, what;
 };
 /* Something in the cache was not as its single writer left it. It happened after entry `since` of the journal (0:
@@ -129,7 +129,7 @@ struct slice_receipt {
     LIST_OF (struct rung_time) times;
     LIST_OF (struct reduction_receipt) reductions;
     LIST_OF (struct generation_receipt) generations;
-    LIST_OF (struct recovery) recoveries;
+    LIST_OF (struct recovery_receipt) recoveries;
     LIST_OF (struct violation_receipt) violations;
 };
 

@@ -28,7 +28,7 @@ size_t field_item_bytes (const struct field *list)
     return list->item == FIELD_RECORD ? list->of->bytes : kind_bytes (list->item);
 }
 
-struct field field_item (const struct field *list)
+struct field field_describe_item (const struct field *list)
 {
     return (struct field){
         .name = list->name, .kind = list->item, .max = list->item_max, .of = list->of, .names = list->names
@@ -67,7 +67,7 @@ static void field_copy (const struct field *field, void *to, const void *from, s
 static void list_copy (const struct field *field, struct any_list *to, const struct any_list *from, struct arena *arena)
 {
     size_t item_bytes = field_item_bytes (field);
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
 
     void *items = from->n ? arena_array (arena, from->n, item_bytes) : NULL;
     for (uint32_t i = 0; i < from->n; i++)
@@ -114,7 +114,7 @@ static int field_compare (const struct field *field, const void *a, const void *
 static int list_compare (const struct field *field, const struct any_list *a, const struct any_list *b)
 {
     size_t item_bytes = field_item_bytes (field);
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     uint32_t shorter = a->n < b->n ? a->n : b->n;
 
     for (uint32_t i = 0; i < shorter; i++) {

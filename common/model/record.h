@@ -100,7 +100,7 @@ struct record {
     }
 
 /* One item of a list, described as a field at offset 0, and its size in memory. */
-struct field field_item (const struct field *list);
+struct field field_describe_item (const struct field *list);
 size_t field_item_bytes (const struct field *list);
 /* Zero or empty, all the way down: what is not written. `at` points at the field itself. */
 bool field_is_empty (const struct field *field, const void *at);

@@ -74,7 +74,7 @@ static bool list_check (const struct field *field, const struct any_list *list, 
     if (list->n > field->max)
         return refuse (at, why, "the count of items", list->n, field->max);
     size_t item_bytes = field_item_bytes (field);
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     for (uint32_t i = 0; i < list->n; i++) {
         struct place here = { .outer = at, .index = i, .is_item = true };
         if (!field_check (&item, (const char *) list->items + i * item_bytes, &here, why))
@@ -124,7 +124,7 @@ static uint64_t field_fit (const struct field *field, void *at);
 static uint64_t list_fit (const struct field *field, struct any_list *list)
 {
     size_t item_bytes = field_item_bytes (field);
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     uint64_t left_out = list->n > field->max ? list->n - field->max : 0;
     list->n -= (uint32_t) left_out;
     for (uint32_t i = 0; i < list->n; i++)

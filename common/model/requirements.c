@@ -150,7 +150,7 @@ struct lines {
 static struct text take_physical (struct lines *lines)
 {
     lines->line++;
-    return text_take (&lines->rest, '\n');
+    return text_take_until (&lines->rest, '\n');
 }
 
 /* As pip does it: a '#' begins a comment at the start of a line and after white space, so not in a URL's fragment. */

@@ -22,21 +22,21 @@ bool attempt_key_equal (const struct attempt_key *a, const struct attempt_key *b
     return a->rung == b->rung && a->pass == b->pass && a->attempt == b->attempt;
 }
 
-static const struct field check_fields[] = { F_TEXT (1, struct program_check, name, WORD_MAX_BYTES),
-                                             F_F64 (2, struct program_check, expected),
-                                             F_F64 (3, struct program_check, observed),
-                                             F_F64 (4, struct program_check, tolerance) };
-const struct record check_record = RECORD ("check", struct program_check, check_fields);
+static const struct field check_fields[] = { F_TEXT (1, struct value_check, name, WORD_MAX_BYTES),
+                                             F_F64 (2, struct value_check, expected),
+                                             F_F64 (3, struct value_check, observed),
+                                             F_F64 (4, struct value_check, tolerance) };
+const struct record check_record = RECORD ("check", struct value_check, check_fields);
 
 static const struct field shard_fields[] = { F_F64 (1, struct shard, value), F_F64 (2, struct shard, proof),
                                              F_F64 (3, struct shard, local), F_F64 (4, struct shard, weight) };
 static const struct record shard_record = RECORD ("shard", struct shard, shard_fields);
 
-static const struct field earlier_fields[] = { F_U64 (1, struct earlier_values, count, COUNT_MAX),
-                                               F_F64 (2, struct earlier_values, first),
-                                               F_F64 (3, struct earlier_values, last),
-                                               F_U64 (4, struct earlier_values, alike, COUNT_MAX) };
-static const struct record earlier_record = RECORD ("earlier", struct earlier_values, earlier_fields);
+static const struct field earlier_fields[] = { F_U64 (1, struct metric_history, count, COUNT_MAX),
+                                               F_F64 (2, struct metric_history, first),
+                                               F_F64 (3, struct metric_history, last),
+                                               F_U64 (4, struct metric_history, alike, COUNT_MAX) };
+static const struct record earlier_record = RECORD ("earlier", struct metric_history, earlier_fields);
 
 static const struct field metric_fields[] = {
     F_TEXT (1, struct metric, name, WORD_MAX_BYTES),
@@ -49,13 +49,15 @@ static const struct field metric_fields[] = {
 };
 const struct record metric_record = RECORD ("metric", struct metric, metric_fields);
 
-static const struct field backend_fields[] = {
-    F_TEXT (1, struct backend, platform, ID_MAX_BYTES),      F_TEXT (2, struct backend, platform_version, 1023),
-    F_TEXT (3, struct backend, device_kind, WORD_MAX_BYTES), F_TEXT (4, struct backend, kernel_path, NAME_MAX_BYTES),
-    F_U32 (5, struct backend, devices, DEVICES_MAX),         F_U32 (6, struct backend, local_devices, DEVICES_MAX),
-    F_U32 (7, struct backend, process_count, DEVICES_MAX),   F_U32 (8, struct backend, process_index, DEVICES_MAX)
-};
-const struct record backend_record = RECORD ("backend", struct backend, backend_fields);
+static const struct field backend_fields[] = { F_TEXT (1, struct observed_backend, platform, ID_MAX_BYTES),
+                                               F_TEXT (2, struct observed_backend, platform_version, 1023),
+                                               F_TEXT (3, struct observed_backend, device_kind, WORD_MAX_BYTES),
+                                               F_TEXT (4, struct observed_backend, kernel_path, NAME_MAX_BYTES),
+                                               F_U32 (5, struct observed_backend, devices, DEVICES_MAX),
+                                               F_U32 (6, struct observed_backend, local_devices, DEVICES_MAX),
+                                               F_U32 (7, struct observed_backend, process_count, DEVICES_MAX),
+                                               F_U32 (8, struct observed_backend, process_index, DEVICES_MAX) };
+const struct record backend_record = RECORD ("backend", struct observed_backend, backend_fields);
 
 static const struct field program_fields[] = { F_TEXT (1, struct program_fingerprint, name, WORD_MAX_BYTES),
                                                F_TEXT (2, struct program_fingerprint, fingerprint, NAME_MAX_BYTES) };

@@ -35,7 +35,7 @@ enum ending { /* how the process ended, as the worker saw it */
 };
 extern const struct enum_names ending_names;
 
-struct program_check {
+struct value_check {
     struct text name;
     double expected, observed, tolerance;
 };
@@ -45,7 +45,7 @@ struct shard {
 enum reduction { REDUCTION_NONE = 0, REDUCTION_SUM, REDUCTION_MEAN };
 extern const struct enum_names reduction_names;
 /* A metric may be said often; the last value is judged. This is what went before it. */
-struct earlier_values {
+struct metric_history {
     uint64_t count;     /* 0: nothing */
     double first, last; /* values: of the first time, and of the one before the last */
     uint64_t alike;     /* of `count`, how many had the sums of secrets that the last value has */
@@ -59,9 +59,9 @@ struct metric {
     LIST_OF (struct text) axes;
     double value;
     LIST_OF (struct shard) shards; /* one per local device, in mesh order */
-    struct earlier_values earlier;
+    struct metric_history earlier;
 };
-struct backend {
+struct observed_backend {
     struct text platform, platform_version, device_kind, kernel_path;
     uint32_t devices, local_devices, process_count, process_index;
 };
@@ -163,12 +163,12 @@ struct result {
     enum owner owner;    /* the canary's own reading, if it gave one */
     struct text failure; /* its sentence */
     struct text tail;    /* end of its output, at most 2 KiB */
-    struct backend backend;
+    struct observed_backend backend;
     var_list policy; /* as seen after import */
     var_list bundle; /* what is really installed or loaded */
     var_list facts;
     number_list counters;
-    LIST_OF (struct program_check) checks;
+    LIST_OF (struct value_check) checks;
     LIST_OF (struct program_fingerprint) programs;
     LIST_OF (struct metric) metrics;
     LIST_OF (struct result_note) notes;

@@ -96,18 +96,18 @@ static struct text proxy_cut (struct arena *arena, struct text value)
 
 /* ---- variables ---- */
 
-struct text secret_redact (struct arena *arena, const struct var *var)
+struct text secret_redact_var (struct arena *arena, const struct var *var)
 {
     if (name_is_of_secret (var->name) && !is_choice (var->value))
         return TEXT_LIT ("present");
     return name_is_of_proxy (var->name) ? proxy_cut (arena, var->value) : secret_redact_url (arena, var->value);
 }
 
-var_list secret_redact_all (struct arena *arena, const var_list *vars)
+var_list secret_redact_vars (struct arena *arena, const var_list *vars)
 {
     var_list out = { arena_array (arena, vars->n, sizeof *out.items), vars->n };
     for (uint32_t i = 0; i < vars->n; i++) {
-        struct text shown = secret_redact (arena, &vars->items[i]);
+        struct text shown = secret_redact_var (arena, &vars->items[i]);
         out.items[i] = (struct var){ vars->items[i].name, text_clip (shown, TEXT_MAX_BYTES) };
     }
     return out;

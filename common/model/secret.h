@@ -14,8 +14,8 @@ bool name_is_of_proxy (struct text name); /* "http_proxy", "NO_PROXY", ... */
 struct text secret_redact_url (struct arena *arena, struct text value);
 /* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value
  * without users and passwords. */
-struct text secret_redact (struct arena *arena, const struct var *var);
+struct text secret_redact_var (struct arena *arena, const struct var *var);
 /* The same of all; each still fits a record. */
-var_list secret_redact_all (struct arena *arena, const var_list *vars);
+var_list secret_redact_vars (struct arena *arena, const var_list *vars);
 
 #endif

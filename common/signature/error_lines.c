@@ -52,7 +52,7 @@ void error_lines_offer (struct error_lines *shown, uint64_t offset, enum log_lin
     insert (shown, offset, grade, cleaned);
 }
 
-void error_lines_drop (struct error_lines *shown, uint64_t offset)
+void error_lines_drop_at (struct error_lines *shown, uint64_t offset)
 {
     for (uint32_t i = 0; i < shown->n; i++)
         if (shown->lines[i].offset == offset) {

@@ -21,7 +21,7 @@ struct error_lines {
 bool error_lines_would_take (const struct error_lines *shown, enum log_line_grade grade);
 void error_lines_offer (struct error_lines *shown, uint64_t offset, enum log_line_grade grade, struct text cleaned);
 /* The line at `offset` is known: it needs not be shown. */
-void error_lines_drop (struct error_lines *shown, uint64_t offset);
+void error_lines_drop_at (struct error_lines *shown, uint64_t offset);
 /* In the order of the log. */
 uint32_t error_lines_copy (struct error_lines *shown, struct arena *arena, struct text **out);
 

@@ -114,7 +114,7 @@ static const char *const fatal_words[] = { STATUS_WORDS, FATAL_WORDS };
 static const char *const error_words[] = { ERROR_WORDS };
 static const char *const signs[] = { heading, STATUS_WORDS, FATAL_WORDS, ERROR_WORDS, ".cc:" };
 
-const char *const *log_line_signs (uint32_t *n)
+const char *const *log_line_error_needles (uint32_t *n)
 {
     *n = sizeof signs / sizeof *signs;
     return signs;
@@ -204,7 +204,7 @@ static bool is_exception (struct text line, uint32_t at)
 
 /* Frames are indented below their heading, behind prefixes that are as long on each line; or the name ends as most do.
  */
-bool log_line_of_exception (struct text window, uint32_t at, struct text *line)
+bool log_line_find_exception (struct text window, uint32_t at, struct text *line)
 {
     struct text first = log_line_around (window, at);
     *line = first;

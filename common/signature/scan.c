@@ -123,7 +123,7 @@ static bool is_near (uint64_t seen, uint64_t end)
 static void mark_known (struct signature_scan *scan, uint64_t offset)
 {
     scan->known_line = offset + 1;
-    error_lines_drop (&scan->shown, offset);
+    error_lines_drop_at (&scan->shown, offset);
 }
 
 /* A message is over: is it what the signature describes? */
@@ -210,7 +210,7 @@ static void found_sign (struct signature_scan *scan, bool traceback, uint32_t at
     if (traceback && scan->base + at < scan->traced_to)
         return;
     if (traceback) {
-        bool ended = log_line_of_exception (window, at, &line);
+        bool ended = log_line_find_exception (window, at, &line);
         scan->traced_to = scan->base + (uint64_t) (line.ptr - window.ptr);
         if (ended) {
             offer (scan, line, (uint32_t) (line.ptr - window.ptr), scan->traced_to, true);
@@ -307,7 +307,7 @@ void signature_scan_end (struct signature_scan *scan, struct arena *arena, struc
     read_to (scan, scan->len);
     for (uint32_t i = 0; i < scan->set->n; i++)
         settle (scan, i);
-    findings_take (scan, line_number (scan, scan->base + scan->len), arena, out);
+    sightings_collect (scan, line_number (scan, scan->base + scan->len), arena, out);
     scan_free (scan);
 }
 

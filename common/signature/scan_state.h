@@ -1,4 +1,4 @@
-/* scan_state.h - a scan from inside the room: scan.c fills it, findings.c says what came of it. */
+/* scan_state.h - a scan from inside the room: scan.c fills it, sightings.c says what came of it. */
 #ifndef SLICEUP_COMMON_SIGNATURE_SCAN_STATE_H
 #define SLICEUP_COMMON_SIGNATURE_SCAN_STATE_H
 
@@ -38,6 +38,7 @@ struct signature_scan {
 };
 
 /* After the last byte was read and each message is settled. `line`: number of the log's last line, from 1. */
-void findings_take (struct signature_scan *scan, uint32_t line, struct arena *arena, struct signature_scan_result *out);
+void sightings_collect (struct signature_scan *scan, uint32_t line, struct arena *arena,
+                        struct signature_scan_result *out);
 
 #endif

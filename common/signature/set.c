@@ -59,7 +59,7 @@ static void add_item (struct needle_list *list, const struct signature *item, ui
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n)
 {
     uint32_t signs_n, most = 0;
-    const char *const *signs = log_line_signs (&signs_n);
+    const char *const *signs = log_line_error_needles (&signs_n);
     if (!is_small_enough (items, n))
         return NULL;
     struct signature_set *set = mem_alloc (sizeof *set);

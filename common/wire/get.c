@@ -131,7 +131,7 @@ static int get_list (const struct getter *get, const struct field *field, void *
     if (depth == 0)
         return refuse_depth (get);
 
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     size_t item_bytes = field_item_bytes (field);
     struct any_list list = { .n = (uint32_t) head->number };
     if (list.n > 0)
@@ -220,7 +220,7 @@ int get_u64 (struct reader *reader, const char *name, uint64_t max, uint64_t *ou
     return 0;
 }
 
-int get_list_head (struct reader *reader, const char *name, uint32_t items, struct err *err)
+int get_list_head_of_n (struct reader *reader, const char *name, uint32_t items, struct err *err)
 {
     struct wire_value value;
     if (reader_next (reader, &value, err) < 0)

@@ -10,7 +10,7 @@ int get_record (struct reader *reader, const struct record *record, void *out, u
                 struct err *err);
 int get_u64 (struct reader *reader, const char *name, uint64_t max, uint64_t *out, struct err *err);
 /* A list's head with exactly `items`. */
-int get_list_head (struct reader *reader, const char *name, uint32_t items, struct err *err);
+int get_list_head_of_n (struct reader *reader, const char *name, uint32_t items, struct err *err);
 int get_end (const struct reader *reader, struct err *err);
 
 #endif

@@ -50,7 +50,7 @@ static int put_value (msgpack_packer *to, const struct field *field, const void 
 
 static int put_items (msgpack_packer *to, const struct field *field, const struct any_list *list)
 {
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     size_t item_bytes = field_item_bytes (field);
     int rc = msgpack_pack_array (to, list->n);
 

@@ -29,7 +29,7 @@ uint32_t reader_offset (const struct reader *reader)
     return (uint32_t) (reader->at - reader->start);
 }
 
-bool value_text_is_clean (struct text text)
+bool value_text_is_utf8_no_nul (struct text text)
 {
     const char *at = text.ptr, *end = at + text.len;
 
@@ -117,7 +117,7 @@ static int take_text (struct reader *reader, enum value_kind as, uint64_t len, s
         return short_of (reader, len, err);
     out->kind = as;
     out->text = (struct text){ .ptr = (const char *) reader->at, .len = (uint32_t) len };
-    if (as == VALUE_TEXT && !value_text_is_clean (out->text))
+    if (as == VALUE_TEXT && !value_text_is_utf8_no_nul (out->text))
         return err_set (err, ERR_PARSE, "byte %" PRIu32 ": a text of %" PRIu64 " bytes has a NUL or is not UTF-8",
                         reader_offset (reader), len);
     reader->at += len;

@@ -45,6 +45,6 @@ int reader_next (struct reader *reader, struct wire_value *value, struct err *er
 int reader_skip (struct reader *reader, uint32_t depth, struct err *err);
 const char *value_kind_name (enum value_kind kind);
 /* UTF-8 without NUL. */
-bool value_text_is_clean (struct text text);
+bool value_text_is_utf8_no_nul (struct text text);
 
 #endif

@@ -28,7 +28,7 @@ int wire_get_record (struct text bytes, const struct record *record, void *out, 
 /* No value within its table comes near: the largest, a plan of 4,096 hosts with every text at its bound, has 50 MiB. */
 enum { DIGESTED_MAX_BYTES = 1 << 30 };
 
-void wire_digest (const struct record *record, const void *value, struct digest *out)
+void wire_digest_record (const struct record *record, const void *value, struct digest *out)
 {
     struct buf bytes;
     buf_init (&bytes, DIGESTED_MAX_BYTES);
@@ -74,7 +74,7 @@ static int get_kind (struct reader *reader, enum fact_kind *out, struct err *err
 
 static int get_fact (struct reader *reader, struct fact *fact, struct arena *arena, struct err *err)
 {
-    if (get_list_head (reader, "head", FACT_ITEMS, err) < 0 || get_kind (reader, &fact->kind, err) < 0 ||
+    if (get_list_head_of_n (reader, "head", FACT_ITEMS, err) < 0 || get_kind (reader, &fact->kind, err) < 0 ||
         get_u64 (reader, "index", UINT64_MAX, &fact->index, err) < 0 ||
         get_u64 (reader, "at_ms", UINT64_MAX, &fact->at_ms, err) < 0 ||
         get_u64 (reader, "wall_ms", UINT64_MAX, &fact->wall_ms, err) < 0 ||
@@ -164,7 +164,7 @@ static int get_versions (struct reader *reader, struct msg *msg, struct err *err
 
 static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena, struct err *err)
 {
-    if (get_list_head (reader, "envelope", ENVELOPE_ITEMS, err) < 0 || get_versions (reader, msg, err) < 0 ||
+    if (get_list_head_of_n (reader, "envelope", ENVELOPE_ITEMS, err) < 0 || get_versions (reader, msg, err) < 0 ||
         get_run_id (reader, &msg->run_id, err) < 0 || get_numbers (reader, msg, err) < 0 ||
         get_record (reader, body_of (msg->kind), &msg->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
         return -1;

@@ -10,7 +10,7 @@
 enum { FOUND_MAX = 4096, PROBLEMS_MAX = 1024 };
 
 struct round {
-    const struct cache_audit *audit;
+    const struct cache_audit_options *audit;
     struct arena *arena;
     struct cache_audit_result *out;
     struct catalogue_list known;
@@ -19,7 +19,7 @@ struct round {
 
 /* ---- what is asked for ---- */
 
-static bool asked (const struct cache_audit *audit, uint64_t token)
+static bool asked (const struct cache_audit_options *audit, uint64_t token)
 {
     for (uint32_t i = 0; i < audit->tokens_n; i++)
         if (audit->tokens[i] == token)
@@ -94,7 +94,7 @@ static void look_inside (struct round *round, const struct catalogue_entry *entr
 /* That a whole generation is missing was found before. One that was collected meanwhile is no finding. */
 static void look_at (struct round *round, const struct catalogue_entry *entry)
 {
-    const struct cache_audit *audit = round->audit;
+    const struct cache_audit_options *audit = round->audit;
     uint32_t found = round->out->found.n, problems = round->out->problems.n;
     enum generation_state state = GENERATION_PUBLISHED;
     struct cache_audit_progress progress = {
@@ -152,7 +152,8 @@ static int look_at_folders (struct round *round, struct err *err)
     return 0;
 }
 
-int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_audit_result *out, struct err *err)
+int cache_audit (const struct cache_audit_options *audit, struct arena *arena, struct cache_audit_result *out,
+                 struct err *err)
 {
     struct round round = { .audit = audit, .arena = arena, .out = out };
     *out =

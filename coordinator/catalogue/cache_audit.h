@@ -1,7 +1,7 @@
 /* cache_audit.h - compares a whole cache root with its catalogue: every bundle, every generation.
  *
  * Differences are findings; what could not be read is reported as a problem, and the audit continues. It changes only
- * what catalogue_audit records. Long: may read every byte. One thread. */
+ * what catalogue_audit_generations records. Long: may read every byte. One thread. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CACHE_AUDIT_H
 
@@ -12,7 +12,7 @@ struct cache_audit_progress {
     uint64_t token;
     uint32_t done, all;
 };
-struct cache_audit {
+struct cache_audit_options {
     struct catalogue *catalogue;
     const char *root;
     const uid_list *trust;  /* who may own a generation (owners.h); others' are not looked into */
@@ -40,7 +40,8 @@ struct cache_audit_result {
 };
 
 /* ERR_USAGE: one of `tokens` is not in the catalogue. */
-int cache_audit (const struct cache_audit *audit, struct arena *arena, struct cache_audit_result *out, struct err *err);
+int cache_audit (const struct cache_audit_options *audit, struct arena *arena, struct cache_audit_result *out,
+                 struct err *err);
 /* <frontend>/<bundle> of every folder that may hold generations, sorted, whether the catalogue knows it or not. */
 int cache_list_families (const char *root, struct arena *arena, struct text **out, uint32_t *n, struct err *err);
 

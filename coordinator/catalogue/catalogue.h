@@ -20,16 +20,16 @@ struct catalogue *catalogue_open (const char *cache_root, struct err *err);
 struct catalogue *catalogue_open_read_only (const char *cache_root, struct err *err);
 void catalogue_close (struct catalogue *catalogue);
 /* A bundle names a folder below the root: nothing in it may lead out of there. ERR_REFUSED. */
-int catalogue_family_valid (struct text bundle, struct err *err);
+int catalogue_family_check (struct text bundle, struct err *err);
 
 /* ---- the lease of a bundle, among runs ---- */
 
 /* Takes the lease and hands out the next token, above `above`: `*token`. When another run has it: `*token` 0 and
  * `*lease_owner` says who; `over` (token not 0) takes it from exactly that owner, if its beat has not moved since. A
  * run that has the lease itself gets a new token; its old one is abandoned. */
-int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
-                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner,
-                       struct arena *arena, struct err *err);
+int catalogue_acquire_lease (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
+                             const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner,
+                             struct arena *arena, struct err *err);
 /* The writer of `token` lives. `*taken`: somebody else has the lease meanwhile. */
 int catalogue_beat (struct catalogue *catalogue, uint64_t token, struct text run, bool *taken, struct err *err);
 /* Gives the lease up, if this run still has it with this token. `abandoned`: nothing was sealed. Idempotent. */
@@ -40,12 +40,12 @@ int catalogue_release_lease (struct catalogue *catalogue, uint64_t token, struct
 
 /* The newest published generation of a bundle that was not dropped; token 0 when there is none. Its covers come the
  * longest unused first, unless the catalogue was opened to look only: then as they were published. */
-int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact_generation *out, struct arena *arena,
-                    struct err *err);
+int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, struct fact_generation *out,
+                           struct arena *arena, struct err *err);
 /* Also ends the lease. Idempotent. */
 int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                        struct err *err);
-/* Quarantine: catalogue_find passes over it from now on. Idempotent. */
+/* Quarantine: catalogue_find_newest passes over it from now on. Idempotent. */
 int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct text run, struct text why,
                           struct err *err);
 
@@ -56,9 +56,9 @@ struct generation_user {
 }; /* home: SLICEUP_HOME of the run, on that machine */
 /* `covers`: what the user's ladder needs; as far as the generation has it, it was used now. ERR_STATE: the generation
  * was quarantined or collected since it was found; find again. */
-int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
-                   const struct generation_user *user, struct err *err);
-int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err); /* all of a run's */
+int catalogue_use_generation (struct catalogue *catalogue, const struct fact_generation *generation,
+                              const text_list *covers, const struct generation_user *user, struct err *err);
+int catalogue_unuse_all (struct catalogue *catalogue, struct text run, struct err *err); /* all of a run's */
 
 /* ---- everything, for people ---- */
 
@@ -102,8 +102,8 @@ int catalogue_finish_removal (struct catalogue *catalogue, uint64_t token, struc
 
 /* Every gen-<token> of the bundle against the catalogue: foreign tokens, abandoned generations that changed since they
  * were first seen abandoned (what they looked like then is remembered here), published ones (depth STAT). */
-int catalogue_audit (struct catalogue *catalogue, struct text bundle, struct arena *arena,
-                     struct cache_root_finding **out, uint32_t *n, struct err *err);
+int catalogue_audit_generations (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                                 struct cache_root_finding **out, uint32_t *n, struct err *err);
 /* The same without looking into published ones. */
 int catalogue_audit_unpublished (struct catalogue *catalogue, struct text bundle, struct arena *arena,
                                  struct cache_root_finding **out, uint32_t *n, struct err *err);

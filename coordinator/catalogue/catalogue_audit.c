@@ -17,7 +17,7 @@ struct look {
     struct arena *arena;
     struct cache_root_finding *items;
     uint32_t n;
-    const struct generation_inventory *stored;
+    const struct generation_stat *stored;
     uint32_t stored_n;
     struct catalogue_list known;
     bool inside; /* look into published ones too */
@@ -37,7 +37,7 @@ static void add (struct look *look, enum finding_kind kind, uint64_t token, stru
     };
 }
 
-static const struct generation_inventory *stored_of (const struct look *look, uint64_t token)
+static const struct generation_stat *stored_of (const struct look *look, uint64_t token)
 {
     for (uint32_t i = 0; i < look->stored_n; i++)
         if (look->stored[i].token == token)
@@ -75,7 +75,7 @@ static bool still_there (const struct look *look, uint64_t token)
 static void look_for_foreign (struct look *look)
 {
     for (uint32_t i = 0; i < look->stored_n; i++) {
-        const struct generation_inventory *there = &look->stored[i];
+        const struct generation_stat *there = &look->stored[i];
         if (known (look, there->token) || !still_there (look, there->token))
             continue;
         add (look, FINDING_FOREIGN_TOKEN, there->token, text_format (look->arena, "gen-%" PRIu64, there->token),
@@ -113,7 +113,7 @@ static int recall (const struct look *look, uint64_t token, struct memory *out, 
 
 /* Two that look for the first time at once: the first one's memory stays. What is gone is forgotten: a person may
  * remove what was abandoned, and if it comes back somebody wrote. */
-static int remember (const struct look *look, uint64_t token, const struct generation_inventory *there,
+static int remember (const struct look *look, uint64_t token, const struct generation_stat *there,
                      const struct memory *before, struct err *err)
 {
     struct text listing = { 0 };
@@ -132,7 +132,7 @@ static int remember (const struct look *look, uint64_t token, const struct gener
                                       err);
 }
 
-static bool is_as_remembered (const struct memory *before, const struct generation_inventory *there)
+static bool is_as_remembered (const struct memory *before, const struct generation_stat *there)
 {
     return before->lay_there &&
            (digest_equal (&before->listing, &there->listing) || digest_equal (&before->listing, &there->old_listing));
@@ -141,7 +141,7 @@ static bool is_as_remembered (const struct memory *before, const struct generati
 static int look_at_abandoned (struct look *look, const struct catalogue_entry *entry, struct err *err)
 {
     struct memory before;
-    const struct generation_inventory *there = stored_of (look, entry->token);
+    const struct generation_stat *there = stored_of (look, entry->token);
     if (recall (look, entry->token, &before, err) != 0 || remember (look, entry->token, there, &before, err) != 0)
         return -1;
     if (!before.known || !there || is_as_remembered (&before, there))
@@ -204,8 +204,8 @@ static int look_over (struct look *look, struct err *err)
 
 static int audit (struct look *look, struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
-    struct generation_inventory *stored = NULL;
-    if (catalogue_family_valid (look->bundle, err) != 0)
+    struct generation_stat *stored = NULL;
+    if (catalogue_family_check (look->bundle, err) != 0)
         return -1;
     look->bundle_root = text_format (look->arena, "%s/%.*s", look->catalogue->root, TEXT_ARG (look->bundle));
     /* The folder first: what lies there then had its row before. */
@@ -222,8 +222,8 @@ static int audit (struct look *look, struct cache_root_finding **out, uint32_t *
     return 0;
 }
 
-int catalogue_audit (struct catalogue *catalogue, struct text bundle, struct arena *arena,
-                     struct cache_root_finding **out, uint32_t *n, struct err *err)
+int catalogue_audit_generations (struct catalogue *catalogue, struct text bundle, struct arena *arena,
+                                 struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
     struct look look = { .catalogue = catalogue, .bundle = bundle, .arena = arena, .inside = true };
     return audit (&look, out, n, err);

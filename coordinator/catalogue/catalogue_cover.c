@@ -44,8 +44,8 @@ static void add_where (text_list *to, const text_list *of, const text_list *from
             to->items[to->n++] = of->items[i];
 }
 
-int catalogue_cover_sort (const struct catalogue *catalogue, struct fact_generation *generation, struct arena *arena,
-                          struct err *err)
+int catalogue_cover_sort_by_use (const struct catalogue *catalogue, struct fact_generation *generation,
+                                 struct arena *arena, struct err *err)
 {
     text_list used;
     int rc = list_used (catalogue, generation->bundle, arena, &used, err);
@@ -61,7 +61,8 @@ int catalogue_cover_sort (const struct catalogue *catalogue, struct fact_generat
     return rc;
 }
 
-int catalogue_cover_prune (const struct catalogue *catalogue, const struct fact_generation *generation, struct err *err)
+int catalogue_cover_drop_absent (const struct catalogue *catalogue, const struct fact_generation *generation,
+                                 struct err *err)
 {
     struct arena arena = { 0 };
     text_list used;

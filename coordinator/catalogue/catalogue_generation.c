@@ -39,8 +39,8 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
     return 0;
 }
 
-int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact_generation *out, struct arena *arena,
-                    struct err *err)
+int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, struct fact_generation *out,
+                           struct arena *arena, struct err *err)
 {
     /* A record without a token's row is damage, and is to be seen as such. */
     sqlite3_stmt *newest = catalogue_prepare (
@@ -56,7 +56,7 @@ int catalogue_find (struct catalogue *catalogue, struct text bundle, struct fact
         uint64_t token = (uint64_t) sqlite3_column_int64 (newest, 0);
         rc = catalogue_decode_generation (catalogue, newest, 1, 2, token, bundle, out, arena, err);
         if (rc == 0 && !catalogue->looking)
-            rc = catalogue_cover_sort (catalogue, out, arena, err);
+            rc = catalogue_cover_sort_by_use (catalogue, out, arena, err);
     } else if (row == SQLITE_DONE) {
         *out = (struct fact_generation){ 0 };
         rc = 0;
@@ -119,7 +119,7 @@ static int publish (const struct catalogue *catalogue, struct text run, const st
         (catalogue_change (catalogue, "publish a generation", NULL, err,
                            "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", "ittb",
                            generation->token, generation->bundle, run, record) != 0 ||
-         catalogue_cover_prune (catalogue, generation, err) != 0))
+         catalogue_cover_drop_absent (catalogue, generation, err) != 0))
         return -1;
     return catalogue_change (catalogue, "give up a lease", NULL, err, "DELETE FROM lease WHERE token = ?1 AND run = ?2",
                              "it", generation->token, run);
@@ -194,15 +194,15 @@ static int use (const struct catalogue *catalogue, const struct fact_generation 
     return catalogue_cover_mark_used (catalogue, generation, covers, err);
 }
 
-int catalogue_use (struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
-                   const struct generation_user *user, struct err *err)
+int catalogue_use_generation (struct catalogue *catalogue, const struct fact_generation *generation,
+                              const text_list *covers, const struct generation_user *user, struct err *err)
 {
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     return catalogue_end_transaction (catalogue, use (catalogue, generation, covers, user, err), err);
 }
 
-int catalogue_unuse (struct catalogue *catalogue, struct text run, struct err *err)
+int catalogue_unuse_all (struct catalogue *catalogue, struct text run, struct err *err)
 {
     if (catalogue_begin_transaction (catalogue, err) != 0)
         return -1;

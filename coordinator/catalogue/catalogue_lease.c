@@ -125,14 +125,14 @@ static int acquire (const struct catalogue *catalogue, struct text bundle, struc
     return next_token (catalogue, bundle, above, token, err) != 0 ? -1 : hand_out (catalogue, bundle, run, *token, err);
 }
 
-int catalogue_acquire (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
-                       const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner,
-                       struct arena *arena, struct err *err)
+int catalogue_acquire_lease (struct catalogue *catalogue, struct text bundle, struct text run, uint64_t above,
+                             const struct lease_owner *over, uint64_t *token, struct lease_owner *lease_owner,
+                             struct arena *arena, struct err *err)
 {
     uint64_t reserved = 0;
     struct lease_owner now;
     assert (run.len);
-    if (catalogue_family_valid (bundle, err) != 0 || catalogue_begin_transaction (catalogue, err) != 0)
+    if (catalogue_family_check (bundle, err) != 0 || catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     int rc = acquire (catalogue, bundle, run, above, over, &reserved, &now, arena, err);
     if (catalogue_end_transaction (catalogue, rc, err) != 0)

@@ -44,11 +44,11 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
 int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
                                const text_list *used, struct err *err);
 /* Its covers, the longest unused first: those never told of as they stand, before all others. */
-int catalogue_cover_sort (const struct catalogue *catalogue, struct fact_generation *generation, struct arena *arena,
-                          struct err *err);
+int catalogue_cover_sort_by_use (const struct catalogue *catalogue, struct fact_generation *generation,
+                                 struct arena *arena, struct err *err);
 /* The newest generation is this one: what it has not is nothing to keep account of. */
-int catalogue_cover_prune (const struct catalogue *catalogue, const struct fact_generation *generation,
-                           struct err *err);
+int catalogue_cover_drop_absent (const struct catalogue *catalogue, const struct fact_generation *generation,
+                                 struct err *err);
 
 /* transfer_lease.c - waits for the lease of a bundle and holds it during long work, for an import, which is not a run.
  */

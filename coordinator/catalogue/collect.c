@@ -38,10 +38,11 @@ static int hide (const char *from, const char *to, struct err *err)
     return lstat (parent, &st) != 0 && errno == ENOENT ? 0 : folder_sync (parent, err);
 }
 
-int collect_measure (const char *root, struct text bundle, uint64_t token, struct collect_result *out, struct err *err)
+int collect_count_bytes (const char *root, struct text bundle, uint64_t token, struct collect_result *out,
+                         struct err *err)
 {
     struct arena arena = { 0 };
-    struct generation_inventory *stored = NULL;
+    struct generation_stat *stored = NULL;
     uint32_t n = 0;
     *out = (struct collect_result){ 0 };
     int rc = audit_list_generations (text_format (&arena, "%s/%.*s", root, TEXT_ARG (bundle)), &arena, &stored, &n,
@@ -61,7 +62,7 @@ int collect_generation (struct catalogue *catalogue, const char *root, struct te
         path_of (root, bundle, REMOVING, token, hidden, err) != 0 ||
         catalogue_begin_removal (catalogue, token, over, over_n, err) != 0)
         return -1;
-    (void) collect_measure (root, bundle, token, freed, NULL); /* what cannot be measured goes all the same */
+    (void) collect_count_bytes (root, bundle, token, freed, NULL); /* what cannot be measured goes all the same */
     if (hide (there, hidden, err) != 0 || catalogue_finish_removal (catalogue, token, err) != 0)
         return -1;
     return folder_remove (hidden, err);

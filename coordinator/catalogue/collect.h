@@ -16,7 +16,8 @@ struct collect_result {
 int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token,
                         const struct text *over, uint32_t over_n, struct collect_result *freed, struct err *err);
 /* What lies there of a generation, sealed or not. */
-int collect_measure (const char *root, struct text bundle, uint64_t token, struct collect_result *out, struct err *err);
+int collect_count_bytes (const char *root, struct text bundle, uint64_t token, struct collect_result *out,
+                         struct err *err);
 /* Folders that an interrupted collection left in this bundle. */
 int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, struct err *err);
 /* Is this user's run over, so that it reads nothing any more? Only who can be looked at from here is: `why` says what

@@ -74,7 +74,7 @@ static int open_carried (const char *from, const struct fact_generation *claim, 
     out->folder = open (from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (out->folder < 0)
         return err_errno (err, ERR_IO, "cannot open %s", from);
-    out->sealed = tree_open (out->folder, TRANSFER_SEALED, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    out->sealed = tree_open_below (out->folder, TRANSFER_SEALED, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (out->sealed < 0)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO,
                           "%s holds no folder " TRANSFER_SEALED ": name a folder that sliceup cache export made", from);
@@ -243,7 +243,7 @@ int transfer_import (struct catalogue *catalogue, const struct import_request *r
 {
     struct carried carried;
     int rc = -1;
-    if (catalogue_family_valid (request->claim->bundle, err) != 0)
+    if (catalogue_family_check (request->claim->bundle, err) != 0)
         return -1;
     if (open_carried (request->from, request->claim, &carried, err) == 0)
         rc = import (catalogue, request, &carried, token, before, err);

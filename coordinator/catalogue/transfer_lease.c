@@ -58,8 +58,8 @@ int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct
     uint64_t got = 0;
     int rc = 0;
     while (rc == 0 && !got) { /* ends: the beat moves, the lease is given up, or the watch is over and it is taken */
-        rc = catalogue_acquire (catalogue, bundle, run, 0, watch.told ? &watch.lease_owner : NULL, &got, &now, &arena,
-                                err);
+        rc = catalogue_acquire_lease (catalogue, bundle, run, 0, watch.told ? &watch.lease_owner : NULL, &got, &now,
+                                      &arena, err);
         if (rc == 0 && !got)
             rc = look (&watch, &now, log, &arena, err);
     }

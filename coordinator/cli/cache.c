@@ -77,11 +77,11 @@ static int take_value (const struct cli *cli, const struct subcommand *subcomman
                    { "--trust", &request->trust } };
     const char *value = NULL;
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
-        if (takes (subcommand, places[k].name) && cli_option (argc, argv, i, places[k].name, places[k].at))
+        if (takes (subcommand, places[k].name) && cli_read_option (argc, argv, i, places[k].name, places[k].at))
             return EXIT_HOLDS;
-    if (takes (subcommand, "--keep") && cli_option (argc, argv, i, "--keep", &value))
+    if (takes (subcommand, "--keep") && cli_read_option (argc, argv, i, "--keep", &value))
         return take_keep (cli, value, request);
-    if (!takes (subcommand, "--forget") || !cli_option (argc, argv, i, "--forget", &value))
+    if (!takes (subcommand, "--forget") || !cli_read_option (argc, argv, i, "--forget", &value))
         return -1;
     if (request->forget_n == CACHE_FORGET_MAX)
         return say (cli, "too many --forget", "");
@@ -98,7 +98,7 @@ static int refuse (const struct cli *cli, const struct subcommand *subcommand, c
     for (size_t i = 0, n = 0; i < sizeof known / sizeof known[0]; i++)
         if (takes (subcommand, known[i]))
             taken[n++] = known[i];
-    return cli_unknown (cli, &cache_command, argument, taken);
+    return cli_refuse_argument (cli, &cache_command, argument, taken);
 }
 
 static bool is_number (const char *word)
@@ -163,7 +163,7 @@ static int cache_run (struct cli *cli, int argc, char **argv)
     for (size_t i = 0; i < VERBS_N; i++)
         names[i] = subcommands[i].name;
     if (!subcommand)
-        return cli_unknown (cli, &cache_command, argv[1], names);
+        return cli_refuse_argument (cli, &cache_command, argv[1], names);
     int status = take_arguments (cli, subcommand, argc, argv, &request);
     return status == EXIT_HOLDS ? subcommand->run (cli, &request) : status;
 }

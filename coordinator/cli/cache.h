@@ -24,7 +24,7 @@ struct cache_request {
 };
 
 /* A cache root, found. */
-struct cache_target {
+struct cache_location {
     char root[PATH_MAX_BYTES + 1];
     struct run_dir dir; /* of --run or the last run; its id is empty when the root was named otherwise */
     struct arena arena; /* of what was read on the way */
@@ -32,10 +32,12 @@ struct cache_target {
     uid_list trust;     /* of the plan, and as asked for */
 };
 /* EXIT_HOLDS, or what to leave with, said: also when others could change it. `make`: the --root may not be there. */
-int cache_target_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_target *target);
-void cache_target_release (struct cache_target *target);
+int cache_location_find (struct cli *cli, const struct cache_request *request, bool make,
+                         struct cache_location *target);
+void cache_location_release (struct cache_location *target);
 /* The same of a bundle's folders there, and of its generation `token`; 0: none. */
-int cache_target_check (const struct cache_target *target, struct text bundle, uint64_t token, struct err *err);
+int cache_location_check_owners (const struct cache_location *target, struct text bundle, uint64_t token,
+                                 struct err *err);
 /* The plan of a run, from its journal; copied into `arena`. */
 int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
 /* For people: a host's name where the journal of the run that wrote is at hand, else its rank. */

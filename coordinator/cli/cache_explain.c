@@ -3,7 +3,7 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/receipt/cache_key_causes.h"
-#include "coordinator/verdict/recompiled.h"
+#include "coordinator/verdict/recompile_reason.h"
 #include <string.h>
 
 /* One host of one run: the last result of each rung, one that told keys before one that did not. */
@@ -93,7 +93,7 @@ static void on_told (void *owner, const struct fact *fact)
 
 static int take_host (struct side *side, struct text host, struct err *err)
 {
-    int rank = plan_rank (&side->plan, host);
+    int rank = plan_host_rank (&side->plan, host);
     if (rank < 0)
         return err_set (err, ERR_USAGE, "run %.8s has no host '%.*s'; sliceup status %.8s lists them", side->dir.id,
                         TEXT_ARG (text_clip (host, 64)), side->dir.id);
@@ -108,11 +108,11 @@ static int read_side (struct explanation *all, struct side *side, const char *op
     const char *at = strrchr (operand, '@');
     struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
     side->arena = &all->arena;
-    if (run_begun_find_run (&side->dir, all->cli->home,
-                            at    ? at + 1
-                            : run ? run
-                                  : "last",
-                            err) != 0 ||
+    if (run_begun_find_checked (&side->dir, all->cli->home,
+                                at    ? at + 1
+                                : run ? run
+                                      : "last",
+                                err) != 0 ||
         cache_plan_of_run (&side->dir, side->arena, &side->plan, err) != 0 || take_host (side, host, err) != 0)
         return -1;
     side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);
@@ -202,10 +202,10 @@ static void explain_rung (struct explanation *all, uint32_t here, uint32_t there
     if (!a->keys.n || !b->keys.n)
         return;
     struct result mine = whole (&all->here, a), theirs = whole (&all->there, b);
-    key_differences (a->keys.items, a->keys.n, b->keys.items, b->keys.n, &all->arena, &rung->keys);
+    recompiled_compare_keys (a->keys.items, a->keys.n, b->keys.items, b->keys.n, &all->arena, &rung->keys);
     if (!rung->keys.n)
         return;
-    key_causes (&mine, &theirs, &all->arena, &rung->causes);
+    cache_key_causes_find (&mine, &theirs, &all->arena, &rung->causes);
     if (strcmp (all->here.dir.id, all->there.dir.id) != 0)
         add_plans (all, here, there, &rung->causes);
 }
@@ -214,7 +214,7 @@ static void explain_all (struct explanation *all)
 {
     all->rungs = arena_array (&all->arena, all->here.plan.rungs.n, sizeof *all->rungs);
     for (uint32_t i = 0; i < all->here.plan.rungs.n; i++) {
-        int there = plan_rung (&all->there.plan, all->here.plan.rungs.items[i].id);
+        int there = plan_rung_index (&all->there.plan, all->here.plan.rungs.items[i].id);
         if (there >= 0)
             explain_rung (all, i, (uint32_t) there);
     }
@@ -283,10 +283,10 @@ static void add_keys (const struct explained *rung, const struct style *style, s
 
 static void add_causes (const struct explained *rung, const struct style *style, struct buf *out)
 {
-    line_put (out, style, PAINT_NONE,
-              text_of (rung->causes.n
-                           ? "    likely because of"
-                           : "    nothing that the hosts reported differs: check the inputs of the program"));
+    line_print_painted (out, style, PAINT_NONE,
+                        text_of (rung->causes.n
+                                     ? "    likely because of"
+                                     : "    nothing that the hosts reported differs: check the inputs of the program"));
     for (uint32_t i = 0; i < rung->causes.n; i++) {
         struct line line = line_begin (out, style);
         line_puts (&line, "      ");
@@ -318,7 +318,7 @@ static void add_rung (const struct explained *rung, const struct style *style, s
 
 static int show_text (const struct explanation *all)
 {
-    struct style style = terminal_style (all->cli);
+    struct style style = cli_detect_style (all->cli);
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     style.columns = 0;
@@ -332,7 +332,7 @@ static int show_text (const struct explanation *all)
         buf_puts (
             &out,
             "no rung reported cache keys on either host: they ran without a cache, or their frontend reports none\n");
-    return terminal_write (all->cli, &out);
+    return cli_write_stdout (all->cli, &out);
 }
 
 int cache_explain (struct cli *cli, const struct cache_request *request)

@@ -81,7 +81,7 @@ static int measure (struct collection *gc, struct verdict_line *line, struct err
 {
     const struct catalogue_entry *entry = line->entry;
     line->freed = (struct collect_result){ .bytes = entry->published.bytes, .entries = entry->published.entries };
-    return entry->published.token ? 0 : collect_measure (gc->root, entry->bundle, entry->token, &line->freed, err);
+    return entry->published.token ? 0 : collect_count_bytes (gc->root, entry->bundle, entry->token, &line->freed, err);
 }
 
 static void collect (struct collection *gc, const struct catalogue_entry *entry, const char *because)
@@ -179,7 +179,7 @@ static void add_line (const struct collection *gc, const struct verdict_line *wh
 static int show_text (const struct collection *gc)
 {
     char size[SIZE_TEXT_BYTES];
-    struct style style = terminal_style (gc->cli);
+    struct style style = cli_detect_style (gc->cli);
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     style.columns = 0;
@@ -190,7 +190,7 @@ static int show_text (const struct collection *gc)
                     gc->leftovers == 1 ? "" : "s");
     buf_printf (&out, "%s: %s %s in %u generation%s\n", gc->root, gc->request->dry_run ? "would free" : "freed",
                 size_print (gc->bytes, size), gc->removed, gc->removed == 1 ? "" : "s");
-    return terminal_write (gc->cli, &out);
+    return cli_write_stdout (gc->cli, &out);
 }
 
 static int check_forget (const struct cache_request *request, struct err *err)
@@ -226,13 +226,13 @@ static int gc_root (struct cli *cli, const struct cache_request *request, const 
 
 int cache_gc (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_target target;
+    struct cache_location target;
     struct err err = { 0 };
     if (check_forget (request, &err) != 0)
         return cli_fail (cli, &err);
-    int status = cache_target_find (cli, request, false, &target);
+    int status = cache_location_find (cli, request, false, &target);
     if (status == EXIT_HOLDS)
         status = gc_root (cli, request, target.root, &err);
-    cache_target_release (&target);
+    cache_location_release (&target);
     return status;
 }

@@ -53,7 +53,7 @@ struct listing {
 
 /* ---- looking ---- */
 
-static void take_stored (struct listing *list, uint32_t first, const struct generation_inventory *stored, uint32_t n)
+static void take_stored (struct listing *list, uint32_t first, const struct generation_stat *stored, uint32_t n)
 {
     for (uint32_t i = first, k = 0;
          i < list->all.n && text_equal (list->all.items[i].bundle, list->all.items[first].bundle); i++) {
@@ -106,7 +106,7 @@ static void take_folders (struct listing *list, const struct text *bundles, uint
 
 static int look_at (struct listing *list, struct ls_family *family, struct err *err)
 {
-    struct generation_inventory *stored = NULL;
+    struct generation_stat *stored = NULL;
     uint32_t n = 0;
     struct text path = text_format (&list->arena, "%s/%.*s", list->root, TEXT_ARG (family->bundle));
     if ((family->n || !list->all.n) && audit_list_generations (path, &list->arena, &stored, &n, err) != 0)
@@ -365,7 +365,7 @@ static void add_ls_family_text (struct listing *list, const struct ls_family *fa
 
 static int show_text (struct listing *list)
 {
-    struct style style = terminal_style (list->cli);
+    struct style style = cli_detect_style (list->cli);
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
     add_title (list, &style, &out);
@@ -373,7 +373,7 @@ static int show_text (struct listing *list)
         buf_puts (&out, "this cache is empty\n");
     for (uint32_t i = 0; i < list->families_n; i++)
         add_ls_family_text (list, &list->families[i], &style, &out);
-    return terminal_write (list->cli, &out);
+    return cli_write_stdout (list->cli, &out);
 }
 
 /* ---- both ---- */
@@ -403,9 +403,9 @@ static int list_root (struct listing *list, struct err *err)
 
 int cache_ls (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_target target;
+    struct cache_location target;
     struct err err = { 0 };
-    int status = cache_target_find (cli, request, false, &target);
+    int status = cache_location_find (cli, request, false, &target);
     if (status == EXIT_HOLDS) {
         struct listing list = { .cli = cli, .root = target.root, .now_ms = clock_wall_ms () };
         status = list_root (&list, &err) != 0 ? cli_fail (cli, &err)
@@ -413,6 +413,6 @@ int cache_ls (struct cli *cli, const struct cache_request *request)
                                               : show_text (&list);
         arena_release (&list.arena);
     }
-    cache_target_release (&target);
+    cache_location_release (&target);
     return status;
 }

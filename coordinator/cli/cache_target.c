@@ -53,7 +53,7 @@ struct text cache_writer_name (const char *home, const struct catalogue_entry *e
 
 /* ---- the root ---- */
 
-static int take_text (struct text root, const char *whose, struct cache_target *target, struct err *err)
+static int take_text (struct text root, const char *whose, struct cache_location *target, struct err *err)
 {
     if (root.len == 0)
         return err_set (err, ERR_STATE, "%s uses no compile cache (cache: {mode: off}); --root DIR names a cache root",
@@ -65,7 +65,7 @@ static int take_text (struct text root, const char *whose, struct cache_target *
 }
 
 /* The path is checked as given, too: a link in it may be anybody's. */
-static int take_folder (const char *root, bool make, struct cache_target *target, struct err *err)
+static int take_folder (const char *root, bool make, struct cache_location *target, struct err *err)
 {
     if (root[0] == '\0')
         return err_set (err, ERR_USAGE, "--root: expected a directory");
@@ -81,10 +81,10 @@ static int take_folder (const char *root, bool make, struct cache_target *target
     return rc;
 }
 
-static int take_run (struct cli *cli, const char *run, struct cache_target *target, struct err *err)
+static int take_run (struct cli *cli, const char *run, struct cache_location *target, struct err *err)
 {
     char whose[64];
-    if (run_begun_find_run (&target->dir, cli->home, run ? run : "last", err) != 0)
+    if (run_begun_find_checked (&target->dir, cli->home, run ? run : "last", err) != 0)
         return run ? -1 : err_prefix (err, "no cache root was given (--root DIR, --slice SLICE.yaml), and");
     if (cache_plan_of_run (&target->dir, &target->arena, &target->plan, err) != 0)
         return -1;
@@ -93,7 +93,7 @@ static int take_run (struct cli *cli, const char *run, struct cache_target *targ
                       err);
 }
 
-static int take_slice (struct cli *cli, const char *slice, struct cache_target *target)
+static int take_slice (struct cli *cli, const char *slice, struct cache_location *target)
 {
     struct err err = { 0 };
     var_list groups = { 0 };
@@ -105,7 +105,7 @@ static int take_slice (struct cli *cli, const char *slice, struct cache_target *
                                                                                                : cli_fail (cli, &err);
 }
 
-static void trust_planned (struct cache_target *target)
+static void trust_planned (struct cache_location *target)
 {
     const uid_list asked = target->trust, *planned = &target->plan.cache.trust;
     uid_list *both = &target->trust;
@@ -117,7 +117,7 @@ static void trust_planned (struct cache_target *target)
 }
 
 /* The root is refused once, not each file in it. The catalogue reports a root that is missing. */
-static int check_root (struct cache_target *target, struct err *err)
+static int check_root (struct cache_location *target, struct err *err)
 {
     const char *root = target->root;
     struct stat st;
@@ -134,10 +134,10 @@ static int check_root (struct cache_target *target, struct err *err)
                       (unsigned) geteuid (), root);
 }
 
-int cache_target_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_target *target)
+int cache_location_find (struct cli *cli, const struct cache_request *request, bool make, struct cache_location *target)
 {
     struct err err = { 0 };
-    *target = (struct cache_target){ 0 };
+    *target = (struct cache_location){ 0 };
     if (request->trust && !request->trust[0])
         err_set (&err, ERR_USAGE, "trusted users '': expected numbers of users (uid), like 1000,1001");
     if (err.code ||
@@ -152,7 +152,8 @@ int cache_target_find (struct cli *cli, const struct cache_request *request, boo
     return rc == 0 && check_root (target, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
 }
 
-int cache_target_check (const struct cache_target *target, struct text bundle, uint64_t token, struct err *err)
+int cache_location_check_owners (const struct cache_location *target, struct text bundle, uint64_t token,
+                                 struct err *err)
 {
     struct arena arena = { 0 };
     struct text bundle_root = text_format (&arena, "%s/%.*s", target->root, TEXT_ARG (bundle));
@@ -161,7 +162,7 @@ int cache_target_check (const struct cache_target *target, struct text bundle, u
     return rc;
 }
 
-void cache_target_release (struct cache_target *target)
+void cache_location_release (struct cache_location *target)
 {
     arena_release (&target->arena);
 }
@@ -196,6 +197,6 @@ int cache_print_json (const struct cli *cli, json_t *json)
 {
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
-    json_put (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
-    return terminal_write (cli, &out);
+    json_print_release (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
+    return cli_write_stdout (cli, &out);
 }

@@ -92,7 +92,7 @@ static int export_failed (const struct cli *cli, struct catalogue *catalogue, ui
     return transfer_failed (cli, err);
 }
 
-static int export_from (struct cli *cli, const struct cache_request *request, const struct cache_target *target,
+static int export_from (struct cli *cli, const struct cache_request *request, const struct cache_location *target,
                         struct catalogue *catalogue, struct arena *arena)
 {
     struct catalogue_list all;
@@ -101,7 +101,7 @@ static int export_from (struct cli *cli, const struct cache_request *request, co
     if (catalogue_list (catalogue, TEXT_LIT (""), arena, &all, &err) != 0)
         return cli_fail (cli, &err);
     const struct catalogue_entry *entry = choose (&all, request->operands[0], &err);
-    if (!entry || cache_target_check (target, entry->bundle, entry->token, &err) != 0 ||
+    if (!entry || cache_location_check_owners (target, entry->bundle, entry->token, &err) != 0 ||
         describe (cli, entry, arena, &json, &err) != 0)
         return cli_fail (cli, &err);
     if (transfer_export (target->root, &entry->published, request->operands[1], json, &err) != 0)
@@ -109,7 +109,7 @@ static int export_from (struct cli *cli, const struct cache_request *request, co
     return say_exported (cli, request, &entry->published);
 }
 
-static int export(struct cli *cli, const struct cache_request *request, const struct cache_target *target,
+static int export(struct cli *cli, const struct cache_request *request, const struct cache_location *target,
                   struct arena *arena)
 {
     struct err err = { 0 };
@@ -123,13 +123,13 @@ static int export(struct cli *cli, const struct cache_request *request, const st
 
 int cache_export (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_target target;
+    struct cache_location target;
     struct arena arena = { 0 };
-    int status = cache_target_find (cli, request, false, &target);
+    int status = cache_location_find (cli, request, false, &target);
     if (status == EXIT_HOLDS)
         status = export(cli, request, &target, &arena);
     arena_release (&arena);
-    cache_target_release (&target);
+    cache_location_release (&target);
     return status;
 }
 
@@ -227,8 +227,9 @@ static int load_claim (const char *folder, struct fact_generation *claim, struct
     return rc;
 }
 
-static int say_imported (const struct cli *cli, const struct cache_request *request, const struct cache_target *target,
-                         const struct fact_generation *claim, uint64_t token, bool before)
+static int say_imported (const struct cli *cli, const struct cache_request *request,
+                         const struct cache_location *target, const struct fact_generation *claim, uint64_t token,
+                         bool before)
 {
     char size[SIZE_TEXT_BYTES];
     if (request->json)
@@ -245,7 +246,7 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
     return EXIT_HOLDS;
 }
 
-static int import (struct cli *cli, const struct cache_request *request, const struct cache_target *target,
+static int import (struct cli *cli, const struct cache_request *request, const struct cache_location *target,
                    struct arena *arena)
 {
     struct fact_generation claim = { 0 }, newest = { 0 };
@@ -260,8 +261,8 @@ static int import (struct cli *cli, const struct cache_request *request, const s
     struct import_request wanted = {
         .root = target->root, .from = request->operands[0], .claim = &claim, .log = &cli->log
     };
-    bool known = cache_target_check (target, claim.bundle, 0, &err) == 0 &&
-                 catalogue_find (catalogue, claim.bundle, &newest, arena, &err) == 0;
+    bool known = cache_location_check_owners (target, claim.bundle, 0, &err) == 0 &&
+                 catalogue_find_newest (catalogue, claim.bundle, &newest, arena, &err) == 0;
     int rc = known ? transfer_import (catalogue, &wanted, &token, &before, &err) : -1;
     catalogue_close (catalogue);
     if (rc != 0)
@@ -272,13 +273,13 @@ static int import (struct cli *cli, const struct cache_request *request, const s
 
 int cache_import (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_target target;
+    struct cache_location target;
     struct arena arena = { 0 };
     umask (022); /* what is made below the root is for workers of other users, too, as when a worker makes it */
-    int status = cache_target_find (cli, request, true, &target);
+    int status = cache_location_find (cli, request, true, &target);
     if (status == EXIT_HOLDS)
         status = import (cli, request, &target, &arena);
     arena_release (&arena);
-    cache_target_release (&target);
+    cache_location_release (&target);
     return status;
 }

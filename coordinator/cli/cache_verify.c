@@ -13,7 +13,7 @@ enum { SAY_AFTER_MS = 2000 };
 struct verification {
     struct cli *cli;
     const struct cache_request *request;
-    const struct cache_target *target;
+    const struct cache_location *target;
     char storage[STORAGE_ID_BYTES];
     struct cache_audit_result looked;
     struct arena arena;
@@ -112,14 +112,14 @@ static int look (struct verification *run, struct err *err)
     struct catalogue *catalogue = open_catalogue (run->target->root, err);
     if (!catalogue)
         return -1;
-    struct cache_audit audit = { .catalogue = catalogue,
-                                 .root = run->target->root,
-                                 .trust = &run->target->trust,
-                                 .every_byte = !run->request->quick,
-                                 .tokens = tokens,
-                                 .tokens_n = run->request->operands_n,
-                                 .progress = on_progress,
-                                 .owner = run };
+    struct cache_audit_options audit = { .catalogue = catalogue,
+                                         .root = run->target->root,
+                                         .trust = &run->target->trust,
+                                         .every_byte = !run->request->quick,
+                                         .tokens = tokens,
+                                         .tokens_n = run->request->operands_n,
+                                         .progress = on_progress,
+                                         .owner = run };
     int rc = cache_audit (&audit, &run->arena, &run->looked, err);
     catalogue_close (catalogue);
     return rc == 0 ? compare_hosts (run, err) : -1;
@@ -189,7 +189,7 @@ static void add_problem (struct buf *out, const struct style *style, const struc
 static int show_text (const struct verification *run)
 {
     char size[SIZE_TEXT_BYTES];
-    struct style style = terminal_style (run->cli);
+    struct style style = cli_detect_style (run->cli);
     const struct cache_audit_result *looked = &run->looked;
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
@@ -207,14 +207,14 @@ static int show_text (const struct verification *run)
         buf_printf (&out, "%u finding%s\n", looked->found.n, looked->found.n == 1 ? "" : "s");
     else
         buf_puts (&out, looked->problems.n ? "some could not be verified\n" : "unchanged since they were sealed\n");
-    return terminal_write (run->cli, &out);
+    return cli_write_stdout (run->cli, &out);
 }
 
 int cache_verify (struct cli *cli, const struct cache_request *request)
 {
-    struct cache_target target;
+    struct cache_location target;
     struct err err = { 0 };
-    int status = cache_target_find (cli, request, false, &target);
+    int status = cache_location_find (cli, request, false, &target);
     if (status == EXIT_HOLDS) {
         struct verification run = { .cli = cli, .request = request, .target = &target, .sent_ms = clock_boot_ms () };
         status = look (&run, &err) != 0 ? cli_fail (cli, &err) : request->json ? show_json (&run) : show_text (&run);
@@ -222,6 +222,6 @@ int cache_verify (struct cli *cli, const struct cache_request *request)
             status = run.looked.found.n ? EXIT_CACHE : run.looked.problems.n ? EXIT_COULD_NOT : EXIT_HOLDS;
         arena_release (&run.arena);
     }
-    cache_target_release (&target);
+    cache_location_release (&target);
     return status;
 }

@@ -169,11 +169,11 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
     struct arena arena = { 0 };
     struct measure_list all;
     struct err err = { 0 };
-    const struct cli_choice choices[] = { { "--json", .set = &question.json },
-                                          { "--history", .set = &question.history },
-                                          { "--forget", .value = &question.forget },
-                                          { 0 } };
-    int status = cli_take (cli, &calibration_command, argc, argv, choices, &question.of);
+    const struct cli_option_spec choices[] = { { "--json", .set = &question.json },
+                                               { "--history", .set = &question.history },
+                                               { "--forget", .value = &question.forget },
+                                               { 0 } };
+    int status = cli_read_arguments (cli, &calibration_command, argc, argv, choices, &question.of);
     if (status != EXIT_HOLDS || question.forget)
         return status != EXIT_HOLDS ? status : forget (cli, question.forget);
     if (calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0)

@@ -8,9 +8,9 @@ static int check_run (struct cli *cli, int argc, char **argv)
     struct err err = { 0 };
     int status = planning_load (cli, &check_command, argc, argv, &arena, &plan);
     if (status == EXIT_HOLDS) {
-        known_launches_annotate_plan (cli, false, &arena, &plan);
+        launch_measures_annotate_plan (cli, false, &arena, &plan);
         planning_print (&plan, stdout);
-        if (planning_check_cache (&plan, &err) < 0)
+        if (planning_check_cache_owners (&plan, &err) < 0)
             status = cli_fail (cli, &err);
         else
             printf ("no mistakes found; versions and devices of the hosts are checked by sliceup run\n");

@@ -20,7 +20,7 @@ int cli_fail (const struct cli *cli, const struct err *err)
     }
 }
 
-bool cli_option (int argc, char **argv, int *i, const char *name, const char **value)
+bool cli_read_option (int argc, char **argv, int *i, const char *name, const char **value)
 {
     size_t len = strlen (name);
     if (strncmp (argv[*i], name, len) != 0)
@@ -39,8 +39,8 @@ bool cli_option (int argc, char **argv, int *i, const char *name, const char **v
     return true;
 }
 
-int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
-                 const char *const known[])
+int cli_refuse_argument (const struct cli *cli, const struct cli_command *command, const char *argument,
+                         const char *const known[])
 {
     uint32_t n = 0;
     while (known[n])
@@ -51,30 +51,30 @@ int cli_unknown (const struct cli *cli, const struct cli_command *command, const
     return EXIT_USAGE;
 }
 
-static bool take_choice (const struct cli_choice *choice, int argc, char **argv, int *i)
+static bool take_choice (const struct cli_option_spec *choice, int argc, char **argv, int *i)
 {
     if (choice->value)
-        return cli_option (argc, argv, i, choice->name, choice->value) ||
-               (choice->also && cli_option (argc, argv, i, choice->also, choice->value));
+        return cli_read_option (argc, argv, i, choice->name, choice->value) ||
+               (choice->also && cli_read_option (argc, argv, i, choice->also, choice->value));
     if (strcmp (argv[*i], choice->name) != 0)
         return false;
     return *choice->set = true;
 }
 
-int cli_take (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
-              const struct cli_choice *choices, const char **operand)
+int cli_read_arguments (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
+                        const struct cli_option_spec *choices, const char **operand)
 {
     const char *known[CLI_CHOICES_MAX + 1] = { 0 };
     for (int i = 0; choices[i].name; i++)
         known[i] = choices[i].name;
     for (int i = 1; i < argc; i++) {
-        const struct cli_choice *choice = choices;
+        const struct cli_option_spec *choice = choices;
         while (choice->name && !take_choice (choice, argc, argv, &i))
             choice++;
         if (choice->name)
             continue;
         if (argv[i][0] == '-' || !operand || *operand)
-            return cli_unknown (cli, command, argv[i], known);
+            return cli_refuse_argument (cli, command, argv[i], known);
         *operand = argv[i];
     }
     return EXIT_HOLDS;
@@ -82,17 +82,17 @@ int cli_take (const struct cli *cli, const struct cli_command *command, int argc
 
 /* ---- what standard output can show ---- */
 
-struct style terminal_style (const struct cli *cli)
+struct style cli_detect_style (const struct cli *cli)
 {
     struct winsize size = { 0 };
     struct style style = { .color = cli->color };
-    style.unicode = style_speaks_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG"));
+    style.unicode = style_locale_is_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG"));
     if (isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         style.columns = size.ws_col;
     return style;
 }
 
-int terminal_write (const struct cli *cli, struct buf *bytes)
+int cli_write_stdout (const struct cli *cli, struct buf *bytes)
 {
     struct err err = { 0 };
     if (bytes->overflow)

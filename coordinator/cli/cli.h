@@ -43,9 +43,9 @@ struct cli_command {
 int cli_fail (const struct cli *cli, const struct err *err);
 /* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. A missing value ends the
  * program. */
-bool cli_option (int argc, char **argv, int *i, const char *name, const char **value);
+bool cli_read_option (int argc, char **argv, int *i, const char *name, const char **value);
 /* One option of a command: a switch, or one with a value. A list of them ends with an empty one. */
-struct cli_choice {
+struct cli_option_spec {
     const char *name;
     bool *set;          /* switch */
     const char **value; /* with a value, else NULL */
@@ -53,15 +53,15 @@ struct cli_choice {
 };
 enum { CLI_CHOICES_MAX = 8 };
 /* Reads a command's options, and its operand where it takes one (NULL: none). EXIT_HOLDS, or what to leave with. */
-int cli_take (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
-              const struct cli_choice *choices, const char **operand);
+int cli_read_arguments (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
+                        const struct cli_option_spec *choices, const char **operand);
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
-int cli_unknown (const struct cli *cli, const struct cli_command *command, const char *argument,
-                 const char *const known[]);
+int cli_refuse_argument (const struct cli *cli, const struct cli_command *command, const char *argument,
+                         const char *const known[]);
 
 /* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
-struct style terminal_style (const struct cli *cli);
+struct style cli_detect_style (const struct cli *cli);
 /* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. */
-int terminal_write (const struct cli *cli, struct buf *bytes);
+int cli_write_stdout (const struct cli *cli, struct buf *bytes);
 
 #endif

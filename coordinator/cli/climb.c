@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "common/wire/wire.h"
-#include "coordinator/cli/forced_exit.h"
+#include "coordinator/cli/exit_timeout.h"
+#include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/cli/receipt_files.h"
-#include "coordinator/cli/viewer.h"
+#include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/run/driver.h"
@@ -21,7 +21,7 @@ enum { INTERRUPTS_LEAVE = 3 };
 struct run_loop {
     struct cli *cli;
     struct driver *driver;
-    struct viewer *viewer;
+    struct live_thread *viewer;
     struct loop *loop;
     uint32_t interrupts;
     char sentence[4096]; /* of RUN_ENDED */
@@ -41,7 +41,7 @@ static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
     struct run_loop *run_loop = owner;
     if (kind == FACT_RUN_ENDED)
         take_sentence (run_loop, bytes);
-    viewer_add_fact (run_loop->viewer, kind, bytes);
+    live_thread_add_fact (run_loop->viewer, kind, bytes);
 }
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. */
@@ -137,9 +137,9 @@ static void say_unfinished (const struct run_dir *dir, bool forgotten)
 /* From here on the process only prints: a signal may end it. */
 static void only_words_left (const struct run_loop *run_loop)
 {
-    forced_exit_default_signals (EXIT_CANCELLED);
+    exit_timeout_default_signals (EXIT_CANCELLED);
     if (run_loop->interrupts >= INTERRUPTS_LEAVE)
-        forced_exit_start (EXIT_CANCELLED);
+        exit_timeout_start (EXIT_CANCELLED);
 }
 
 /* All files are written before anything is printed. */
@@ -153,10 +153,10 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
     bool unfinished = problem.code || run_loop->sentence[0] == '\0';
     int written = unfinished ? 0 : receipt_write_files (dir, err);
     if (!unfinished)
-        known_launches_keep (run_loop->cli, dir);
+        launch_measures_keep (run_loop->cli, dir);
     bool forgotten = unfinished && problem.code != ERR_DAMAGE && forget_unbegun (run_loop->cli, dir);
     only_words_left (run_loop);
-    viewer_close (run_loop->viewer);
+    live_thread_close (run_loop->viewer);
     run_loop->viewer = NULL;
     if (problem.code)
         say_problem (run_loop->cli, &problem, forgotten);
@@ -198,14 +198,15 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
     int status = EXIT_COULD_NOT;
     bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop.loop = loop_open (&err)) != NULL &&
                 loop_watch_signals (run_loop.loop, signals, on_signal, &run_loop, &err) == 0 &&
-                (run_loop.viewer = viewer_open (&look, &err)) != NULL && open_driver (&run_loop, dir, plan, &err) == 0;
+                (run_loop.viewer = live_thread_open (&look, &err)) != NULL &&
+                open_driver (&run_loop, dir, plan, &err) == 0;
     if (making_fd >= 0)
         close (making_fd); /* the journal's lock says from here on that somebody holds the run */
     if (!open) {
         if (plan)
             forget_unbegun (cli, dir);
         only_words_left (&run_loop);
-        viewer_close (run_loop.viewer);
+        live_thread_close (run_loop.viewer);
         status = cli_fail (cli, &err);
     } else {
         if (!driver_has_ended (run_loop.driver, NULL, NULL) && loop_run (run_loop.loop, &err) < 0)

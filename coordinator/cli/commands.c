@@ -123,7 +123,7 @@ static int take_globals (int argc, char **argv, struct globals *globals)
             globals->help = true;
         else if (strcmp (argv[i], "--version") == 0)
             globals->version = true;
-        else if (cli_option (argc, argv, &i, "--home", &value))
+        else if (cli_read_option (argc, argv, &i, "--home", &value))
             globals->home = value && value[0] ? value : ""; /* empty: refused by find_home */
         else
             argv[kept++] = argv[i];

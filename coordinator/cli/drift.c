@@ -47,14 +47,14 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
             status = take_form (cli, request, FORM_MARKDOWN);
         else if (strcmp (argv[i], "--all") == 0)
             request->all = true;
-        else if (host_filter_option (&request->hosts, argc, argv, &i) ||
-                 cli_option (argc, argv, &i, "--against", &request->against) ||
-                 cli_option (argc, argv, &i, "--policy", &request->policy) ||
-                 cli_option (argc, argv, &i, "--save", &request->save) ||
-                 cli_option (argc, argv, &i, "--rung", &request->rung))
+        else if (host_filter_read_option (&request->hosts, argc, argv, &i) ||
+                 cli_read_option (argc, argv, &i, "--against", &request->against) ||
+                 cli_read_option (argc, argv, &i, "--policy", &request->policy) ||
+                 cli_read_option (argc, argv, &i, "--save", &request->save) ||
+                 cli_read_option (argc, argv, &i, "--rung", &request->rung))
             continue;
         else if (argv[i][0] == '-' || request->run)
-            return cli_unknown (cli, &drift_command, argv[i], known);
+            return cli_refuse_argument (cli, &drift_command, argv[i], known);
         else
             request->run = argv[i];
     }
@@ -101,10 +101,10 @@ static int open_sides (const struct cli *cli, const struct request *request, str
                         TEXT_ARG (answer->now.name));
     *status = EXIT_USAGE;
     if (!host_filter_is_default (&request->hosts)) {
-        if (drift_side_choose (&answer->now, &request->hosts, &answer->arena, err) < 0)
+        if (drift_side_keep_chosen_hosts (&answer->now, &request->hosts, &answer->arena, err) < 0)
             return -1;
         if (request->against)
-            drift_side_keep_common (&answer->before, &answer->now, &answer->arena);
+            drift_side_keep_common_hosts (&answer->before, &answer->now, &answer->arena);
     }
     return 0;
 }
@@ -119,9 +119,9 @@ static void compare (const struct request *request, struct answer *answer)
                                  .rung = text_of (request->rung),
                                  .all = request->all || request->form == FORM_JSON };
     if (request->against)
-        drift_against (&answer->now.receipt, &answer->before.receipt, &query, &answer->arena, &answer->drift);
+        drift_compare_receipts (&answer->now.receipt, &answer->before.receipt, &query, &answer->arena, &answer->drift);
     else
-        drift_find (&answer->now.receipt, &query, &answer->arena, &answer->drift);
+        drift_compare_hosts (&answer->now.receipt, &query, &answer->arena, &answer->drift);
 }
 
 static int save (const struct request *request, const struct answer *answer, struct err *err)
@@ -144,7 +144,7 @@ static int save (const struct request *request, const struct answer *answer, str
 
 static int show (const struct cli *cli, const struct request *request, const struct answer *answer)
 {
-    struct style style = terminal_style (cli);
+    struct style style = cli_detect_style (cli);
     struct buf out;
     buf_init (&out, DRIFT_FILE_MAX_BYTES);
     if (request->form == FORM_JSON)
@@ -155,7 +155,7 @@ static int show (const struct cli *cli, const struct request *request, const str
         drift_text (&answer->drift, &answer->subject, request->all, &style, &out);
     if (request->form == FORM_TEXT && request->save)
         buf_printf (&out, "baseline written: %s (later: sliceup drift --against %s)\n", request->save, request->save);
-    int status = terminal_write (cli, &out);
+    int status = cli_write_stdout (cli, &out);
     if (status != EXIT_HOLDS)
         return status;
     return answer->drift.findings || answer->drift.left_out ? EXIT_BROKEN
@@ -182,7 +182,7 @@ static int drift_run (struct cli *cli, int argc, char **argv)
         answer.subject.pins_missing = !request.rung && !request.against &&
                                       !drift_side_pins (&answer.now, &answer.arena, &answer.pins);
         if (host_filter_is_default (&request.hosts)) /* the arithmetic is that of the whole slice */
-            drift_side_topology (&answer.now, &answer.arena, &answer.topology);
+            drift_side_check_topology (&answer.now, &answer.arena, &answer.topology);
         compare (&request, &answer);
         status = show (cli, &request, &answer);
     }

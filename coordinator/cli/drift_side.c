@@ -4,7 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/cli/receipt_files.h"
+#include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/receipt/drift.h"
 #include "coordinator/view/drift_json.h"
@@ -35,7 +35,7 @@ static int open_run (struct drift_side *side, const struct cli *cli, const char 
                      struct err *err)
 {
     struct run_dir dir;
-    if (run_begun_find_run (&dir, cli->home, word, err) < 0)
+    if (run_begun_find_checked (&dir, cli->home, word, err) < 0)
         return -1;
     side->fold = receipt_fold_create ();
     if (receipt_build (&dir, side->fold, arena, &side->receipt, err) < 0)
@@ -84,7 +84,7 @@ static void keep (struct slice_receipt *receipt, const struct name_list *kept, s
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (hostset_has (kept, receipt->hosts.items[i].host))
+        if (name_list_has (kept, receipt->hosts.items[i].host))
             receipt->hosts.items[n++] = receipt->hosts.items[i];
     receipt->hosts.n = n;
     if (receipt->headers.n == 0)
@@ -93,13 +93,14 @@ static void keep (struct slice_receipt *receipt, const struct name_list *kept, s
     struct text *names = arena_array (arena, header->hosts.n, sizeof (*names));
     n = 0;
     for (uint32_t i = 0; i < header->hosts.n; i++)
-        if (hostset_has (kept, header->hosts.items[i]))
+        if (name_list_has (kept, header->hosts.items[i]))
             names[n++] = header->hosts.items[i];
     header->hosts.items = names;
     header->hosts.n = n;
 }
 
-int drift_side_choose (struct drift_side *side, const struct host_filter *filter, struct arena *arena, struct err *err)
+int drift_side_keep_chosen_hosts (struct drift_side *side, const struct host_filter *filter, struct arena *arena,
+                                  struct err *err)
 {
     struct name_list all = all_names (&side->receipt, arena), kept = { NULL, 0 };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
@@ -113,7 +114,7 @@ int drift_side_choose (struct drift_side *side, const struct host_filter *filter
     return 0;
 }
 
-void drift_side_keep_common (struct drift_side *side, const struct drift_side *other, struct arena *arena)
+void drift_side_keep_common_hosts (struct drift_side *side, const struct drift_side *other, struct arena *arena)
 {
     struct name_list names = all_names (&other->receipt, arena);
     keep (&side->receipt, &names, arena);
@@ -135,12 +136,12 @@ bool drift_side_pins (const struct drift_side *side, struct arena *arena, var_li
         good = text_is (side->plan->pins.file.sha256, digest_hex (&digest, hex));
     }
     if (good)
-        drift_pins_read (buf_as_text (&bytes), arena, pins);
+        drift_pins_parse (buf_as_text (&bytes), arena, pins);
     buf_release (&bytes);
     return good;
 }
 
-void drift_side_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out)
+void drift_side_check_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out)
 {
     *out = (struct topology_findings){ 0 };
     if (!side->plan)
@@ -151,5 +152,5 @@ void drift_side_topology (const struct drift_side *side, struct arena *arena, st
         if (host->rank < side->plan->hosts.n)
             hosts[host->rank] = (struct topology_host){ host->facts.items, host->facts.n };
     }
-    topology_judge (side->plan, hosts, arena, out);
+    topology_judge_hosts (side->plan, hosts, arena, out);
 }

@@ -20,12 +20,13 @@ int drift_side_open (struct drift_side *side, const struct cli *cli, const char 
                      struct err *err);
 void drift_side_release (struct drift_side *side);
 /* Leaves only the chosen hosts. */
-int drift_side_choose (struct drift_side *side, const struct host_filter *filter, struct arena *arena, struct err *err);
+int drift_side_keep_chosen_hosts (struct drift_side *side, const struct host_filter *filter, struct arena *arena,
+                                  struct err *err);
 /* Leaves only hosts that the other has as well. */
-void drift_side_keep_common (struct drift_side *side, const struct drift_side *other, struct arena *arena);
+void drift_side_keep_common_hosts (struct drift_side *side, const struct drift_side *other, struct arena *arena);
 /* Versions that the run's pins promise; false: there are pins, and the file is not at hand as it was. */
 bool drift_side_pins (const struct drift_side *side, struct arena *arena, var_list *pins);
 /* What the slice's arithmetic says of the hosts' facts; empty without a plan. */
-void drift_side_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out);
+void drift_side_check_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out);
 
 #endif

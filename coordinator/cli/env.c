@@ -93,8 +93,9 @@ static int env_check (struct cli *cli, int argc, char **argv)
 static int list (struct cli *cli, int argc, char **argv)
 {
     bool json = false;
-    const struct cli_choice choices[] = { { "--json", .set = &json }, { 0 } };
-    return cli_take (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS ? EXIT_USAGE : env_ls (cli, json);
+    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { 0 } };
+    return cli_read_arguments (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS ? EXIT_USAGE
+                                                                                           : env_ls (cli, json);
 }
 
 static const struct {
@@ -115,7 +116,7 @@ static int env_run (struct cli *cli, int argc, char **argv)
     for (size_t i = 0; i < VERBS_N; i++)
         if (strcmp (subcommands[i].name, argv[1]) == 0)
             return subcommands[i].run (cli, argc - 1, argv + 1);
-    return cli_unknown (cli, &env_command, argv[1], names);
+    return cli_refuse_argument (cli, &env_command, argv[1], names);
 }
 
 const struct cli_command env_command = {

@@ -11,7 +11,7 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/model/environment_files.h"
+#include "common/model/environment_markers.h"
 #include "coordinator/cli/cache.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/view/line.h"
@@ -231,7 +231,7 @@ static void add_row (struct buf *out, const struct style *style, const struct en
 
 static int print_text (const struct listing *list)
 {
-    struct style style = terminal_style (list->cli);
+    struct style style = cli_detect_style (list->cli);
     struct buf out;
     uint64_t now_ms = clock_wall_ms ();
     buf_init (&out, OUT_MAX_BYTES);
@@ -242,7 +242,7 @@ static int print_text (const struct listing *list)
                     "state", SIZE_COLUMNS, "size", USED_COLUMNS, "last used by run", "path");
     for (uint32_t i = 0; i < list->n; i++)
         add_row (&out, &style, &list->items[i], now_ms);
-    return terminal_write (list->cli, &out);
+    return cli_write_stdout (list->cli, &out);
 }
 
 static int by_path (const void *a, const void *b)

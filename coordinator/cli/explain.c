@@ -1,6 +1,6 @@
 #include "coordinator/view/explain.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/receipt_files.h"
+#include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
@@ -23,7 +23,7 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
         explain_json (&explanation, &out);
     else
         explain_text (&explanation, &out);
-    int status = terminal_write (cli, &out);
+    int status = cli_write_stdout (cli, &out);
     return status != EXIT_HOLDS ? status : status_of (&explanation);
 }
 
@@ -35,12 +35,12 @@ static int explain_run (struct cli *cli, int argc, char **argv)
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct err err = { 0 };
-    const struct cli_choice choices[] = { { "--json", .set = &json }, { 0 } };
-    int status = cli_take (cli, &explain_command, argc, argv, choices, &run);
+    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { 0 } };
+    int status = cli_read_arguments (cli, &explain_command, argc, argv, choices, &run);
     if (status != EXIT_HOLDS)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();
-    if (run_begun_find_run (&dir, cli->home, run ? run : "last", &err) < 0 ||
+    if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0 ||
         receipt_build (&dir, fold, &arena, &receipt, &err) < 0)
         status = cli_fail (cli, &err);
     else

@@ -5,7 +5,7 @@
 #include "common/io/clock.h"
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
-#include "coordinator/czmq/listener.h"
+#include "coordinator/czmq/events_client.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_read.h"
@@ -15,12 +15,12 @@ enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then dr
 enum { LISTEN_MS = 2000 }; /* a place among those who hear events is kept for 10 s */
 
 struct follow {
-    struct remote *remote; /* or, when it is NULL, the folder: */
+    struct remote_facts *remote; /* or, when it is NULL, the folder: */
     struct run_dir dir;
     follow_fact_fn *fn;
     void *owner;
     struct journal_reader *journal; /* opened when the file is there */
-    struct listener *events;
+    struct events_client *events;
     bool opened;        /* its first fact was handed on */
     uint64_t asked_ms;  /* for events, last */
     uint64_t index;     /* of the last durable fact handed on */
@@ -47,7 +47,7 @@ struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn
 {
     struct follow *follow = mem_alloc (sizeof (*follow));
     *follow = (struct follow){ .fn = fn, .owner = owner };
-    if ((follow->remote = remote_open (key, take_remote, follow, err)) != NULL)
+    if ((follow->remote = remote_facts_open (key, take_remote, follow, err)) != NULL)
         return follow;
     follow_close (follow);
     return NULL;
@@ -57,33 +57,33 @@ void follow_close (struct follow *follow)
 {
     if (follow == NULL)
         return;
-    remote_close (follow->remote);
+    remote_facts_close (follow->remote);
     if (follow->events)
-        listener_close (follow->events);
+        events_client_close (follow->events);
     journal_reader_close (follow->journal);
     arena_release (&follow->arena);
     mem_free (follow);
 }
 
-int follow_find_coordinator (const struct follow *follow, int64_t *pid, struct err *err)
+int follow_check_coordinator (const struct follow *follow, int64_t *pid, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     if (follow->remote && pid)
         *pid = (int64_t) follow->pid;
-    return follow->remote ? remote_answers (follow->remote)
+    return follow->remote ? remote_facts_answers (follow->remote)
                           : journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid, err);
 }
 
 bool follow_has_journal (const struct follow *follow)
 {
-    return follow->journal != NULL || (follow->remote && remote_caught_up (follow->remote));
+    return follow->journal != NULL || (follow->remote && remote_facts_caught_up (follow->remote));
 }
 
 /* ---- the journal ---- */
 
 static int hand_on (struct follow *follow, const struct fact *fact, struct err *err)
 {
-    if (run_facts_check (follow->dir.id, fact, err) != 0)
+    if (run_facts_check_fact (follow->dir.id, fact, err) != 0)
         return -1;
     follow->opened |= fact->kind == FACT_RUN_OPENED;
     follow->fn (follow->owner, fact);
@@ -102,12 +102,12 @@ static int take_recorded (void *owner, uint64_t index, struct text bytes, struct
     return hand_on (follow, &fact, err);
 }
 
-int follow_some (struct follow *follow, bool *more, struct err *err)
+int follow_read_journal_some (struct follow *follow, bool *more, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     *more = false;
     if (follow->remote)
-        return remote_poll (follow->remote, err);
+        return remote_facts_poll (follow->remote, err);
     run_dir_path (&follow->dir, "journal.db", path);
     if (follow->journal == NULL) {
         if (!journal_exists (path))
@@ -115,19 +115,19 @@ int follow_some (struct follow *follow, bool *more, struct err *err)
         if ((follow->journal = journal_reader_open (path, err)) == NULL)
             return -1;
     }
-    return journal_reader_some (follow->journal, FACTS_AT_ONCE, take_recorded, follow, more, err);
+    return journal_reader_read_some (follow->journal, FACTS_AT_ONCE, take_recorded, follow, more, err);
 }
 
-int follow_journal (struct follow *follow, struct err *err)
+int follow_read_journal (struct follow *follow, struct err *err)
 {
     bool more = true;
     int rc = 0;
     while (rc == 0 && more)
-        rc = follow_some (follow, &more, err);
+        rc = follow_read_journal_some (follow, &more, err);
     return rc;
 }
 
-int follow_begun (const struct follow *follow, struct err *err)
+int follow_check_begun (const struct follow *follow, struct err *err)
 {
     return follow->opened ? 0 : err_set (err, ERR_STATE, "run %.8s has no facts: it was never begun", follow->dir.id);
 }
@@ -136,15 +136,15 @@ int follow_begun (const struct follow *follow, struct err *err)
 
 int follow_connect_events (struct follow *follow, struct err *err)
 {
-    struct run_hub hub;
+    struct run_addresses hub;
     struct link_keys keys;
     char path[RUN_PATH_BYTES];
     if (follow->events || follow->remote)
         return 0;
-    if (run_hub_load (&follow->dir, &hub, err) < 0 ||
+    if (run_addresses_load (&follow->dir, &hub, err) < 0 ||
         key_file_load (&keys, run_dir_path (&follow->dir, "monitor.key", path), err) < 0)
         return -1;
-    follow->events = listener_open (run_hub_local_address (&hub), hub.events_port, hub.public_key, &keys, err);
+    follow->events = events_client_open (run_addresses_local (&hub), hub.events_port, hub.public_key, &keys, err);
     return follow->events ? 0 : -1;
 }
 
@@ -156,9 +156,9 @@ bool follow_is_connected (const struct follow *follow)
 void follow_wait (struct follow *follow, uint32_t most_ms)
 {
     if (follow->remote)
-        remote_wait (follow->remote, most_ms);
+        remote_facts_wait (follow->remote, most_ms);
     else if (follow->events)
-        listener_wait (follow->events, most_ms);
+        events_client_wait (follow->events, most_ms);
     else
         (void) poll (NULL, 0, (int) most_ms);
 }
@@ -167,7 +167,7 @@ static int take_event (struct follow *follow, struct text bytes, struct err *err
 {
     struct fact fact;
     if (follow->journal && journal_reader_format (follow->journal) < JOURNAL_FORMAT)
-        return follow_journal (follow, err); /* its coordinator sends events in the words of that format */
+        return follow_read_journal (follow, err); /* its coordinator sends events in the words of that format */
     arena_reset (&follow->arena);
     if (wire_get_fact (bytes, &fact, &follow->arena, NULL) < 0)
         return 0; /* of a newer version, or no fact: the journal has whatever counts */
@@ -176,29 +176,29 @@ static int take_event (struct follow *follow, struct text bytes, struct err *err
             follow->index = fact.index;
         return hand_on (follow, &fact, err);
     }
-    return fact.index > follow->index ? follow_journal (follow, err) : 0;
+    return fact.index > follow->index ? follow_read_journal (follow, err) : 0;
 }
 
 /* What cannot be said now, for want of a connection, is said at the next call. */
 static void keep_place (struct follow *follow)
 {
     uint64_t now_ms = clock_boot_ms ();
-    if (follow->events && now_ms - follow->asked_ms >= LISTEN_MS && listener_ask (follow->events, "listen", 6))
+    if (follow->events && now_ms - follow->asked_ms >= LISTEN_MS && events_client_ask (follow->events, "listen", 6))
         follow->asked_ms = now_ms;
 }
 
 bool follow_caught_up (const struct follow *follow)
 {
-    return follow->remote == NULL || remote_caught_up (follow->remote);
+    return follow->remote == NULL || remote_facts_caught_up (follow->remote);
 }
 
-int follow_events (struct follow *follow, struct err *err)
+int follow_poll_events (struct follow *follow, struct err *err)
 {
     struct text bytes;
     if (follow->remote)
-        return remote_poll (follow->remote, err);
+        return remote_facts_poll (follow->remote, err);
     struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, EVENTS_MS);
-    while (follow->events && work_budget_take (&budget) && listener_receive (follow->events, &bytes))
+    while (follow->events && work_budget_take (&budget) && events_client_receive (follow->events, &bytes))
         if (take_event (follow, bytes, err) < 0)
             return -1;
     keep_place (follow);

@@ -18,15 +18,15 @@ struct follow *follow_open (const struct run_dir *dir, follow_fact_fn *fn, void 
 struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err);
 void follow_close (struct follow *follow);
 /* Hands on what the journal has that was not handed on yet. A journal that is not there yet has nothing: 0. */
-int follow_journal (struct follow *follow, struct err *err);
+int follow_read_journal (struct follow *follow, struct err *err);
 /* The same, but no more at a time than keeps who watches waiting; `*more`: there is more. */
-int follow_some (struct follow *follow, bool *more, struct err *err);
+int follow_read_journal_some (struct follow *follow, bool *more, struct err *err);
 /* Did the facts of its folder's journal say that it began? ERR_STATE: none did, so it was never begun. */
-int follow_begun (const struct follow *follow, struct err *err);
+int follow_check_begun (const struct follow *follow, struct err *err);
 bool follow_has_journal (const struct follow *follow); /* was it there when it was last read? */
 /* Does a coordinator hold the run now (1, 0; -1: that cannot be told), and which process? Remote: does it answer; `pid`
  * as recorded, 0: not known. */
-int follow_find_coordinator (const struct follow *follow, int64_t *pid, struct err *err);
+int follow_check_coordinator (const struct follow *follow, int64_t *pid, struct err *err);
 /* Was everything told that was recorded when this began? */
 bool follow_caught_up (const struct follow *follow);
 /* Connects to the events of a live coordinator; done already: 0. */
@@ -35,19 +35,20 @@ bool follow_is_connected (const struct follow *follow);
 /* Until there may be an event, a signal came, or so long. */
 void follow_wait (struct follow *follow, uint32_t most_ms);
 /* Hands on events that are there now; some may be left for the next call. */
-int follow_events (struct follow *follow, struct err *err);
+int follow_poll_events (struct follow *follow, struct err *err);
 
-/* remote.c - reads the facts of a run on another machine: it asks the coordinator with a monitor key, then receives
- * new ones.
- * The same promise as follow.h: every durable fact once, in order; a gap is asked for. A connection that is lost, or a
- * coordinator that is resumed, costs nothing but time. Knows no run folder. One thread. */
-struct remote;
-struct remote *remote_open (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err);
-void remote_close (struct remote *remote);
-void remote_wait (struct remote *remote, uint32_t most_ms); /* until something may have come, or a signal */
+/* remote_facts.c - reads the facts of a run on another machine: it asks the coordinator with a monitor key, then
+ * receives new ones. The same promise as follow.h: every durable fact once, in order; a gap is asked for. A connection
+ * that is lost, or a coordinator that is resumed, costs nothing but time. Knows no run folder. One thread. */
+struct remote_facts;
+struct remote_facts *remote_facts_open (const struct monitor_key *key, follow_fact_fn *fn, void *owner,
+                                        struct err *err);
+void remote_facts_close (struct remote_facts *remote);
+void remote_facts_wait (struct remote_facts *remote, uint32_t most_ms); /* until something may have come, or a signal */
 /* Hands on what came, asks for what is missing; several times a second. -1: what came is not this run. */
-int remote_poll (struct remote *remote, struct err *err);
-bool remote_answers (const struct remote *remote);   /* lately */
-bool remote_caught_up (const struct remote *remote); /* has it been told all that was recorded when it came? */
+int remote_facts_poll (struct remote_facts *remote, struct err *err);
+bool remote_facts_answers (const struct remote_facts *remote); /* lately */
+bool remote_facts_caught_up (
+    const struct remote_facts *remote); /* has it been told all that was recorded when it came? */
 
 #endif

@@ -7,11 +7,11 @@ bool host_filter_is_default (const struct host_filter *filter)
     return !filter->hosts && !filter->exclude;
 }
 
-bool host_filter_option (struct host_filter *filter, int argc, char **argv, int *i)
+bool host_filter_read_option (struct host_filter *filter, int argc, char **argv, int *i)
 {
-    return cli_option (argc, argv, i, "--hosts", &filter->hosts) ||
-           cli_option (argc, argv, i, "--host", &filter->hosts) ||
-           cli_option (argc, argv, i, "--exclude", &filter->exclude);
+    return cli_read_option (argc, argv, i, "--hosts", &filter->hosts) ||
+           cli_read_option (argc, argv, i, "--host", &filter->hosts) ||
+           cli_read_option (argc, argv, i, "--exclude", &filter->exclude);
 }
 
 static bool find_all (const void *owner, struct text name, struct text *expression)
@@ -23,7 +23,7 @@ static bool find_all (const void *owner, struct text name, struct text *expressi
 static int read_set (const char *option, const char *set, struct text everything, struct arena *arena,
                      struct name_list *names, struct err *err)
 {
-    const struct host_groups groups = { find_all, &everything };
+    const struct hostset_group_lookup groups = { find_all, &everything };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &groups };
     return !set || hostset_read (text_of (set), &rules, arena, names, err) == 0 ? 0 : err_prefix (err, "%s", option);
 }
@@ -46,8 +46,8 @@ int host_filter_resolve (const struct host_filter *filter, const struct name_lis
     if (rc == 0)
         rc = read_set ("--exclude", filter->exclude, everything, &arena, &without, err);
     for (uint32_t i = 0; rc == 0 && i < all->n; i++)
-        n += chosen[i] = (!filter->hosts || hostset_has (&with, all->items[i])) &&
-                         !hostset_has (&without, all->items[i]);
+        n += chosen[i] = (!filter->hosts || name_list_has (&with, all->items[i])) &&
+                         !name_list_has (&without, all->items[i]);
     arena_release (&arena);
     return rc < 0 || n > 0 || host_filter_is_default (filter) ? rc : none_left (filter, err);
 }

@@ -14,8 +14,8 @@ struct host_filter {
     "  --exclude SET  without these\n"
 
 bool host_filter_is_default (const struct host_filter *filter);
-/* "--hosts VALUE", "--exclude=VALUE" at argv[*i]; see cli_option. */
-bool host_filter_option (struct host_filter *filter, int argc, char **argv, int *i);
+/* "--hosts VALUE", "--exclude=VALUE" at argv[*i]; see cli_read_option. */
+bool host_filter_read_option (struct host_filter *filter, int argc, char **argv, int *i);
 /* chosen[i]: is `all[i]` meant? That none is, is an error, and so is a set that cannot be read. */
 int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, bool *chosen, struct err *err);
 

@@ -34,7 +34,7 @@ static int read_stream (int fd, const char *name, struct buf *out, struct err *e
     return out->overflow ? err_set (err, ERR_LIMIT, "%s has more than %zu bytes, the limit", name, out->max) : 0;
 }
 
-int host_operand_read_input (const char *path, struct buf *out, struct err *err)
+int host_operand_read_file (const char *path, struct buf *out, struct err *err)
 {
     if (is_stdin (path))
         return read_stream (STDIN_FILENO, "standard input", out, err);
@@ -72,7 +72,7 @@ static int add_file (struct hostset *set, const char *path, struct err *err)
     struct buf content;
     struct text word;
     buf_init (&content, HOST_INPUT_MAX_BYTES);
-    int rc = host_operand_read_input (path, &content, err);
+    int rc = host_operand_read_file (path, &content, err);
     for (uint32_t at = 0; rc == 0 && host_source_next_word (buf_as_text (&content), &at, &word);)
         if (hostset_apply_expression (set, HOSTSET_ADD, word, err) < 0)
             rc = err_prefix (err, "%s", is_stdin (path) ? "standard input" : path);
@@ -99,8 +99,8 @@ static int add (const struct host_operand *operand, struct hostset *set, struct 
                                            : add_source (set, operand->value, err);
 }
 
-int host_operand_apply (const struct host_operand *operand, const struct hostset_rules *rules, struct hostset *set,
-                        struct err *err)
+int host_operand_apply_to_set (const struct host_operand *operand, const struct hostset_rules *rules,
+                               struct hostset *set, struct err *err)
 {
     if (operand->step == HOSTSET_ADD)
         return add (operand, set, err);

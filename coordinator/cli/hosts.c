@@ -16,7 +16,7 @@ struct request {
     struct host_operand *operands; /* in the order of the command line */
     uint32_t operands_n;
     struct hostset_rules rules;
-    struct host_groups groups;
+    struct hostset_group_lookup groups;
     struct arena arena;
     var_list slice_groups;
     struct buf slice_hosts; /* folded */
@@ -97,7 +97,7 @@ static int take_switch (struct request *request, const char *argument)
 
 static bool option (int argc, char **argv, int *i, const char *name, const char *brief, const char **value)
 {
-    return cli_option (argc, argv, i, name, value) || (brief && cli_option (argc, argv, i, brief, value));
+    return cli_read_option (argc, argv, i, name, value) || (brief && cli_read_option (argc, argv, i, brief, value));
 }
 
 static int take_valued (struct request *request, int argc, char **argv, int *i)
@@ -132,7 +132,7 @@ static int take_arguments (struct request *request, int argc, char **argv)
         if (status < 0 && (argv[i][0] != '-' || argv[i][1] == '\0'))
             status = add_operand (request, HOSTSET_ADD, HOST_FROM_WORDS, argv[i]);
         if (status < 0)
-            return cli_unknown (request->cli, &hosts_command, argv[i], known);
+            return cli_refuse_argument (request->cli, &hosts_command, argv[i], known);
         if (status != EXIT_HOLDS)
             return status;
     }
@@ -186,7 +186,7 @@ static int work_out (const struct request *request, struct hostset *set, struct 
     if (none_first && hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&request->slice_hosts), err) < 0)
         return -1;
     for (uint32_t i = 0; i < request->operands_n; i++)
-        if (host_operand_apply (&request->operands[i], &request->rules, set, err) < 0)
+        if (host_operand_apply_to_set (&request->operands[i], &request->rules, set, err) < 0)
             return -1;
     return 0;
 }
@@ -195,7 +195,7 @@ static void write_answer (const struct request *request, const struct hostset *s
 {
     struct arena arena = { 0 };
     struct name_list names = hostset_names (set, &arena);
-    hostset_output_write (&request->output, &names, out);
+    hostset_output_format_set (&request->output, &names, out);
     arena_release (&arena);
 }
 
@@ -226,7 +226,7 @@ static int answer_line (const struct request *request, struct text line, struct 
     if (rc == 0)
         write_answer (request, set, out);
     else
-        hostset_output_write_error (&request->output, &err, out);
+        hostset_output_format_error (&request->output, &err, out);
     hostset_destroy (set);
     return rc;
 }
@@ -252,8 +252,8 @@ static int answer_each (const struct request *request, struct buf *out)
     struct buf input;
     struct err err = { 0 };
     buf_init (&input, HOST_INPUT_MAX_BYTES);
-    int status = host_operand_read_input ("-", &input, &err) < 0 ? failed (request, &err)
-                                                                 : answer_lines (request, buf_as_text (&input), out);
+    int status = host_operand_read_file ("-", &input, &err) < 0 ? failed (request, &err)
+                                                                : answer_lines (request, buf_as_text (&input), out);
     buf_release (&input);
     return status;
 }
@@ -277,7 +277,7 @@ static int answer (struct request *request)
     if (status != EXIT_HOLDS)
         return status;
     buf_init (&out, OUTPUT_MAX_BYTES);
-    request->groups = (struct host_groups){ find_group, request };
+    request->groups = (struct hostset_group_lookup){ find_group, request };
     request->rules = (struct hostset_rules){ .max = NAMES_MAX, .groups = request->slice ? &request->groups : NULL };
     request->output.compact = request->each;
     request->output.part_separator = request->each ? "\t" : "\n";

@@ -17,10 +17,10 @@ struct host_operand {
 enum { HOST_INPUT_MAX_BYTES = 16 << 20 };
 
 /* set = set step operand; `rules` are those of the set. */
-int host_operand_apply (const struct host_operand *operand, const struct hostset_rules *rules, struct hostset *set,
-                        struct err *err);
+int host_operand_apply_to_set (const struct host_operand *operand, const struct hostset_rules *rules,
+                               struct hostset *set, struct err *err);
 /* All of a file, or of standard input for "-", appended to `out`, whose bound holds. */
-int host_operand_read_input (const char *path, struct buf *out, struct err *err);
+int host_operand_read_file (const char *path, struct buf *out, struct err *err);
 
 /* hostset_output.c - a set of hosts on standard output: folded, one by one, counted, in parts, as text or JSON.
  * Order and parts are those of ClusterShell's nodeset. */
@@ -35,8 +35,8 @@ struct hostset_output {
 };
 
 /* Appends the answer, and a newline. Puts `names` into order and drops repeated ones. */
-void hostset_output_write (const struct hostset_output *output, struct name_list *names, struct buf *out);
+void hostset_output_format_set (const struct hostset_output *output, struct name_list *names, struct buf *out);
 /* What stands in place of an answer: "error: ...", or a JSON object with `error`. */
-void hostset_output_write_error (const struct hostset_output *output, const struct err *err, struct buf *out);
+void hostset_output_format_error (const struct hostset_output *output, const struct err *err, struct buf *out);
 
 #endif

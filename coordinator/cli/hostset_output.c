@@ -111,7 +111,7 @@ static void write_json (const struct hostset_output *output, json_t *object, str
 
 /* ---- both ---- */
 
-void hostset_output_write (const struct hostset_output *output, struct name_list *names, struct buf *out)
+void hostset_output_format_set (const struct hostset_output *output, struct name_list *names, struct buf *out)
 {
     names->n = hostset_sort (names->items, names->n);
     if (!output->json) {
@@ -124,7 +124,7 @@ void hostset_output_write (const struct hostset_output *output, struct name_list
     write_json (output, object, out);
 }
 
-void hostset_output_write_error (const struct hostset_output *output, const struct err *err, struct buf *out)
+void hostset_output_format_error (const struct hostset_output *output, const struct err *err, struct buf *out)
 {
     if (!output->json) {
         buf_printf (out, "error: %s\n", err->text);

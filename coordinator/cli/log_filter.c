@@ -37,7 +37,7 @@ static int resolve_hosts (struct log_filter *filter, const struct board *board, 
 int log_filter_resolve (struct log_filter *filter, const struct board *board, struct err *err)
 {
     uint32_t pass = PASS_NONE;
-    filter->rung_index = filter->rung ? plan_rung (&board->plan, text_of (filter->rung)) : -1;
+    filter->rung_index = filter->rung ? plan_rung_index (&board->plan, text_of (filter->rung)) : -1;
     if (filter->rung && filter->rung_index < 0)
         return unknown_rung (filter, board, err);
     if (filter->pass && !enum_value_of (&pass_names, text_of (filter->pass), &pass))
@@ -108,8 +108,8 @@ static void add_by_default (const struct log_filter *filter, const struct board 
         add_attempt (filter, board, board->key, sources);
 }
 
-void log_filter_list (const struct log_filter *filter, const struct board *board, struct log_sources *sources,
-                      bool *everything)
+void log_filter_list_sources (const struct log_filter *filter, const struct board *board, struct log_sources *sources,
+                              bool *everything)
 {
     *everything = false;
     if (log_filter_is_default (filter))
@@ -120,7 +120,7 @@ void log_filter_list (const struct log_filter *filter, const struct board *board
     add_all (filter, board, sources);
 }
 
-void log_filter_workers (const struct log_filter *filter, const struct board *board, struct log_sources *sources)
+void log_filter_list_workers (const struct log_filter *filter, const struct board *board, struct log_sources *sources)
 {
     add_attempt (filter, board, (struct attempt_key){ 0 }, sources);
 }

@@ -65,10 +65,10 @@ static void print (struct tails *tails, uint32_t at, struct text bytes)
     struct buf out;
     buf_init (&out, PRINT_BYTES);
     if (tails->said != at + 1)
-        log_output_header (tails->board, &tails->items[at].source.host, 1, &tails->items[at].source.key, &out);
+        log_output_put_header (tails->board, &tails->items[at].source.host, 1, &tails->items[at].source.key, &out);
     tails->said = at + 1;
-    log_output_body (bytes, tails->raw, &out);
-    tails->status = terminal_write (tails->cli, &out);
+    log_output_put_body (bytes, tails->raw, &out);
+    tails->status = cli_write_stdout (tails->cli, &out);
 }
 
 /* Whole lines only, unless a line is longer than a piece or nothing more will come. */
@@ -88,7 +88,7 @@ static void grow (struct tails *tails, uint32_t at, bool last)
 {
     char path[RUN_PATH_BYTES];
     struct tail *tail = &tails->items[at];
-    run_dir_log (tails->dir, &tails->board->plan, tail->source.host, &tail->source.key, path);
+    run_dir_log_path (tails->dir, &tails->board->plan, tail->source.host, &tail->source.key, path);
     int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     uint64_t size_bytes = fd >= 0 ? size_of (fd) : 0; /* what is added meanwhile is for the next look */
     ssize_t len = 0;
@@ -115,7 +115,7 @@ static void grow_all (struct tails *tails, bool last)
 /* The coordinator writes logs behind the facts: what it still had is there once it has let go of the run. */
 static void grow_last (struct tails *tails, struct follow *follow)
 {
-    for (uint32_t i = 0; i < LAST_LOOKS && follow_find_coordinator (follow, NULL, NULL) != 0; i++)
+    for (uint32_t i = 0; i < LAST_LOOKS && follow_check_coordinator (follow, NULL, NULL) != 0; i++)
         (void) poll (NULL, 0, LOOK_MS);
     grow_all (tails, true);
 }
@@ -123,8 +123,8 @@ static void grow_last (struct tails *tails, struct follow *follow)
 static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)
 {
     while (tails->status == EXIT_HOLDS) {
-        int held = follow_find_coordinator (follow, NULL, err);
-        if (held < 0 || follow_journal (follow, err) < 0)
+        int held = follow_check_coordinator (follow, NULL, err);
+        if (held < 0 || follow_read_journal (follow, err) < 0)
             return -1;
         refresh (tails);
         if (tails->board->ended || !held)

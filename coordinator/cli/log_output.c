@@ -4,8 +4,8 @@
 
 enum { HOLE_BYTES_LEAST = 4 };
 
-void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
-                        struct buf *out)
+void log_output_put_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
+                            struct buf *out)
 {
     board_print_hosts (board, hosts, n, out);
     buf_puts (out, ", rung ");
@@ -13,7 +13,7 @@ void log_output_header (const struct board *board, const uint32_t *hosts, uint32
     buf_printf (out, ", %s, attempt %u:\n", enum_name_of (&pass_names, key->pass), key->attempt);
 }
 
-void log_output_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
+void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
 {
     board_print_hosts (board, hosts, n, out);
     buf_puts (out, ", worker:\n");
@@ -49,7 +49,7 @@ static void add_line (struct text line, struct buf *out)
     buf_byte (out, '\n');
 }
 
-void log_output_body (struct text bytes, bool raw, struct buf *out)
+void log_output_put_body (struct text bytes, bool raw, struct buf *out)
 {
     if (raw) {
         buf_add_text (out, bytes);
@@ -65,7 +65,7 @@ void log_output_body (struct text bytes, bool raw, struct buf *out)
     }
 }
 
-struct text log_output_tail (struct text bytes, uint32_t lines, uint32_t *left_out)
+struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out)
 {
     uint32_t from = bytes.len, begun = 0; /* lines that begin at or behind `from` */
     *left_out = 0;
@@ -85,7 +85,7 @@ static bool is_word (struct text name)
            memchr (name.ptr, '\0', name.len) == NULL;
 }
 
-bool log_output_names_safe (const struct board *board)
+bool log_output_names_path_safe (const struct board *board)
 {
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         if (!host_name_valid (board_host_name (board, i)) || !is_word (board_host_name (board, i)))

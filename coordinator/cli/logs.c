@@ -66,11 +66,11 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
                                          "--follow", "--raw",     "--worker", NULL };
     for (int i = 1; i < argc; i++) {
         const char *attempt = NULL;
-        if (host_filter_option (&logs->filter.hosts, argc, argv, &i) ||
-            cli_option (argc, argv, &i, "--rung", &logs->filter.rung) ||
-            cli_option (argc, argv, &i, "--pass", &logs->filter.pass))
+        if (host_filter_read_option (&logs->filter.hosts, argc, argv, &i) ||
+            cli_read_option (argc, argv, &i, "--rung", &logs->filter.rung) ||
+            cli_read_option (argc, argv, &i, "--pass", &logs->filter.pass))
             continue;
-        if (cli_option (argc, argv, &i, "--attempt", &attempt)) {
+        if (cli_read_option (argc, argv, &i, "--attempt", &attempt)) {
             if (take_attempt (logs, attempt) != EXIT_HOLDS)
                 return EXIT_USAGE;
         } else if (strcmp (argv[i], "--follow") == 0)
@@ -80,7 +80,7 @@ static int take_arguments (struct logs *logs, int argc, char **argv)
         else if (strcmp (argv[i], "--worker") == 0)
             logs->worker = true;
         else if (argv[i][0] == '-' || logs->run)
-            return cli_unknown (logs->cli, &logs_command, argv[i], known);
+            return cli_refuse_argument (logs->cli, &logs_command, argv[i], known);
         else
             logs->run = argv[i];
     }
@@ -93,7 +93,7 @@ static void path_of (const struct logs *logs, const struct log_source *source, c
 {
     char name[HOST_NAME_MAX_BYTES + 24];
     if (!logs->worker) {
-        run_dir_log (&logs->dir, &logs->board->plan, source->host, &source->key, path);
+        run_dir_log_path (&logs->dir, &logs->board->plan, source->host, &source->key, path);
         return;
     }
     snprintf (name, sizeof (name), "hosts/%.*s/worker.log", TEXT_ARG (board_host_name (logs->board, source->host)));
@@ -154,13 +154,13 @@ static uint32_t lines_wanted (const struct logs *logs)
 static void add_body (struct logs *logs, const struct buf *bytes, struct buf *out)
 {
     uint32_t left_out = 0;
-    struct text tail = log_output_tail (buf_as_text (bytes), lines_wanted (logs), &left_out);
+    struct text tail = log_output_last_lines (buf_as_text (bytes), lines_wanted (logs), &left_out);
     if (left_out)
         buf_printf (out, "... %u earlier lines left out\n", left_out);
     logs->cut += left_out > 0;
     if (bytes->len == 0)
         buf_puts (out, "(it printed nothing)\n");
-    log_output_body (tail, logs->raw, out);
+    log_output_put_body (tail, logs->raw, out);
 }
 
 /* One output, with all the hosts that printed just that. */
@@ -175,11 +175,11 @@ static int show_output (struct logs *logs, const struct output *output, const ui
     if (rc == 0) {
         buf_puts (&out, logs->shown++ ? "\n" : "");
         if (logs->worker)
-            log_output_worker_header (logs->board, hosts, n, &out);
+            log_output_put_worker_header (logs->board, hosts, n, &out);
         else
-            log_output_header (logs->board, hosts, n, &output->source.key, &out);
+            log_output_put_header (logs->board, hosts, n, &output->source.key, &out);
         add_body (logs, &bytes, &out);
-        if (terminal_write (logs->cli, &out) != EXIT_HOLDS)
+        if (cli_write_stdout (logs->cli, &out) != EXIT_HOLDS)
             rc = err_set (err, ERR_IO, "the remaining output was not printed");
     }
     buf_release (&out);
@@ -208,9 +208,9 @@ static int show_all (struct logs *logs, struct err *err)
 {
     struct log_sources sources = { 0 };
     if (logs->worker)
-        log_filter_workers (&logs->filter, logs->board, &sources);
+        log_filter_list_workers (&logs->filter, logs->board, &sources);
     else
-        log_filter_list (&logs->filter, logs->board, &sources, &logs->everything);
+        log_filter_list_sources (&logs->filter, logs->board, &sources, &logs->everything);
     struct output *outputs = mem_array (sources.n, sizeof (*outputs));
     uint32_t *hosts = mem_array (sources.n, sizeof (*hosts));
     int rc = learn_outputs (logs, &sources, outputs, err);
@@ -231,9 +231,9 @@ static int show_all (struct logs *logs, struct err *err)
 
 static int prepare (struct logs *logs, struct follow *follow, struct err *err)
 {
-    if (follow_journal (follow, err) < 0 || follow_begun (follow, err) < 0)
+    if (follow_read_journal (follow, err) < 0 || follow_check_begun (follow, err) < 0)
         return -1;
-    if (!log_output_names_safe (logs->board))
+    if (!log_output_names_path_safe (logs->board))
         return err_set (err, ERR_DAMAGE, "run %.8s: a host or rung of its plan has an invalid name", logs->dir.id);
     return log_filter_resolve (&logs->filter, logs->board, err);
 }
@@ -245,7 +245,7 @@ static int logs_run (struct cli *cli, int argc, char **argv)
     int status = take_arguments (&logs, argc, argv);
     if (status != EXIT_HOLDS)
         return status;
-    if (run_begun_find_run (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
+    if (run_begun_find_checked (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
         return cli_fail (cli, &err);
     logs.board = board_create ();
     struct follow *follow = follow_open (&logs.dir, on_fact, logs.board);

@@ -37,25 +37,25 @@ struct log_sources {
     struct log_source *items;
     uint32_t n, capacity;
 };
-void log_filter_list (const struct log_filter *filter, const struct board *board, struct log_sources *sources,
-                      bool *everything);
+void log_filter_list_sources (const struct log_filter *filter, const struct board *board, struct log_sources *sources,
+                              bool *everything);
 /* A source without a key for each chosen host, by rank. */
-void log_filter_workers (const struct log_filter *filter, const struct board *board, struct log_sources *sources);
+void log_filter_list_workers (const struct log_filter *filter, const struct board *board, struct log_sources *sources);
 
 /* ---- log_output.c: what hosts printed: a header line, then the output, safe for a terminal unless raw ---- */
 
 /* "local[0-2], rung tiny, restored, attempt 1:" */
-void log_output_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
-                        struct buf *out);
+void log_output_put_header (const struct board *board, const uint32_t *hosts, uint32_t n, const struct attempt_key *key,
+                            struct buf *out);
 /* "local[0-2], worker:" */
-void log_output_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
+void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
 /* Line by line escaped; bytes that never arrived (holes) are told as such. `raw`: as they are. Ends with a newline. */
-void log_output_body (struct text bytes, bool raw, struct buf *out);
+void log_output_put_body (struct text bytes, bool raw, struct buf *out);
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
-struct text log_output_tail (struct text bytes, uint32_t lines, uint32_t *left_out);
+struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out);
 /* May these names of a journal be parts of a path? They may when they are what the configuration would have let
  * through. */
-bool log_output_names_safe (const struct board *board);
+bool log_output_names_path_safe (const struct board *board);
 
 /* ---- log_follow.c: outputs of a running run as they grow, until it ends ---- */
 

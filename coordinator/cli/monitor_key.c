@@ -62,7 +62,7 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
     if (!address && (strncmp (key.address, "127.", 4) == 0 || strcmp (key.address, "::1") == 0))
         log_print (&cli->log, "this run listens only on %s, which other machines cannot reach", key.address);
     buf_init (&out, MONITOR_KEY_FILE_MAX_BYTES);
-    monitor_key_print (&key, &out);
+    monitor_key_format (&key, &out);
     fwrite (out.ptr, 1, out.len, stdout); /* whether it was written is asked at the end of every command */
     explicit_bzero (&key, sizeof key);
     explicit_bzero (out.ptr, out.len);
@@ -73,12 +73,14 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
 static int monitor_key_run (struct cli *cli, int argc, char **argv)
 {
     const char *run = NULL, *name = NULL, *address = NULL;
-    const struct cli_choice choices[] = { { "--name", .value = &name }, { "--address", .value = &address }, { 0 } };
+    const struct cli_option_spec choices[] = { { "--name", .value = &name },
+                                               { "--address", .value = &address },
+                                               { 0 } };
     struct run_dir dir;
     struct err err = { 0 };
-    if (cli_take (cli, &monitor_key_command, argc, argv, choices, &run) != EXIT_HOLDS)
+    if (cli_read_arguments (cli, &monitor_key_command, argc, argv, choices, &run) != EXIT_HOLDS)
         return EXIT_USAGE;
-    if (run_begun_find_run (&dir, cli->home, run ? run : "last", &err) < 0)
+    if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0)
         return cli_fail (cli, &err);
     return make (cli, &dir, name, address);
 }

@@ -41,11 +41,11 @@ static int take_arguments (struct cli *cli, const struct cli_command *command, i
     for (int i = 1; i < argc; i++) {
         bool taken = false;
         for (int k = 0; known[k] && !taken; k++)
-            taken = cli_option (argc, argv, &i, known[k], values[k]);
+            taken = cli_read_option (argc, argv, &i, known[k], values[k]);
         if (taken)
             continue;
         if (argv[i][0] == '-' || options->slice_path)
-            return cli_unknown (cli, command, argv[i], known);
+            return cli_refuse_argument (cli, command, argv[i], known);
         options->slice_path = argv[i];
     }
     if (options->slice_path)
@@ -304,10 +304,10 @@ static void print_cache (const struct plan *plan, FILE *to)
         fputc ('\n', to);
         return;
     }
-    if (cache_mode_writes (cache->mode))
+    if (cache_mode_has_writer (cache->mode))
         print_writers (cache, to);
     fprintf (to, ", under %.*s", TEXT_ARG (cache->root));
-    if (cache_mode_writes (cache->mode))
+    if (cache_mode_has_writer (cache->mode))
         fprintf (to, ", lease %s", duration_print (plan->limits.lease_ms, term));
     fprintf (to, "\n  enforcement at least %s%s%s\n", enum_name_of (&enforcement_names, cache->least),
              cache->least == ENFORCEMENT_COOPERATIVE ? " (by file modes only: a program could change them and write)"
@@ -357,13 +357,13 @@ static void print_rungs (const struct plan *plan, FILE *to)
 static void print_variables (const var_list *vars, FILE *to)
 {
     struct arena arena = { 0 };
-    var_list shown = secret_redact_all (&arena, vars);
+    var_list shown = secret_redact_vars (&arena, vars);
     for (uint32_t i = 0; i < shown.n; i++)
         fprintf (to, "  %.*s=%.*s\n", TEXT_ARG (shown.items[i].name), TEXT_ARG (shown.items[i].value));
     arena_release (&arena);
 }
 
-int planning_check_cache (const struct plan *plan, struct err *err)
+int planning_check_cache_owners (const struct plan *plan, struct err *err)
 {
     char root[PATH_MAX_BYTES + 1];
     bool here = plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_PER_HOST;

@@ -15,26 +15,26 @@ int planning_load (struct cli *cli, const struct cli_command *command, int argc,
 /* The plan of a slice file as it stands, and its groups of hosts: for commands that only ask about it. */
 int planning_load_slice (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan, var_list *groups);
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (owners.h). Hosts ask for themselves. */
-int planning_check_cache (const struct plan *plan, struct err *err);
+int planning_check_cache_owners (const struct plan *plan, struct err *err);
 void planning_print (const struct plan *plan, FILE *to);
 
 /* ---- plan_size.c: a plan fits into the journal's first fact, and the start of each rung into one message ---- */
 
 int plan_size_check (const struct plan *plan, struct err *err); /* ERR_USAGE, with what takes the room */
 
-/* known_launches.c - reads the measures of earlier launches for a plan, and adds those of a run.
+/* launch_measures.c - reads the measures of earlier launches for a plan, and adds those of a run.
  * docs/spec/calibration.md. */
 /* Sets the launch fingerprint of each rung and, unless `again`, why it is known bad. A history that cannot be read is
  * reported, and stops nothing. */
-void known_launches_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan);
+void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan);
 /* Keeps what the launches of a run took. That it cannot is said, and changes no run's outcome. */
-void known_launches_keep (const struct cli *cli, const struct run_dir *dir);
+void launch_measures_keep (const struct cli *cli, const struct run_dir *dir);
 
-/* signature_file.c - the signatures of a plan as a file that its workers can fetch.
+/* signature_table.c - the signatures of a plan as a file that its workers can fetch.
  * It stands at <home>/signatures/<sha256>, so that runs with the same lists share it and a resumed run finds what it
  * was planned with. Knows no worker. */
 /* Writes it, unless it is there, and names it in `plan->signature_table`; texts live in `arena`. A plan without
  * signatures names none. -1: it names none either, and failures are recognised by the coordinator alone. */
-int signature_file_write (struct plan *plan, struct arena *arena, struct err *err);
+int signature_table_write (struct plan *plan, struct arena *arena, struct err *err);
 
 #endif

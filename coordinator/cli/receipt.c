@@ -4,7 +4,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
-#include "coordinator/cli/receipt_files.h"
+#include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_json.h"
@@ -25,7 +25,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--json") == 0)
             request->json = true;
-        else if (host_filter_option (&request->hosts, argc, argv, &i))
+        else if (host_filter_read_option (&request->hosts, argc, argv, &i))
             continue;
         else if (strcmp (argv[i], "--merge") == 0) {
             request->merge_from = i + 1;
@@ -34,7 +34,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
             fprintf (cli->log.to, "sliceup receipt: --merge: expected receipt files; give other options before it\n");
             return EXIT_USAGE;
         } else if (argv[i][0] == '-' || request->run)
-            return cli_unknown (cli, &receipt_command, argv[i], known);
+            return cli_refuse_argument (cli, &receipt_command, argv[i], known);
         else
             request->run = argv[i];
     }
@@ -125,7 +125,7 @@ static int build (struct cli *cli, const struct request *request, char **argv, s
     struct run_dir dir;
     if (request->merge_from)
         return merge_files (argv + request->merge_from, arena, receipt, err);
-    if (run_begun_find_run (&dir, cli->home, request->run ? request->run : "last", err) < 0)
+    if (run_begun_find_checked (&dir, cli->home, request->run ? request->run : "last", err) < 0)
         return -1;
     return receipt_build (&dir, fold, arena, receipt, err);
 }

@@ -8,7 +8,7 @@ static int resume_run (struct cli *cli, int argc, char **argv)
     struct run_dir dir;
     struct err err = { 0 };
     if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cli_unknown (cli, &resume_command, argv[argc - 1], known);
+        return cli_refuse_argument (cli, &resume_command, argv[argc - 1], known);
     if (run_dir_find (&dir, cli->home, argc == 2 ? argv[1] : "last", &err) < 0 || climb_check_capacity (1, &err) < 0)
         return cli_fail (cli, &err);
     return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err) : climb (cli, &dir, NULL, -1, NULL);

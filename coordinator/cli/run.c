@@ -27,15 +27,15 @@ static int run_run (struct cli *cli, int argc, char **argv)
     int making_fd = -1;
     bool again = take_again (&argc, argv);
     int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
-    if (status == EXIT_HOLDS && planning_check_cache (&plan, &err) < 0)
+    if (status == EXIT_HOLDS && planning_check_cache_owners (&plan, &err) < 0)
         status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
-        known_launches_annotate_plan (cli, again, &arena, &plan);
+        launch_measures_annotate_plan (cli, again, &arena, &plan);
     if (status == EXIT_HOLDS && (climb_check_capacity (plan.hosts.n, &err) < 0 ||
                                  (making_fd = run_begun_create_run (&dir, cli->home, &err)) < 0))
         status = cli_fail (cli, &err);
     else if (status == EXIT_HOLDS) {
-        if (signature_file_write (&plan, &arena, &err) < 0)
+        if (signature_table_write (&plan, &arena, &err) < 0)
             log_print (&cli->log,
                        "workers get no signatures, so known errors are recognised only at the end of an output: %s",
                        err.text);

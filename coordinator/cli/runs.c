@@ -55,7 +55,7 @@ static const char *word_of (const struct listed *run)
     case ERR_DAMAGE: return "damaged";
     default: return "unreadable";
     }
-    return run->board->ended ? enum_name_of (&outcome_names, run->board->outcome) : status_word (&status);
+    return run->board->ended ? enum_name_of (&outcome_names, run->board->outcome) : status_run_state (&status);
 }
 
 /* The last rung that passed on every host; -1: none. */
@@ -186,19 +186,19 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
 static int finish (struct listing *listing)
 {
     if (listing->json) {
-        json_put (json_incref (listing->list), JSON_INDENT (2) | JSON_ENSURE_ASCII, &listing->out);
+        json_print_release (json_incref (listing->list), JSON_INDENT (2) | JSON_ENSURE_ASCII, &listing->out);
     } else if (listing->n == 0) {
         buf_puts (&listing->out, "no runs yet; start one with: sliceup run SLICE.yaml\n");
     }
-    return terminal_write (listing->cli, &listing->out);
+    return cli_write_stdout (listing->cli, &listing->out);
 }
 
 static int runs_run (struct cli *cli, int argc, char **argv)
 {
-    struct listing listing = { .cli = cli, .style = terminal_style (cli), .now_wall_ms = clock_wall_ms () };
-    const struct cli_choice choices[] = { { "--json", .set = &listing.json }, { 0 } };
+    struct listing listing = { .cli = cli, .style = cli_detect_style (cli), .now_wall_ms = clock_wall_ms () };
+    const struct cli_option_spec choices[] = { { "--json", .set = &listing.json }, { 0 } };
     struct err err = { 0 };
-    if (cli_take (cli, &runs_command, argc, argv, choices, NULL) != EXIT_HOLDS)
+    if (cli_read_arguments (cli, &runs_command, argc, argv, choices, NULL) != EXIT_HOLDS)
         return EXIT_USAGE;
     buf_init (&listing.out, LIST_MAX_BYTES);
     listing.list = json_array ();

@@ -35,23 +35,23 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
         return 0;
     }
     while (!query->board->ended && query->received_n < query->board->joined_n && clock_boot_ms () < until_ms) {
-        if (follow_events (follow, err) < 0)
+        if (follow_poll_events (follow, err) < 0)
             return -1;
         follow_wait (follow, RECEIVE_STEP_MS);
     }
-    return follow_journal (follow, err);
+    return follow_read_journal (follow, err);
 }
 
 static int learn (const struct cli *cli, const struct run_dir *dir, struct query *query, int64_t *pid, struct err *err)
 {
     struct follow *follow = follow_open (dir, on_fact, query);
-    int held = follow_find_coordinator (follow, pid, err), rc = held < 0 ? -1 : follow_journal (follow, err);
+    int held = follow_check_coordinator (follow, pid, err), rc = held < 0 ? -1 : follow_read_journal (follow, err);
     if (!held)
         *pid = 0;
     if (rc == 0 && held && !query->board->ended)
         rc = receive (cli, query, follow, err);
     if (rc == 0)
-        rc = follow_begun (follow, err);
+        rc = follow_check_begun (follow, err);
     follow_close (follow);
     return rc;
 }
@@ -60,7 +60,7 @@ static int wait_for_facts (struct follow *follow, const struct monitor_key *key,
 {
     uint64_t until_ms = clock_boot_ms () + ANSWER_MS;
     while (!follow_caught_up (follow)) {
-        if (follow_journal (follow, err) < 0)
+        if (follow_read_journal (follow, err) < 0)
             return -1;
         if (clock_boot_ms () >= until_ms)
             return err_set (err, ERR_STATE,
@@ -79,7 +79,7 @@ static int learn_remote (const struct cli *cli, const struct monitor_key *key, s
     int rc = follow ? wait_for_facts (follow, key, err) : -1;
     if (rc == 0 && !query->board->ended)
         rc = receive (cli, query, follow, err);
-    if (rc == 0 && follow_find_coordinator (follow, pid, err) == 0)
+    if (rc == 0 && follow_check_coordinator (follow, pid, err) == 0)
         *pid = 0;
     follow_close (follow);
     return rc;
@@ -87,7 +87,7 @@ static int learn_remote (const struct cli *cli, const struct monitor_key *key, s
 
 static int show (const struct cli *cli, const struct query *query, int64_t pid, bool json)
 {
-    struct style style = terminal_style (cli);
+    struct style style = cli_detect_style (cli);
     struct status status = { .board = query->board, .pid = pid };
     struct buf out;
     status.now_ms = pid ? board_now_ms (query->board, clock_wall_ms ()) : query->board->clock_ms;
@@ -96,7 +96,7 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
         status_json (&status, &out);
     else
         status_text (&status, &style, &out);
-    int written = terminal_write (cli, &out);
+    int written = cli_write_stdout (cli, &out);
     if (written != EXIT_HOLDS)
         return written;
     return query->board->ended ? (int) query->board->exit_status : pid ? EXIT_HOLDS : EXIT_COULD_NOT;
@@ -106,8 +106,8 @@ static int status_run (struct cli *cli, int argc, char **argv)
 {
     const char *run = NULL, *file = NULL;
     bool json = false;
-    const struct cli_choice choices[] = { { "--json", .set = &json }, { "--key", .value = &file }, { 0 } };
-    if (cli_take (cli, &status_command, argc, argv, choices, &run) != EXIT_HOLDS)
+    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { "--key", .value = &file }, { 0 } };
+    if (cli_read_arguments (cli, &status_command, argc, argv, choices, &run) != EXIT_HOLDS)
         return EXIT_USAGE;
     struct run_dir dir;
     struct monitor_key key;
@@ -117,7 +117,7 @@ static int status_run (struct cli *cli, int argc, char **argv)
     else if (file)
         monitor_key_load (&key, file, &err);
     else
-        run_begun_find_run (&dir, cli->home, run ? run : "last", &err);
+        run_begun_find_checked (&dir, cli->home, run ? run : "last", &err);
     if (err.code)
         return cli_fail (cli, &err);
     struct query *query = mem_alloc (sizeof (*query));

@@ -12,12 +12,12 @@ struct options {
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct options *options)
 {
-    const struct cli_choice choices[] = { { "--out", .value = &options->out },
-                                          { "--hosts", .value = &options->hosts.hosts, .also = "--host" },
-                                          { "--exclude", .value = &options->hosts.exclude },
-                                          { "--renew", .set = &options->renew },
-                                          { 0 } };
-    if (cli_take (cli, &ticket_command, argc, argv, choices, &options->slice) != EXIT_HOLDS)
+    const struct cli_option_spec choices[] = { { "--out", .value = &options->out },
+                                               { "--hosts", .value = &options->hosts.hosts, .also = "--host" },
+                                               { "--exclude", .value = &options->hosts.exclude },
+                                               { "--renew", .set = &options->renew },
+                                               { 0 } };
+    if (cli_read_arguments (cli, &ticket_command, argc, argv, choices, &options->slice) != EXIT_HOLDS)
         return EXIT_USAGE;
     if (options->slice && options->out && options->out[0])
         return EXIT_HOLDS;
@@ -35,12 +35,12 @@ static bool find_group (const void *owner, struct text name, struct text *expres
 static int read_hosts (const struct plan *plan, const var_list *groups, const char *option, const char *set,
                        struct arena *arena, struct name_list *hosts, struct err *err)
 {
-    const struct host_groups known = { find_group, groups };
+    const struct hostset_group_lookup known = { find_group, groups };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &known };
     if (hostset_read (text_of (set), &rules, arena, hosts, err) < 0)
         return err_prefix (err, "%s", option);
     for (uint32_t i = 0; i < hosts->n; i++)
-        if (plan_rank (plan, hosts->items[i]) < 0)
+        if (plan_host_rank (plan, hosts->items[i]) < 0)
             return err_set (err, ERR_USAGE, "%s: %.*s is not a host of slice %.*s", option, TEXT_ARG (hosts->items[i]),
                             TEXT_ARG (plan->slice));
     return 0;
@@ -57,7 +57,7 @@ static int choose_hosts (const struct plan *plan, const var_list *groups, const 
     hosts->items = arena_array (arena, plan->hosts.n, sizeof *hosts->items);
     for (uint32_t i = 0; i < plan->hosts.n; i++) {
         struct text name = plan->hosts.items[i].name;
-        if ((!filter->hosts || hostset_has (&with, name)) && !hostset_has (&without, name))
+        if ((!filter->hosts || name_list_has (&with, name)) && !name_list_has (&without, name))
             hosts->items[hosts->n++] = name;
     }
     return hosts->n
@@ -88,7 +88,7 @@ static int issue (struct cli *cli, const struct options *options, const struct p
                                       .folder = options->out,
                                       .renew = options->renew,
                                       .renew_slice = options->renew && host_filter_is_default (&options->hosts) };
-    if (choose_hosts (plan, groups, &options->hosts, arena, &hosts, &err) < 0 || ticket_issue (&request, &err) < 0)
+    if (choose_hosts (plan, groups, &options->hosts, arena, &hosts, &err) < 0 || ticket_issue_all (&request, &err) < 0)
         return cli_fail (cli, &err);
     say_made (options, plan, &hosts, arena);
     return EXIT_HOLDS;

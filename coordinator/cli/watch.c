@@ -1,8 +1,8 @@
 
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/follow.h"
-#include "coordinator/cli/forced_exit.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/view/live.h"
 
@@ -87,8 +87,8 @@ static bool silent_for_good (struct watcher *watcher, bool held)
 
 static void look_remote (struct watcher *watcher)
 {
-    int held = follow_find_coordinator (watcher->follow, NULL, &watcher->err);
-    if (follow_journal (watcher->follow, &watcher->err) < 0)
+    int held = follow_check_coordinator (watcher->follow, NULL, &watcher->err);
+    if (follow_read_journal (watcher->follow, &watcher->err) < 0)
         leave (watcher, EXIT_COULD_NOT);
     else if (!live_board (watcher->live)->ended && !silent_for_good (watcher, held) &&
              (held || clock_boot_ms () >= watcher->appear_by_ms))
@@ -113,8 +113,8 @@ static void look (struct watcher *watcher)
         look_remote (watcher);
         return;
     }
-    int held = follow_find_coordinator (watcher->follow, NULL, &watcher->err);
-    if (held < 0 || follow_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
+    int held = follow_check_coordinator (watcher->follow, NULL, &watcher->err);
+    if (held < 0 || follow_read_journal_some (watcher->follow, &watcher->more, &watcher->err) < 0) {
         leave (watcher, EXIT_COULD_NOT);
         return;
     }
@@ -134,11 +134,11 @@ static void look (struct watcher *watcher)
 static uint64_t pass (struct watcher *watcher)
 {
     uint64_t now_ms = clock_boot_ms ();
-    if (forced_exit_signal_seen ()) {
+    if (exit_timeout_signal_seen ()) {
         leave (watcher, EXIT_CANCELLED);
         return now_ms;
     }
-    if (follow_is_connected (watcher->follow) && follow_events (watcher->follow, &watcher->err) < 0)
+    if (follow_is_connected (watcher->follow) && follow_poll_events (watcher->follow, &watcher->err) < 0)
         leave (watcher, EXIT_COULD_NOT);
     if (now_ms >= watcher->look_ms && watcher->err.code == 0) {
         look (watcher);
@@ -155,12 +155,12 @@ static uint64_t pass (struct watcher *watcher)
 
 static void say_sentence (const struct watcher *watcher, const struct text sentence)
 {
-    struct style style = terminal_style (watcher->cli);
+    struct style style = cli_detect_style (watcher->cli);
     struct buf out;
     style.columns = 0;
     buf_init (&out, 1 << 20);
-    line_put (&out, &style, PAINT_NONE, sentence);
-    terminal_write (watcher->cli, &out);
+    line_print_painted (&out, &style, PAINT_NONE, sentence);
+    cli_write_stdout (watcher->cli, &out);
 }
 
 static int finish (struct watcher *watcher)
@@ -179,7 +179,7 @@ static int finish (struct watcher *watcher)
 
 static void watch (struct watcher *watcher)
 {
-    forced_exit_catch_signals (EXIT_CANCELLED);
+    exit_timeout_catch_signals (EXIT_CANCELLED);
     while (!watcher->over) {
         uint64_t due_ms = pass (watcher), now_ms = clock_boot_ms ();
         if (!watcher->over)
@@ -208,11 +208,11 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
 static int watch_run (struct cli *cli, int argc, char **argv)
 {
     const char *run = NULL, *file = NULL;
-    const struct cli_choice choices[] = { { "--key", .value = &file }, { 0 } };
+    const struct cli_option_spec choices[] = { { "--key", .value = &file }, { 0 } };
     struct run_dir dir;
     struct monitor_key key;
     struct err err = { 0 };
-    if (cli_take (cli, &watch_command, argc, argv, choices, &run) != EXIT_HOLDS)
+    if (cli_read_arguments (cli, &watch_command, argc, argv, choices, &run) != EXIT_HOLDS)
         return EXIT_USAGE;
     if (file && run)
         err_set (&err, ERR_USAGE, "watch: give either RUN or --key FILE, which contains its run");

@@ -45,7 +45,7 @@ static void ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     move (coord, ACQUISITION_ASK);
     coord->soft.answer_by_ms = now_ms + ANSWER_MS;
-    write_lease_ask (coord, now_ms, out);
+    write_lease_ask_token (coord, now_ms, out);
 }
 
 bool acquire_generation (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -82,7 +82,7 @@ static bool waited_too_long (struct coord *coord, uint64_t now_ms, struct outbox
     return true;
 }
 
-void acquire_request_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void acquire_writer_grant (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     bool ready = coord->soft.acquisition == ACQUISITION_READY, owned = coord->soft.acquisition == ACQUISITION_OWNED;
     coord->soft.wants_token = true;
@@ -109,7 +109,7 @@ static void adopt (struct coord *coord, const struct fact_generation *found, uin
     if (found)
         fact->of.generation = *found;
     fact->of.generation.bundle = cache_family_name (coord, &out->arena);
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }
 
 void acquire_receive_generation (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
@@ -141,7 +141,7 @@ void acquire_receive_token (struct coord *coord, const struct core_input *in, ui
 {
     if (coord->soft.acquisition != ACQUISITION_ASKING) {
         if (in->token)
-            write_lease_decline (in->token, out); /* other runs need not wait for it */
+            write_lease_return_token (in->token, out); /* other runs need not wait for it */
         return;
     }
     if (in->token) {

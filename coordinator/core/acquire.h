@@ -9,7 +9,7 @@
  * what is next for that. */
 bool acquire_generation (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* A cold pass has to be granted: does what is next for that. */
-void acquire_request_token (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void acquire_writer_grant (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* The run ends. True: the root was audited since the cache was last used, or was never found. */
 bool acquire_final_audit (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* The cache cannot be used: the climb stops. */

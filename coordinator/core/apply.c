@@ -173,7 +173,7 @@ static void apply_pass_skipped (struct engine *to, const struct fact_pass_skippe
 static void apply_gate_opened (struct engine *to, const struct fact_gate_opened *opened)
 {
     struct pass_state *pass = &to->state.pass;
-    if (gate_find_open (pass, opened->gate) || pass->gates.n == GATES_MAX || opened->gate.len > WORD_MAX_BYTES)
+    if (gate_find_opened (pass, opened->gate) || pass->gates.n == GATES_MAX || opened->gate.len > WORD_MAX_BYTES)
         return;
     if (!pass->gates.items)
         pass->gates.items = arena_array (&to->pass_arena, GATES_MAX, sizeof (struct gate));
@@ -282,7 +282,7 @@ static bool may_regrant (const struct rung_state *rung, const struct fact_pass_e
 static bool may_rewarm (const struct engine *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     return ended->key.pass != PASS_ONCE && to->state.pass.dropped && !rung->rewarmed &&
-           cache_mode_writes (to->state.plan.cache.mode);
+           cache_mode_has_writer (to->state.plan.cache.mode);
 }
 
 static void stop_climb (struct engine *to, const struct fact_pass_ended *ended)
@@ -290,7 +290,7 @@ static void stop_climb (struct engine *to, const struct fact_pass_ended *ended)
     to->state.rungs.items[ended->key.rung].outcome = ended->outcome;
     to->state.stop = status_sentence_of_failure (&to->coord, ended, &to->arena);
     to->state.stop_outcome = ended->outcome;
-    apply_isolation_if_needed (to, ended);
+    apply_call_for_isolation (to, ended);
 }
 
 static void apply_pass_ended (struct engine *to, const struct fact *fact)
@@ -320,7 +320,7 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         return;
     }
     if (ended->outcome != OUTCOME_PASSED) {
-        if (!apply_retry_if_needed (to, ended))
+        if (!apply_call_for_retry (to, ended))
             stop_climb (to, ended);
     } else if (ended->key.pass == PASS_COLD) {
         rung->cold_done = true;

@@ -22,9 +22,9 @@ static inline struct engine *engine_of (struct coord *coord)
 void apply_cache_fact (struct engine *to, const struct fact *fact);
 void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *ended, uint64_t index);
 /* False: the pass that failed is not run again. */
-bool apply_retry_if_needed (struct engine *to, const struct fact_pass_ended *ended);
+bool apply_call_for_retry (struct engine *to, const struct fact_pass_ended *ended);
 void apply_retry_planned (struct engine *to, const struct fact_retry_planned *planned);
-void apply_isolation_if_needed (struct engine *to, const struct fact_pass_ended *ended);
+void apply_call_for_isolation (struct engine *to, const struct fact_pass_ended *ended);
 void apply_trial_ended (struct engine *to, const struct fact_pass_ended *ended);
 void apply_suspects_named (struct engine *to, const struct fact_suspects_named *named);
 

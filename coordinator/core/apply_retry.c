@@ -23,12 +23,12 @@ static bool without_cause (struct engine *to, const struct fact_pass_ended *ende
     return isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
 }
 
-void apply_isolation_if_needed (struct engine *to, const struct fact_pass_ended *ended)
+void apply_call_for_isolation (struct engine *to, const struct fact_pass_ended *ended)
 {
     struct pass_state *pass = &to->state.pass;
-    struct isolate_case of = isolation_case (&to->coord);
-    if (!to->state.plan.profile.splits || part_is_independent (&to->coord) || pass->parts.n != to->state.plan.hosts.n ||
-        pass->stopped || pass->dropped)
+    struct isolate_case of = isolation_make_case (&to->coord);
+    if (!to->state.plan.profile.splits || parts_are_independent (&to->coord) ||
+        pass->parts.n != to->state.plan.hosts.n || pass->stopped || pass->dropped)
         return;
     if (to->state.cancel_level > 0 || to->state.joined_n < to->state.plan.hosts.n || of.unit == 0 ||
         of.hosts / of.unit < 2)
@@ -56,7 +56,7 @@ static bool lost_one (struct engine *to)
 static bool is_transient (struct engine *to, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        if (isolate_complains_only (&to->state.plan, &ended->verdicts.items[i]))
+        if (isolate_blames_peers_only (&to->state.plan, &ended->verdicts.items[i]))
             return false;
     return retry_all_transient (ended->verdicts.items, ended->verdicts.n);
 }
@@ -92,7 +92,7 @@ void apply_suspects_named (struct engine *to, const struct fact_suspects_named *
         return;
     to->state.isolation.over = true;
     struct isolate_ruling ruling;
-    isolate_make_ruling (&to->state.plan, named, failed->outcome, &to->pass_arena, &ruling);
+    isolate_ruling_from_suspects (&to->state.plan, named, failed->outcome, &to->pass_arena, &ruling);
     for (uint32_t i = 0; i < failed->verdicts.n; i++) {
         struct verdict after;
         isolate_apply_ruling (&ruling, &failed->verdicts.items[i], &to->pass_arena, &after);
@@ -111,7 +111,7 @@ static bool may_retry (struct engine *to, const struct rung_state *rung, const s
            rung->retries[ended->key.pass] < to->state.plan.limits.retries;
 }
 
-bool apply_retry_if_needed (struct engine *to, const struct fact_pass_ended *ended)
+bool apply_call_for_retry (struct engine *to, const struct fact_pass_ended *ended)
 {
     if (!may_retry (to, &to->state.rungs.items[ended->key.rung], ended))
         return false;
@@ -120,7 +120,7 @@ bool apply_retry_if_needed (struct engine *to, const struct fact_pass_ended *end
     to->state.retry = (struct retry_state){
         .stage = RETRY_CALLED_FOR,
         .failed = ended->key,
-        .signature = text_copy (&to->arena, retry_signature (verdicts, ended->verdicts.n)),
+        .signature = text_copy (&to->arena, retry_first_signature (verdicts, ended->verdicts.n)),
         .why = retry_why (&to->state.plan, verdicts, ended->verdicts.n, &to->arena),
     };
     return true;

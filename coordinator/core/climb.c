@@ -6,8 +6,8 @@
 #include "common/base/rng.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/cache_family.h"
-#include "coordinator/core/close.h"
 #include "coordinator/core/outbox.h"
+#include "coordinator/core/pass_close.h"
 #include "coordinator/core/run_message.h"
 #include "coordinator/core/status_sentence.h"
 #include "coordinator/core/write_lease.h"
@@ -41,7 +41,7 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
     struct fact *fact = outbox_add_fact (out, FACT_PASS_BEGAN);
     struct fact_pass_began *began = &fact->of.pass_began;
     bool writer_only = pass == PASS_COLD && coord->state->plan.rungs.items[coord->state->rung].warm != WARM_GANG &&
-                       cache_is_shared (coord);
+                       cache_has_generations (coord);
     began->key = next_key (coord, coord->state->rung, pass);
     began->seed = seed_of (coord, &began->key);
     began->purpose = PURPOSE_CLIMB;
@@ -55,7 +55,7 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
         hosts[i] = writer_only ? coord->state->grant.host : i;
     began->hosts.items = hosts;
     began->hosts.n = n;
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     run_message_send_all (coord, now_ms, out);
 }
 
@@ -65,7 +65,7 @@ static void skip_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
     fact->of.pass_skipped.key = (struct attempt_key){ coord->state->rung, PASS_COLD, 0 };
     fact->of.pass_skipped.why = text_format (&out->arena, "generation %llu already holds the programs of this rung",
                                              (unsigned long long) coord->state->generation.token);
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     write_lease_clear_owner (coord);
 }
 
@@ -74,7 +74,7 @@ static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *
     struct fact *fact = outbox_add_fact (out, FACT_PASS_SKIPPED);
     fact->of.pass_skipped.key = (struct attempt_key){ coord->state->rung, PASS_RESTORED, 0 };
     fact->of.pass_skipped.why = TEXT_LIT ("cache.mode is warm-only, which only compiles");
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     climb_advance (coord, now_ms, out);
 }
 
@@ -93,12 +93,12 @@ static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct attempt_key key = next_key (coord, coord->state->rung, PASS_COLD);
-    if (!cache_is_shared (coord) || (coord->state->granted && attempt_key_equal (&coord->state->grant.key, &key)))
+    if (!cache_has_generations (coord) || (coord->state->granted && attempt_key_equal (&coord->state->grant.key, &key)))
         begin_pass (coord, PASS_COLD, now_ms, out);
     else if (coord->state->plan.cache.mode == CACHE_READ_ONLY)
         stop_uncovered (coord, now_ms, out);
     else
-        acquire_request_token (coord, now_ms, out);
+        acquire_writer_grant (coord, now_ms, out);
 }
 
 /* The same launch failed before, in a way that it would fail again: it is not paid for twice. */
@@ -131,9 +131,9 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
         begin_pass (coord, PASS_ONCE, now_ms, out);
         return;
     }
-    if (cache_is_shared (coord) && !acquire_generation (coord, now_ms, out))
+    if (cache_has_generations (coord) && !acquire_generation (coord, now_ms, out))
         return;
-    if (!state->cold_done && cache_is_shared (coord) && covered (coord, rung, &out->arena))
+    if (!state->cold_done && cache_has_generations (coord) && covered (coord, rung, &out->arena))
         skip_cold (coord, now_ms, out);
     if (!state->cold_done)
         begin_cold (coord, now_ms, out);
@@ -154,15 +154,15 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
 {
-    if (coord->state->cancel_level == 0 && cache_is_shared (coord) && !acquire_final_audit (coord, now_ms, out))
+    if (coord->state->cancel_level == 0 && cache_has_generations (coord) && !acquire_final_audit (coord, now_ms, out))
         return; /* the answer brings us here again */
     struct fact *fact = outbox_add_fact (out, FACT_RUN_ENDED);
     fact->of.run_ended = (struct fact_run_ended){ .outcome = outcome,
                                                   .exit_status = exit_status_of (coord, outcome),
                                                   .sentence = status_sentence_of_run (coord, &out->arena) };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     if (write_lease_is_unused (coord))
-        write_lease_decline (coord->state->grant.token, out);
+        write_lease_return_token (coord->state->grant.token, out);
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
         if (coord->state->hosts.items[i].life == HOST_JOINED)
             coord_add_message (coord, i, MSG_SHUTDOWN, out)->of.shutdown.why = TEXT_LIT ("the run is over");
@@ -245,7 +245,7 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
         .signature = coord->state->retry.signature,
         .why = coord->state->retry.why,
     };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }
 
 /* ---- parts of the slice by themselves, after a pass that failed without a cause of its own; what to run and what it
@@ -281,13 +281,13 @@ static void begin_part (struct coord *coord, const struct isolate_set *set, uint
                                 &out->arena, &began->mesh);
     assert (formed);
     (void) formed;
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     run_message_send_all (coord, now_ms, out);
 }
 
 static void name_suspects (struct coord *coord, const struct isolate_step *found, uint64_t now_ms, struct outbox *out)
 {
-    struct isolate_case of = isolation_case (coord);
+    struct isolate_case of = isolation_make_case (coord);
     struct fact *fact = outbox_add_fact (out, FACT_SUSPECTS_NAMED);
     struct fact_suspects_named *named = &fact->of.suspects_named;
     named->key = coord->state->isolation.failed.key;
@@ -295,13 +295,13 @@ static void name_suspects (struct coord *coord, const struct isolate_step *found
     named->suspects.n = found->hosts.n;
     named->passes = coord->state->isolation.trials.n;
     named->why = isolate_explain (&coord->state->plan, &of, found, &out->arena);
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }
 
 /* True: the suspects are named, and the climb goes on at once. */
 static bool isolation_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    struct isolate_case of = isolation_case (coord);
+    struct isolate_case of = isolation_make_case (coord);
     struct isolate_step step;
     if (coord->state->joined_n < coord->state->plan.hosts.n || !back_in_this_epoch (coord))
         return false;

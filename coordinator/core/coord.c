@@ -40,7 +40,7 @@ static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, str
 {
     struct fact *fact = outbox_add_fact (out, FACT_EPOCH_BEGAN);
     fact->of.epoch_began = (struct fact_epoch_began){ .epoch = coord->state->epoch + 1, .pid = pid };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }
 
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed,
@@ -50,7 +50,7 @@ void coord_open (struct coord *coord, struct text run_id_hex, const struct plan 
     struct fact *fact = outbox_add_fact (out, FACT_RUN_OPENED);
     fact->of.run_opened =
         (struct fact_run_opened){ .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     write_lease_resume (coord, now_ms);
     begin_epoch (coord, pid, now_ms, out);
     launch_hosts (coord, HOST_EXPECTED, out);
@@ -86,9 +86,9 @@ void coord_resume (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
         coord->soft.hosts[i].received_ms += COME_BACK_MS -
                                             coord->state->plan.limits.lost_ms; /* they are on their way here */
     admit_known (coord, out);
-    violation_resume (coord, now_ms, out);
+    violation_repeat_drops (coord, now_ms, out);
     if (coord->state->generation.token && text_equal (coord->state->generation.from_run, coord->state->run))
-        write_lease_publish (coord, out); /* it may not have got that far */
+        write_lease_publish_generation (coord, out); /* it may not have got that far */
     launch_hosts (coord, HOST_EXPECTED, out);
     launch_hosts (coord, HOST_LOST, out);
     coord->soft.launch_late_ms = coord->soft.clock_ms +
@@ -99,7 +99,7 @@ static void take_key (struct coord *coord, const struct core_input *in, uint64_t
 {
     struct fact *fact = outbox_add_fact (out, FACT_HOST_KEYED);
     fact->of.host_keyed = (struct fact_host_keyed){ .host = in->host, .public_key = in->text };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     struct effect *effect = outbox_add_effect (out, FX_ADMIT);
     effect->host = in->host;
     effect->text = coord->state->hosts.items[in->host].key;
@@ -112,7 +112,7 @@ static void take_step (struct coord *coord, const struct core_input *in, uint64_
         return;
     struct fact *fact = outbox_add_fact (out, FACT_HOST_STEPPED);
     fact->of.host_stepped = (struct fact_host_stepped){ .host = in->host, .step = in->text };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }
 
 static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, struct outbox *out)
@@ -121,7 +121,7 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
         return;
     struct fact *fact = outbox_add_fact (out, FACT_CANCEL_ASKED);
     fact->of.cancel_asked.level = level;
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     for (uint32_t i = 0; coord->state->pass.active && i < coord->state->pass.parts.n; i++)
         stop_part (coord, i, level > 1, TEXT_LIT ("cancelled by the user"), now_ms, out);
 }
@@ -131,7 +131,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     if (coord->state->lost_facts.len)
         return;
     if (coord->state->ended && in->kind == IN_TOKEN && in->token)
-        write_lease_decline (in->token, out); /* other runs need not wait for one that is over */
+        write_lease_return_token (in->token, out); /* other runs need not wait for one that is over */
     if (coord->state->ended && in->kind != IN_MSG)
         return; /* nothing is recorded after the end */
     if (!coord->state->ended)
@@ -141,7 +141,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
         if (!coord->state->ended)
             deadlines_check (coord, now_ms, out);
         break;
-    case IN_MSG: inbox_message (coord, in->host, in->msg, in->text, now_ms, out); break;
+    case IN_MSG: inbox_handle_message (coord, in->host, in->msg, in->text, now_ms, out); break;
     case IN_WORKER_KEYED: take_key (coord, in, now_ms, out); break;
     case IN_WORKER_EXITED:
         if (!coord->state->ended && !host_is_lost (coord, in->host))
@@ -153,7 +153,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     case IN_TOKEN: acquire_receive_token (coord, in, now_ms, out); break;
     case IN_LEASE_TAKEN:
         if (coord->state->granted && coord->state->grant.token == in->token)
-            write_lease_note_taken (coord, now_ms, out);
+            write_lease_note_lost (coord, now_ms, out);
         break;
     case IN_CACHE_AUDITED: acquire_receive_audit (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;

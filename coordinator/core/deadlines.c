@@ -63,7 +63,7 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
         } else if (!link->suspected) {
             struct fact *fact = outbox_add_fact (out, FACT_HOST_SUSPECTED);
             fact->of.host_suspected = (struct fact_host_suspected){ .host = i, .silent_ms = silent };
-            coord_commit (coord, fact, now_ms);
+            coord_commit_fact (coord, fact, now_ms);
         }
     }
 }
@@ -185,5 +185,5 @@ void deadlines_report_wait (struct coord *coord, uint64_t now_ms, struct outbox 
     coord->soft.reported_wait = text_copy (&coord->soft.reported_arena, now);
     struct fact *fact = outbox_add_fact (out, FACT_CACHE_AWAITED);
     fact->of.cache_awaited.what = now;
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }

@@ -7,7 +7,7 @@
 
 enum { GO_AGAIN_MS = 1000 };
 
-static struct gate_queue *queue_of (struct coord *coord, const struct holding *held)
+static struct gate_arrivals *queue_of (struct coord *coord, const struct holding *held)
 {
     struct soft_state *soft = &coord->soft;
     for (uint32_t i = 0; i < soft->gates_n; i++)
@@ -15,8 +15,8 @@ static struct gate_queue *queue_of (struct coord *coord, const struct holding *h
             return &soft->gates[i];
     if (soft->gates_n == GATES_MAX || coord->state->pass.gates.n == GATES_MAX || held->gate.len > WORD_MAX_BYTES)
         return NULL;
-    struct gate_queue *queue = &soft->gates[soft->gates_n++];
-    *queue = (struct gate_queue){ .name = text_copy (&soft->gates_arena, held->gate), .mode = held->gate_mode };
+    struct gate_arrivals *queue = &soft->gates[soft->gates_n++];
+    *queue = (struct gate_arrivals){ .name = text_copy (&soft->gates_arena, held->gate), .mode = held->gate_mode };
     queue->values = arena_array (&soft->gates_arena, coord->state->pass.parts.n, sizeof (struct text));
     return queue;
 }
@@ -38,11 +38,11 @@ static void stop_pass (struct coord *coord, const struct fact_pass_stopped *why,
     fact->of.pass_stopped = *why;
     fact->of.pass_stopped.key = coord->state->pass.key;
     fact->of.pass_stopped.owner = OWNER_PROGRAM;
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     stop_all_parts (coord, false, told, now_ms, out);
 }
 
-static void refuse_gate (struct coord *coord, const struct gate_queue *gate, uint32_t agreed, uint64_t now_ms,
+static void refuse_gate (struct coord *coord, const struct gate_arrivals *gate, uint32_t agreed, uint64_t now_ms,
                          struct outbox *out)
 {
     uint32_t *culprits = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*culprits)), n = 0;
@@ -57,11 +57,11 @@ static void refuse_gate (struct coord *coord, const struct gate_queue *gate, uin
     stop_pass (coord, &why, TEXT_LIT ("the programs of the hosts differ"), now_ms, out);
 }
 
-static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t now_ms, struct outbox *out)
+static void open_gate (struct coord *coord, struct gate_arrivals *gate, uint64_t now_ms, struct outbox *out)
 {
     uint32_t agreed = gate->mode == GATE_AGREE ? majority_index (gate->values, coord->state->pass.parts.n) : 0;
     if (gate->mode == GATE_AGREE &&
-        majority_count (gate->values, coord->state->pass.parts.n, agreed) < coord->state->pass.parts.n) {
+        majority_count_equal (gate->values, coord->state->pass.parts.n, agreed) < coord->state->pass.parts.n) {
         if (!coord->state->pass.stopped)
             refuse_gate (coord, gate, agreed, now_ms, out);
         return;
@@ -69,20 +69,20 @@ static void open_gate (struct coord *coord, struct gate_queue *gate, uint64_t no
     struct fact *fact = outbox_add_fact (out, FACT_GATE_OPENED);
     fact->of.gate_opened =
         (struct fact_gate_opened){ .key = coord->state->pass.key, .gate = gate->name, .value = gate->values[agreed] };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (!coord->state->pass.parts.items[i].ended)
             send_go (coord, i, gate->name, gate->values[agreed], now_ms, out);
 }
 
 /* A part that ended well without coming to the gate at which the others wait. */
-static bool passed_it_by (const struct coord *coord, const struct gate_queue *gate, uint32_t at)
+static bool passed_it_by (const struct coord *coord, const struct gate_arrivals *gate, uint32_t at)
 {
     const struct part *part = &coord->state->pass.parts.items[at];
     return part->ended && gate->values[at].ptr == NULL && !result_ended_badly (&part->result);
 }
 
-static bool passed_by (const struct coord *coord, const struct gate_queue *gate)
+static bool passed_by (const struct coord *coord, const struct gate_arrivals *gate)
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (passed_it_by (coord, gate, i))
@@ -90,7 +90,7 @@ static bool passed_by (const struct coord *coord, const struct gate_queue *gate)
     return false;
 }
 
-static void refuse_absence (struct coord *coord, const struct gate_queue *gate, uint64_t now_ms, struct outbox *out)
+static void refuse_absence (struct coord *coord, const struct gate_arrivals *gate, uint64_t now_ms, struct outbox *out)
 {
     uint32_t *culprits = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*culprits)), n = 0;
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
@@ -103,7 +103,7 @@ static void refuse_absence (struct coord *coord, const struct gate_queue *gate, 
     stop_pass (coord, &why, TEXT_LIT ("another host's program ended before the gate"), now_ms, out);
 }
 
-static void arrive (struct coord *coord, struct gate_queue *gate, uint32_t at, const struct holding *held)
+static void arrive (struct coord *coord, struct gate_arrivals *gate, uint32_t at, const struct holding *held)
 {
     if (gate->values[at].ptr != NULL)
         return;
@@ -118,8 +118,8 @@ static void arrive (struct coord *coord, struct gate_queue *gate, uint32_t at, c
 void gate_arrive (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->state->pass;
-    const struct gate *open = gate_find_open (pass, held->gate);
-    if (part_is_independent (coord)) {
+    const struct gate *open = gate_find_opened (pass, held->gate);
+    if (parts_are_independent (coord)) {
         send_go (coord, at, held->gate, held->gate_value, now_ms, out);
         return;
     }
@@ -129,7 +129,7 @@ void gate_arrive (struct coord *coord, uint32_t at, const struct holding *held, 
             send_go (coord, at, open->name, open->value, now_ms, out);
         return;
     }
-    struct gate_queue *gate = queue_of (coord, held);
+    struct gate_arrivals *gate = queue_of (coord, held);
     if (gate == NULL)
         return; /* more gates than allowed: the attempt's timeout ends it */
     arrive (coord, gate, at, held);

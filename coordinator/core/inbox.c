@@ -1,4 +1,4 @@
-/* inbox.c - what workers say. One function a kind; who may say what in which state is decided in inbox_message.
+/* inbox.c - what workers say. One function a kind; who may say what in which state is decided in inbox_handle_message.
  *
  * Nothing here waits for an answer: a worker repeats its state with every heartbeat, and each heartbeat is compared
  * with what the coordinator wants. What was lost is said again then. */
@@ -88,7 +88,7 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
                                                           .boot_id = hello->boot_id,
                                                           .pid = hello->pid,
                                                           .pid_start = hello->pid_start };
-        coord_commit (coord, fact, now_ms);
+        coord_commit_fact (coord, fact, now_ms);
     }
     coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
     send_welcome (coord, host, out);
@@ -166,7 +166,7 @@ static void receive (struct coord *coord, uint32_t host, const struct holding *i
     fact->of.host_reported.host = host;
     fact->of.host_reported.holdings.items = (struct holding *) items;
     fact->of.host_reported.holdings.n = n;
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 
     const struct pass_state *pass = &coord->state->pass;
     uint32_t at = pass->active ? coord->soft.part_of_host[host] : NONE;
@@ -193,7 +193,7 @@ static void note_conflict (struct coord *coord, uint32_t host, const struct part
     fact->of.conflict_seen = (struct fact_conflict_seen){
         .host = host, .key = coord->state->pass.key, .kept = part->sha256, .other = sha256
     };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }
 
 static void take_result (struct coord *coord, uint32_t host, const struct result *result, struct text sha256,
@@ -211,8 +211,8 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
         fact->of.attempt_ended = (struct fact_attempt_ended){
             .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->soft.hosts[host].at_gate
         };
-        write_lease_note_ended (coord, host, result);
-        coord_commit (coord, fact, now_ms);
+        write_lease_note_result (coord, host, result);
+        coord_commit_fact (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
         if (result_ended_badly (result))
             loss_stop_waiting_peers (coord, now_ms, out);
@@ -233,8 +233,8 @@ static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *
                        out);
 }
 
-void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256, uint64_t now_ms,
-                    struct outbox *out)
+void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256,
+                           uint64_t now_ms, struct outbox *out)
 {
     const struct host *state = &coord->state->hosts.items[host];
     if (coord->state->ended) {
@@ -256,7 +256,7 @@ void inbox_message (struct coord *coord, uint32_t host, const struct msg *msg, s
     coord->soft.hosts[host].seen_seq = msg->seq;
     switch (msg->kind) {
     case MSG_HEARTBEAT:
-        write_lease_answer (coord, host, &msg->of.heartbeat, now_ms, out);
+        write_lease_answer_heartbeat (coord, host, &msg->of.heartbeat, now_ms, out);
         receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
     case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;

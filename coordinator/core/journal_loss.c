@@ -94,7 +94,7 @@ bool journal_loss_detect (struct coord *coord, uint32_t host, const struct msg *
         fact->of.loss_told.epoch = msg->of.hello.told_epoch;
         fact->of.loss_told.index = msg->of.hello.told_index;
     }
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     outbox_add_effect (out, FX_FACTS_LOST)->text = why;
     return true;
 }

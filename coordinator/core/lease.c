@@ -50,7 +50,7 @@ void lease_grant (struct lease *lease, uint64_t token, uint32_t host, uint64_t n
     hold (lease, token, host, now_ms);
 }
 
-bool lease_renew (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms)
+bool lease_grant_renewal (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms)
 {
     if (token != lease->token || host != lease->host || lease_state (lease, now_ms) != LEASE_HELD)
         return false;

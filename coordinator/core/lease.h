@@ -1,6 +1,6 @@
 /* lease.h - may somebody be granted the right to write now? One bundle's lease, as its grantor sees it. Pure.
  *
- *              lease_grant               renewals: lease_renew
+ *              lease_grant               renewals: lease_grant_renewal
  *     free ------------------> held ----------------------------+
  *      ^  ^                      | |   sent + 1.02 T passes     |
  *      |  +--- lease_release ----+ +--------> over -------------+
@@ -35,7 +35,7 @@ uint64_t lease_free_at (const struct lease *lease);
 /* Only when FREE, with a token above every earlier one; the caller has journaled it. */
 void lease_grant (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms);
 /* The holder asks for more time: true: say LEASE with the full term now. False: it holds nothing (any more). */
-bool lease_renew (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms);
+bool lease_grant_renewal (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms);
 /* It said itself that it writes no more: its sealed result is journaled, or its process is known to be dead. */
 void lease_release (struct lease *lease, uint64_t token);
 

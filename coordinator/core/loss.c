@@ -5,7 +5,7 @@
 
 static bool cascading (const struct coord *coord)
 {
-    return coord->state->pass.active && coord->state->pass.failing && !part_is_independent (coord);
+    return coord->state->pass.active && coord->state->pass.failing && !parts_are_independent (coord);
 }
 
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -44,7 +44,7 @@ void loss_end_running_attempt (struct coord *coord, uint32_t host, struct text w
         .at_gate = coord->soft.hosts[host].at_gate,
         .result = { .key = pass->key, .ending = ENDING_LOST, .problem = why },
     };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     loss_stop_waiting_peers (coord, now_ms, out);
 }
 
@@ -53,7 +53,7 @@ void loss_end_host (struct coord *coord, uint32_t host, struct text why, uint64_
     struct fact *fact = outbox_add_fact (out, FACT_HOST_LOST);
     why = text_clip (why, SENTENCE_MAX_BYTES);
     fact->of.host_lost = (struct fact_host_lost){ .host = host, .why = why };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     loss_end_running_attempt (coord, host, why, now_ms, out);
 }
 
@@ -63,5 +63,5 @@ void loss_end_attempt (struct coord *coord, uint32_t host, enum ending ending, s
     struct fact *fact = outbox_add_fact (out, FACT_ATTEMPT_ENDED);
     fact->of.attempt_ended.host = host;
     fact->of.attempt_ended.result = (struct result){ .key = coord->state->pass.key, .ending = ending, .problem = why };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }

@@ -41,7 +41,7 @@ struct effect *outbox_add_effect (struct outbox *out, enum effect_kind kind)
     return &item->effect;
 }
 
-void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms)
+void coord_commit_fact (struct coord *coord, struct fact *fact, uint64_t now_ms)
 {
     fact->index = fact_is_soft (fact->kind) ? 0 : coord->state->next_index;
     fact->at_ms = coord_to_run_clock (coord, now_ms);
@@ -92,5 +92,5 @@ void stop_climb (struct coord *coord, enum outcome outcome, struct text why, uin
     struct fact *fact = outbox_add_fact (out, FACT_CLIMB_STOPPED);
     fact->of.climb_stopped = (struct fact_climb_stopped){ .outcome = outcome,
                                                           .why = text_clip (why, SENTENCE_MAX_BYTES) };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
 }

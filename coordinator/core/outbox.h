@@ -7,7 +7,7 @@
 struct fact *outbox_add_fact (struct outbox *out, enum fact_kind kind);
 struct effect *outbox_add_effect (struct outbox *out, enum effect_kind kind);
 /* Numbers, stamps and applies the fact that was just put into the outbox. */
-void coord_commit (struct coord *coord, struct fact *fact, uint64_t now_ms);
+void coord_commit_fact (struct coord *coord, struct fact *fact, uint64_t now_ms);
 /* The message to fill in, addressed. */
 struct msg *coord_add_message (struct coord *coord, uint32_t host, enum msg_kind kind, struct outbox *out);
 

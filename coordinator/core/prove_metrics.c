@@ -120,7 +120,7 @@ static void record_hosts (const struct proving *proving, const struct reduction_
     uint32_t n = proving->coord->state->pass.parts.n;
     judged->missing.items = arena_array (arena, verdict->missing_n, sizeof (uint32_t));
     judged->culprits.items = arena_array (arena, verdict->culprits_n, sizeof (uint32_t));
-    judged->contradicted.items = arena_array (arena, n, sizeof (struct contradicted_values));
+    judged->contradicted.items = arena_array (arena, n, sizeof (struct contradicted_count));
     while (judged->missing.n < verdict->missing_n) {
         judged->missing.items[judged->missing.n] = host_of (proving, verdict->missing[judged->missing.n]);
         judged->missing.n++;
@@ -131,7 +131,7 @@ static void record_hosts (const struct proving *proving, const struct reduction_
     for (uint32_t i = 0; i < n; i++)
         if (verdict->contradicted[i])
             judged->contradicted.items[judged->contradicted.n++] =
-                (struct contradicted_values){ host_of (proving, i), verdict->contradicted[i] };
+                (struct contradicted_count){ host_of (proving, i), verdict->contradicted[i] };
 }
 
 static void record_metric (const struct proving *proving, struct text name, const struct metric *first,
@@ -149,7 +149,7 @@ static void record_metric (const struct proving *proving, struct text name, cons
     judged->proof = verdict->proof;
     judged->why = text_copy (&proving->out->arena, text_of (verdict->why));
     record_hosts (proving, verdict, judged);
-    coord_commit (proving->coord, fact, proving->now_ms);
+    coord_commit_fact (proving->coord, fact, proving->now_ms);
 }
 
 /* ---- one metric ---- */
@@ -165,7 +165,7 @@ static const struct metric *first_of (const struct reduction_input *in)
 static void judge_metric (const struct proving *proving, const struct reduction_input *in,
                           struct reduction_verdict *verdict)
 {
-    reduce_judge (in, verdict);
+    reduce_judge_metric (in, verdict);
     if (proving->coord->state->pass.dealt)
         return;
     *verdict = (struct reduction_verdict){ .proof = PROOF_UNPROVED, .value = verdict->value };

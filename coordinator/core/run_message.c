@@ -8,7 +8,7 @@
 static enum cache_role surveyor (const struct cache_plan *plan, struct text host)
 {
     bool writes = plan->mode == CACHE_PER_HOST;
-    for (uint32_t i = 0; i < plan->writers.n && cache_mode_writes (plan->mode); i++)
+    for (uint32_t i = 0; i < plan->writers.n && cache_mode_has_writer (plan->mode); i++)
         writes = writes || text_equal (plan->writers.items[i], host);
     return writes ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
 }
@@ -92,9 +92,9 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
 {
     const struct pass_state *pass = &coord->state->pass;
     uint32_t host = pass->parts.items[at].host;
-    bool alone = part_is_independent (coord);
+    bool alone = parts_are_independent (coord);
     char nonce[33];
-    deal_nonce (pass->seed, host, nonce);
+    deal_host_nonce (pass->seed, host, nonce);
     struct msg_run run = { .key = pass->key,
                            .nonce = text_copy (arena, text_of (nonce)),
                            .rung = coord->state->plan.rungs.items[pass->key.rung],

@@ -26,7 +26,7 @@ uint64_t coord_longest_attempt_ms (const struct coord *coord)
     return coord->state->pass.timeout_ms + 2 * coord->state->plan.limits.stop_ms + cache_ms (coord);
 }
 
-bool part_is_independent (const struct coord *coord)
+bool parts_are_independent (const struct coord *coord)
 {
     return coord->state->plan.rungs.items[coord->state->pass.key.rung].scope != SCOPE_SLICE;
 }
@@ -43,9 +43,9 @@ bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
            coord->state->plan.cache.mode != CACHE_NONE;
 }
 
-bool cache_is_shared (const struct coord *coord)
+bool cache_has_generations (const struct coord *coord)
 {
-    return cache_mode_writes (coord->state->plan.cache.mode) || coord->state->plan.cache.mode == CACHE_READ_ONLY;
+    return cache_mode_has_writer (coord->state->plan.cache.mode) || coord->state->plan.cache.mode == CACHE_READ_ONLY;
 }
 
 uint64_t write_lease_end_index (const struct coord *coord, uint64_t token)
@@ -56,7 +56,7 @@ uint64_t write_lease_end_index (const struct coord *coord, uint64_t token)
     return 0;
 }
 
-struct isolate_case isolation_case (const struct coord *coord)
+struct isolate_case isolation_make_case (const struct coord *coord)
 {
     return (struct isolate_case){
         .hosts = coord->state->plan.hosts.n,
@@ -66,7 +66,7 @@ struct isolate_case isolation_case (const struct coord *coord)
     };
 }
 
-const struct gate *gate_find_open (const struct pass_state *pass, struct text name)
+const struct gate *gate_find_opened (const struct pass_state *pass, struct text name)
 {
     for (uint32_t i = 0; i < pass->gates.n; i++)
         if (text_equal (name, pass->gates.items[i].name))

@@ -174,7 +174,7 @@ struct part_soft_state {
     bool killed;  /* to kill it */
 };
 /* One at which parts of the running pass arrived. */
-struct gate_queue {
+struct gate_arrivals {
     struct text name;
     enum gate_mode mode;
     struct text *values; /* per part; ptr == NULL: not there yet */
@@ -187,7 +187,7 @@ struct soft_state {
     struct host_soft_state *hosts;
     uint32_t *part_of_host; /* of the running pass; NONE: does not take part */
     struct part_soft_state *parts;
-    struct gate_queue gates[GATES_MAX];
+    struct gate_arrivals gates[GATES_MAX];
     uint32_t gates_n;
     struct arena gates_arena, gates_before; /* as with the pass */
     uint64_t pass_slept_ms;                 /* how long the coordinator stood still while the pass ran */
@@ -219,16 +219,16 @@ uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms);
 /* Of the running pass: within which its worker ends an attempt, whatever the program does. */
 uint64_t coord_longest_attempt_ms (const struct coord *coord);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
-bool part_is_independent (const struct coord *coord); /* parts of the running pass do not depend on one another */
+bool parts_are_independent (const struct coord *coord); /* parts of the running pass do not depend on one another */
 /* The cache has generations, as opposed to one that every host keeps for itself. */
-bool cache_is_shared (const struct coord *coord);
+bool cache_has_generations (const struct coord *coord);
 bool climb_uses_cache (const struct coord *coord,
                        const struct rung *rung); /* one that runs share or that one host keeps */
 /* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
 uint64_t write_lease_end_index (const struct coord *coord, uint64_t token);
-struct isolate_case isolation_case (const struct coord *coord);
+struct isolate_case isolation_make_case (const struct coord *coord);
 /* NULL: not open. */
-const struct gate *gate_find_open (const struct pass_state *pass, struct text name);
+const struct gate *gate_find_opened (const struct pass_state *pass, struct text name);
 
 extern const struct record state_record; /* of `struct state` */
 

@@ -36,7 +36,7 @@ static void drop (struct coord *coord, uint64_t token, struct text why, uint64_t
     if (!violation_is_dropped (coord, token)) {
         struct fact *fact = outbox_add_fact (out, FACT_GENERATION_DROPPED);
         fact->of.generation_dropped = (struct fact_generation_dropped){ .token = token, .why = why };
-        coord_commit (coord, fact, now_ms);
+        coord_commit_fact (coord, fact, now_ms);
     }
     struct effect *effect = outbox_add_effect (out, FX_CACHE_DROP);
     effect->token = token;
@@ -73,7 +73,7 @@ static void violation_record (struct coord *coord, uint32_t host, const struct f
             .since = right_until (coord, finding),
             .from_run = from_run,
         };
-        coord_commit (coord, fact, now_ms);
+        coord_commit_fact (coord, fact, now_ms);
     }
     if (is_dropped_for (finding->kind, finding->token) && (!full || current) &&
         !violation_is_dropped (coord, finding->token))
@@ -142,7 +142,7 @@ void violation_record_audit (struct coord *coord, const struct core_input *in, u
 }
 
 /* The drops that an earlier process may not have got to. */
-void violation_resume (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void violation_repeat_drops (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     for (uint32_t i = 0; i < coord->state->violations.n; i++) {
         const struct seen_violation *seen = &coord->state->violations.items[i];

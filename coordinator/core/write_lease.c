@@ -27,7 +27,7 @@ static uint32_t write_lease_candidate (const struct coord *coord)
                         ? coord->state->rungs.items[coord->state->rung].leases_lost
                         : 0;
     struct text name = cache->writers.n ? cache->writers.items[lost % cache->writers.n] : cache->writer;
-    int rank = plan_rank (&coord->state->plan, name);
+    int rank = plan_host_rank (&coord->state->plan, name);
     return rank < 0 ? 0 : (uint32_t) rank;
 }
 
@@ -51,7 +51,7 @@ bool write_lease_is_free (const struct coord *coord, uint64_t now_ms)
     return now_ms >= coord->soft.ask_again_ms && lease_state (&coord->soft.lease, now_ms) == LEASE_FREE;
 }
 
-void write_lease_ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void write_lease_ask_token (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct effect *effect = outbox_add_effect (out, FX_TOKEN);
     effect->text = coord->state->bundle;
@@ -103,7 +103,7 @@ void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, st
         .host = write_lease_candidate (coord),
         .key = { coord->state->rung, PASS_COLD, coord->state->rungs.items[coord->state->rung].attempts[PASS_COLD] + 1 },
     };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     lease_grant (&coord->soft.lease, token, coord->state->grant.host, now_ms);
 }
 
@@ -113,7 +113,7 @@ bool write_lease_is_unused (const struct coord *coord)
                                         coord->state->grant.key.attempt;
 }
 
-void write_lease_decline (uint64_t token, struct outbox *out)
+void write_lease_return_token (uint64_t token, struct outbox *out)
 {
     struct effect *effect = outbox_add_effect (out, FX_LEASE_END);
     effect->token = token;
@@ -141,13 +141,13 @@ static void beat_till_published (struct coord *coord, uint64_t now_ms, struct ou
     outbox_add_effect (out, FX_LEASE_BEAT)->token = coord->state->grant.token;
 }
 
-void write_lease_answer (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
-                         struct outbox *out)
+void write_lease_answer_heartbeat (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat,
+                                   uint64_t now_ms, struct outbox *out)
 {
     beat_till_published (coord, now_ms, out);
     if (!beat->lease_token)
         return;
-    bool renewed = coord->state->granted && lease_renew (&coord->soft.lease, beat->lease_token, host, now_ms);
+    bool renewed = coord->state->granted && lease_grant_renewal (&coord->soft.lease, beat->lease_token, host, now_ms);
     struct msg *msg = coord_add_message (coord, host, MSG_LEASE, out);
     msg->of.lease = (struct msg_lease){ .token = beat->lease_token,
                                         .ask = beat->lease_ask,
@@ -157,7 +157,7 @@ void write_lease_answer (struct coord *coord, uint32_t host, const struct msg_he
 }
 
 /* Its writer reported: whatever it was, nothing of the program is left. */
-void write_lease_note_ended (struct coord *coord, uint32_t host, const struct result *result)
+void write_lease_note_result (struct coord *coord, uint32_t host, const struct result *result)
 {
     if (coord->state->grant.host == host && attempt_key_equal (&coord->state->grant.key, &result->key) &&
         result->ending != ENDING_LOST)
@@ -185,7 +185,7 @@ static void write_lease_lose (struct coord *coord, struct text why, uint64_t now
     struct fact *fact = outbox_add_fact (out, FACT_LEASE_LOST);
     fact->of.lease_lost =
         (struct fact_lease_lost){ .token = coord->state->grant.token, .host = coord->state->grant.host, .why = why };
-    coord_commit (coord, fact, now_ms);
+    coord_commit_fact (coord, fact, now_ms);
     give_up_writer (coord, why, now_ms, out);
 }
 
@@ -210,7 +210,7 @@ const struct fact_generation *write_lease_base_generation (const struct coord *c
     return coord->state->grant.base ? &coord->state->generation : &nothing;
 }
 
-void write_lease_publish (const struct coord *coord, struct outbox *out)
+void write_lease_publish_generation (const struct coord *coord, struct outbox *out)
 {
     struct effect *effect = outbox_add_effect (out, FX_CACHE_PUBLISH);
     effect->generation = &coord->state->generation;
@@ -223,7 +223,7 @@ void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *o
 {
     if (coord->state->granted || lease_state (&coord->soft.lease, now_ms) != LEASE_FREE)
         return;
-    write_lease_decline (coord->state->grant.token, out);
+    write_lease_return_token (coord->state->grant.token, out);
 }
 
 uint64_t write_lease_deadline_ms (const struct coord *coord)
@@ -238,7 +238,7 @@ uint64_t write_lease_deadline_ms (const struct coord *coord)
 }
 
 /* What our writer makes is not published then. */
-void write_lease_note_taken (struct coord *coord, uint64_t now_ms, struct outbox *out)
+void write_lease_note_lost (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     write_lease_lose (
         coord,

@@ -6,24 +6,24 @@
 
 void write_lease_resume (struct coord *coord, uint64_t now_ms);
 bool write_lease_is_free (const struct coord *coord, uint64_t now_ms); /* a token may be asked for */
-void write_lease_ask (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void write_lease_ask_token (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_note_owner (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms);
 void write_lease_clear_owner (struct coord *coord);
 bool write_lease_waited_too_long (const struct coord *coord, uint64_t now_ms);
 void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, struct outbox *out);
-void write_lease_answer (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat, uint64_t now_ms,
-                         struct outbox *out);
-void write_lease_note_ended (struct coord *coord, uint32_t host, const struct result *result);
+void write_lease_answer_heartbeat (struct coord *coord, uint32_t host, const struct msg_heartbeat *beat,
+                                   uint64_t now_ms, struct outbox *out);
+void write_lease_note_result (struct coord *coord, uint32_t host, const struct result *result);
 /* The catalogue gave it to another run, which had not seen ours move. */
-void write_lease_note_taken (struct coord *coord, uint64_t now_ms, struct outbox *out);
+void write_lease_note_lost (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_check_expiry (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool write_lease_is_unused (const struct coord *coord);        /* granted, and nobody was told to write yet */
-void write_lease_decline (uint64_t token, struct outbox *out); /* nobody ever writes under it */
+bool write_lease_is_unused (const struct coord *coord);             /* granted, and nobody was told to write yet */
+void write_lease_return_token (uint64_t token, struct outbox *out); /* nobody ever writes under it */
 void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
 const struct fact_generation *write_lease_base_generation (
     const struct coord *coord); /* what the granted one is built upon; token 0: nothing */
-void write_lease_publish (const struct coord *coord,
-                          struct outbox *out); /* tells the catalogue of what was published */
+void write_lease_publish_generation (const struct coord *coord,
+                                     struct outbox *out); /* tells the catalogue of what was published */
 uint64_t write_lease_deadline_ms (const struct coord *coord);
 
 #endif

@@ -123,9 +123,9 @@ static void begin_upload (struct session *session)
 {
     struct err err;
     if (session->bootstrap_protocol.changed)
-        reporter_send_found (session->reporter,
-                             "the worker bundle on the host did not match its sha256, so it is uploaded "
-                             "again. Its disk may be damaged, or another user may write there");
+        reporter_send_remark (session->reporter,
+                              "the worker bundle on the host did not match its sha256, so it is uploaded "
+                              "again. Its disk may be damaged, or another user may write there");
     reporter_set_awaited (session->reporter, "the worker bundle to arrive");
     if (open_bundle (session, &err) < 0)
         refuse (session, STEP_UPLOAD, &err);
@@ -133,7 +133,7 @@ static void begin_upload (struct session *session)
 
 static void take_answer (struct session *session)
 {
-    reporter_send_answer (session->reporter, text_of (session->bootstrap_protocol.line));
+    reporter_send_worker_answer (session->reporter, text_of (session->bootstrap_protocol.line));
     reporter_send_step (session->reporter, STEP_JOIN, "the coordinator");
     session->phase = WAITS_FOR_GO;
     session->until_ms = UINT64_MAX; /* the worker waits for GO within a bound of its own, and ends */
@@ -299,7 +299,7 @@ static void read_input (struct session *session)
     struct text line;
     if (input_read (session->input, &err) < 0)
         session->input->ended = true;
-    while (input_line (session->input, &line))
+    while (input_next_line (session->input, &line))
         if (session->phase == WAITS_FOR_GO && text_is (line, "GO"))
             go_ahead (session);
     if (!session->input->ended || (session->phase == WENT_AHEAD && !session->tied))

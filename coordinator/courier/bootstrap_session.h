@@ -42,8 +42,9 @@ void input_release (struct courier_input *input);
 /* Reads once what is there; waits when nothing is, unless poll said otherwise. */
 int input_read (struct courier_input *input, struct err *err);
 /* The next whole line without its newline, good until the next input_read; false when there is none yet. */
-bool input_line (struct courier_input *input, struct text *line);
+bool input_next_line (struct courier_input *input, struct text *line);
 /* Waits for a line until `until_ms` (BOOTTIME). */
-int input_await (struct courier_input *input, uint64_t until_ms, const char *what, struct text *line, struct err *err);
+int input_await_line (struct courier_input *input, uint64_t until_ms, const char *what, struct text *line,
+                      struct err *err);
 
 #endif

@@ -33,7 +33,7 @@ int input_read (struct courier_input *input, struct err *err)
     return 0;
 }
 
-bool input_line (struct courier_input *input, struct text *line)
+bool input_next_line (struct courier_input *input, struct text *line)
 {
     char *begin = input->bytes + input->taken_bytes;
     char *newline = memchr (begin, '\n', input->len - input->taken_bytes);
@@ -44,9 +44,10 @@ bool input_line (struct courier_input *input, struct text *line)
     return true;
 }
 
-int input_await (struct courier_input *input, uint64_t until_ms, const char *what, struct text *line, struct err *err)
+int input_await_line (struct courier_input *input, uint64_t until_ms, const char *what, struct text *line,
+                      struct err *err)
 {
-    while (!input_line (input, line)) {
+    while (!input_next_line (input, line)) {
         uint64_t now_ms = clock_boot_ms ();
         struct pollfd entry = { .fd = input->fd, .events = POLLIN };
         if (now_ms >= until_ms)

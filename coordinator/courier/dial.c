@@ -92,7 +92,7 @@ int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter
     return fd;
 }
 
-int dial_near_end (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err)
+int dial_local_address (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err)
 {
     struct sockaddr_storage near;
     socklen_t len = sizeof near;

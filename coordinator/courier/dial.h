@@ -12,6 +12,6 @@
 int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter *reporter, struct err *err);
 /* The near end of a connection, as a number. */
 enum { DIAL_ADDRESS_BYTES = 64 };
-int dial_near_end (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err);
+int dial_local_address (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err);
 
 #endif

@@ -55,7 +55,7 @@ static int carry_out (struct request *request, struct reporter *reporter, struct
     struct transport *transport = request->by == BY_SSH ? open_ssh (request, reporter, until_ms, near_end, &err)
                                                         : open_srun (request, reporter, near_end, &err);
     struct bootstrap_session_end end = { .status = 1, .refused = true };
-    if (transport && (!request->needs_address || request_set_address (request, near_end, &err) == 0)) {
+    if (transport && (!request->needs_address || request_set_local_address (request, near_end, &err) == 0)) {
         bootstrap_session_run (request, reporter, input, transport, until_ms, &end);
     } else {
         end.step = reporter->step;
@@ -72,12 +72,12 @@ static int take_request (struct request *request, struct courier_input *input, s
 {
     uint64_t until_ms = clock_boot_ms () + REQUEST_WAIT_MS;
     struct text line, launch_line;
-    if (input_await (input, until_ms, "the order", &line, err) < 0)
+    if (input_await_line (input, until_ms, "the order", &line, err) < 0)
         return -1;
     char *courier_line = mem_alloc (line.len + 1); /* the next line may move it */
     memcpy (courier_line, line.ptr, line.len);
     struct text kept = { courier_line, line.len };
-    int rc = input_await (input, until_ms, "the launch line", &launch_line, err);
+    int rc = input_await_line (input, until_ms, "the launch line", &launch_line, err);
     if (rc == 0)
         rc = request_parse (request, kept, launch_line, err);
     mem_free (courier_line);

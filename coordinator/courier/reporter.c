@@ -62,7 +62,7 @@ void reporter_set_awaited (struct reporter *reporter, const char *awaited)
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_send_found (struct reporter *reporter, const char *sentence)
+void reporter_send_remark (struct reporter *reporter, const char *sentence)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over)
@@ -70,14 +70,14 @@ void reporter_send_found (struct reporter *reporter, const char *sentence)
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_set_jump (struct reporter *reporter, const char *jump)
+void reporter_set_jump_host (struct reporter *reporter, const char *jump)
 {
     pthread_mutex_lock (&reporter->lock);
     reporter->jump_host = jump;
     pthread_mutex_unlock (&reporter->lock);
 }
 
-void reporter_send_answer (struct reporter *reporter, struct text answer)
+void reporter_send_worker_answer (struct reporter *reporter, struct text answer)
 {
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over) {

@@ -26,11 +26,11 @@ void reporter_init (struct reporter *reporter, int fd);
 /* The step that begins, and what it waits for: "the name service". */
 void reporter_send_step (struct reporter *reporter, enum step step, const char *awaited);
 void reporter_set_awaited (struct reporter *reporter, const char *awaited); /* something else, in the same step */
-void reporter_set_jump (struct reporter *reporter, const char *jump);       /* until it is set to "" again */
-void reporter_send_found (struct reporter *reporter,
-                          const char *sentence); /* what somebody should know; nothing ends */
-void reporter_send_answer (struct reporter *reporter,
-                           struct text answer); /* the worker's own line, without its newline */
+void reporter_set_jump_host (struct reporter *reporter, const char *jump);  /* until it is set to "" again */
+void reporter_send_remark (struct reporter *reporter,
+                           const char *sentence); /* what somebody should know; nothing ends */
+void reporter_send_worker_answer (struct reporter *reporter,
+                                  struct text answer); /* the worker's own line, without its newline */
 void reporter_send_refused (struct reporter *reporter, const char *why); /* in the step where it is */
 void reporter_send_refused_in (struct reporter *reporter, enum step step, const char *why);
 /* The sentence of a deadline that passed: what was waited for, and what was heard last ("": nothing). */

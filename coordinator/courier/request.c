@@ -255,7 +255,7 @@ int request_parse (struct request *request, struct text courier_line, struct tex
     return 0;
 }
 
-int request_set_address (struct request *request, const char *address, struct err *err)
+int request_set_local_address (struct request *request, const char *address, struct err *err)
 {
     json_t *launch = json_loads (request->launch, JSON_REJECT_DUPLICATES, NULL);
     char *words = NULL;

@@ -52,12 +52,12 @@ struct request {
     struct request_ssh ssh;
     struct request_slurm slurm;
     char *launch;       /* the launch line, without newline */
-    bool needs_address; /* its address is empty: request_set_address before it is used */
+    bool needs_address; /* its address is empty: request_set_local_address before it is used */
     struct arena arena; /* holds all of it */
 };
 
 int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err);
-int request_set_address (struct request *request, const char *address, struct err *err);
+int request_set_local_address (struct request *request, const char *address, struct err *err);
 void request_release (struct request *request);
 
 #endif

@@ -82,9 +82,9 @@ static int open_jump (struct transport_ssh *ssh, const struct ssh_login *host, i
     login.address = host->ssh->jump_address;
     login.port = host->ssh->jump_port;
     login.user = *host->ssh->jump_user ? host->ssh->jump_user : host->user;
-    reporter_set_jump (host->reporter, host->ssh->jump);
+    reporter_set_jump_host (host->reporter, host->ssh->jump);
     ssh->jump = jump_open (&login, host->address, host->port, fd, err);
-    reporter_set_jump (host->reporter, "");
+    reporter_set_jump_host (host->reporter, "");
     return ssh->jump ? 0 : err_prefix (err, "jump host %s", host->ssh->jump);
 }
 
@@ -113,7 +113,7 @@ static int reach (struct transport_ssh *ssh, const struct ssh_login *login, char
     ssh->session = ssh_login_open (login, fd, err);
     if (!ssh->session)
         return -1;
-    if (!*login->ssh->jump && dial_near_end (ssh_get_fd (ssh->session), near_end, err) != 0)
+    if (!*login->ssh->jump && dial_local_address (ssh_get_fd (ssh->session), near_end, err) != 0)
         return -1;
     return run_bootstrap (ssh, login->reporter, err);
 }

@@ -13,7 +13,7 @@ enum { CERTIFICATE_MAX_BYTES = 4096 };
 
 struct certificate;
 /* NULL: it is none, or says a thing twice. Nothing is printed, whatever the bytes are. */
-struct certificate *certificate_read (struct text bytes);
+struct certificate *certificate_parse (struct text bytes);
 void certificate_release (struct certificate *certificate);                             /* wipes it; NULL is fine */
 const char *certificate_meta (const struct certificate *certificate, const char *name); /* NULL: not there */
 /* False: it has not both keys. Whether they belong together is link_keys_check's to say. */
@@ -23,7 +23,7 @@ struct certificate_meta {
     const char *name, *value; /* no quotes, no control characters */
 };
 /* With a secret in `out`: the caller wipes it. */
-void certificate_print (const struct link_keys *keys, const struct certificate_meta *words, uint32_t n,
-                        struct buf *out);
+void certificate_format (const struct link_keys *keys, const struct certificate_meta *words, uint32_t n,
+                         struct buf *out);
 
 #endif

@@ -28,7 +28,7 @@ int database_file_check (const char *path, enum database_use use, struct err *er
     struct stat st;
     /* By name, never by opening: closing a descriptor of the file would drop SQLite's own locks on it in this process
      * (sqlite howtocorrupt.html, 2.2). */
-    if (plain_file_check (path, err) < 0)
+    if (plain_file_check_path (path, err) < 0)
         return -1;
     if (lstat (path, &st) != 0)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot open %s", path);
@@ -89,7 +89,7 @@ static int explain (sqlite3 *db, const char *path, const char *doing, struct err
                         (unsigned) geteuid ());
     if (system != 0 && code_of (db) != ERR_DAMAGE && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
         return err_set (err, code_of (db), "cannot %s in %s: %s: %s%s", doing, path, sqlite3_errmsg (db),
-                        strerror (system), err_advice (system));
+                        strerror (system), err_advice_for_errno (system));
     return err_set (err, code_of (db), "cannot %s in %s: %s", doing, path, database_why (db));
 }
 

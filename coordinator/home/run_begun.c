@@ -171,7 +171,7 @@ int run_begun_check (const struct run_dir *dir, struct err *err)
     return err_set (err, ERR_USAGE, "%s; sliceup resume %.8s removes its folder", why.text, dir->id);
 }
 
-int run_begun_find_run (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
+int run_begun_find_checked (struct run_dir *dir, const char *home, const char *wanted, struct err *err)
 {
     return run_dir_find (dir, home, wanted, err) < 0 ? -1 : run_begun_check (dir, err);
 }

@@ -22,7 +22,7 @@ int run_begun_record (const struct run_dir *dir, struct err *err);
  * never begun; ERR_STATE: it is just being made; ERR_DAMAGE: it had begun, and no journal tells of it. */
 int run_begun_check (const struct run_dir *dir, struct err *err);
 /* run_dir_find, and then that it has begun. */
-int run_begun_find_run (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
+int run_begun_find_checked (struct run_dir *dir, const char *home, const char *wanted, struct err *err);
 /* Removes the folder of a run that was never begun: ERR_USAGE says so. 0: it has begun; any other error: it stays. */
 int run_begun_check_or_remove (const struct run_dir *dir, struct err *err);
 

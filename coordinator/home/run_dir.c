@@ -32,8 +32,8 @@ const char *run_dir_unbegun_path (const struct run_dir *dir, char out[RUN_PATH_B
     return out;
 }
 
-const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host,
-                         const struct attempt_key *key, char out[RUN_PATH_BYTES])
+const char *run_dir_log_path (const struct run_dir *dir, const struct plan *plan, uint32_t host,
+                              const struct attempt_key *key, char out[RUN_PATH_BYTES])
 {
     char name[512];
     snprintf (name, sizeof (name), "logs/%.*s/%.*s.%s.%u.log", TEXT_ARG (plan->hosts.items[host].name),
@@ -281,7 +281,7 @@ static bool is_any_address (const char *address)
     return false;
 }
 
-void run_hub_set_reach (struct run_hub *hub, struct text wanted)
+void run_addresses_set_reach (struct run_addresses *hub, struct text wanted)
 {
     if (wanted.len)
         snprintf (hub->reach, sizeof (hub->reach), "%.*s", TEXT_ARG (wanted));
@@ -289,12 +289,12 @@ void run_hub_set_reach (struct run_hub *hub, struct text wanted)
         snprintf (hub->reach, sizeof (hub->reach), "%s", hub->address);
 }
 
-const char *run_hub_local_address (const struct run_hub *hub)
+const char *run_addresses_local (const struct run_addresses *hub)
 {
     return !is_any_address (hub->address) ? hub->address : strchr (hub->address, ':') ? "::1" : "127.0.0.1";
 }
 
-int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err)
+int run_addresses_save (const struct run_dir *dir, const struct run_addresses *hub, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     json_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach,
@@ -326,7 +326,7 @@ static bool take_string (const json_t *object, const char *name, char *out, size
     return true;
 }
 
-int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err)
+int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     struct buf text;
@@ -344,7 +344,7 @@ int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *er
     else
         err_set (err, ERR_DAMAGE, "%s is damaged: it lacks values that a coordinator writes there", path);
     if (rc == 0 && !take_string (object, "reach", hub->reach, sizeof (hub->reach)))
-        run_hub_set_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
+        run_addresses_set_reach (hub, (struct text){ 0 }); /* written by a version that did not know it */
 out:
     json_decref (object);
     buf_release (&text);

@@ -37,22 +37,22 @@ const char *run_dir_path (const struct run_dir *dir, const char *name, char out[
 /* "<home>/runs/<id>.unbegun". Returns `out`. */
 const char *run_dir_unbegun_path (const struct run_dir *dir, char out[RUN_PATH_BYTES]);
 /* "logs/<host>/<rung>.<pass>.<attempt>.log" below the run's folder. */
-const char *run_dir_log (const struct run_dir *dir, const struct plan *plan, uint32_t host,
-                         const struct attempt_key *key, char out[RUN_PATH_BYTES]);
+const char *run_dir_log_path (const struct run_dir *dir, const struct plan *plan, uint32_t host,
+                              const struct attempt_key *key, char out[RUN_PATH_BYTES]);
 
 /* hub.json: where a live run listens, and how it is reached from elsewhere. */
-struct run_hub {
+struct run_addresses {
     char address[NAME_MAX_BYTES + 1]; /* bound */
     char reach[NAME_MAX_BYTES + 1];   /* for other machines */
     uint16_t control_port, bulk_port, events_port;
     char public_key[41];
 };
 /* Fills `reach`: `wanted` if there is one, else what was bound, else this machine's name. */
-void run_hub_set_reach (struct run_hub *hub, struct text wanted);
+void run_addresses_set_reach (struct run_addresses *hub, struct text wanted);
 /* The address for somebody on this machine. */
-const char *run_hub_local_address (const struct run_hub *hub);
-int run_hub_save (const struct run_dir *dir, const struct run_hub *hub, struct err *err);
-int run_hub_load (const struct run_dir *dir, struct run_hub *hub, struct err *err);
+const char *run_addresses_local (const struct run_addresses *hub);
+int run_addresses_save (const struct run_dir *dir, const struct run_addresses *hub, struct err *err);
+int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, struct err *err);
 
 /* Every run under `home`, newest first, also when the clock was set back; calls `fn` with its folder; -1 stops. */
 typedef int run_dir_fn (void *owner, const struct run_dir *dir, uint64_t created_ms);

@@ -19,7 +19,7 @@ int run_facts_set_lost_error (const char *run_id, struct text why, struct err *e
                     TEXT_ARG (why));
 }
 
-int run_facts_check (const char *run_id, const struct fact *fact, struct err *err)
+int run_facts_check_fact (const char *run_id, const struct fact *fact, struct err *err)
 {
     if (fact->kind == FACT_LOSS_TOLD)
         return run_facts_set_lost_error (run_id, fact->of.loss_told.why, err);
@@ -42,7 +42,7 @@ int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, str
     if (why.code)
         return err_set (err, ERR_DAMAGE, "the journal of run %.8s is damaged at fact %" PRIu64 ": %s; " JOURNAL_REMEDY,
                         run_id, index, why.text);
-    return run_facts_check (run_id, fact, err);
+    return run_facts_check_fact (run_id, fact, err);
 }
 
 static int read_fact (void *owner, uint64_t index, struct text bytes, struct err *err)

@@ -12,7 +12,7 @@ int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, str
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
                       struct err *err);
 /* Whoever reads facts asks this of each. ERR_DAMAGE: it is another run's, or lacks what a worker knew. */
-int run_facts_check (const char *run_id, const struct fact *fact, struct err *err);
+int run_facts_check_fact (const char *run_id, const struct fact *fact, struct err *err);
 /* What a worker knew that the journal lacks, as a sentence; always -1. */
 int run_facts_set_lost_error (const char *run_id, struct text why, struct err *err);
 

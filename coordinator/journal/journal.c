@@ -195,7 +195,7 @@ static int find_end (const char *path, struct end *end, struct err *err)
     struct journal_reader *reader = journal_reader_open (path, err);
     if (!reader)
         return -1;
-    int rc = continuable (reader, path, err) ? journal_reader_next (reader, NULL, NULL, err) : -1;
+    int rc = continuable (reader, path, err) ? journal_reader_read_rest (reader, NULL, NULL, err) : -1;
     journal_reader_position (reader, &end->last, &end->chain);
     snprintf (end->run, sizeof end->run, "%s", journal_reader_run_id (reader));
     journal_reader_close (reader);
@@ -248,9 +248,9 @@ void journal_append (struct journal *journal, uint64_t index, uint32_t kind, uin
     journal_writer_add (journal->writer, index, kind, at_ms, wall_ms, bytes);
 }
 
-uint64_t journal_durable (const struct journal *journal)
+uint64_t journal_durable_index (const struct journal *journal)
 {
-    return journal_writer_durable (journal->writer);
+    return journal_writer_durable_index (journal->writer);
 }
 
 int journal_fd (const struct journal *journal)

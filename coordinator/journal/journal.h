@@ -2,10 +2,10 @@
  *
  * One writer process (an OFD lock beside the database says who); any number of readers. Writing happens on a thread of
  * its own with group commit: journal_append returns at once, and journal_fd becomes readable when more is durable. A
- * failed write or sync is final: journal_durable stays, journal_problem tells, the caller must stop.
+ * failed write or sync is final: journal_durable_index stays, journal_problem tells, the caller must stop.
  *
- * What was durable when others could first act on it is noted in a file of its own, <path>.mark, before journal_durable
- * rises: so that a log which SQLite ends at a bad checksum is not taken for one that ended there
+ * What was durable when others could first act on it is noted in a file of its own, <path>.mark, before
+ * journal_durable_index rises: so that a log which SQLite ends at a bad checksum is not taken for one that ended there
  * (docs/spec/journal.md).
  *
  * Table fact (idx INTEGER PRIMARY KEY, kind, at_ms, wall_ms, bytes BLOB, chain BLOB): `bytes` is the wire encoding of
@@ -29,8 +29,8 @@ void journal_close (struct journal *journal); /* waits until everything is durab
 /* `index` is the fact's: exactly one above the last. Copies the bytes. */
 void journal_append (struct journal *journal, uint64_t index, uint32_t kind, uint64_t at_ms, uint64_t wall_ms,
                      struct text bytes);
-uint64_t journal_durable (const struct journal *journal); /* highest durable index */
-int journal_fd (const struct journal *journal);           /* eventfd; read it away with journal_clear_wakeup */
+uint64_t journal_durable_index (const struct journal *journal); /* highest durable index */
+int journal_fd (const struct journal *journal);                 /* eventfd; read it away with journal_clear_wakeup */
 void journal_clear_wakeup (struct journal *journal);
 bool journal_problem (const struct journal *journal, struct err *err);
 
@@ -44,10 +44,10 @@ int journal_has_facts (const char *path, bool *any, struct err *err);
 /* An open reader for following a live run: each call continues where the last one ended. */
 struct journal_reader;
 struct journal_reader *journal_reader_open (const char *path, struct err *err);
-int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err);
+int journal_reader_read_rest (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err);
 /* The same, but no more than `most` facts; `*more`: there were that many. */
-int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
-                         struct err *err);
+int journal_reader_read_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner,
+                              bool *more, struct err *err);
 /* The next call continues after this fact, whose chain is believed. 1: it is not there yet. */
 int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err);
 void journal_reader_close (struct journal_reader *reader);

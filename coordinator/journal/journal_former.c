@@ -107,7 +107,7 @@ static void rename_fact (struct journal_former *former, struct fact *fact)
     }
 }
 
-struct text journal_former_fact (struct journal_former *former, struct text bytes)
+struct text journal_former_translate (struct journal_former *former, struct text bytes)
 {
     struct fact fact;
     arena_reset (&former->arena);

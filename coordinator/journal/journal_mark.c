@@ -32,7 +32,7 @@ const char *journal_mark_path (const char *journal_path, char out[PATH_MAX])
     return out;
 }
 
-void journal_mark_boot_id (char boot[MARK_BOOT_BYTES + 1])
+void journal_mark_current_boot (char boot[MARK_BOOT_BYTES + 1])
 {
     memset (boot, 0, MARK_BOOT_BYTES + 1);
     int fd = open ("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -82,7 +82,7 @@ static int read_note (int fd, uint32_t slot, struct note *note)
 static bool of_another_boot (const struct note *note)
 {
     char boot[MARK_BOOT_BYTES + 1];
-    journal_mark_boot_id (boot);
+    journal_mark_current_boot (boot);
     return boot[0] && note->boot[0] && strncmp (note->boot, boot, sizeof note->boot) != 0;
 }
 

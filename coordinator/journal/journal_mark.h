@@ -33,11 +33,11 @@ const char *journal_mark_path (const char *journal_path, char out[PATH_MAX]);
  * is no regular file (ERR_STATE). */
 int journal_mark_read (const char *journal_path, const char *run_id, struct journal_mark *out, struct err *err);
 
-/* One slot's bytes. `boot`: as journal_mark_boot_id gave it. */
+/* One slot's bytes. `boot`: as journal_mark_current_boot gave it. */
 void journal_mark_encode (uint8_t note[MARK_NOTE_BYTES], const char *run_id, const char *boot, uint64_t index,
                           const struct digest *chain);
 /* Which boot of this machine this is; empty when the system does not say. */
-void journal_mark_boot_id (char boot[MARK_BOOT_BYTES + 1]);
+void journal_mark_current_boot (char boot[MARK_BOOT_BYTES + 1]);
 
 /* journal_marker.c - keeps the mark of a journal (journal_mark.h).
  * Setting it costs one write into the kernel's memory, which survives the death of this process. A thread of its own

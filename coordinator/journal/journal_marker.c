@@ -121,7 +121,7 @@ static struct journal_marker *marker_make (const char *journal_path, const char 
     *marker = (struct journal_marker){ .fd = -1, .safe = 0, .written = 1 };
     journal_mark_path (journal_path, marker->path);
     memcpy (marker->run, run_id, strlen (run_id));
-    journal_mark_boot_id (marker->boot);
+    journal_mark_current_boot (marker->boot);
     pthread_mutex_init (&marker->mutex, NULL);
     pthread_condattr_init (&monotonic);
     pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);

@@ -136,7 +136,7 @@ static int read_rows (struct journal_reader *reader, uint32_t most, journal_fact
         struct text bytes = { .ptr = sqlite3_column_blob (reader->facts, 1),
                               .len = (uint32_t) sqlite3_column_bytes (reader->facts, 1) };
         if (reader->former)
-            bytes = journal_former_fact (reader->former, bytes);
+            bytes = journal_former_translate (reader->former, bytes);
         if (fn && fn (owner, reader->index + 1, bytes, err) != 0)
             return -1;
         reader->index++;
@@ -207,8 +207,8 @@ static int read_from (struct journal_reader *reader, uint32_t most, journal_fact
     return rc;
 }
 
-int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner, bool *more,
-                         struct err *err)
+int journal_reader_read_some (struct journal_reader *reader, uint32_t most, journal_fact_fn *fn, void *owner,
+                              bool *more, struct err *err)
 {
     *more = false;
     /* The mark first: what it names was durable before, so the snapshot holds it, however fast the writer is. */
@@ -222,10 +222,10 @@ int journal_reader_some (struct journal_reader *reader, uint32_t most, journal_f
     return rc;
 }
 
-int journal_reader_next (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
+int journal_reader_read_rest (struct journal_reader *reader, journal_fact_fn *fn, void *owner, struct err *err)
 {
     bool more;
-    return journal_reader_some (reader, UINT32_MAX, fn, owner, &more, err);
+    return journal_reader_read_some (reader, UINT32_MAX, fn, owner, &more, err);
 }
 
 /* Of the row that `at` stands on, if there is one. */
@@ -350,7 +350,7 @@ static int sees_beside (const char *path, const char *ending, char name[PATH_MAX
 {
     int len = snprintf (name, PATH_MAX, "%s%s", path, ending);
     return len < 0 || len >= PATH_MAX ? err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX)
-                                      : plain_file_check (name, err);
+                                      : plain_file_check_path (name, err);
 }
 
 /* A link may lead to it; anything else in its place is the loss of what it held. */
@@ -436,7 +436,7 @@ static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *
     else if (ask)
         read_failed (reader, 0, err);
     sqlite3_finalize (ask); /* repeats an error that is in `err` */
-    return rc != SQLITE_ROW ? -1 : *any ? 0 : journal_reader_next (reader, NULL, NULL, err);
+    return rc != SQLITE_ROW ? -1 : *any ? 0 : journal_reader_read_rest (reader, NULL, NULL, err);
 }
 
 int journal_has_facts (const char *path, bool *any, struct err *err)
@@ -468,7 +468,7 @@ int journal_read (const char *path, uint64_t after_index, journal_fact_fn *fn, v
     struct journal_reader *reader = journal_reader_open (path, err);
     if (!reader)
         return -1;
-    int rc = journal_reader_next (reader, pass_later, &after, err);
+    int rc = journal_reader_read_rest (reader, pass_later, &after, err);
     journal_reader_close (reader);
     return rc;
 }

@@ -33,6 +33,6 @@ struct journal_former;
 struct journal_former *journal_former_create (void);
 void journal_former_destroy (struct journal_former *former); /* NULL: nothing */
 /* The same fact as it is encoded today; what is no fact comes back as it is. Valid until the next call. */
-struct text journal_former_fact (struct journal_former *former, struct text bytes);
+struct text journal_former_translate (struct journal_former *former, struct text bytes);
 
 #endif

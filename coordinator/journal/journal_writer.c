@@ -250,7 +250,7 @@ void journal_writer_add (struct journal_writer *writer, uint64_t index, uint32_t
     pthread_mutex_unlock (&writer->mutex);
 }
 
-uint64_t journal_writer_durable (const struct journal_writer *writer)
+uint64_t journal_writer_durable_index (const struct journal_writer *writer)
 {
     return atomic_load (&writer->durable);
 }

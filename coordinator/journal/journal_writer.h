@@ -26,7 +26,7 @@ void journal_writer_stop (struct journal_writer *writer); /* after all queued is
 /* Waits only while more than JOURNAL_QUEUE_MAX_BYTES are queued. */
 void journal_writer_add (struct journal_writer *writer, uint64_t index, uint32_t kind, uint64_t at_ms, uint64_t wall_ms,
                          struct text bytes);
-uint64_t journal_writer_durable (const struct journal_writer *writer);
+uint64_t journal_writer_durable_index (const struct journal_writer *writer);
 int journal_writer_fd (const struct journal_writer *writer);
 bool journal_writer_problem (struct journal_writer *writer, struct err *err);
 

@@ -22,7 +22,7 @@ int key_file_save (const struct link_keys *keys, const char *path, struct err *e
     if (link_keys_check (keys, err) != 0)
         return err_prefix (err, "keys for %s", path);
     buf_init (&file, CERTIFICATE_MAX_BYTES);
-    certificate_print (keys, NULL, 0, &file);
+    certificate_format (keys, NULL, 0, &file);
     int rc = atomic_file_write (path, file.ptr, file.len, 0600, err);
     wipe (&file);
     return rc;
@@ -30,7 +30,7 @@ int key_file_save (const struct link_keys *keys, const char *path, struct err *e
 
 static int parse_certificate (struct link_keys *keys, struct text file, const char *path, struct err *err)
 {
-    struct certificate *certificate = certificate_read (file);
+    struct certificate *certificate = certificate_parse (file);
     bool whole = certificate && certificate_keys (certificate, keys);
     certificate_release (certificate);
     if (!whole)
@@ -43,7 +43,7 @@ int key_file_load (struct link_keys *keys, const char *path, struct err *err)
     struct buf file;
     struct link_keys found = { 0 };
     buf_init (&file, CERTIFICATE_MAX_BYTES);
-    int rc = private_file_read_own (path, &file, err);
+    int rc = private_file_read_nofollow (path, &file, err);
     struct text text = buf_as_text (&file);
     if (rc == 0)
         rc = text_starts (text, "sliceup link keys") ? link_keys_parse (&found, text, path, err)

@@ -69,9 +69,9 @@ static int keep_public (const struct run_dir *dir, const char *name, const char 
 int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const char *name, const char *address,
                       struct err *err)
 {
-    struct run_hub hub = { 0 };
+    struct run_addresses hub = { 0 };
     struct monitor_key made = { 0 };
-    if (run_hub_load (dir, &hub, err) < 0)
+    if (run_addresses_load (dir, &hub, err) < 0)
         return -1;
     snprintf (made.run, sizeof made.run, "%s", dir->id);
     if (snprintf (made.address, sizeof made.address, "%s", address ? address : hub.reach) >= (int) sizeof made.address)
@@ -89,7 +89,7 @@ int monitor_key_make (struct monitor_key *key, const struct run_dir *dir, const 
     return rc;
 }
 
-void monitor_key_print (const struct monitor_key *key, struct buf *out)
+void monitor_key_format (const struct monitor_key *key, struct buf *out)
 {
     char port[8];
     snprintf (port, sizeof port, "%u", (unsigned) key->port);
@@ -98,5 +98,5 @@ void monitor_key_print (const struct monitor_key *key, struct buf *out)
                                               { "address", key->address },
                                               { "port", port },
                                               { "coordinator-key", key->coordinator_key } };
-    certificate_print (&key->keys, words, sizeof words / sizeof words[0], out);
+    certificate_format (&key->keys, words, sizeof words / sizeof words[0], out);
 }

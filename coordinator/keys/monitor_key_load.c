@@ -38,7 +38,7 @@ static bool take_words (const struct certificate *from, struct monitor_key *key)
 
 static bool parse_certificate (struct text file, struct monitor_key *key)
 {
-    struct certificate *certificate = certificate_read (file);
+    struct certificate *certificate = certificate_parse (file);
     bool good = certificate && take_words (certificate, key);
     certificate_release (certificate);
     return good;

@@ -124,7 +124,7 @@ static int issue_one (const struct ticket_request *request, struct text host, co
     return rc;
 }
 
-int ticket_issue (const struct ticket_request *request, struct err *err)
+int ticket_issue_all (const struct ticket_request *request, struct err *err)
 {
     struct link_keys slice;
     const struct start_plan *start = &request->plan->start;
@@ -156,7 +156,7 @@ static int no_ticket (const struct plan *plan, struct text host, struct err *err
                     TEXT_ARG (host), TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path), TEXT_ARG (host));
 }
 
-static int load_hosts (const struct plan *plan, struct ticket_keys *keys, struct err *err)
+static int load_hosts (const struct plan *plan, struct slice_link_keys *keys, struct err *err)
 {
     char path[PATH_BYTES];
     for (uint32_t i = 0; i < plan->hosts.n; i++) {
@@ -171,10 +171,10 @@ static int load_hosts (const struct plan *plan, struct ticket_keys *keys, struct
     return 0;
 }
 
-int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct err *err)
+int slice_link_keys_load (const struct plan *plan, struct slice_link_keys *keys, struct err *err)
 {
     char path[PATH_BYTES];
-    struct ticket_keys found = { .n = plan->hosts.n };
+    struct slice_link_keys found = { .n = plan->hosts.n };
     if (slice_path (plan, "coordinator.key", path, err) < 0 || check_place (plan, err) < 0)
         return -1;
     if (access (path, F_OK) != 0 && errno == ENOENT)
@@ -189,11 +189,11 @@ int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct 
     if (rc == 0)
         *keys = found;
     else
-        ticket_keys_release (&found);
+        slice_link_keys_release (&found);
     return rc;
 }
 
-void ticket_keys_release (struct ticket_keys *keys)
+void slice_link_keys_release (struct slice_link_keys *keys)
 {
     mem_free (keys->hosts);
     explicit_bzero (keys, sizeof *keys);

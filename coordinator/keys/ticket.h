@@ -20,15 +20,15 @@ struct ticket_request {
     bool renew_slice;              /* the slice's own pair as well: no ticket of before is good any more */
 };
 /* Refuses, before anything is written, what would replace keys without `renew`. */
-int ticket_issue (const struct ticket_request *request, struct err *err);
+int ticket_issue_all (const struct ticket_request *request, struct err *err);
 
-struct ticket_keys {
+struct slice_link_keys {
     struct link_keys coordinator;
     char (*hosts)[LINK_KEY_BYTES]; /* by rank */
     uint32_t n;
 };
 /* ERR_STATE: a host has none; the error says how to make it. */
-int ticket_keys_load (const struct plan *plan, struct ticket_keys *keys, struct err *err);
-void ticket_keys_release (struct ticket_keys *keys);
+int slice_link_keys_load (const struct plan *plan, struct slice_link_keys *keys, struct err *err);
+void slice_link_keys_release (struct slice_link_keys *keys);
 
 #endif

@@ -19,7 +19,7 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     launch->bulk_port = options->bulk_port;
     launch->keyed = options->keyed;
     launch->step = options->step;
-    launch->found = options->found;
+    launch->remark = options->remark;
     launch->exited = options->exited;
     launch->owner = options->owner;
     launch->awaited_max = local ? HOSTS_MAX : options->start->at_once;
@@ -63,7 +63,7 @@ int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pi
         return 0;
     if (launch->by_rank[rank])
         return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " is already running", rank);
-    int pidfd = launch_process_find (pid, pid_start, err);
+    int pidfd = launch_process_open_pidfd (pid, pid_start, err);
     if (pidfd < 0)
         return -1;
     struct start *start = start_create (launch, rank, START_ADOPTED);

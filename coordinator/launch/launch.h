@@ -31,8 +31,8 @@ struct launch_options {
     uint16_t control_port, bulk_port;
     const char *hub_public_key;
     launch_keyed_fn *keyed;
-    launch_step_fn *step;    /* may be NULL */
-    launch_remark_fn *found; /* may be NULL */
+    launch_step_fn *step;     /* may be NULL */
+    launch_remark_fn *remark; /* may be NULL */
     launch_exited_fn *exited;
     void *owner;
 };

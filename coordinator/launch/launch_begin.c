@@ -16,7 +16,7 @@ static int start_process (struct start *start, const char *directory, struct err
 {
     struct launch *launch = start->launch;
     bool courier = launch_is_remote (launch);
-    int log_fd = launch_log_open (&start->log, directory, err);
+    int log_fd = worker_log_open (&start->log, directory, err);
     if (log_fd < 0)
         return -1;
     int rc = launch_process_start (launch->program, courier ? "carry" : "join", courier, log_fd, &start->process, err);

@@ -26,21 +26,21 @@ static void give_up_joining (struct start *start, const char *reason)
     struct buf why;
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_printf (&why, "the worker did not join: %s", reason);
-    launch_log_last_words (&start->log, &why);
+    worker_log_append_last_line (&start->log, &why);
     give_up (start, &why);
     buf_release (&why);
 }
 
 /* ---- words ---- */
 
-static bool is_own (const struct start *start, const struct launch_reply *reply)
+static bool is_own (const struct start *start, const struct launch_report *reply)
 {
     uint64_t ticks;
     return reply->pid == start->process.pid && launch_process_start_time (reply->pid, &ticks) &&
            ticks == (uint64_t) reply->pid_start;
 }
 
-static void take_answer (struct start *start, const struct launch_reply *reply)
+static void take_answer (struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
     if (!launch_is_remote (launch) && !is_own (start, reply)) {
@@ -55,7 +55,7 @@ static void take_answer (struct start *start, const struct launch_reply *reply)
 }
 
 /* What a host said is quoted in it, so it is made safe to show. */
-static void take_refusal (struct start *start, const struct launch_reply *reply)
+static void take_refusal (struct start *start, const struct launch_report *reply)
 {
     struct buf why;
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
@@ -67,18 +67,18 @@ static void take_refusal (struct start *start, const struct launch_reply *reply)
     buf_release (&why);
 }
 
-static void take_end (struct start *start, const struct launch_reply *reply)
+static void take_end (struct start *start, const struct launch_report *reply)
 {
     struct buf why;
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     buf_puts (&why, "the worker ended: ");
     buf_escaped (&why, text_of (reply->why), 0);
-    launch_log_last_words (&start->log, &why);
+    worker_log_append_last_line (&start->log, &why);
     give_up (start, &why);
     buf_release (&why);
 }
 
-static void take_step (const struct start *start, const struct launch_reply *reply)
+static void take_step (const struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
     if (launch->step && start->state == START_AWAITED && text_is_utf8 (text_of (reply->step)))
@@ -86,18 +86,18 @@ static void take_step (const struct start *start, const struct launch_reply *rep
 }
 
 /* Nothing follows from it: who launches says it to people. */
-static void take_found (const struct start *start, const struct launch_reply *reply)
+static void take_remark (const struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
     struct buf sentence;
     buf_init (&sentence, LAUNCH_WHY_MAX_BYTES);
     buf_escaped (&sentence, text_of (reply->why), 0);
-    if (launch->found)
-        launch->found (launch->owner, start->rank, buf_as_text (&sentence));
+    if (launch->remark)
+        launch->remark (launch->owner, start->rank, buf_as_text (&sentence));
     buf_release (&sentence);
 }
 
-static void take_word (struct start *start, const struct launch_reply *reply)
+static void take_word (struct start *start, const struct launch_report *reply)
 {
     bool before_go = start->state == START_AWAITED || start->state == START_KEYED;
     switch (reply->word) {
@@ -106,7 +106,7 @@ static void take_word (struct start *start, const struct launch_reply *reply)
             take_answer (start, reply);
         break;
     case WORD_STEP: take_step (start, reply); break;
-    case WORD_FOUND: take_found (start, reply); break;
+    case WORD_FOUND: take_remark (start, reply); break;
     case WORD_REFUSED:
         if (before_go)
             take_refusal (start, reply);
@@ -128,7 +128,7 @@ static void take_word (struct start *start, const struct launch_reply *reply)
 /* False: nothing more comes of these bytes. */
 static bool take_output (struct start *start, struct text *output)
 {
-    struct launch_reply reply;
+    struct launch_report reply;
     struct err err = { 0 };
     int rc = launch_protocol_receive (start->parser, output, &reply, &err);
     if (rc > 0)
@@ -168,7 +168,7 @@ static void say_end (const struct start *start, const struct buf *how, bool clea
         buf_puts (why, start->state == START_AWAITED ? " before the worker reported its public key"
                                                      : " before the coordinator admitted the worker");
     if (early || !clean)
-        launch_log_last_words (&start->log, why);
+        worker_log_append_last_line (&start->log, why);
 }
 
 /* A courier that falls after GO takes only a tied worker with it; of another one its silence will tell. */

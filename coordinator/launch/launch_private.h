@@ -38,7 +38,7 @@ struct start {
     struct launch_process process; /* descriptors are -1 when closed */
     uint64_t deadline_ms;          /* AWAITED */
     struct launch_parser *parser;  /* while it is listened to */
-    struct launch_log log;         /* none: ADOPTED */
+    struct worker_log log;         /* none: ADOPTED */
 };
 
 struct launch {
@@ -51,7 +51,7 @@ struct launch {
     uint16_t control_port, bulk_port;
     launch_keyed_fn *keyed;
     launch_step_fn *step;
-    launch_remark_fn *found;
+    launch_remark_fn *remark;
     launch_exited_fn *exited;
     void *owner;
     uint32_t awaited_n, awaited_max; /* starts that are AWAITED */

@@ -195,7 +195,7 @@ bool launch_process_start_time (int64_t pid, uint64_t *ticks)
     return field && sscanf (field, " %" SCNu64, ticks) == 1;
 }
 
-int launch_process_find (int64_t pid, uint64_t pid_start, struct err *err)
+int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err)
 {
     uint64_t ticks = 0;
     if (pid < 1 || pid > INT32_MAX)
@@ -252,7 +252,7 @@ bool launch_process_reap (int pidfd, struct buf *how, bool *clean)
 
 enum { LAST_BYTES = 2048, LAST_COLUMNS = 200 };
 
-int launch_log_open (struct launch_log *log, const char *directory, struct err *err)
+int worker_log_open (struct worker_log *log, const char *directory, struct err *err)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -267,18 +267,18 @@ int launch_log_open (struct launch_log *log, const char *directory, struct err *
         (void) close (fd); /* nothing was written */
         return err_set (err, ERR_STATE, "%s is not a regular file: remove it", path);
     }
-    *log = (struct launch_log){ .path = mem_text (path), .begin = st.st_size };
+    *log = (struct worker_log){ .path = mem_text (path), .begin = st.st_size };
     return fd;
 }
 
-void launch_log_release (struct launch_log *log)
+void worker_log_release (struct worker_log *log)
 {
     mem_free (log->path);
     log->path = NULL;
 }
 
 /* The end of what was written since `begin`, without its last newlines; how much of it. */
-static size_t read_end (const struct launch_log *log, char bytes[LAST_BYTES])
+static size_t read_end (const struct worker_log *log, char bytes[LAST_BYTES])
 {
     int fd = log->path ? open (log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     if (fd < 0)
@@ -291,7 +291,7 @@ static size_t read_end (const struct launch_log *log, char bytes[LAST_BYTES])
     return n > 0 ? (size_t) n : 0;
 }
 
-void launch_log_last_words (const struct launch_log *log, struct buf *out)
+void worker_log_append_last_line (const struct worker_log *log, struct buf *out)
 {
     char bytes[LAST_BYTES];
     size_t n = read_end (log, bytes);

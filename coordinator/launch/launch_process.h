@@ -23,7 +23,7 @@ struct launch_process {
 int launch_process_start (const char *path, const char *word, bool courier, int error_fd, struct launch_process *out,
                           struct err *err);
 /* A pidfd of the process `pid` that started at `pid_start` (proc_pid_stat(5), field 22); ERR_STATE when it is gone. */
-int launch_process_find (int64_t pid, uint64_t pid_start, struct err *err);
+int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err);
 bool launch_process_start_time (int64_t pid, uint64_t *ticks);
 void launch_process_kill (int pidfd);
 /* With all that it started and that stayed in its process group. Only before it was reaped: until then nobody else can
@@ -35,15 +35,16 @@ bool launch_process_reap (int pidfd, struct buf *how, bool *clean);
 
 /* <directory>/worker.log: a worker's standard error until it redirects it itself. What a loader, a shell
  * or a sanitizer says when a worker does not even start is there, and nowhere else. */
-struct launch_log {
+struct worker_log {
     char *path;    /* owned; NULL: none */
     int64_t begin; /* what earlier workers wrote there is not of this one */
 };
 
-/* A descriptor to append to it, or -1. The caller's; `log` is for launch_log_last_words and is released always. */
-int launch_log_open (struct launch_log *log, const char *directory, struct err *err);
-void launch_log_release (struct launch_log *log);
+/* A descriptor to append to it, or -1. The caller's; `log` is for worker_log_append_last_line and is released always.
+ */
+int worker_log_open (struct worker_log *log, const char *directory, struct err *err);
+void worker_log_release (struct worker_log *log);
 /* Appends "; its last output: " and the last line written, made safe to show; nothing when there is none. */
-void launch_log_last_words (const struct launch_log *log, struct buf *out);
+void worker_log_append_last_line (const struct worker_log *log, struct buf *out);
 
 #endif

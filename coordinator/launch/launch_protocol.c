@@ -95,7 +95,7 @@ static bool is_z85 (const char *key)
                LAUNCH_KEY_BYTES - 1;
 }
 
-static int answer_of (json_t *words, struct launch_reply *reply, struct err *err)
+static int answer_of (json_t *words, struct launch_report *reply, struct err *err)
 {
     json_t *protocol = json_object_get (words, "sliceup-worker"), *key = json_object_get (words, "key");
     json_t *pid = json_object_get (words, "pid"), *pid_start = json_object_get (words, "pid_start");
@@ -118,7 +118,7 @@ static int answer_of (json_t *words, struct launch_reply *reply, struct err *err
     return 1;
 }
 
-static int courier_reply (json_t *words, struct launch_reply *reply, struct err *err)
+static int courier_reply (json_t *words, struct launch_report *reply, struct err *err)
 {
     json_t *protocol = json_object_get (words, "sliceup-courier"), *why = json_object_get (words, "why");
     const char *step = json_string_value (json_object_get (words, "step"));
@@ -157,13 +157,13 @@ static bool is_meant_for_us (const struct launch_parser *parser)
 }
 
 /* A whole line: a word, a broken word, or something else. */
-static int receive_line (const struct launch_parser *parser, struct launch_reply *reply, struct err *err)
+static int receive_line (const struct launch_parser *parser, struct launch_report *reply, struct err *err)
 {
     int rc = 0;
     if (parser->too_long || parser->line_len == 0 || parser->line[0] != '{')
         return 0;
     json_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
-    *reply = (struct launch_reply){ 0 };
+    *reply = (struct launch_report){ 0 };
     if (!words && is_meant_for_us (parser))
         return err_set (err, ERR_PARSE, "the worker's answer cannot be parsed, expected one line of JSON");
     if (words && json_object_get (words, "sliceup-worker"))
@@ -182,7 +182,7 @@ static void receive_byte (struct launch_parser *parser, char byte)
         parser->too_long = true;
 }
 
-int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_reply *reply,
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_report *reply,
                              struct err *err)
 {
     while (output->len > 0) {

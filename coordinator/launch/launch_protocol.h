@@ -39,7 +39,7 @@ struct courier_request {    /* the line before it, for a courier */
 };
 
 enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND };
-struct launch_reply {
+struct launch_report {
     enum launch_word word;
     char public_key[LAUNCH_KEY_BYTES]; /* ANSWER: the worker's */
     int64_t pid, pid_start;
@@ -60,7 +60,7 @@ int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *
 int launch_protocol_put_courier (struct buf *out, const struct courier_request *request, struct err *err);
 /* 1: `said` is there, and `output` what follows it. 0: all of `output` was taken. -1: a word is broken, or too much was
  * said; `err` is a sentence on "it". */
-int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_reply *reply,
+int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_report *reply,
                              struct err *err);
 
 #endif

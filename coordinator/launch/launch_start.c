@@ -55,7 +55,7 @@ void start_destroy (struct start *start)
     launch_drop_fd (launch->loop, &start->process.input_fd);
     start_drop_output (start);
     launch_drop_fd (launch->loop, &start->process.pidfd);
-    launch_log_release (&start->log);
+    worker_log_release (&start->log);
     buf_release (&start->words);
     mem_free (start->directory);
     mem_free (start);

@@ -9,10 +9,10 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/workqueue/workqueue.h"
 #include "coordinator/keys/key_file.h"
 #include "coordinator/keys/monitor_key.h"
 #include "coordinator/monitor/query_queue.h"
+#include "coordinator/workqueue/workqueue.h"
 
 /* An answer of 256 KiB each 8 ms is 32 MiB a second: a tenth of what one thread encrypts, and libzmq has one. Few are
  * being made at a time, so that it is decided late whose turn it is. */
@@ -66,7 +66,7 @@ static struct buf *add_frame (struct answer *answer)
 static bool add_fact (struct answer *answer, struct snapshot_piece piece)
 {
     while (piece.bytes.len > 0) {
-        uint32_t put = snapshot_add_piece (&answer->frames[answer->n - 1], &piece);
+        uint32_t put = snapshot_put_piece (&answer->frames[answer->n - 1], &piece);
         piece.offset += put;
         piece.bytes.ptr += put;
         piece.bytes.len -= put;
@@ -102,7 +102,7 @@ static int add_facts (struct answer *answer, struct err *err)
         return -1;
     int rc = journal_reader_seek (monitors->journal, after, err);
     if (rc == 0)
-        rc = journal_reader_next (monitors->journal, take_fact, answer, err);
+        rc = journal_reader_read_rest (monitors->journal, take_fact, answer, err);
     if (rc < 0 && err->code)
         return -1;
     if (rc >= 0 || answer->told_all)
@@ -165,7 +165,7 @@ static bool make_answer (struct monitors *monitors, const struct hub_monitor *to
                                .to = *to,
                                .from = *from,
                                .after_end = monitors->ended,
-                               .up_to = journal_durable (monitors->recorded) };
+                               .up_to = journal_durable_index (monitors->recorded) };
     monitors->making++;
     if (workqueue_submit (monitors->workqueue, answer_work, answer_done, answer))
         return true;
@@ -193,11 +193,11 @@ uint64_t monitors_poll (struct monitors *monitors)
     uint32_t taken = 0;
     uint64_t now_ms = clock_boot_ms ();
     /* "listen", or something of a later version: asking was all there is to it. */
-    for (; taken < QUESTIONS_A_PASS && hub_question (monitors->hub, &from, &question); taken++)
+    for (; taken < QUESTIONS_A_PASS && hub_receive_question (monitors->hub, &from, &question); taken++)
         if (snapshot_parse_question (question, &position))
             query_queue_add (&monitors->query_queue, &from, &position, now_ms);
     serve (monitors);
-    return taken == QUESTIONS_A_PASS || hub_has_questions (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
+    return taken == QUESTIONS_A_PASS || hub_questions_remain (monitors->hub) ? now_ms + PASS_MS : UINT64_MAX;
 }
 
 /* ---- the end ---- */

@@ -56,7 +56,7 @@ void snapshot_begin_answer (struct buf *frame)
     buf_byte (frame, 0);
 }
 
-uint32_t snapshot_add_piece (struct buf *frame, const struct snapshot_piece *piece)
+uint32_t snapshot_put_piece (struct buf *frame, const struct snapshot_piece *piece)
 {
     size_t room = frame->max - frame->len;
     if (room <= SNAPSHOT_PIECE_BYTES)

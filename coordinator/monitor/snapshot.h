@@ -33,7 +33,7 @@ bool snapshot_parse_question (struct text question,
 
 void snapshot_begin_answer (struct buf *frame); /* its max: ANSWER_MAX_BYTES */
 /* As much of the piece as fits; returns how many bytes of it. */
-uint32_t snapshot_add_piece (struct buf *frame, const struct snapshot_piece *piece);
+uint32_t snapshot_put_piece (struct buf *frame, const struct snapshot_piece *piece);
 void snapshot_set_flag (struct buf *frame, enum snapshot_flag flag);
 
 bool snapshot_is_answer (struct text frame);

@@ -54,8 +54,8 @@ static void add_values (struct comparison *of, struct text what, struct text her
 static void add_tokens (struct comparison *of, struct text what, struct text here, struct text there)
 {
     struct text mine = flag_set_normalise (here, of->arena), theirs = flag_set_normalise (there, of->arena);
-    struct text only_here = flag_set_without (mine, theirs, of->arena),
-                only_there = flag_set_without (theirs, mine, of->arena);
+    struct text only_here = flag_set_subtract (mine, theirs, of->arena),
+                only_there = flag_set_subtract (theirs, mine, of->arena);
     struct text a = text_clip (only_here, SHOWN_BYTES), b = text_clip (only_there, SHOWN_BYTES);
     struct text only = a.len ? a : b, text;
     if (only.len == 0)
@@ -127,7 +127,7 @@ static struct text count_text (uint32_t count, struct arena *arena)
 
 static void compare_backends (struct comparison *of)
 {
-    const struct backend *here = &of->here->backend, *there = &of->there->backend;
+    const struct observed_backend *here = &of->here->backend, *there = &of->there->backend;
     add_values (of, TEXT_LIT ("backend"), here->platform, there->platform);
     add_values (of, TEXT_LIT ("backend version"), here->platform_version, there->platform_version);
     add_values (of, TEXT_LIT ("device kind"), here->device_kind, there->device_kind);
@@ -160,8 +160,8 @@ static void compare_programs (struct comparison *of)
     }
 }
 
-void key_causes (const struct result *here, const struct result *there, struct arena *arena,
-                 struct cache_key_cause_list *out)
+void cache_key_causes_find (const struct result *here, const struct result *there, struct arena *arena,
+                            struct cache_key_cause_list *out)
 {
     /* docs/spec/canary.md: arguments that are flags; no variable shows them */
     struct text arguments = TEXT_LIT ("xla.arguments");

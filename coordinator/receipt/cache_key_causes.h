@@ -1,5 +1,6 @@
 /* cache_key_causes.h - what two hosts, or two runs, have different that can make their cache keys differ: versions,
- * flags, settings, devices, programs. Knows nothing of the keys themselves: see recompiled.h, key_differences.
+ * flags, settings, devices, programs. Knows nothing of the keys themselves: see recompile_reason.h,
+ * recompiled_compare_keys.
  *
  * Settings that differ on purpose between who writes a cache and who reads it are no cause and are left out. Of a
  * result only bundle, policy, facts, backend and programs are read, so that a caller may fill one from a receipt.
@@ -19,7 +20,7 @@ struct cache_key_cause_list {
     uint32_t n;
 };
 
-void key_causes (const struct result *here, const struct result *there, struct arena *arena,
-                 struct cache_key_cause_list *out);
+void cache_key_causes_find (const struct result *here, const struct result *there, struct arena *arena,
+                            struct cache_key_cause_list *out);
 
 #endif

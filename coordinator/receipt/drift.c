@@ -9,13 +9,13 @@ typedef void take_fn (struct drift_table *table, enum drift_section section, uin
 
 static void each_value (struct drift_comparison *work, take_fn *take)
 {
-    struct drift_values values = { .arena = work->arena, .query = work->query };
+    struct drift_host_values values = { .arena = work->arena, .query = work->query };
     for (uint32_t i = 0; i < work->hosts.n; i++)
         for (enum drift_section section = 0; section < SECTION_N; section++) {
-            struct drift_vars vars = drift_values_section (&values, work->hosts.receipts[i], section);
+            struct drift_var_list vars = drift_host_values_section (&values, work->hosts.receipts[i], section);
             if (vars.n)
                 take (&work->table, section, i, vars.items, vars.n);
-            if (drift_values_has_section (&values, work->hosts.receipts[i], section))
+            if (drift_host_values_has_section (&values, work->hosts.receipts[i], section))
                 drift_table_note_reported (&work->table, section, i);
         }
 }
@@ -25,7 +25,7 @@ static void fill_table (struct drift_comparison *work)
     drift_table_init (&work->table, work->hosts.n, work->arena);
     each_value (work, drift_table_add);
     drift_table_finish (&work->table);
-    if (drift_table_begin_marks (&work->table))
+    if (drift_table_make_bitmaps (&work->table))
         each_value (work, drift_table_mark_present);
     const bool **tells = arena_array (work->arena, SECTION_N, sizeof (*tells));
     for (int i = 0; i < SECTION_N; i++)
@@ -142,12 +142,12 @@ static void judge_topology (struct drift_comparison *work)
 
 /* ---- all of it ---- */
 
-void drift_find (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
-                 struct drift *out)
+void drift_compare_hosts (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
+                          struct drift *out)
 {
     struct drift_comparison work = { .query = query, .arena = arena, .out = out };
     *out = (struct drift){ 0 };
-    drift_hosts_of (receipt, arena, &work.hosts);
+    drift_hosts_of_receipt (receipt, arena, &work.hosts);
     out->names = work.hosts.names;
     out->hosts_n = work.hosts.n;
     fill_table (&work);

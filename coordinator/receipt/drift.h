@@ -3,8 +3,8 @@
  * A receipt's facts, versions, observed policy, backend, programs and timings are grouped by value, fact by fact, and
  * judged by rules that are data (plan.drift, configs/drift). The reference is the largest group of hosts that agree in
  * all that is compared; whoever differs from it is named, the worst difference first. A host that says nothing is never
- * counted as equal. drift_find compares the hosts of one receipt with one another, drift_against those of two, host by
- * host.
+ * counted as equal. drift_compare_hosts compares the hosts of one receipt with one another, drift_compare_receipts
+ * those of two, host by host.
  *
  * Does not know how the answer is shown. Pure; everything lives in `arena` or is borrowed from the receipts and the
  * query. Time and memory are linear in the values given, and the findings are bounded, whatever the receipts hold. */
@@ -41,7 +41,7 @@ extern const struct enum_names drift_verdict_names;
 struct drift_group {
     struct text value;
     double number;   /* OUTLIER; a CHANGED number */
-    uint32_t *hosts; /* NULL with `rest`: see drift_group_hosts */
+    uint32_t *hosts; /* NULL with `rest`: see drift_group_host_names */
     uint32_t hosts_n;
     bool absent;        /* they say nothing of it, though they say other things of its kind */
     bool reference;     /* what the others are held against */
@@ -59,7 +59,7 @@ struct drift_item {
     uint32_t order;             /* within the severity: lower is worse */
     struct drift_group *groups; /* largest first; among equals the one with the lowest rank */
     uint32_t groups_n;
-    uint32_t section;   /* whose tellers the hosts of the item are; for drift_group_hosts */
+    uint32_t section;   /* whose tellers the hosts of the item are; for drift_group_host_names */
     uint32_t deviating; /* hosts that are not in the reference group */
     bool settled;       /* at least half of the hosts have one value */
     struct text pinned; /* NOT_PINNED: what the pin set says */
@@ -91,7 +91,7 @@ struct drift {
     uint32_t silences_n;
     const struct text *names; /* of the hosts, in rank order */
     uint32_t hosts_n;
-    const bool *const *tells;       /* per section and host; for drift_group_hosts */
+    const bool *const *tells;       /* per section and host; for drift_group_host_names */
     uint32_t *only_now, only_now_n; /* two receipts: hosts that the other does not have */
     struct text *only_before;
     uint32_t only_before_n;
@@ -109,14 +109,14 @@ struct drift_query {
     bool all;                                 /* list what differs as expected and what too few told, too */
 };
 
-void drift_find (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
-                 struct drift *out);
+void drift_compare_hosts (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
+                          struct drift *out);
 /* What changed from `before` to `now`, on the hosts that both have. */
-void drift_against (const struct slice_receipt *now, const struct slice_receipt *before,
-                    const struct drift_query *query, struct arena *arena, struct drift *out);
+void drift_compare_receipts (const struct slice_receipt *now, const struct slice_receipt *before,
+                             const struct drift_query *query, struct arena *arena, struct drift *out);
 /* The names of a group's hosts, in rank order; hosts_n of them. */
-const struct text *drift_group_hosts (const struct drift *drift, const struct drift_item *item,
-                                      const struct drift_group *group, struct arena *arena);
+const struct text *drift_group_host_names (const struct drift *drift, const struct drift_item *item,
+                                           const struct drift_group *group, struct arena *arena);
 /* Is there anything for which absence would have to be evidence? */
 bool drift_is_incomplete (const struct drift *drift);
 
@@ -124,6 +124,6 @@ bool drift_is_incomplete (const struct drift *drift);
 
 /* The "name==version" lines of a requirements file whose sha256 was checked, so that they are the ones which the hosts
  * verified; everything else is passed over. Names in normal form (PEP 503), in `arena`. */
-void drift_pins_read (struct text requirements, struct arena *arena, var_list *pins);
+void drift_pins_parse (struct text requirements, struct arena *arena, var_list *pins);
 
 #endif

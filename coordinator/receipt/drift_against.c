@@ -22,7 +22,7 @@ struct pair {
 struct comparison {
     struct drift_comparison *work; /* of the later receipt; its `out` is the answer */
     struct drift_comparison *before;
-    struct drift_values values, values_before;
+    struct drift_host_values values, values_before;
     struct pair *pairs;
     uint32_t pairs_n;
     struct changes changes;
@@ -80,8 +80,8 @@ static void pair_references (struct comparison *comparison, const struct slice_r
                              const struct slice_receipt *before)
 {
     struct drift of_now, of_before, *out = comparison->work->out;
-    drift_find (now, comparison->work->query, comparison->work->arena, &of_now);
-    drift_find (before, comparison->work->query, comparison->work->arena, &of_before);
+    drift_compare_hosts (now, comparison->work->query, comparison->work->arena, &of_now);
+    drift_compare_hosts (before, comparison->work->query, comparison->work->arena, &of_before);
     if (of_now.reference_n == 0 || of_before.reference_n == 0)
         return;
     comparison->pairs[comparison->pairs_n++] = (struct pair){ of_now.reference[0], of_before.reference[0] };
@@ -99,7 +99,7 @@ static int by_var (const void *a, const void *b)
     return text_compare (x->name, y->name);
 }
 
-static const struct var *sorted_vars (struct drift_vars vars, struct arena *arena)
+static const struct var *sorted_vars (struct drift_var_list vars, struct arena *arena)
 {
     struct var *sorted = arena_copy (arena, vars.items, vars.n * sizeof (*sorted));
     if (vars.n)
@@ -124,7 +124,7 @@ static void add_change (struct comparison *comparison, enum drift_section sectio
 }
 
 static void compare_vars (struct comparison *comparison, enum drift_section section, uint32_t host,
-                          struct drift_vars before_vars, struct drift_vars now_vars, struct arena *arena)
+                          struct drift_var_list before_vars, struct drift_var_list now_vars, struct arena *arena)
 {
     const struct var *before = sorted_vars (before_vars, arena), *now = sorted_vars (now_vars, arena);
     for (uint32_t b = 0, n = 0; b < before_vars.n || n < now_vars.n;) {
@@ -159,12 +159,12 @@ static void compare_hosts (struct comparison *comparison, const struct pair *pai
     struct drift *out = comparison->work->out;
     bool any = false;
     for (enum drift_section section = 0; section < SECTION_N; section++) {
-        struct drift_vars vars = drift_values_section (&comparison->values, now, section);
-        struct drift_vars vars_before = drift_values_section (&comparison->values_before, before, section);
+        struct drift_var_list vars = drift_host_values_section (&comparison->values, now, section);
+        struct drift_var_list vars_before = drift_host_values_section (&comparison->values_before, before, section);
         any = any || vars.n;
         out->compared += vars.n > 0 && vars_before.n > 0 && pair == comparison->pairs ? vars.n : 0;
-        bool told = vars.n || drift_values_has_section (&comparison->values, now, section);
-        bool told_before = vars_before.n || drift_values_has_section (&comparison->values, before, section);
+        bool told = vars.n || drift_host_values_has_section (&comparison->values, now, section);
+        bool told_before = vars_before.n || drift_host_values_has_section (&comparison->values, before, section);
         if (told && told_before)
             compare_vars (comparison, section, pair->now, vars_before, vars, scratch);
         else if ((told || told_before) && section <= SECTION_BACKEND && !comparison->work->query->rung.len)
@@ -255,7 +255,7 @@ static void count_item (struct drift_comparison *work, const struct drift_item *
 
 static void fold_fact (struct drift_comparison *work, const struct change *changes, uint32_t n, struct arena *scratch)
 {
-    struct drift_item item = { .fact = drift_fact_text (changes->section, changes->name, work->arena),
+    struct drift_item item = { .fact = drift_fact_label (changes->section, changes->name, work->arena),
                                .verdict = DRIFT_CHANGED,
                                .settled = true,
                                .section = changes->section };
@@ -305,7 +305,7 @@ static double median_of (const struct drift_measure *measures, uint32_t n, struc
 static void compare_measure (struct drift_comparison *work, const struct drift_measure *now, uint32_t now_n,
                              const struct drift_measure *before, uint32_t before_n, struct arena *scratch)
 {
-    struct drift_item item = { .fact = drift_measure_text (now, work->arena),
+    struct drift_item item = { .fact = drift_measure_label (now, work->arena),
                                .verdict = DRIFT_CHANGED,
                                .rung = now->rung,
                                .phase = now->phase,
@@ -342,7 +342,7 @@ static void compare_measures (struct comparison *comparison, const struct slice_
     drift_measures_collect (comparison->before, before, &of_before);
     for (uint32_t n = 0, b = 0; n < of_now.n && b < of_before.n;) {
         uint32_t now_n = drift_measures_count_alike (&of_now, n), before_n = drift_measures_count_alike (&of_before, b);
-        int order = drift_measure_order (&of_now.items[n], &of_before.items[b]);
+        int order = drift_measure_compare (&of_now.items[n], &of_before.items[b]);
         if (order == 0)
             compare_measure (comparison->work, &of_now.items[n], now_n, &of_before.items[b], before_n, scratch);
         arena_reset (scratch);
@@ -351,8 +351,8 @@ static void compare_measures (struct comparison *comparison, const struct slice_
     }
 }
 
-void drift_against (const struct slice_receipt *now, const struct slice_receipt *before,
-                    const struct drift_query *query, struct arena *arena, struct drift *out)
+void drift_compare_receipts (const struct slice_receipt *now, const struct slice_receipt *before,
+                             const struct drift_query *query, struct arena *arena, struct drift *out)
 {
     struct drift ignored = { 0 };
     struct drift_comparison work = { .query = query, .arena = arena, .out = out };
@@ -360,13 +360,13 @@ void drift_against (const struct slice_receipt *now, const struct slice_receipt 
     struct comparison comparison = { .work = &work, .before = &work_before };
     struct arena scratch = { 0 };
     *out = (struct drift){ 0 };
-    drift_hosts_of (now, arena, &work.hosts);
-    drift_hosts_of (before, arena, &work_before.hosts);
+    drift_hosts_of_receipt (now, arena, &work.hosts);
+    drift_hosts_of_receipt (before, arena, &work_before.hosts);
     out->names = work.hosts.names;
     out->hosts_n = work.hosts.n;
     out->silent = arena_array (arena, out->hosts_n, sizeof (uint32_t));
     out->silences = arena_array (arena, SECTION_N, sizeof (*out->silences));
-    comparison.values = (struct drift_values){ .arena = arena, .query = query, .setup = true };
+    comparison.values = (struct drift_host_values){ .arena = arena, .query = query, .setup = true };
     comparison.values_before = comparison.values;
     pair_hosts (&comparison);
     if (comparison.pairs_n == 0)

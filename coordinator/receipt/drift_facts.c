@@ -81,7 +81,7 @@ static bool numbers_of (const struct drift_comparison *work, const struct drift_
     drift_parse_number (table->values[fact->first].text, &first);
     for (uint32_t i = 0; i < table->hosts_n; i++)
         numbers[i] = table->tells[fact->section][i] && !drift_table_host_lacks (table, fact, i) ? first : NAN;
-    for (uint32_t i = fact->sightings; i < fact->sightings + fact->sightings_n; i++)
+    for (uint32_t i = fact->seen_first; i < fact->seen_first + fact->seen_n; i++)
         drift_parse_number (table->values[table->seen[i].value].text, &numbers[table->seen[i].host]);
     return true;
 }
@@ -91,7 +91,7 @@ static bool numbers_of (const struct drift_comparison *work, const struct drift_
 /* The value that stands for what the host says; DRIFT_NONE_AT: it says nothing. */
 static uint32_t said_by (const struct drift_table *table, const struct drift_fact *fact, uint32_t host)
 {
-    uint32_t low = fact->sightings, high = fact->sightings + fact->sightings_n;
+    uint32_t low = fact->seen_first, high = fact->seen_first + fact->seen_n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (table->seen[middle].host < host)
@@ -99,7 +99,7 @@ static uint32_t said_by (const struct drift_table *table, const struct drift_fac
         else
             high = middle;
     }
-    if (low < fact->sightings + fact->sightings_n && table->seen[low].host == host)
+    if (low < fact->seen_first + fact->seen_n && table->seen[low].host == host)
         return table->values[table->seen[low].value].same_as;
     if (!table->tells[fact->section][host] || drift_table_host_lacks (table, fact, host))
         return DRIFT_NONE_AT;
@@ -140,7 +140,7 @@ static void fill_groups (struct drift_comparison *work, const struct drift_fact 
     const struct drift_table *table = &work->table;
     uint32_t first = table->values[fact->first].same_as;
     struct drift_group *of_first = &item->groups[table->values[first].group];
-    for (uint32_t i = fact->sightings; i < fact->sightings + fact->sightings_n; i++) {
+    for (uint32_t i = fact->seen_first; i < fact->seen_first + fact->seen_n; i++) {
         uint32_t value = table->values[table->seen[i].value].same_as;
         struct drift_group *group = &item->groups[table->values[value].group];
         if (value != first && !group->rest)
@@ -239,7 +239,7 @@ static void list_expected (struct drift_comparison *work, const struct drift_fac
     if (!work->query->all || work->out->n - work->out->findings >= DRIFT_ITEMS_MAX)
         return;
     struct drift_item *item = drift_add_item (work);
-    *item = (struct drift_item){ .fact = drift_fact_text (fact->section, fact->name, work->arena),
+    *item = (struct drift_item){ .fact = drift_fact_label (fact->section, fact->name, work->arena),
                                  .kind = rule->kind,
                                  .verdict = DRIFT_AS_EXPECTED,
                                  .severity = DRIFT_REST,
@@ -268,7 +268,7 @@ static bool judge_number (struct drift_comparison *work, const struct drift_fact
     double *numbers = mem_array (work->table.hosts_n, sizeof (*numbers));
     bool all = fact->missing == DRIFT_NONE_AT && numbers_of (work, fact, numbers);
     if (all) {
-        struct drift_item item = { .fact = drift_fact_text (fact->section, fact->name, work->arena),
+        struct drift_item item = { .fact = drift_fact_label (fact->section, fact->name, work->arena),
                                    .kind = rule->kind,
                                    .why = rule->why };
         item.severity = drift_severity_of (item.fact, &item.order);
@@ -319,7 +319,7 @@ static void sort_out (struct drift_comparison *work, uint32_t at, struct candida
     work->out->compared++;
     if (equal && !pinned.len)
         return;
-    struct text shown = drift_fact_text (fact->section, fact->name, work->arena);
+    struct text shown = drift_fact_label (fact->section, fact->name, work->arena);
     const struct drift_rule *rule = drift_rule_of (work->query, shown);
     if (rule->kind == DRIFT_IGNORED)
         work->out->ignored++;
@@ -354,7 +354,7 @@ void drift_facts_judge (struct drift_comparison *work)
     struct candidates list = { arena_array (work->arena, work->table.facts_n, sizeof (struct drift_compared_fact)), 0 };
     for (uint32_t i = 0; i < work->table.facts_n; i++)
         sort_out (work, i, &list);
-    drift_reference_choose (work, list.items, list.n);
+    drift_reference_choose_hosts (work, list.items, list.n);
     if (list.n)
         qsort (list.items, list.n, sizeof (*list.items), worst_first);
     for (uint32_t i = 0; i < list.n; i++) {

@@ -53,8 +53,8 @@ void drift_items_keep_worst (struct drift *out)
     out->left_out += over;
 }
 
-const struct text *drift_group_hosts (const struct drift *drift, const struct drift_item *item,
-                                      const struct drift_group *group, struct arena *arena)
+const struct text *drift_group_host_names (const struct drift *drift, const struct drift_item *item,
+                                           const struct drift_group *group, struct arena *arena)
 {
     struct text *names = arena_array (arena, group->hosts_n, sizeof (*names));
     uint32_t n = 0;

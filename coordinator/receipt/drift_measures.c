@@ -44,8 +44,8 @@ static bool is_writer (const struct slice_receipt *receipt, const struct host_re
 static uint64_t doing (const struct rung_receipt *rung, bool writer)
 {
     uint64_t hash = drift_hash (rung->cache, rung->pass == PASS_COLD && writer);
-    hash = drift_mix (hash + counter_of (rung, "compile_requests"));
-    return drift_mix (hash + counter_of (rung, "cache_hits"));
+    hash = drift_hash_number (hash + counter_of (rung, "compile_requests"));
+    return drift_hash_number (hash + counter_of (rung, "cache_hits"));
 }
 
 /* Phases that one host goes through for all, as building an environment that they share, are no part of how long it
@@ -53,11 +53,11 @@ static uint64_t doing (const struct rung_receipt *rung, bool writer)
 static bool differs_by_nature (struct drift_comparison *work, const struct drift_measure *measure)
 {
     uint64_t key = drift_hash (measure->phase, drift_hash (measure->rung, measure->pass)) | 1;
-    struct drift_phase_memo *known = &work->phases[key % DRIFT_PHASES_KNOWN];
+    struct drift_exempt_phase *known = &work->phases[key % DRIFT_PHASES_KNOWN];
     if (known->key != key) {
-        struct text fact = drift_measure_text (measure, work->arena);
+        struct text fact = drift_measure_label (measure, work->arena);
         enum drift_kind kind = drift_rule_of (work->query, fact)->kind;
-        *known = (struct drift_phase_memo){ key, kind == DRIFT_EXPECTED || kind == DRIFT_IGNORED };
+        *known = (struct drift_exempt_phase){ key, kind == DRIFT_EXPECTED || kind == DRIFT_IGNORED };
     }
     return known->differs;
 }
@@ -91,7 +91,7 @@ static void add_attempt (struct drift_comparison *work, const struct rung_receip
         add (list, &measure, work->arena);
 }
 
-int drift_measure_order (const struct drift_measure *x, const struct drift_measure *y)
+int drift_measure_compare (const struct drift_measure *x, const struct drift_measure *y)
 {
     int order = text_compare (x->rung, y->rung);
     if (order == 0)
@@ -108,7 +108,7 @@ int drift_measure_order (const struct drift_measure *x, const struct drift_measu
 static int by_what (const void *a, const void *b)
 {
     const struct drift_measure *x = a, *y = b;
-    int order = drift_measure_order (x, y);
+    int order = drift_measure_compare (x, y);
     return order ? order : (x->host > y->host) - (x->host < y->host);
 }
 
@@ -117,7 +117,7 @@ static bool same_work (const struct drift_measure *a, const struct drift_measure
     return text_equal (a->rung, b->rung) && a->pass == b->pass && a->doing == b->doing;
 }
 
-struct text drift_measure_text (const struct drift_measure *measure, struct arena *arena)
+struct text drift_measure_label (const struct drift_measure *measure, struct arena *arena)
 {
     static const char *const words[] = { "duration", "memory", "memory device" };
     const char *pass = measure->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, measure->pass);
@@ -136,7 +136,7 @@ static void drop_explained (double *numbers, const bool *explained, uint32_t n)
 static void judge (struct drift_comparison *work, const struct drift_measure *measures, uint32_t n, bool *slow)
 {
     uint32_t hosts = work->hosts.n, findings = work->out->findings;
-    struct drift_item item = { .fact = drift_measure_text (measures, work->arena),
+    struct drift_item item = { .fact = drift_measure_label (measures, work->arena),
                                .rung = measures->rung,
                                .phase = measures->phase,
                                .pass = measures->pass };
@@ -181,7 +181,7 @@ void drift_measures_collect (struct drift_comparison *work, const struct slice_r
 uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t from)
 {
     uint32_t to = from;
-    while (to < list->n && drift_measure_order (&list->items[to], &list->items[from]) == 0)
+    while (to < list->n && drift_measure_compare (&list->items[to], &list->items[from]) == 0)
         to++;
     return to - from;
 }

@@ -23,7 +23,7 @@ static bool read_line (struct text line, struct arena *arena, struct var *pin)
     return pin->name.len > 0 && pin->value.len > 0;
 }
 
-void drift_pins_read (struct text requirements, struct arena *arena, var_list *pins)
+void drift_pins_parse (struct text requirements, struct arena *arena, var_list *pins)
 {
     uint32_t lines = 1;
     for (uint32_t i = 0; i < requirements.len; i++)

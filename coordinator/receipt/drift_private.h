@@ -43,9 +43,9 @@ struct drift_fact {
     uint32_t last;   /* value */
     uint32_t recent; /* value that was said last */
     uint32_t values_n;
-    uint32_t hosts_n;                /* that say it */
-    uint32_t missing;                /* which bitmap says who does not, or DRIFT_NONE_AT */
-    uint32_t sightings, sightings_n; /* after drift_table_finish: its part of them */
+    uint32_t hosts_n;            /* that say it */
+    uint32_t missing;            /* which bitmap says who does not, or DRIFT_NONE_AT */
+    uint32_t seen_first, seen_n; /* after drift_table_finish: its part of them */
 };
 
 struct drift_value_of_host {
@@ -83,15 +83,15 @@ void drift_table_note_reported (struct drift_table *table, enum drift_section se
 void drift_table_finish (struct drift_table *table);
 /* After closing: facts that some tellers of their section do not say get a bitmap, for which `again` adds every value a
  * second time through drift_table_mark_present. */
-bool drift_table_begin_marks (struct drift_table *table);
+bool drift_table_make_bitmaps (struct drift_table *table);
 void drift_table_mark_present (struct drift_table *table, enum drift_section section, uint32_t host,
                                const struct var *vars, uint32_t n);
 /* "fact kernel.release" */
-struct text drift_fact_text (enum drift_section section, struct text name, struct arena *arena);
+struct text drift_fact_label (enum drift_section section, struct text name, struct arena *arena);
 bool drift_table_host_lacks (const struct drift_table *table, const struct drift_fact *fact, uint32_t host);
 /* A 64-bit hash of bytes; not for anything that an adversary must not guess. */
 uint64_t drift_hash (struct text text, uint64_t seed);
-uint64_t drift_mix (uint64_t number);
+uint64_t drift_hash_number (uint64_t number);
 
 /* The hosts of a receipt in rank order; a host that only a header names has no receipt. */
 struct drift_hosts {
@@ -100,11 +100,11 @@ struct drift_hosts {
     uint32_t n;
 };
 /* One host's receipt as named values, section by section. What hosts share is made once. */
-struct drift_values {
+struct drift_host_values {
     struct arena *arena;
     const struct drift_query *query;
-    bool setup;             /* also what is the same on all hosts of a run */
-    struct backend backend; /* `backends` is of this one */
+    bool setup;                      /* also what is the same on all hosts of a run */
+    struct observed_backend backend; /* `backends` is of this one */
     struct var backends[8];
     uint32_t backends_n;
     struct var setups[4];
@@ -114,14 +114,14 @@ struct drift_values {
         struct text rung, program, name;
     } * named; /* at each place */
 };
-struct drift_vars {
+struct drift_var_list {
     const struct var *items;
     uint32_t n;
 };
 
 /* What the rules say of a phase, so that they are asked once and not for every host. */
 enum { DRIFT_PHASES_KNOWN = 256 };
-struct drift_phase_memo {
+struct drift_exempt_phase {
     uint64_t key;
     bool differs;
 };
@@ -133,16 +133,16 @@ struct drift_comparison {
     struct drift_table table;
     struct drift *out;
     uint32_t items_capacity;
-    struct drift_phase_memo phases[DRIFT_PHASES_KNOWN];
+    struct drift_exempt_phase phases[DRIFT_PHASES_KNOWN];
 };
 
 /* drift_values.c */
-void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out);
+void drift_hosts_of_receipt (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out);
 /* Did it speak of this section, also that there is nothing? A program that told its backend told its policy. */
-bool drift_values_has_section (const struct drift_values *values, const struct host_receipt *host,
-                               enum drift_section section);
-struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,
-                                        enum drift_section section);
+bool drift_host_values_has_section (const struct drift_host_values *values, const struct host_receipt *host,
+                                    enum drift_section section);
+struct drift_var_list drift_host_values_section (struct drift_host_values *values, const struct host_receipt *host,
+                                                 enum drift_section section);
 /* The attempts that count: the last of each rung and pass that was no isolation. NULL ends them. */
 const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, const struct drift_query *query,
                                                uint32_t *at, bool each_pass);
@@ -160,7 +160,8 @@ struct drift_compared_fact {
     uint32_t order;
     struct text shown;
 };
-void drift_reference_choose (struct drift_comparison *work, const struct drift_compared_fact *candidates, uint32_t n);
+void drift_reference_choose_hosts (struct drift_comparison *work, const struct drift_compared_fact *candidates,
+                                   uint32_t n);
 /* drift_measures.c: findings from what was measured. */
 enum drift_measure_kind { MEASURE_DURATION, MEASURE_MEMORY, MEASURE_DEVICE_MEMORY };
 struct drift_measure {
@@ -179,8 +180,8 @@ struct drift_measures {
 void drift_measures_collect (struct drift_comparison *work, const struct slice_receipt *receipt,
                              struct drift_measures *list);
 uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t from);
-int drift_measure_order (const struct drift_measure *a, const struct drift_measure *b);
-struct text drift_measure_text (const struct drift_measure *measure, struct arena *arena);
+int drift_measure_compare (const struct drift_measure *a, const struct drift_measure *b);
+struct text drift_measure_label (const struct drift_measure *measure, struct arena *arena);
 void drift_measures_judge (struct drift_comparison *work, const struct slice_receipt *receipt);
 /* drift_numbers.c
  * Is the number far enough from what it should be, relatively and absolutely? */

@@ -12,14 +12,14 @@ static uint64_t *signatures (const struct drift_comparison *work, const struct d
         const struct drift_fact *fact = &table->facts[candidates[c].fact];
         if (!candidates[c].settled)
             continue;
-        for (uint32_t i = fact->sightings; i < fact->sightings + fact->sightings_n; i++) {
+        for (uint32_t i = fact->seen_first; i < fact->seen_first + fact->seen_n; i++) {
             uint32_t value = table->values[table->seen[i].value].same_as;
             if (value != table->values[fact->first].same_as)
-                of[table->seen[i].host] += drift_mix (table->values[value].hash);
+                of[table->seen[i].host] += drift_hash_number (table->values[value].hash);
         }
         for (uint32_t host = 0; fact->missing != DRIFT_NONE_AT && host < table->hosts_n; host++)
             if (drift_table_host_lacks (table, fact, host))
-                of[host] += drift_mix (fact->hash + 1);
+                of[host] += drift_hash_number (fact->hash + 1);
     }
     return of;
 }
@@ -46,7 +46,7 @@ struct crowd {
 
 static struct crowd *crowd_of (struct crowd *crowds, uint32_t mask, uint64_t signature)
 {
-    uint32_t at = (uint32_t) drift_mix (signature) & mask;
+    uint32_t at = (uint32_t) drift_hash_number (signature) & mask;
     while (crowds[at].hosts_n && crowds[at].signature != signature)
         at = (at + 1) & mask;
     return &crowds[at];
@@ -60,7 +60,8 @@ static uint32_t table_size (uint32_t n)
     return size;
 }
 
-void drift_reference_choose (struct drift_comparison *work, const struct drift_compared_fact *candidates, uint32_t n)
+void drift_reference_choose_hosts (struct drift_comparison *work, const struct drift_compared_fact *candidates,
+                                   uint32_t n)
 {
     struct drift *out = work->out;
     uint64_t *of = signatures (work, candidates, n);

@@ -11,7 +11,7 @@ enum { MISSING_MAX = 4096, FIRST_SLOTS = 256 };
 /* ---- hashing ---- */
 
 /* The odd constants are those of splitmix64 (Steele, Lea, Flood 2014). */
-uint64_t drift_mix (uint64_t number)
+uint64_t drift_hash_number (uint64_t number)
 {
     number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9ull;
     number = (number ^ (number >> 27)) * 0x94d049bb133111ebull;
@@ -32,7 +32,7 @@ uint64_t drift_hash (struct text text, uint64_t seed)
         memcpy (&piece, text.ptr + at, text.len - at);
         hash = (hash ^ piece) * 0xbf58476d1ce4e5b9ull;
     }
-    return drift_mix (hash);
+    return drift_hash_number (hash);
 }
 
 /* ---- growing ---- */
@@ -204,20 +204,20 @@ void drift_table_finish (struct drift_table *table)
     struct drift_value_of_host *sorted = arena_array (table->arena, table->seen_n, sizeof (*sorted));
     uint32_t at = 0;
     for (uint32_t i = 0; i < table->seen_n; i++)
-        table->facts[table->values[table->seen[i].value].fact].sightings_n++;
+        table->facts[table->values[table->seen[i].value].fact].seen_n++;
     for (uint32_t i = 0; i < table->facts_n; i++) {
-        table->facts[i].sightings = at;
-        at += table->facts[i].sightings_n;
-        table->facts[i].sightings_n = 0;
+        table->facts[i].seen_first = at;
+        at += table->facts[i].seen_n;
+        table->facts[i].seen_n = 0;
     }
     for (uint32_t i = 0; i < table->seen_n; i++) {
         struct drift_fact *fact = &table->facts[table->values[table->seen[i].value].fact];
-        sorted[fact->sightings + fact->sightings_n++] = table->seen[i];
+        sorted[fact->seen_first + fact->seen_n++] = table->seen[i];
     }
     table->seen = sorted;
 }
 
-bool drift_table_begin_marks (struct drift_table *table)
+bool drift_table_make_bitmaps (struct drift_table *table)
 {
     for (uint32_t i = 0; i < table->facts_n; i++) {
         struct drift_fact *fact = &table->facts[i];
@@ -252,7 +252,7 @@ bool drift_table_host_lacks (const struct drift_table *table, const struct drift
     return table->tells[fact->section][host] && !(bitmap[host / 8] >> host % 8 & 1);
 }
 
-struct text drift_fact_text (enum drift_section section, struct text name, struct arena *arena)
+struct text drift_fact_label (enum drift_section section, struct text name, struct arena *arena)
 {
     return text_format (arena, "%s %.*s", drift_section_words[section], TEXT_ARG (name));
 }

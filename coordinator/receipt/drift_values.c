@@ -35,7 +35,7 @@ static uint32_t add_unheard (const struct run_header *header, struct subject *kn
     return added;
 }
 
-void drift_hosts_of (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out)
+void drift_hosts_of_receipt (const struct slice_receipt *receipt, struct arena *arena, struct drift_hosts *out)
 {
     uint32_t n = receipt->hosts.n, unheard = 0;
     uint32_t named = receipt->headers.n == 1 ? receipt->headers.items[0].hosts.n
@@ -88,23 +88,23 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
 
 /* ---- sections ---- */
 
-static bool same_backend (const struct backend *a, const struct backend *b)
+static bool same_backend (const struct observed_backend *a, const struct observed_backend *b)
 {
     return text_equal (a->platform, b->platform) && text_equal (a->platform_version, b->platform_version) &&
            text_equal (a->device_kind, b->device_kind) && text_equal (a->kernel_path, b->kernel_path) &&
            a->devices == b->devices && a->local_devices == b->local_devices && a->process_count == b->process_count;
 }
 
-static struct text number_text (struct drift_values *values, uint32_t number)
+static struct text number_text (struct drift_host_values *values, uint32_t number)
 {
     return text_format (values->arena, "%u", number);
 }
 
 /* Its number in the slice (process_index) differs by its nature and is left out. */
-static struct drift_vars backend_vars (struct drift_values *values, const struct backend *backend)
+static struct drift_var_list backend_vars (struct drift_host_values *values, const struct observed_backend *backend)
 {
     if (backend->platform.len == 0)
-        return (struct drift_vars){ 0 };
+        return (struct drift_var_list){ 0 };
     if (values->backends_n == 0 || !same_backend (backend, &values->backend)) {
         struct var vars[] = { { TEXT_LIT ("platform"), backend->platform },
                               { TEXT_LIT ("platform_version"), backend->platform_version },
@@ -118,20 +118,21 @@ static struct drift_vars backend_vars (struct drift_values *values, const struct
         values->backends_n = sizeof (vars) / sizeof (vars[0]);
         values->backend = *backend;
     }
-    return (struct drift_vars){ values->backends, values->backends_n };
+    return (struct drift_var_list){ values->backends, values->backends_n };
 }
 
-static struct drift_vars setup_vars (struct drift_values *values, const struct host_receipt *host)
+static struct drift_var_list setup_vars (struct drift_host_values *values, const struct host_receipt *host)
 {
     struct var vars[] = { { TEXT_LIT ("profile"), host->policy.profile },
                           { TEXT_LIT ("pins_sha256"), host->setup.pins_sha256 },
                           { TEXT_LIT ("script_sha256"), host->setup.script_sha256 },
                           { TEXT_LIT ("backend"), host->backend.requested } };
     memcpy (values->setups, vars, sizeof (vars));
-    return (struct drift_vars){ values->setups, sizeof (vars) / sizeof (vars[0]) };
+    return (struct drift_var_list){ values->setups, sizeof (vars) / sizeof (vars[0]) };
 }
 
-static struct text program_name (struct drift_values *values, uint32_t place, struct text rung, struct text program)
+static struct text program_name (struct drift_host_values *values, uint32_t place, struct text rung,
+                                 struct text program)
 {
     struct drift_program *named = &values->named[place];
     if (!named->name.len || !text_equal (named->rung, rung) || !text_equal (named->program, program))
@@ -141,7 +142,7 @@ static struct text program_name (struct drift_values *values, uint32_t place, st
     return named->name;
 }
 
-static void room_for_programs (struct drift_values *values, uint32_t n)
+static void room_for_programs (struct drift_host_values *values, uint32_t n)
 {
     if (n <= values->programs_capacity)
         return;
@@ -158,7 +159,7 @@ static void room_for_programs (struct drift_values *values, uint32_t n)
 }
 
 /* Of the last attempt at each rung; a program without a name or fingerprint is nothing that could be compared. */
-static struct drift_vars program_vars (struct drift_values *values, const struct host_receipt *host)
+static struct drift_var_list program_vars (struct drift_host_values *values, const struct host_receipt *host)
 {
     const struct rung_receipt *rung;
     uint32_t n = 0;
@@ -172,31 +173,31 @@ static struct drift_vars program_vars (struct drift_values *values, const struct
                                                 program->fingerprint };
             n++;
         }
-    return (struct drift_vars){ values->programs, n };
+    return (struct drift_var_list){ values->programs, n };
 }
 
-bool drift_values_has_section (const struct drift_values *values, const struct host_receipt *host,
-                               enum drift_section section)
+bool drift_host_values_has_section (const struct drift_host_values *values, const struct host_receipt *host,
+                                    enum drift_section section)
 {
     return host && !values->query->rung.len && section == SECTION_POLICY && host->backend.observed.platform.len > 0;
 }
 
-struct drift_vars drift_values_section (struct drift_values *values, const struct host_receipt *host,
-                                        enum drift_section section)
+struct drift_var_list drift_host_values_section (struct drift_host_values *values, const struct host_receipt *host,
+                                                 enum drift_section section)
 {
     if (host == NULL || (values->query->rung.len && section != SECTION_PROGRAM))
-        return (struct drift_vars){ 0 };
+        return (struct drift_var_list){ 0 };
     switch (section) {
-    case SECTION_FACT: return (struct drift_vars){ host->facts.items, host->facts.n };
-    case SECTION_BUNDLE: return (struct drift_vars){ host->bundle.items, host->bundle.n };
-    case SECTION_POLICY: return (struct drift_vars){ host->policy.observed.items, host->policy.observed.n };
+    case SECTION_FACT: return (struct drift_var_list){ host->facts.items, host->facts.n };
+    case SECTION_BUNDLE: return (struct drift_var_list){ host->bundle.items, host->bundle.n };
+    case SECTION_POLICY: return (struct drift_var_list){ host->policy.observed.items, host->policy.observed.n };
     case SECTION_BACKEND: return backend_vars (values, &host->backend.observed);
-    case SECTION_SETUP: return values->setup ? setup_vars (values, host) : (struct drift_vars){ 0 };
+    case SECTION_SETUP: return values->setup ? setup_vars (values, host) : (struct drift_var_list){ 0 };
     case SECTION_LAUNCHED:
-        return values->setup ? (struct drift_vars){ host->policy.launched.items, host->policy.launched.n }
-                             : (struct drift_vars){ 0 };
+        return values->setup ? (struct drift_var_list){ host->policy.launched.items, host->policy.launched.n }
+                             : (struct drift_var_list){ 0 };
     case SECTION_PROGRAM: return program_vars (values, host);
     case SECTION_N: break;
     }
-    return (struct drift_vars){ 0 };
+    return (struct drift_var_list){ 0 };
 }

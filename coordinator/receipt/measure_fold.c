@@ -77,7 +77,7 @@ static void add_host (struct measure_fold *fold, uint32_t host, const struct res
 {
     struct measure *now = &fold->now;
     if (host < fold->plan.hosts.n)
-        fold->killed[host] = failure_is_a_kill (result->ending, result->code);
+        fold->killed[host] = failure_is_outside_kill (result->ending, result->code);
     raise (&now->predicted_bytes, result->predicted_bytes);
     raise (&now->device_peak_bytes, result->device_peak_bytes);
     raise (&now->host_peak_bytes, result->peak_bytes);

@@ -65,7 +65,7 @@ static bool same_subject (const struct host_receipt *a, const struct host_receip
     return text_equal (a->run, b->run) && text_equal (a->host, b->host);
 }
 
-bool merge_has_conflict (const struct slice_receipt *receipt, uint32_t i)
+bool merge_host_has_conflict (const struct slice_receipt *receipt, uint32_t i)
 {
     const struct host_receipt *hosts =
         receipt->hosts.items; /* sorted by run and host: receipts of one host in one run are neighbours */

@@ -1,7 +1,7 @@
 /* merge.h - receipts of the same or of different runs into one: the union of their sets.
  *
  * Commutative, associative, idempotent; nothing is overwritten. Two different receipts of one host in one run both
- * stay, and merge_has_conflict finds them. */
+ * stay, and merge_host_has_conflict finds them. */
 #ifndef SLICEUP_COORDINATOR_RECEIPT_MERGE_H
 #define SLICEUP_COORDINATOR_RECEIPT_MERGE_H
 
@@ -13,6 +13,6 @@ void merge_normalise (struct slice_receipt *receipt);
 void merge_receipts (const struct slice_receipt *a, const struct slice_receipt *b, struct arena *arena,
                      struct slice_receipt *out);
 /* Does host `i` disagree with another receipt of the same run and host in this slice receipt? */
-bool merge_has_conflict (const struct slice_receipt *receipt, uint32_t i);
+bool merge_host_has_conflict (const struct slice_receipt *receipt, uint32_t i);
 
 #endif

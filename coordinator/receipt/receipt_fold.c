@@ -99,8 +99,8 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
                                    .bad_lines = result->bad_lines };
     receipt_fold_add_cache_view (fold, rung, result);
     rung->purpose = receipt_fold_purpose_of (fold, &result->key);
-    receipt_fold_add_recovered (fold, host, rung);
-    receipt_fold_evidence (fold, host, rung, result);
+    receipt_fold_fill_recovered (fold, host, rung);
+    receipt_fold_add_evidence (fold, host, rung, result);
 }
 
 static void pass_rung (struct rung_receipt *rung)
@@ -214,16 +214,16 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
         break;
     case FACT_HOST_JOINED: fold_joined (fold, &fact->of.host_joined); break;
     case FACT_HOST_LOST: fold_lost (fold, &fact->of.host_lost); break;
-    case FACT_GENERATION_ADOPTED: receipt_fold_generation (fold, &fact->of.generation, true); break;
-    case FACT_GENERATION_PUBLISHED: receipt_fold_generation (fold, &fact->of.generation, false); break;
+    case FACT_GENERATION_ADOPTED: receipt_fold_add_generation (fold, &fact->of.generation, true); break;
+    case FACT_GENERATION_PUBLISHED: receipt_fold_add_generation (fold, &fact->of.generation, false); break;
     case FACT_GENERATION_DROPPED: receipt_fold_note_dropped (fold, &fact->of.generation_dropped); break;
     case FACT_LEASE_LOST: receipt_fold_note_lease_lost (fold, &fact->of.lease_lost); break;
     case FACT_CACHE_VIOLATED: receipt_fold_add_violation (fold, fact); break;
     case FACT_PASS_BEGAN: receipt_fold_note_pass (fold, &fact->of.pass_began); break;
-    case FACT_RETRY_PLANNED: receipt_fold_retry (fold, fact); break;
+    case FACT_RETRY_PLANNED: receipt_fold_add_retry (fold, fact); break;
     case FACT_SUSPECTS_NAMED: receipt_fold_apply_suspects (fold, &fact->of.suspects_named); break;
     case FACT_ATTEMPT_ENDED: fold_ended (fold, &fact->of.attempt_ended); break;
-    case FACT_METRIC_JUDGED: receipt_fold_metric (fold, &fact->of.metric_judged); break;
+    case FACT_METRIC_JUDGED: receipt_fold_add_metric (fold, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
     case FACT_CONFLICT_SEEN: fold_conflict (fold, &fact->of.conflict_seen); break;
     case FACT_RUN_ENDED: fold_run_ended (fold, fact); break;
@@ -248,7 +248,7 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
     out->bundle.items = host->bundle.items;
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
-    out->policy.launched = secret_redact_all (arena, &profile->env); /* receipts are handed on */
+    out->policy.launched = secret_redact_vars (arena, &profile->env); /* receipts are handed on */
     out->policy.observed.items = host->observed.items;
     out->policy.observed.n = host->observed.n;
     out->backend.requested = profile->backend;
@@ -269,7 +269,7 @@ static void *copy_items (const struct growing_list *list, size_t item_bytes, str
 
 static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct arena *arena, struct slice_receipt *out)
 {
-    struct recovery *all = arena_array (arena, (size_t) out->recoveries.n + 1, sizeof (*all));
+    struct recovery_receipt *all = arena_array (arena, (size_t) out->recoveries.n + 1, sizeof (*all));
     for (uint32_t i = 0; i < out->recoveries.n; i++)
         all[i] = out->recoveries.items[i];
     out->recoveries.items = all;
@@ -277,7 +277,7 @@ static void say_left_out (const struct receipt_fold *fold, uint64_t n, struct ar
         out->recoveries.n--;
         n++;
     }
-    all[out->recoveries.n++] = (struct recovery){
+    all[out->recoveries.n++] = (struct recovery_receipt){
         fold->header.run,
         text_format (
             arena, "the lists of this receipt are full, and %llu more entries are left out: the run's journal has them",
@@ -301,7 +301,7 @@ void receipt_fold_build (const struct receipt_fold *fold, struct arena *arena, s
     out->reductions.n = fold->reductions.n;
     out->generations.items = copy_items (&fold->generations, sizeof (struct generation_receipt), arena);
     out->generations.n = fold->generations.n;
-    out->recoveries.items = copy_items (&fold->recoveries, sizeof (struct recovery), arena);
+    out->recoveries.items = copy_items (&fold->recoveries, sizeof (struct recovery_receipt), arena);
     out->recoveries.n = fold->recoveries.n;
     out->violations.items = copy_items (&fold->violations, sizeof (struct violation_receipt), arena);
     out->violations.n = fold->violations.n;

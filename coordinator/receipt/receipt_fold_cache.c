@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-void receipt_fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted)
+void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted)
 {
     if (generation->token == 0)
         return;

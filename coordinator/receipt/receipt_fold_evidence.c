@@ -45,7 +45,7 @@ static struct text bundle_value (const struct result *result, const char *name)
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
     struct result_note note;
-    if (result->done && bundle_rules_note (&fold->plan, &result->bundle, &fold->arena, &note))
+    if (result->done && bundle_rules_make_note (&fold->plan, &result->bundle, &fold->arena, &note))
         *(struct result_note *) growing_list_add (&host->notes, sizeof note) = note;
 }
 
@@ -69,7 +69,7 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
 /* What the host said of itself, for the host's part of the receipt. */
 static void fold_host (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
-    var_list seen = secret_redact_all (&fold->arena, &result->policy);
+    var_list seen = secret_redact_vars (&fold->arena, &result->policy);
     for (uint32_t i = 0; i < result->bundle.n; i++)
         keep_var (fold, &host->bundle, &result->bundle.items[i]);
     for (uint32_t i = 0; i < seen.n; i++)
@@ -118,8 +118,8 @@ static struct text last_bytes (struct text text, uint32_t bytes)
     return text;
 }
 
-void receipt_fold_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
-                            const struct result *result)
+void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
+                                const struct result *result)
 {
     rung->memory = (struct memory_receipt){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->plan.rungs.items[result->key.rung].launch;

@@ -21,14 +21,14 @@ static void keep_contradicted (struct receipt_fold *fold, const struct fact_metr
     uint32_t n = judged->contradicted.n;
     kept->contradicted.items = arena_array (&fold->arena, n, sizeof (*kept->contradicted.items));
     for (uint32_t i = 0; i < n; i++) {
-        const struct contradicted_values *of = &judged->contradicted.items[i];
+        const struct contradicted_count *of = &judged->contradicted.items[i];
         if (is_known (fold, of->host))
             kept->contradicted.items[kept->contradicted.n++] =
-                (struct contradicted_values_receipt){ receipt_host_name (fold, of->host), of->count };
+                (struct contradicted_count_receipt){ receipt_host_name (fold, of->host), of->count };
     }
 }
 
-void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
+void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
 {
     struct arena *arena = &fold->arena;
     *(struct attempt_key *) growing_list_add (&fold->judged, sizeof (judged->key)) = judged->key;

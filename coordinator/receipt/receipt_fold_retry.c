@@ -28,7 +28,7 @@ static struct text retried (const struct receipt_fold *fold, const struct rung_r
 }
 
 /* The attempts of this rung on this host that did not pass, and what followed each. */
-void receipt_fold_add_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
+void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
 {
     const struct rung_receipt *before = host->rungs.items;
     rung->recovered.items = arena_array (&fold->arena, host->rungs.n, sizeof (struct text));
@@ -42,7 +42,7 @@ void receipt_fold_add_recovered (struct receipt_fold *fold, const struct host_fo
         }
 }
 
-void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact)
+void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact)
 {
     const struct fact_retry_planned *planned = &fact->of.retry_planned;
     char span[DURATION_TEXT_BYTES];
@@ -81,7 +81,7 @@ void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_s
         worst = rung ? outcome_worst (worst, rung->outcome) : worst;
     }
     struct isolate_ruling ruling;
-    isolate_make_ruling (&fold->plan, named, worst, &fold->arena, &ruling);
+    isolate_ruling_from_suspects (&fold->plan, named, worst, &fold->arena, &ruling);
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
         if (rung)

@@ -17,8 +17,8 @@ struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text)
 
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
 {
-    struct recovery *recovery = growing_list_add (&fold->recoveries, sizeof (*recovery));
-    *recovery = (struct recovery){ fold->header.run, what };
+    struct recovery_receipt *recovery = growing_list_add (&fold->recoveries, sizeof (*recovery));
+    *recovery = (struct recovery_receipt){ fold->header.run, what };
 }
 
 struct text receipt_host_name (const struct receipt_fold *fold, uint32_t host)

@@ -13,7 +13,7 @@ struct growing_list {
 struct host_fold {
     struct environment_receipt setup;
     struct growing_list bundle, observed, facts, notes; /* var, var, var, note */
-    struct backend backend;
+    struct observed_backend backend;
     struct growing_list rungs; /* rung_receipt */
     struct growing_list open;  /* attempt_key of each rung_receipt */
     bool joined, lost;
@@ -60,18 +60,18 @@ struct retried_pass {
 /* receipt_fold_retry.c */
 void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began);
 enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key);
-void receipt_fold_add_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
-void receipt_fold_retry (struct receipt_fold *fold, const struct fact *fact);
+void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
+void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact);
 void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named);
 /* receipt_fold_evidence.c; after the history */
-void receipt_fold_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
-                            const struct result *result);
+void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
+                                const struct result *result);
 /* receipt_fold_metric.c */
-void receipt_fold_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
+void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged);
 void receipt_fold_forget_metrics (struct receipt_fold *fold,
                                   const struct attempt_key *key); /* another attempt begins */
 /* receipt_fold_cache.c */
-void receipt_fold_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted);
+void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_generation *generation, bool adopted);
 void receipt_fold_note_dropped (struct receipt_fold *fold, const struct fact_generation_dropped *dropped);
 void receipt_fold_note_lease_lost (struct receipt_fold *fold, const struct fact_lease_lost *lost);
 void receipt_fold_add_violation (struct receipt_fold *fold, const struct fact *fact);

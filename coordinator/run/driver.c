@@ -58,7 +58,7 @@ static void take_edge (void *owner, int fd, uint32_t events)
     (void) events; /* driver_on_loop_iteration follows at the end of the pass */
 }
 
-static int open_hub (struct driver *driver, const struct link_keys *keys, struct run_hub *at, struct err *err)
+static int open_hub (struct driver *driver, const struct link_keys *keys, struct run_addresses *at, struct err *err)
 {
     struct hub_options options = { .address = at->address,
                                    .control_port = at->control_port,
@@ -74,14 +74,14 @@ static int open_hub (struct driver *driver, const struct link_keys *keys, struct
     at->bulk_port = hub_port (driver->hub, LINK_BULK);
     at->events_port = hub_events_port (driver->hub);
     memcpy (at->public_key, keys->public_key, sizeof (at->public_key));
-    if (run_hub_save (&driver->dir, at, err) < 0 || open_monitor_key (driver, err) < 0)
+    if (run_addresses_save (&driver->dir, at, err) < 0 || open_monitor_key (driver, err) < 0)
         return -1;
     if (loop_watch (driver->loop, hub_fd (driver->hub, LINK_CONTROL), EPOLLIN, take_edge, driver, err) < 0)
         return -1;
     return loop_watch (driver->loop, hub_fd (driver->hub, LINK_BULK), EPOLLIN, take_edge, driver, err);
 }
 
-static void open_launch (struct driver *driver, const struct run_hub *at)
+static void open_launch (struct driver *driver, const struct run_addresses *at)
 {
     const struct plan *plan = coord_plan (driver->coord);
     if (plan->launcher == LAUNCHER_JOIN)
@@ -102,15 +102,15 @@ static void open_launch (struct driver *driver, const struct run_hub *at)
                                       .bulk_port = at->bulk_port,
                                       .hub_public_key = at->public_key,
                                       .keyed = driver_worker_keyed,
-                                      .step = driver_worker_stepped,
-                                      .found = driver_worker_remarked,
+                                      .step = driver_note_courier_step,
+                                      .remark = driver_log_remark,
                                       .exited = driver_worker_exited,
                                       .owner = driver };
     driver->launch = launch_open (driver->loop, &options);
 }
 
 /* Everything that a new and a resumed run share, once the plan is known. */
-static int open_rest (struct driver *driver, const struct link_keys *keys, struct run_hub *at, struct err *err)
+static int open_rest (struct driver *driver, const struct link_keys *keys, struct run_addresses *at, struct err *err)
 {
     const struct plan *plan = coord_plan (driver->coord);
     driver->own_seq = mem_array (plan->hosts.n, sizeof (*driver->own_seq));
@@ -142,13 +142,14 @@ static void begin (struct driver *driver)
     driver_release_held (driver);
 }
 
-static void choose_binding (const struct plan *plan, const struct driver_options *options, struct run_hub *at)
+static void choose_binding (const struct plan *plan, const struct driver_options *options, struct run_addresses *at)
 {
-    bool everywhere = plan->launcher == LAUNCHER_SSH || plan->launcher == LAUNCHER_SLURM || driver_by_ticket (plan);
+    bool everywhere = plan->launcher == LAUNCHER_SSH || plan->launcher == LAUNCHER_SLURM ||
+                      driver_joins_by_ticket (plan);
     const char *usual = options->address ? options->address : everywhere ? "0.0.0.0" : "127.0.0.1";
     struct text listen = plan->start.listen.len ? plan->start.listen : text_of (usual);
     snprintf (at->address, sizeof (at->address), "%.*s", TEXT_ARG (listen));
-    run_hub_set_reach (at, plan->start.address);
+    run_addresses_set_reach (at, plan->start.address);
     at->control_port = (uint16_t) plan->start.control_port;
     at->bulk_port = (uint16_t) plan->start.bulk_port;
     at->events_port = (uint16_t) plan->start.events_port;
@@ -157,11 +158,11 @@ static void choose_binding (const struct plan *plan, const struct driver_options
 /* A pair of its own for each run; with launcher join the slice's, which the tickets name. */
 static int take_keys (struct driver *driver, const struct plan *plan, struct link_keys *keys, struct err *err)
 {
-    if (!driver_by_ticket (plan)) {
+    if (!driver_joins_by_ticket (plan)) {
         link_keys_make (keys);
         return 0;
     }
-    if (ticket_keys_load (plan, &driver->tickets, err) < 0)
+    if (slice_link_keys_load (plan, &driver->tickets, err) < 0)
         return -1;
     *keys = driver->tickets.coordinator;
     return 0;
@@ -172,7 +173,7 @@ struct driver *driver_open (struct loop *loop, const struct driver_options *opti
 {
     struct driver *driver = driver_create (loop, options);
     struct link_keys keys;
-    struct run_hub at = { 0 };
+    struct run_addresses at = { 0 };
     uint64_t seed;
     char path[RUN_PATH_BYTES];
     choose_binding (plan, options, &at);
@@ -248,7 +249,7 @@ static void adopt_workers (struct driver *driver)
 /* The run ended, but its coordinator died before all workers had heard of it. They hold nothing any more. */
 static void end_left_workers (struct driver *driver)
 {
-    struct run_hub nowhere = { 0 };
+    struct run_addresses nowhere = { 0 };
     uint64_t pid, pid_start;
     open_launch (driver, &nowhere);
     for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++)
@@ -261,7 +262,7 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
 {
     struct driver *driver = driver_create (loop, options);
     struct link_keys keys;
-    struct run_hub at = { 0 };
+    struct run_addresses at = { 0 };
     char path[RUN_PATH_BYTES];
     if ((driver->journal = journal_open (run_dir_path (&driver->dir, "journal.db", path), err)) == NULL)
         goto failed;
@@ -272,12 +273,12 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
         end_left_workers (driver);
         return driver;
     }
-    if (run_hub_load (&driver->dir, &at, err) < 0 ||
+    if (run_addresses_load (&driver->dir, &at, err) < 0 ||
         link_keys_load (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
         goto failed;
     struct err without = { 0 }; /* hosts that were keyed before stand in the journal */
-    if (driver_by_ticket (coord_plan (driver->coord)) &&
-        ticket_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
+    if (driver_joins_by_ticket (coord_plan (driver->coord)) &&
+        slice_link_keys_load (coord_plan (driver->coord), &driver->tickets, &without) < 0)
         log_print (driver->options.log, "hosts that have not joined yet can no longer join: %s", without.text);
     coord_resume (driver->coord, (uint64_t) getpid (), driver->now_ms, &driver->outbox);
     if (open_rest (driver, &keys, &at, err) < 0)
@@ -303,7 +304,7 @@ static bool end_is_recorded (const struct driver *driver)
 {
     struct err problem = { 0 };
     bool over = driver->ended && driver->coord && coord_ended (driver->coord, NULL) && driver->problem.code == ERR_NONE;
-    while (over && journal_durable (driver->journal) < driver->recorded_index) {
+    while (over && journal_durable_index (driver->journal) < driver->recorded_index) {
         struct pollfd more = { .fd = journal_fd (driver->journal), .events = POLLIN };
         if (journal_problem (driver->journal, &problem))
             return false;
@@ -337,7 +338,7 @@ void driver_close (struct driver *driver)
     catalogue_close (driver->catalogue);
     launch_close (driver->launch);
     monitors_close (driver->monitors);
-    ticket_keys_release (&driver->tickets);
+    slice_link_keys_release (&driver->tickets);
     hub_close (driver->hub);
     if (end_is_recorded (driver))
         forget_keys (driver);

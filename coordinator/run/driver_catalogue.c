@@ -47,14 +47,14 @@ static int find (struct asked *asked)
     struct catalogue *catalogue = *asked->catalogue;
     int rc = 0;
     for (int i = 0; i < FINDS_MAX; i++) {
-        rc = catalogue_find (catalogue, asked->bundle, &asked->generation, &asked->arena, &asked->err);
+        rc = catalogue_find_newest (catalogue, asked->bundle, &asked->generation, &asked->arena, &asked->err);
         if (rc < 0 || !asked->generation.token)
             return rc;
         if (check_owners (asked, asked->generation.token) < 0) {
             asked->generation = (struct fact_generation){ 0 };
             return -1;
         }
-        rc = catalogue_use (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err);
+        rc = catalogue_use_generation (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err);
         if (rc == 0 || asked->err.code != ERR_STATE)
             return rc;
     }
@@ -66,7 +66,8 @@ static int publish (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
     int rc = catalogue_publish (catalogue, asked->run, &asked->generation, &asked->err);
-    return rc == 0 ? catalogue_use (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err) : rc;
+    return rc == 0 ? catalogue_use_generation (catalogue, &asked->generation, &asked->covers, &asked->user, &asked->err)
+                   : rc;
 }
 
 /* Where this machine does not see what the hosts see, there is nothing to look over here. */
@@ -85,15 +86,15 @@ static int look_over (struct asked *asked)
     if (asked->storage.len && !text_is (asked->storage, id))
         return err_set (&asked->err, ERR_STATE, "this machine and the hosts see different storages under %s",
                         asked->root);
-    return catalogue_audit (*asked->catalogue, asked->bundle, &asked->arena, &asked->findings, &asked->findings_n,
-                            &asked->err);
+    return catalogue_audit_generations (*asked->catalogue, asked->bundle, &asked->arena, &asked->findings,
+                                        &asked->findings_n, &asked->err);
 }
 
 /* Before anything is written beside it, or begun as a copy of it. */
 static int check_newest (struct asked *asked)
 {
     struct fact_generation newest = { 0 };
-    if (catalogue_find (*asked->catalogue, asked->bundle, &newest, &asked->arena, &asked->err) < 0)
+    if (catalogue_find_newest (*asked->catalogue, asked->bundle, &newest, &asked->arena, &asked->err) < 0)
         return -1;
     return check_owners (asked, newest.token);
 }
@@ -102,15 +103,15 @@ static int transfer_out (struct asked *asked)
 {
     struct catalogue *catalogue = *asked->catalogue;
     if (asked->over_all)
-        return catalogue_unuse (catalogue, asked->run, &asked->err);
+        return catalogue_unuse_all (catalogue, asked->run, &asked->err);
     switch (asked->what) {
     case FX_TOKEN: {
         uint64_t above = asked->token;
         if (check_newest (asked) < 0)
             return -1;
-        int rc = catalogue_acquire (catalogue, asked->bundle, asked->run, above,
-                                    asked->over.token ? &asked->over : NULL, &asked->token, &asked->lease_owner,
-                                    &asked->arena, &asked->err);
+        int rc = catalogue_acquire_lease (catalogue, asked->bundle, asked->run, above,
+                                          asked->over.token ? &asked->over : NULL, &asked->token, &asked->lease_owner,
+                                          &asked->arena, &asked->err);
         /* What is abandoned now is looked at now: whatever changes in it from here on is a late write. */
         asked->looked = rc == 0 && asked->token ? look_over (asked) : 0;
         return rc;
@@ -266,7 +267,7 @@ void driver_ask_catalogue (struct driver *driver, const struct held_effect *held
     submit (driver, asked);
 }
 
-void driver_end_use (struct driver *driver)
+void driver_end_generation_use (struct driver *driver)
 {
     struct asked *asked = begin (driver, FX_END);
     asked->over_all = true;

@@ -13,7 +13,7 @@ enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
 /* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
 enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
 
-bool driver_by_ticket (const struct plan *plan)
+bool driver_joins_by_ticket (const struct plan *plan)
 {
     return plan->launcher == LAUNCHER_JOIN && plan->start.control_port != 0;
 }
@@ -48,7 +48,7 @@ static void driver_message (struct driver *driver, uint32_t host, const struct m
     char hex[DIGEST_HEX_BYTES];
     if (msg->kind == MSG_RESULT) {
         struct digest digest;
-        wire_digest (&result_record, &msg->of.result, &digest);
+        wire_digest_record (&result_record, &msg->of.result, &digest);
         in.text = text_of (digest_hex (&digest, hex));
     }
     if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
@@ -60,7 +60,7 @@ static void driver_message (struct driver *driver, uint32_t host, const struct m
  * died: it learns which one this is, and says HELLO for it. */
 static void tell_run (struct driver *driver, uint32_t host, const struct msg *msg)
 {
-    if (!driver_by_ticket (coord_plan (driver->coord)) || driver->ended)
+    if (!driver_joins_by_ticket (coord_plan (driver->coord)) || driver->ended)
         return;
     if (!version_fits (driver, msg)) {
         refuse_version (driver, host, msg);
@@ -137,7 +137,7 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
     if (msg.kind == MSG_LOG)
         log_store_add (driver->logs, host, &msg.of.log);
     if (msg.kind == MSG_FETCH)
-        kit_store_ask (driver->kits, host, &msg.of.fetch);
+        kit_store_answer (driver->kits, host, &msg.of.fetch);
 }
 
 /* ---- shares ---- */
@@ -161,9 +161,9 @@ static void take_channel (struct driver *driver, enum link_channel channel, stru
 {
     struct text bytes;
     uint32_t host;
-    while (!driver->input_closed && !driver_is_behind (driver) && work_budget_take (budget)) {
+    while (!driver->input_closed && !driver_is_out_of_budget (driver) && work_budget_take (budget)) {
         if (!hub_receive (driver->hub, channel, &host, &bytes)) {
-            driver->more |= hub_has_frames (driver->hub, channel);
+            driver->more |= hub_frames_remain (driver->hub, channel);
             return;
         }
         if (!may_speak (driver, channel, host))
@@ -201,7 +201,7 @@ void driver_worker_exited (void *owner, uint32_t rank, struct text why)
     driver_leave_when_alone (driver);
 }
 
-void driver_worker_stepped (void *owner, uint32_t rank, struct text step)
+void driver_note_courier_step (void *owner, uint32_t rank, struct text step)
 {
     struct driver *driver = owner;
     driver->now_ms = clock_boot_ms ();
@@ -209,7 +209,7 @@ void driver_worker_stepped (void *owner, uint32_t rank, struct text step)
     driver_step (driver, &in);
 }
 
-void driver_worker_remarked (void *owner, uint32_t rank, struct text sentence)
+void driver_log_remark (void *owner, uint32_t rank, struct text sentence)
 {
     struct driver *driver = owner;
     log_print (driver->options.log, "%.*s: %.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[rank].name),
@@ -230,7 +230,7 @@ static uint64_t next_pass_ms (const struct driver *driver)
     if (driver->more && !driver->input_closed)
         return driver->now_ms;
     if (driver->ended)
-        return driver_leave_look_ms (driver);
+        return driver_next_leave_at_ms (driver);
     return driver->input_closed ? UINT64_MAX : coord_deadline_ms (driver->coord);
 }
 

@@ -54,7 +54,7 @@ void driver_fill_envelope (struct driver *driver, uint32_t host, uint64_t sessio
     msg->session = session;
     msg->seq = ++driver->own_seq[host];
     msg->ack = coord_seen_seq (driver->coord, host);
-    msg_set_fact_index (msg, driver->recorded_index); /* it is held until that is durable */
+    msg_set_recorded_index (msg, driver->recorded_index); /* it is held until that is durable */
 }
 
 static void hold_frame (struct driver *driver, struct held_effect *held, const struct effect *effect)
@@ -164,7 +164,7 @@ static void perform_launch (struct driver *driver, uint32_t host)
 static void perform_admit (struct driver *driver, const struct held_effect *held)
 {
     struct err err = { 0 };
-    if (hub_admit (driver->hub, held->host, held->bytes, &err) < 0) {
+    if (hub_admit_worker (driver->hub, held->host, held->bytes, &err) < 0) {
         struct core_input in = { .kind = IN_WORKER_EXITED, .host = held->host, .text = text_of (err.text) };
         if (driver->launch)
             launch_kill (driver->launch, held->host);
@@ -222,7 +222,7 @@ void driver_leave_when_alone (struct driver *driver)
     loop_stop (driver->loop);
 }
 
-uint64_t driver_leave_look_ms (const struct driver *driver)
+uint64_t driver_next_leave_at_ms (const struct driver *driver)
 {
     uint64_t look_ms = driver->now_ms + FAREWELL_LOOK_MS;
     return workers_left (driver) && driver->leave_by_ms > look_ms ? driver->leave_by_ms : look_ms;
@@ -263,7 +263,7 @@ static void driver_perform (struct driver *driver, const struct held_effect *hel
     case FX_CACHE_DROP:
     case FX_CACHE_PUBLISH: driver_ask_catalogue (driver, held); break;
     case FX_END:
-        driver_end_use (driver);
+        driver_end_generation_use (driver);
         driver_end (driver, held->exit_status);
         break;
     case FX_FACTS_LOST: driver_lost_facts (driver, held->bytes); break;
@@ -286,7 +286,7 @@ static bool may_perform (struct driver *driver)
     return work_budget_take (&driver->effects);
 }
 
-bool driver_is_behind (const struct driver *driver)
+bool driver_is_out_of_budget (const struct driver *driver)
 {
     return driver->performing && driver->effects.pieces == 0;
 }
@@ -294,7 +294,7 @@ bool driver_is_behind (const struct driver *driver)
 void driver_end_loop_iteration (struct driver *driver)
 {
     driver->performing = false;
-    driver->more |= held_ready (&driver->held, journal_durable (driver->journal)) != NULL;
+    driver->more |= held_ready (&driver->held, journal_durable_index (driver->journal)) != NULL;
 }
 
 /* What says that the run was never begun goes before anything follows from its first fact. */
@@ -316,7 +316,8 @@ void driver_release_held (struct driver *driver)
         return; /* a step from inside an effect queues behind it */
     driver->releasing = true;
     struct held_effect *held;
-    while (!driver->input_closed && (held = held_ready (&driver->held, journal_durable (driver->journal))) != NULL) {
+    while (!driver->input_closed &&
+           (held = held_ready (&driver->held, journal_durable_index (driver->journal))) != NULL) {
         if (!is_begun (driver) || !may_perform (driver))
             break;
         struct held_effect taken = *held;

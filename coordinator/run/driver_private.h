@@ -12,7 +12,6 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/workqueue/workqueue.h"
 #include "coordinator/keys/ticket.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/monitors.h"
@@ -20,6 +19,7 @@
 #include "coordinator/run/held_effect_queue.h"
 #include "coordinator/run/kit_store.h"
 #include "coordinator/run/log_store.h"
+#include "coordinator/workqueue/workqueue.h"
 
 /* What a host may say over time, and whether it was told that it said more. */
 struct host_rate_limit {
@@ -37,7 +37,7 @@ struct driver {
     struct journal *journal;
     struct hub *hub;
     struct launch *launch;
-    struct ticket_keys tickets; /* launcher join: who may come */
+    struct slice_link_keys tickets; /* launcher join: who may come */
     struct monitors *monitors;
     struct workqueue *workqueue, *log_workqueue; /* apart: logs must not delay a token */
     uint64_t lease_owner_token;  /* another run's generation whose writing was last told to be waited for */
@@ -74,24 +74,24 @@ void driver_take_outbox (struct driver *driver);
 void driver_fill_envelope (struct driver *driver, uint32_t host, uint64_t session,
                            struct msg *msg); /* fills its envelope */
 void driver_release_held (struct driver *driver);
-bool driver_is_behind (const struct driver *driver); /* the effects' share of this pass is used up */
+bool driver_is_out_of_budget (const struct driver *driver); /* the effects' share of this pass is used up */
 void driver_end_loop_iteration (struct driver *driver);
 void driver_end (struct driver *driver, uint32_t exit_status);
 void driver_leave_when_alone (struct driver *driver);
-uint64_t driver_leave_look_ms (const struct driver *driver); /* once ended: when that is tried again */
+uint64_t driver_next_leave_at_ms (const struct driver *driver); /* once ended: when that is tried again */
 
 /* driver_catalogue.c */
 void driver_ask_catalogue (struct driver *driver, const struct held_effect *held);
-void driver_end_use (struct driver *driver); /* this run uses no generation any more */
+void driver_end_generation_use (struct driver *driver); /* this run uses no generation any more */
 
 /* driver_in.c */
 /* A ticket names a fixed port. Without one, whoever opened this driver says who may come (driver_admit_key). */
-bool driver_by_ticket (const struct plan *plan);
+bool driver_joins_by_ticket (const struct plan *plan);
 /* Callbacks; `owner` is the driver. */
 void driver_on_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
-void driver_worker_stepped (void *owner, uint32_t rank, struct text step);
-void driver_worker_remarked (void *owner, uint32_t rank, struct text sentence);
+void driver_note_courier_step (void *owner, uint32_t rank, struct text step);
+void driver_log_remark (void *owner, uint32_t rank, struct text sentence);
 void driver_worker_exited (void *owner, uint32_t rank, struct text why);
 void driver_on_loop_iteration (void *owner);
 

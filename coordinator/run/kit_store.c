@@ -284,7 +284,7 @@ static void begin_piece (struct kit_store *store, uint32_t host, const struct bl
         mem_free (piece);
 }
 
-void kit_store_ask (struct kit_store *store, uint32_t host, const struct msg_fetch *ask)
+void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask)
 {
     struct blob *blob = find (store, ask->sha256);
     if (blob == NULL) {

@@ -19,6 +19,6 @@ struct kit_store;
 struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer, void *owner,
                                   struct err *err);
 void kit_store_close (struct kit_store *store); /* NULL is fine; nobody is answered any more */
-void kit_store_ask (struct kit_store *store, uint32_t host, const struct msg_fetch *ask);
+void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask);
 
 #endif

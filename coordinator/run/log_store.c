@@ -74,7 +74,7 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
     if (log->bytes.len == 0 || !acceptable (store, log))
         return;
     struct chunk *chunk = mem_alloc (sizeof (*chunk) + log->bytes.len);
-    run_dir_log (store->dir, store->plan, host, &log->key, chunk->path);
+    run_dir_log_path (store->dir, store->plan, host, &log->key, chunk->path);
     chunk->offset = log->offset;
     chunk->len = log->bytes.len;
     memcpy (chunk->bytes, log->bytes.ptr, log->bytes.len);

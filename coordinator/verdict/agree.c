@@ -16,7 +16,7 @@ static void fail_minority (const struct agree_case *of, const struct text *value
                            struct verdict *verdicts, struct arena *arena)
 {
     uint32_t n = of->n, agreed = majority_index (values, n);
-    bool majority = majority_count (values, n, agreed) * 2 > n; /* without one, nobody can say who is right */
+    bool majority = majority_count_equal (values, n, agreed) * 2 > n; /* without one, nobody can say who is right */
     for (uint32_t i = 0; i < n; i++) {
         bool differs = majority ? !text_equal (values[i], values[agreed]) : true;
         if (!differs || verdicts[i].outcome != OUTCOME_PASSED)
@@ -64,11 +64,11 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
     for (uint32_t i = 0; i < of->n; i++)
         ids[i] = of->results[i]->cache.storage;
     uint32_t agreed = majority_index (ids, of->n);
-    bool majority = majority_count (ids, of->n, agreed) * 2 > of->n;
+    bool majority = majority_count_equal (ids, of->n, agreed) * 2 > of->n;
     if (of->plan->cache.mode == CACHE_PER_HOST)
         return;
     for (uint32_t i = 0; i < of->n; i++) {
-        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && majority_count (ids, of->n, i) == of->n))
+        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && majority_count_equal (ids, of->n, i) == of->n))
             continue;
         if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
             continue;
@@ -98,7 +98,7 @@ static void fail_by_topology (const struct agree_case *of, struct verdict *verdi
     for (uint32_t i = 0; i < of->n; i++)
         hosts[of->hosts[i]] = (struct topology_host){ of->results[i]->facts.items, of->results[i]->facts.n };
     struct topology_findings found;
-    topology_judge (of->plan, hosts, arena, &found);
+    topology_judge_hosts (of->plan, hosts, arena, &found);
     for (uint32_t i = 0; i < found.n; i++) {
         struct verdict *verdict = &verdicts[part_of (of, found.items[i].host)];
         verdict->outcome = OUTCOME_FAILED;

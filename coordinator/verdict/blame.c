@@ -8,7 +8,7 @@ static bool failed (const struct blame_host *host)
     return host->verdict->outcome != OUTCOME_PASSED;
 }
 
-bool blame_is_complaint (const struct plan *plan, struct text id)
+bool blame_is_peer_complaint (const struct plan *plan, struct text id)
 {
     const struct signature *signature = plan_find_signature (plan, id);
     return signature && signature->peer;
@@ -18,7 +18,7 @@ static bool follows (const struct plan *plan, const struct blame_host *host)
 {
     if (host->awaited)
         return false;
-    return host->ending == ENDING_CANCELLED || blame_is_complaint (plan, host->verdict->signature) ||
+    return host->ending == ENDING_CANCELLED || blame_is_peer_complaint (plan, host->verdict->signature) ||
            (host->ending == ENDING_TIMEOUT && host->at_gate);
 }
 
@@ -139,7 +139,7 @@ static void blame_host_of (const struct plan *plan, struct blame_host *host, con
     struct verdict *verdict = host->verdict;
     if (follows (plan, host) || host->complains || host->awaited)
         verdict->owner = OWNER_UNKNOWN;
-    if (blame_is_complaint (plan, verdict->signature)) {
+    if (blame_is_peer_complaint (plan, verdict->signature)) {
         verdict->signature = (struct text){ 0 };
         verdict->next = (struct text){ 0 };
     }

@@ -28,7 +28,7 @@ struct blame_host {
 /* hosts[i] had rank i in the pass: texts name ranks. */
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena);
 /* Is this signature's text what is said by who lost a peer? */
-bool blame_is_complaint (const struct plan *plan, struct text id);
+bool blame_is_peer_complaint (const struct plan *plan, struct text id);
 /* What to look at when a worker did not start, or was lost: by how it got to its host. */
 struct text blame_advice_for_lost (enum launcher launcher);
 

@@ -1,6 +1,6 @@
 #include "coordinator/verdict/bundle_rules.h"
 
-#include "common/model/version.h"
+#include "common/model/package_version.h"
 
 enum { TUPLE_BYTES_MAX = 2048 };
 
@@ -24,13 +24,13 @@ static bool is_for (const struct bundle_rule *rule, struct text backend)
 static bool fits (const struct bundle_rule *rule, const var_list *bundle)
 {
     for (uint32_t i = 0; i < rule->parts.n; i++)
-        if (!version_fits (version_of (bundle, rule->parts.items[i].name), rule->parts.items[i].value))
+        if (!package_version_fits (version_of (bundle, rule->parts.items[i].name), rule->parts.items[i].value))
             return false;
     return rule->parts.n > 0;
 }
 
-const struct bundle_rule *bundle_rules_match (const struct plan *plan, const var_list *bundle, struct text backend,
-                                              enum bundle_word word)
+const struct bundle_rule *bundle_rules_find (const struct plan *plan, const var_list *bundle, struct text backend,
+                                             enum bundle_word word)
 {
     for (uint32_t i = 0; i < plan->bundles.n; i++) {
         const struct bundle_rule *rule = &plan->bundles.items[i];
@@ -40,7 +40,7 @@ const struct bundle_rule *bundle_rules_match (const struct plan *plan, const var
     return NULL;
 }
 
-struct text bundle_rules_tuple (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena)
+struct text bundle_rules_versions_text (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena)
 {
     struct buf out;
     uint32_t told = 0;
@@ -79,15 +79,16 @@ static struct text unknown_tuple (const struct plan *plan, const var_list *bundl
     return buf_finish (&out, arena);
 }
 
-bool bundle_rules_note (const struct plan *plan, const var_list *bundle, struct arena *arena, struct result_note *out)
+bool bundle_rules_make_note (const struct plan *plan, const var_list *bundle, struct arena *arena,
+                             struct result_note *out)
 {
     struct text backend = plan->profile.backend;
-    const struct bundle_rule *good = bundle_rules_match (plan, bundle, backend, BUNDLE_GOOD);
+    const struct bundle_rule *good = bundle_rules_find (plan, bundle, backend, BUNDLE_GOOD);
     *out = (struct result_note){ .source = TEXT_LIT ("bundles"), .durability = DURABILITY_RERUN };
-    if (bundle_rules_match (plan, bundle, backend, BUNDLE_BAD))
+    if (bundle_rules_find (plan, bundle, backend, BUNDLE_BAD))
         return false;
     if (good) {
-        struct text tuple = bundle_rules_tuple (good, bundle, arena);
+        struct text tuple = bundle_rules_versions_text (good, bundle, arena);
         out->text = text_format (arena, "%.*s is known good (%.*s: %.*s)", TEXT_ARG (tuple), TEXT_ARG (good->id),
                                  TEXT_ARG (good->source));
         return true;

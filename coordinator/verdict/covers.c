@@ -14,7 +14,7 @@ static void add_where (text_list *to, const text_list *from, const text_list *la
             to->items[to->n++] = from->items[i];
 }
 
-text_list covers_merge (const text_list *base, const text_list *ladder, struct text made, struct arena *arena)
+text_list covers_carry_over (const text_list *base, const text_list *ladder, struct text made, struct arena *arena)
 {
     text_list next = { .items = arena_array (arena, (size_t) base->n + 1, sizeof (*next.items)) };
     add_where (&next, base, ladder, false, made);

@@ -15,6 +15,6 @@ enum { COVERS_KEPT = GENERATION_COVERS_MAX / 4 };
 
 bool covers_have (const text_list *covers, struct text cover);
 /* Of a generation built upon one with the covers `base` by a run whose ladder has `ladder`; it newly holds `made`. */
-text_list covers_merge (const text_list *base, const text_list *ladder, struct text made, struct arena *arena);
+text_list covers_carry_over (const text_list *base, const text_list *ladder, struct text made, struct arena *arena);
 
 #endif

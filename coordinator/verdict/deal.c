@@ -48,7 +48,7 @@ bool deal_secrets (uint64_t seed, uint32_t hosts, uint32_t devices_per_host, uin
     return true;
 }
 
-void deal_nonce (uint64_t seed, uint32_t host, char nonce[33])
+void deal_host_nonce (uint64_t seed, uint32_t host, char nonce[33])
 {
     struct rng rng = rng_seed (rng_derive_seed (seed, host));
     unsigned long long high = rng_next (&rng), low = rng_next (&rng);

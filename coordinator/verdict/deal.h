@@ -12,6 +12,6 @@
 /* Fills `secrets` for `hosts` hosts. False: more devices than can be told apart exactly; all secrets are then 0. */
 bool deal_secrets (uint64_t seed, uint32_t hosts, uint32_t devices_per_host, uint64_t secrets[]);
 /* 32 hex digits for one host's attempt: what its canary must say back. */
-void deal_nonce (uint64_t seed, uint32_t host, char nonce[33]);
+void deal_host_nonce (uint64_t seed, uint32_t host, char nonce[33]);
 
 #endif

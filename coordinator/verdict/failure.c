@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "coordinator/verdict/failure_evidence.h"
+#include "coordinator/verdict/failure_reading.h"
 
 struct text failure_phase (const struct result *result)
 {
@@ -18,7 +18,7 @@ static struct text look_at_log (const struct judge_case *of, struct arena *arena
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct failure_reading reading;
-    failure_evidence_of (of->plan, of->signatures, of->result, arena, &reading);
+    failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
     out->evidence = reading.evidence;
     if (reading.of.weight < SIGNATURE_PEER)
         return;
@@ -32,7 +32,7 @@ static bool sent_from_outside (uint32_t signal)
     return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
-bool failure_is_a_kill (enum ending ending, uint32_t code)
+bool failure_is_outside_kill (enum ending ending, uint32_t code)
 {
     return ending == ENDING_SIGNALLED && sent_from_outside (code);
 }
@@ -68,7 +68,7 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     const struct result *result = of->result;
     struct failure_reading reading = { 0 };
     if (!knows_itself (of))
-        failure_evidence_of (of->plan, of->signatures, result, arena, &reading);
+        failure_read_result (of->plan, of->signatures, result, arena, &reading);
     const struct signature *known = overrules (&reading, result->owner) ? reading.of.signature : NULL;
     enum owner owner = known ? known->owner : result->owner ? result->owner : OWNER_UNKNOWN;
     struct text cause = result->failure.len

@@ -10,7 +10,7 @@
 /* Where the program was when it ended. */
 struct text failure_phase (const struct result *result);
 /* Was it ended by a signal that others send (SIGKILL, SIGTERM ...)? Then the cause lies on this host. */
-bool failure_is_a_kill (enum ending ending, uint32_t code);
+bool failure_is_outside_kill (enum ending ending, uint32_t code);
 /* `how` it ended: "exit status 1". Gives the whole verdict, FAILED. */
 void failure_judge (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out);
 /* Adds to the verdict on a hang what is recognised in its output. */

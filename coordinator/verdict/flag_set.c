@@ -61,7 +61,7 @@ bool flag_set_has (struct text set, struct text word)
     return false;
 }
 
-struct text flag_set_without (struct text set, struct text other, struct arena *arena)
+struct text flag_set_subtract (struct text set, struct text other, struct arena *arena)
 {
     struct text left = { 0 }, word;
     while (flag_set_next (&set, &word))

@@ -11,6 +11,6 @@ struct text flag_set_normalise (struct text flags, struct arena *arena);
 bool flag_set_next (struct text *rest, struct text *word);
 bool flag_set_has (struct text set, struct text word);
 /* The words of `set` that `other` lacks, in the same form. Of the arena. */
-struct text flag_set_without (struct text set, struct text other, struct arena *arena);
+struct text flag_set_subtract (struct text set, struct text other, struct arena *arena);
 
 #endif

@@ -25,7 +25,7 @@ struct isolate_host {
  * opened, so that a host may have failed because of another one. */
 bool isolate_is_called_for (const struct plan *plan, const struct isolate_host *hosts, uint32_t n, bool met);
 /* The cause of a pass, and nothing but that peers failed or did not come. */
-bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict);
+bool isolate_blames_peers_only (const struct plan *plan, const struct verdict *verdict);
 
 /* ---- groups of a part of the hosts ---- */
 
@@ -80,8 +80,8 @@ struct isolate_ruling {
     enum outcome outcome;
     struct text who;
 };
-void isolate_make_ruling (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
-                          struct arena *arena, struct isolate_ruling *out);
+void isolate_ruling_from_suspects (const struct plan *plan, const struct fact_suspects_named *named,
+                                   enum outcome outcome, struct arena *arena, struct isolate_ruling *out);
 void isolate_apply_ruling (const struct isolate_ruling *ruling, const struct verdict *before, struct arena *arena,
                            struct verdict *after);
 

@@ -11,9 +11,9 @@ enum { NAMED_BYTES = 512 };
 
 /* ---- causes of their own ---- */
 
-bool isolate_complains_only (const struct plan *plan, const struct verdict *verdict)
+bool isolate_blames_peers_only (const struct plan *plan, const struct verdict *verdict)
 {
-    return verdict->outcome != OUTCOME_CASCADE && blame_is_complaint (plan, verdict->signature);
+    return verdict->outcome != OUTCOME_CASCADE && blame_is_peer_complaint (plan, verdict->signature);
 }
 
 static bool ended_by_itself (const struct isolate_host *host)
@@ -30,8 +30,8 @@ static bool speaks_of_itself (const struct plan *plan, const struct isolate_host
     if (verdict->outcome == OUTCOME_BLOCKED)
         return true;
     if (verdict->signature.len)
-        return !blame_is_complaint (plan, verdict->signature);
-    if (failure_is_a_kill (host->ending, host->code))
+        return !blame_is_peer_complaint (plan, verdict->signature);
+    if (failure_is_outside_kill (host->ending, host->code))
         return true;
     if (verdict->owner == OWNER_PEER)
         return !ended_by_itself (host); /* else it complains */
@@ -159,8 +159,8 @@ static void blame_host_of (const struct isolate_ruling *ruling, const struct ver
     after->cause = add_clause (after->cause, ruling->named->why, arena);
 }
 
-void isolate_make_ruling (const struct plan *plan, const struct fact_suspects_named *named, enum outcome outcome,
-                          struct arena *arena, struct isolate_ruling *out)
+void isolate_ruling_from_suspects (const struct plan *plan, const struct fact_suspects_named *named,
+                                   enum outcome outcome, struct arena *arena, struct isolate_ruling *out)
 {
     *out = (struct isolate_ruling){ named, outcome, fold (plan, named->suspects.items, named->suspects.n, arena) };
 }

@@ -8,7 +8,7 @@
 #include "common/frontend/frontend.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/verdict/recompiled.h"
+#include "coordinator/verdict/recompile_reason.h"
 
 enum { SPOILING_MAX = 8 };
 
@@ -150,7 +150,7 @@ static bool compiles_only (const struct judge_case *of)
 
 static bool ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    const struct backend *seen = &of->result->backend;
+    const struct observed_backend *seen = &of->result->backend;
     struct text asked = of->rung->backend;
     if (asked.len == 0 || compiles_only (of))
         return true;
@@ -207,7 +207,7 @@ static bool probe_showed (const struct judge_case *of, struct arena *arena, stru
 static bool values_right (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     for (uint32_t i = 0; i < of->result->checks.n; i++) {
-        const struct program_check *check = &of->result->checks.items[i];
+        const struct value_check *check = &of->result->checks.items[i];
         if (fabs (check->observed - check->expected) <= check->tolerance)
             continue; /* written so that a NaN does not pass */
         return verdict_set (
@@ -353,10 +353,10 @@ static bool not_known_bad (const struct judge_case *of, struct arena *arena, str
     if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "restore"))
         return true;
     const var_list *bundle = (const var_list *) &of->result->bundle;
-    const struct bundle_rule *bad = bundle_rules_match (of->plan, bundle, of->plan->profile.backend, BUNDLE_BAD);
+    const struct bundle_rule *bad = bundle_rules_find (of->plan, bundle, of->plan->profile.backend, BUNDLE_BAD);
     if (!bad)
         return true;
-    struct text tuple = bundle_rules_tuple (bad, bundle, arena);
+    struct text tuple = bundle_rules_versions_text (bad, bundle, arena);
     return verdict_set (out, OUTCOME_FAILED, OWNER_BUNDLE,
                         text_format (arena, "%.*s is known bad: %.*s (%.*s)", TEXT_ARG (tuple), TEXT_ARG (bad->why),
                                      TEXT_ARG (bad->source)),

@@ -1,6 +1,6 @@
 #include "coordinator/verdict/majority.h"
 
-uint32_t majority_count (const struct text *values, uint32_t n, uint32_t at)
+uint32_t majority_count_equal (const struct text *values, uint32_t n, uint32_t at)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -12,7 +12,7 @@ uint32_t majority_index (const struct text *values, uint32_t n)
 {
     uint32_t best = 0, most = 0;
     for (uint32_t i = 0; i < n && most * 2 <= n; i++) {
-        uint32_t count = majority_count (values, n, i);
+        uint32_t count = majority_count_equal (values, n, i);
         if (count > most) {
             most = count;
             best = i;

@@ -141,10 +141,10 @@ struct report {
 static void read_devices (const struct reduction_input *in, const struct reduce_group_list *groups, uint32_t axes,
                           enum proof *proofs, struct reduction_verdict *out)
 {
-    struct reduce_explanation explained[EXPLAINED_KINDS] = { 0 };
+    struct reduce_last_diagnosis explained[EXPLAINED_KINDS] = { 0 };
     for (uint32_t device = 0; device < reduce_device_count (in); device++) {
-        struct reduce_reading reading = reduce_explain_sums (in, device, &groups->items[groups->of_device[device]],
-                                                             axes, explained);
+        struct reduce_diagnosis reading = reduce_explain_sums (in, device, &groups->items[groups->of_device[device]],
+                                                               axes, explained);
         proofs[device] = reading.proof;
         miss (out, reading.missing[0]);
         miss (out, reading.missing[1]);
@@ -263,7 +263,7 @@ static bool rounding_hides (const struct reduction_input *in, const struct reduc
     bool hides = false;
     for (uint32_t device = host * in->devices_per_host; device < (host + 1) * in->devices_per_host; device++) {
         const struct reduce_group *group = &groups->items[groups->of_device[device]];
-        if (reduce_is_right (in, device, group))
+        if (reduce_device_is_right (in, device, group))
             continue;
         if (!reduce_rounding_may_explain (in, device, group))
             return false;
@@ -339,14 +339,14 @@ static void count_contradicted (const struct reduction_input *in, const struct r
                                 struct reduction_verdict *out)
 {
     for (uint32_t host = 0; host < in->hosts; host++) {
-        const struct earlier_values *earlier = &in->metrics[host]->earlier;
+        const struct metric_history *earlier = &in->metrics[host]->earlier;
         uint64_t alike = earlier->alike < earlier->count ? earlier->alike : earlier->count;
         uint64_t count = reports[host].sums ? earlier->count - alike : alike;
         out->contradicted[host] = count < UINT32_MAX ? count : UINT32_MAX; /* a worker may lie; views add them up */
     }
 }
 
-void reduce_judge (const struct reduction_input *in, struct reduction_verdict *out)
+void reduce_judge_metric (const struct reduction_input *in, struct reduction_verdict *out)
 {
     memset (out, 0, sizeof (*out));
     out->proof = PROOF_UNPROVED;

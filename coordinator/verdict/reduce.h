@@ -37,11 +37,11 @@ struct reduction_verdict {
     uint64_t contradicted[HOSTS_MAX]; /* per host: how many of its earlier values fail the proof, at least */
 };
 
-void reduce_judge (const struct reduction_input *in, struct reduction_verdict *out);
+void reduce_judge_metric (const struct reduction_input *in, struct reduction_verdict *out);
 
 /* ---- reduce_device.c: what the sums that one device holds say; private to reduce*.c ---- */
 
-struct reduce_reading {
+struct reduce_diagnosis {
     enum proof proof;
     int missing[2]; /* hosts, -1: none */
 };
@@ -59,9 +59,9 @@ struct reduce_group_list {
 };
 
 /* Explaining is expensive: the last explanation stands for the devices that come later. */
-struct reduce_explanation {
+struct reduce_last_diagnosis {
     uint32_t n;
-    struct reduce_reading last;
+    struct reduce_diagnosis last;
 };
 enum { EXPLAINED_KINDS = 2 }; /* sums, and values under right sums */
 
@@ -72,11 +72,11 @@ const struct shard *reduce_device_shard (const struct reduction_input *in, uint3
 const char *shard_unreadable_reason (const struct shard *shard);
 /* Of metrics that all hosts reported, with sound numbers and a shard for each device. */
 struct reduce_group_list reduce_make_groups (const struct reduction_input *in, uint32_t axes, struct arena *arena);
-struct reduce_reading reduce_explain_sums (const struct reduction_input *in, uint32_t device,
-                                           const struct reduce_group *group, uint32_t axes,
-                                           struct reduce_explanation explained[EXPLAINED_KINDS]);
+struct reduce_diagnosis reduce_explain_sums (const struct reduction_input *in, uint32_t device,
+                                             const struct reduce_group *group, uint32_t axes,
+                                             struct reduce_last_diagnosis explained[EXPLAINED_KINDS]);
 /* Its sums are those of its group, and its value is what they and the locals give. */
-bool reduce_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
+bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
 /* The sums are right, the value is not, rounding could explain it, and no device of the group holds the right value. */
 bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
 

@@ -75,7 +75,7 @@ static bool counted_right (const struct reduction_input *in, uint32_t device, co
     return reduce_device_shard (in, device)->proof == group->numbers;
 }
 
-bool reduce_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
+bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
     return counted_right (in, device, group) &&
            close_to (reduce_device_shard (in, device)->value, wanted_value (in, device, group), group);
@@ -98,7 +98,7 @@ struct reduce_group_list reduce_make_groups (const struct reduction_input *in, u
     }
     for (uint32_t device = 0; device < reduce_device_count (in); device++) {
         struct reduce_group *group = &groups.items[groups.of_device[device]];
-        group->right = group->right || reduce_is_right (in, device, group);
+        group->right = group->right || reduce_device_is_right (in, device, group);
     }
     return groups;
 }
@@ -177,10 +177,10 @@ static bool left_out (const struct reduction_input *in, uint32_t device, double 
     return false;
 }
 
-static struct reduce_reading explain_proof (const struct reduction_input *in, uint32_t device, double expected,
-                                            uint32_t axes)
+static struct reduce_diagnosis explain_proof (const struct reduction_input *in, uint32_t device, double expected,
+                                              uint32_t axes)
 {
-    struct reduce_reading reading = { PROOF_UNPROVED, { -1, -1 } };
+    struct reduce_diagnosis reading = { PROOF_UNPROVED, { -1, -1 } };
     double proof = reduce_device_shard (in, device)->proof;
     if (other_axes (in, device, proof, axes))
         reading.proof = PROOF_WRONG_AXIS;
@@ -232,18 +232,18 @@ static enum proof explain_value (const struct reduction_input *in, uint32_t devi
     return close_to (shard->value, shard->local, group) ? PROOF_LOCAL : PROOF_DISAGREE;
 }
 
-struct reduce_reading reduce_explain_sums (const struct reduction_input *in, uint32_t device,
-                                           const struct reduce_group *group, uint32_t axes,
-                                           struct reduce_explanation explained[2])
+struct reduce_diagnosis reduce_explain_sums (const struct reduction_input *in, uint32_t device,
+                                             const struct reduce_group *group, uint32_t axes,
+                                             struct reduce_last_diagnosis explained[2])
 {
     bool counted = counted_right (in, device, group);
-    if (reduce_is_right (in, device, group))
-        return (struct reduce_reading){ PROOF_PROVED, { -1, -1 } };
+    if (reduce_device_is_right (in, device, group))
+        return (struct reduce_diagnosis){ PROOF_PROVED, { -1, -1 } };
     if (!counted && own_host_only (in, device, reduce_device_shard (in, device)->proof))
-        return (struct reduce_reading){ PROOF_LOCAL, { -1, -1 } };
-    struct reduce_explanation *kind = &explained[counted];
+        return (struct reduce_diagnosis){ PROOF_LOCAL, { -1, -1 } };
+    struct reduce_last_diagnosis *kind = &explained[counted];
     if (kind->n++ < DETAILED_MAX)
-        kind->last = counted ? (struct reduce_reading){ explain_value (in, device, group, axes), { -1, -1 } }
+        kind->last = counted ? (struct reduce_diagnosis){ explain_value (in, device, group, axes), { -1, -1 } }
                              : explain_proof (in, device, group->numbers, axes);
     return kind->last;
 }

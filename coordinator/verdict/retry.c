@@ -23,7 +23,7 @@ bool retry_all_transient (const struct verdict *verdicts, uint32_t n)
     return first_cause (verdicts, n) != NULL;
 }
 
-struct text retry_signature (const struct verdict *verdicts, uint32_t n)
+struct text retry_first_signature (const struct verdict *verdicts, uint32_t n)
 {
     const struct verdict *first = first_cause (verdicts, n);
     return first ? first->signature : (struct text){ 0 };

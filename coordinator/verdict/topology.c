@@ -202,8 +202,8 @@ static struct text *column (const struct topology_host *hosts, uint32_t n, const
     return values;
 }
 
-void topology_judge (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
-                     struct topology_findings *out)
+void topology_judge_hosts (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
+                           struct topology_findings *out)
 {
     *out = (struct topology_findings){ arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
     if (!text_is (plan->profile.backend, "tpu"))

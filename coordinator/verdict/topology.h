@@ -25,7 +25,7 @@ struct topology_findings {
     uint32_t n;
 }; /* at most one a host: the first that holds */
 
-void topology_judge (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
-                     struct topology_findings *out);
+void topology_judge_hosts (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
+                           struct topology_findings *out);
 
 #endif

@@ -13,10 +13,10 @@ struct board *board_create (void)
 static void forget_metrics (struct board *board)
 {
     for (uint32_t i = 0; i < board->metrics.n; i++) {
-        board_kept_clear (&board->metrics.items[i].name);
-        board_kept_clear (&board->metrics.items[i].axes);
-        board_kept_clear (&board->metrics.items[i].why);
-        board_kept_clear (&board->metrics.items[i].culprits);
+        board_text_clear (&board->metrics.items[i].name);
+        board_text_clear (&board->metrics.items[i].axes);
+        board_text_clear (&board->metrics.items[i].why);
+        board_text_clear (&board->metrics.items[i].culprits);
     }
     mem_free (board->metrics.items);
 }
@@ -26,10 +26,10 @@ void board_destroy (struct board *board)
     if (board == NULL)
         return;
     for (uint32_t i = 0; board->opened && i < board->plan.hosts.n; i++) {
-        board_kept_clear (&board->hosts[i].why);
-        board_kept_clear (&board->hosts[i].phase);
-        board_kept_clear (&board->hosts[i].step);
-        board_kept_clear (&board->hosts[i].gate);
+        board_text_clear (&board->hosts[i].why);
+        board_text_clear (&board->hosts[i].phase);
+        board_text_clear (&board->hosts[i].step);
+        board_text_clear (&board->hosts[i].gate);
     }
     for (uint32_t i = 0; board->opened && i < board->plan.rungs.n; i++) {
         for (uint32_t pass = 0; pass < BOARD_PASSES; pass++)
@@ -37,12 +37,12 @@ void board_destroy (struct board *board)
         arena_release (&board->rungs[i].part.arena);
     }
     forget_metrics (board);
-    board_kept_clear (&board->generation.bundle);
-    board_kept_clear (&board->sentence);
-    board_kept_clear (&board->awaited);
-    board_kept_clear (&board->retry.why);
-    board_kept_clear (&board->isolation.suspects);
-    board_kept_clear (&board->isolation.why);
+    board_text_clear (&board->generation.bundle);
+    board_text_clear (&board->sentence);
+    board_text_clear (&board->awaited);
+    board_text_clear (&board->retry.why);
+    board_text_clear (&board->isolation.suspects);
+    board_text_clear (&board->isolation.why);
     arena_release (&board->arena);
     mem_free (board);
 }
@@ -73,14 +73,14 @@ static void apply_epoch (struct board *board, const struct fact *fact)
 
 static void apply_keyed (struct board *board, const struct fact_host_keyed *keyed)
 {
-    struct board_host *host = board_host_of (board, keyed->host);
+    struct board_host *host = board_find_host (board, keyed->host);
     if (host && host->life != BOARD_JOINED)
         host->life = BOARD_KEYED;
 }
 
 static void apply_joined (struct board *board, const struct fact *fact)
 {
-    struct board_host *host = board_host_of (board, fact->of.host_joined.host);
+    struct board_host *host = board_find_host (board, fact->of.host_joined.host);
     if (host == NULL)
         return;
     board->joined_n += host->life != BOARD_JOINED;
@@ -91,34 +91,34 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->joins++;
     host->received_ms = fact->at_ms;
     host->suspected = false;
-    board_kept_clear (&host->why);
-    board_kept_clear (&host->step);
+    board_text_clear (&host->why);
+    board_text_clear (&host->step);
 }
 
 static void apply_lost (struct board *board, const struct fact_host_lost *lost)
 {
-    struct board_host *host = board_host_of (board, lost->host);
+    struct board_host *host = board_find_host (board, lost->host);
     if (host == NULL)
         return;
     board->joined_n -= host->life == BOARD_JOINED;
     host->life = BOARD_LOST;
     host->epoch = board->epoch;
     host->suspected = false;
-    board_kept_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
+    board_text_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
 }
 
 static void hold (struct board_host *host, const struct holding *held, uint64_t at_ms)
 {
     host->state = held->state;
-    board_kept_set (&host->phase, held->phase, WORD_MAX_BYTES);
+    board_text_set (&host->phase, held->phase, WORD_MAX_BYTES);
     host->phase_since_ms = at_ms > held->phase_ms ? at_ms - held->phase_ms : 0;
-    board_kept_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 }, WORD_MAX_BYTES);
+    board_text_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 }, WORD_MAX_BYTES);
 }
 
 static void apply_received (struct board *board, const struct fact *fact)
 {
     const struct fact_host_reported *received = &fact->of.host_reported;
-    struct board_host *host = board_host_of (board, received->host);
+    struct board_host *host = board_find_host (board, received->host);
     if (host == NULL)
         return;
     host->received_ms = fact->at_ms;
@@ -133,14 +133,14 @@ static void apply_received (struct board *board, const struct fact *fact)
 
 static void apply_stepped (struct board *board, const struct fact *fact)
 {
-    struct board_host *host = board_host_of (board, fact->of.host_stepped.host);
+    struct board_host *host = board_find_host (board, fact->of.host_stepped.host);
     if (host && host->life != BOARD_JOINED)
-        board_kept_set (&host->step, fact->of.host_stepped.step, WORD_MAX_BYTES);
+        board_text_set (&host->step, fact->of.host_stepped.step, WORD_MAX_BYTES);
 }
 
 static void apply_suspected (struct board *board, const struct fact *fact)
 {
-    struct board_host *host = board_host_of (board, fact->of.host_suspected.host);
+    struct board_host *host = board_find_host (board, fact->of.host_suspected.host);
     uint64_t silent_ms = fact->of.host_suspected.silent_ms;
     if (host == NULL || host->life != BOARD_JOINED)
         return;
@@ -169,7 +169,7 @@ static void keep_culprits (struct board *board, const struct fact_metric_judged 
     struct text *names = arena_array (&arena, judged->culprits.n, sizeof (*names));
     for (uint32_t i = 0; i < judged->culprits.n; i++)
         names[i] = board_host_name (board, judged->culprits.items[i]);
-    board_kept_set (&metric->culprits, hostset_folded (names, judged->culprits.n, UINT32_MAX, &arena),
+    board_text_set (&metric->culprits, hostset_folded (names, judged->culprits.n, UINT32_MAX, &arena),
                     BOARD_CAUSE_MAX_BYTES);
     arena_release (&arena);
     metric->contradicted = 0;
@@ -188,9 +188,9 @@ static void apply_metric (struct board *board, const struct fact_metric_judged *
         buf_puts (&axes, i ? ", " : "");
         buf_add_text (&axes, judged->axes.items[i]);
     }
-    board_kept_set (&metric->name, judged->metric, WORD_MAX_BYTES);
-    board_kept_set (&metric->axes, buf_as_text (&axes), NAME_MAX_BYTES);
-    board_kept_set (&metric->why, judged->why, BOARD_CAUSE_MAX_BYTES);
+    board_text_set (&metric->name, judged->metric, WORD_MAX_BYTES);
+    board_text_set (&metric->axes, buf_as_text (&axes), NAME_MAX_BYTES);
+    board_text_set (&metric->why, judged->why, BOARD_CAUSE_MAX_BYTES);
     buf_release (&axes);
     metric->key = judged->key;
     metric->value = judged->value;
@@ -203,7 +203,7 @@ static void apply_generation (struct board *board, const struct fact *fact)
 {
     const struct fact_generation *from = &fact->of.generation;
     struct board_generation *to = &board->generation;
-    board_kept_set (&to->bundle, from->bundle, NAME_MAX_BYTES);
+    board_text_set (&to->bundle, from->bundle, NAME_MAX_BYTES);
     to->adopted = fact->kind == FACT_GENERATION_ADOPTED;
     to->token = from->token;
     to->entries = from->entries;
@@ -223,7 +223,7 @@ static void apply_awaited (struct board *board, const struct fact *fact)
     struct text what = text_clip (fact->of.cache_awaited.what, NAME_MAX_BYTES);
     if (text_equal (board->awaited, what))
         return;
-    board_kept_set (&board->awaited, what, NAME_MAX_BYTES);
+    board_text_set (&board->awaited, what, NAME_MAX_BYTES);
     board->awaited_since_ms = fact->at_ms;
 }
 
@@ -234,7 +234,7 @@ static void apply_run_ended (struct board *board, const struct fact_run_ended *e
     board->retry.key.attempt = 0;
     board->outcome = ended->outcome;
     board->exit_status = ended->exit_status;
-    board_kept_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
+    board_text_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
 }
 
 static void apply_of_kind (struct board *board, const struct fact *fact)

@@ -44,7 +44,7 @@ void board_pass_began (struct board *board, const struct fact *fact)
         board_forget_holding (&board->hosts[i]);
     }
     for (uint32_t i = 0; i < began->hosts.n; i++) {
-        struct board_host *host = board_host_of (board, began->hosts.items[i]);
+        struct board_host *host = board_find_host (board, began->hosts.items[i]);
         pass->hosts_n += host && !host->in_pass;
         if (host)
             host->in_pass = true;
@@ -70,13 +70,13 @@ void board_gate_opened (struct board *board, const struct fact_gate_opened *open
         if (host->state != ATTEMPT_AT_GATE || !text_equal (host->gate, opened->gate))
             continue;
         host->state = ATTEMPT_RUNNING; /* its next heartbeat says the same */
-        board_kept_clear (&host->gate);
+        board_text_clear (&host->gate);
     }
 }
 
 void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended)
 {
-    struct board_host *host = board_host_of (board, ended->host);
+    struct board_host *host = board_find_host (board, ended->host);
     if (host == NULL || !host->in_pass || host->ended || !board->running ||
         !attempt_key_equal (&ended->result.key, &board->key))
         return;
@@ -90,14 +90,14 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
 
 static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict)
 {
-    struct text cause = { verdict->cause.ptr, board_kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
+    struct text cause = { verdict->cause.ptr, board_text_kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
     return group->outcome == verdict->outcome && group->owner == verdict->owner &&
            text_equal (group->signature, verdict->signature) && text_equal (group->cause, cause);
 }
 
 static struct text keep_in (struct arena *arena, struct text from)
 {
-    return text_copy (arena, (struct text){ from.ptr, board_kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
+    return text_copy (arena, (struct text){ from.ptr, board_text_kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
 }
 
 /* NULL: full. */
@@ -129,7 +129,7 @@ static void take_verdict (struct board *board, struct board_pass *pass, const st
         group->hosts.items[group->hosts.n++] = verdict->host;
     else
         pass->ungrouped_n++;
-    if (board_host_of (board, verdict->host))
+    if (board_find_host (board, verdict->host))
         board->hosts[verdict->host].outcome = verdict->outcome;
 }
 
@@ -198,7 +198,7 @@ void board_retry_planned (struct board *board, const struct fact *fact)
     board->retry.planned_ms = fact->at_ms;
     board->retry.due_ms = planned->due_ms;
     board->retry.nth = planned->left < most ? most - planned->left : 1;
-    board_kept_set (&board->retry.why, planned->why, BOARD_CAUSE_MAX_BYTES);
+    board_text_set (&board->retry.why, planned->why, BOARD_CAUSE_MAX_BYTES);
 }
 
 static void count_again (struct board_pass *pass, enum outcome before, enum outcome after)
@@ -224,7 +224,7 @@ static void regroup (struct board *board, struct board_pass *pass, const struct 
         struct verdict after;
         isolate_apply_ruling (ruling, &before, arena, &after);
         count_again (pass, before.outcome, after.outcome);
-        if (board_host_of (board, after.host))
+        if (board_find_host (board, after.host))
             board->hosts[after.host].outcome = after.outcome;
         struct board_verdict_group *group = group_for (pass, &after, board->plan.hosts.n);
         if (group)
@@ -242,7 +242,7 @@ static void regroup_all (struct board *board, struct board_pass *pass, const str
     struct board_verdict_group *before = arena_array (&arena, n, sizeof (*before));
     if (n)
         memcpy (before, pass->groups.items, n * sizeof (*before));
-    isolate_make_ruling (&board->plan, named, pass->outcome, &arena, &ruling);
+    isolate_ruling_from_suspects (&board->plan, named, pass->outcome, &arena, &ruling);
     pass->groups.n = 0; /* their lists and texts stay in the pass's arena */
     for (uint32_t i = 0; i < n; i++)
         regroup (board, pass, &ruling, &before[i], &arena);
@@ -261,8 +261,8 @@ void board_suspects_named (struct board *board, const struct fact_suspects_named
     isolation->over = true;
     buf_init (&folded, BOARD_CAUSE_MAX_BYTES);
     board_print_hosts (board, named->suspects.items, named->suspects.n, &folded);
-    board_kept_set (&isolation->suspects, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
-    board_kept_set (&isolation->why, named->why, BOARD_CAUSE_MAX_BYTES);
+    board_text_set (&isolation->suspects, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
+    board_text_set (&isolation->why, named->why, BOARD_CAUSE_MAX_BYTES);
     buf_release (&folded);
     struct board_pass *pass = &board->rungs[named->key.rung].passes[named->key.pass];
     if (pass->groups.items)

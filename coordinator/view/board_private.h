@@ -5,11 +5,11 @@
 #include "coordinator/view/board.h"
 
 /* Kept texts are owned, bounded copies. */
-void board_kept_set (struct text *kept, struct text from, uint32_t max_bytes);
-void board_kept_clear (struct text *kept);
-uint32_t board_kept_bytes (struct text text, uint32_t max_bytes); /* how much of it would be kept */
+void board_text_set (struct text *kept, struct text from, uint32_t max_bytes);
+void board_text_clear (struct text *kept);
+uint32_t board_text_kept_bytes (struct text text, uint32_t max_bytes); /* how much of it would be kept */
 
-struct board_host *board_host_of (struct board *board, uint32_t host); /* NULL outside the plan */
+struct board_host *board_find_host (struct board *board, uint32_t host); /* NULL outside the plan */
 void board_forget_holding (struct board_host *host);
 
 /* board_pass.c */

@@ -71,7 +71,7 @@ void drift_baseline_print (const struct slice_receipt *receipt, struct buf *out)
     json_t *body = record_to_json (&slice_receipt_record, &kept);
     digest_of_json (body, hex);
     json_t *file = json_pack ("{s:s, s:s, s:o}", "schema", schema, "sha256", hex, "receipt", body);
-    json_put (file, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII, out);
+    json_print_release (file, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII, out);
     arena_release (&arena);
 }
 

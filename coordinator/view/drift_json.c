@@ -12,13 +12,13 @@ static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uin
     struct buf buf;
     buf_init (&buf, FOLDED_BYTES_MAX);
     drift_sentence_hosts (drift, hosts, n, &whole, &buf);
-    return buf_json (&buf);
+    return buf_take_json (&buf);
 }
 
 static json_t *group_hosts (const struct drift *drift, const struct drift_item *item, const struct drift_group *group)
 {
     struct arena arena = { 0 };
-    json_t *json = folded_json (drift_group_hosts (drift, item, group, &arena), group->hosts_n);
+    json_t *json = folded_hosts_json (drift_group_host_names (drift, item, group, &arena), group->hosts_n);
     arena_release (&arena);
     return json;
 }
@@ -91,7 +91,7 @@ static json_t *first_sentence (const struct drift *drift)
     struct buf sentence;
     buf_init (&sentence, FOLDED_BYTES_MAX);
     drift_sentence_summary (drift, &whole, &sentence);
-    return buf_json (&sentence);
+    return buf_take_json (&sentence);
 }
 
 static json_t *counts_json (const struct drift *drift)
@@ -119,8 +119,8 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
     json_object_set_new (json, "by_group", json_boolean (drift->by_group));
     json_object_set_new (json, "pins_missing", json_boolean (subject->pins_missing));
     json_object_set_new (json, "only_here", hosts_json (drift, drift->only_now, drift->only_now_n));
-    json_object_set_new (json, "only_before", folded_json (drift->only_before, drift->only_before_n));
-    json_put (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (15) | JSON_ENSURE_ASCII, out);
+    json_object_set_new (json, "only_before", folded_hosts_json (drift->only_before, drift->only_before_n));
+    json_print_release (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (15) | JSON_ENSURE_ASCII, out);
 }
 
 json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n)
@@ -129,7 +129,7 @@ json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct
     struct arena arena = { 0 };
     struct drift drift;
     json_t *array = json_array ();
-    drift_find (receipt, &query, &arena, &drift);
+    drift_compare_hosts (receipt, &query, &arena, &drift);
     for (uint32_t i = 0; i < drift.n; i++) {
         const struct drift_item *item = &drift.items[i];
         if (item->verdict == DRIFT_TOO_FEW)

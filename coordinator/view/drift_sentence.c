@@ -56,7 +56,7 @@ static void add_group_hosts (const struct drift *drift, const struct drift_item 
 {
     struct arena arena = { 0 };
     if (group->hosts_n)
-        add_hosts (drift_group_hosts (drift, item, group, &arena), group->hosts_n, limits, out);
+        add_hosts (drift_group_host_names (drift, item, group, &arena), group->hosts_n, limits, out);
     arena_release (&arena);
 }
 
@@ -279,8 +279,8 @@ void drift_sentence (const struct drift *drift, const struct drift_item *item, c
     }
 }
 
-void drift_sentence_values (const struct drift *drift, const struct drift_item *item,
-                            const struct drift_sentence_limits *limits, struct buf *out)
+void drift_sentence_all_values (const struct drift *drift, const struct drift_item *item,
+                                const struct drift_sentence_limits *limits, struct buf *out)
 {
     enum { SHOWN = 4 };
     buf_printf (out, "%.*s: ", TEXT_ARG (item->fact));
@@ -328,14 +328,14 @@ static struct text sentence_of (const struct drift *drift, const struct drift_it
     return buf_finish (&sentence, arena);
 }
 
-void drift_summary_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                         uint32_t most, struct arena *arena, struct drift_summary *out)
+void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                               uint32_t most, struct arena *arena, struct drift_sentence_list *out)
 {
     const struct drift_query query = { .rules = rules, .rules_n = rules_n, .said_only = true };
     struct drift drift;
-    drift_find (receipt, &query, arena, &drift);
-    *out = (struct drift_summary){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
-                                   .expected = drift.expected };
+    drift_compare_hosts (receipt, &query, arena, &drift);
+    *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
+                                         .expected = drift.expected };
     for (; out->n < drift.findings && out->n < most; out->n++)
         out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;

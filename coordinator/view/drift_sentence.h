@@ -19,8 +19,8 @@ struct drift_sentence_limits {
 void drift_sentence (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                      const struct drift_sentence_limits *limits, struct buf *out);
 /* An item that is no finding, with all its values. */
-void drift_sentence_values (const struct drift *drift, const struct drift_item *item,
-                            const struct drift_sentence_limits *limits, struct buf *out);
+void drift_sentence_all_values (const struct drift *drift, const struct drift_item *item,
+                                const struct drift_sentence_limits *limits, struct buf *out);
 /* What the answer comes to: the worst finding, or that there is none, and of how many hosts and facts. */
 void drift_sentence_summary (const struct drift *drift, const struct drift_sentence_limits *limits, struct buf *out);
 /* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
@@ -32,13 +32,13 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 
 /* How the hosts of a receipt differ in what they said, for the middle of another page; what was measured is left to
  * `sliceup drift`. Everything lives in the arena. */
-struct drift_summary {
+struct drift_sentence_list {
     struct text *sentences; /* the worst first */
     uint32_t n, more;       /* more: findings that have none here */
     uint32_t expected;      /* facts that differ by their nature */
 };
 /* `rules`: how hosts are compared; at most `most` sentences. */
-void drift_summary_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                         uint32_t most, struct arena *arena, struct drift_summary *out);
+void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                               uint32_t most, struct arena *arena, struct drift_sentence_list *out);
 
 #endif

@@ -129,7 +129,7 @@ static void put_rest (struct page *page, const struct drift_subject *subject)
         put_line (page, PAINT_WARN, "");
     }
     for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {
-        drift_sentence_values (drift, &drift->items[i], &limits, &page->sentence);
+        drift_sentence_all_values (drift, &drift->items[i], &limits, &page->sentence);
         put_line (page, PAINT_NONE, drift->items[i].verdict == DRIFT_TOO_FEW ? "  too few: " : "  expected: ");
     }
 }

@@ -111,7 +111,7 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
 static enum explain_mark answer_backend (const struct asked *asked, const struct host_receipt *host,
                                          struct text *answer)
 {
-    const struct backend *seen = &host->backend.observed;
+    const struct observed_backend *seen = &host->backend.observed;
     struct text asked_for = host->backend.requested;
     if (!seen->platform.len) {
         *answer = text_format (asked->arena, "asked for %.*s, but the program did not report which one it ran on",
@@ -190,7 +190,7 @@ static bool is_of_run (const struct asked *asked, const struct host_receipt *hos
     return text_equal (host->run, asked->header->run);
 }
 
-static void add_host (struct explain_hosts *hosts, struct text name, uint32_t most, struct arena *arena)
+static void add_host (struct explain_host_names *hosts, struct text name, uint32_t most, struct arena *arena)
 {
     if (!hosts->items)
         hosts->items = arena_array (arena, most, sizeof (*hosts->items));
@@ -362,7 +362,7 @@ void explain_make (const struct slice_receipt *receipt, const struct drift_rule 
         find_causes (&asked, out);
     for (size_t i = 0; i < EXPLAIN_STEPS; i++)
         ask (&asked, i, &out->steps[i]);
-    drift_summary_make (receipt, rules, rules_n, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
+    drift_sentence_list_make (receipt, rules, rules_n, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
 }

@@ -17,18 +17,18 @@ enum explain_mark {
 }; /* the worst of the answers is the step's */
 extern const struct enum_names explain_mark_names;
 
-struct explain_hosts {
+struct explain_host_names {
     struct text *items;
     uint32_t n;
 }; /* in rank order */
 struct explain_answer {
     enum explain_mark mark;
     struct text text;
-    struct explain_hosts hosts;
+    struct explain_host_names hosts;
 };
 enum { EXPLAIN_PRINTED_MAX = 3 };
 struct explain_cause {
-    struct explain_hosts hosts;
+    struct explain_host_names hosts;
     struct explain_answer
         printed[EXPLAIN_PRINTED_MAX]; /* different evidence of the same cause, in rank order; no mark */
     uint32_t printed_n, printed_more; /* hosts whose evidence is none of these */
@@ -50,13 +50,13 @@ struct explanation {
     struct text rung;             /* where it ended; empty: the top was reached, or nothing was climbed */
     struct explain_cause *causes; /* the largest group first */
     uint32_t causes_n;
-    struct explain_hosts cascades, passed; /* at that rung */
+    struct explain_host_names cascades, passed; /* at that rung */
     const struct reduction_receipt *
         *metrics; /* that are not proved there, or have earlier values that are contradicted */
     uint32_t metrics_n;
     struct explain_question steps[EXPLAIN_STEPS];
-    struct drift_summary differences; /* of the hosts, by what they said */
-    struct text *history;             /* recoveries: what went before */
+    struct drift_sentence_list differences; /* of the hosts, by what they said */
+    struct text *history;                   /* recoveries: what went before */
     uint32_t history_n;
 };
 

@@ -10,7 +10,7 @@ enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, LINE_
 
 /* ---- text ---- */
 
-static void add_hosts (const struct explain_hosts *hosts, struct buf *out)
+static void add_hosts (const struct explain_host_names *hosts, struct buf *out)
 {
     hostset_fold_escaped (hosts->items, hosts->n, SENTENCE_COLUMNS, out);
 }
@@ -149,7 +149,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
 
 /* ---- JSON ---- */
 
-static json_t *json_hosts (const struct explain_hosts *hosts)
+static json_t *json_hosts (const struct explain_host_names *hosts)
 {
     return texts_json (hosts->items, hosts->n);
 }
@@ -204,7 +204,7 @@ static json_t *json_metrics (const struct explanation *explanation)
         struct buf line;
         buf_init (&line, LINE_BYTES);
         reduction_text (explanation->metrics[i], &line);
-        json_array_append_new (list, buf_json (&line));
+        json_array_append_new (list, buf_take_json (&line));
     }
     return list;
 }
@@ -221,5 +221,5 @@ void explain_json (const struct explanation *explanation, struct buf *out)
                              header == &nobody ? json_array () : json_steps (explanation), "differences",
                              texts_json (explanation->differences.sentences, explanation->differences.n), "history",
                              texts_json (explanation->history, explanation->history_n));
-    json_put (all, JSON_INDENT (2), out);
+    json_print_release (all, JSON_INDENT (2), out);
 }

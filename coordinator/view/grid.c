@@ -175,7 +175,7 @@ static uint32_t id_columns (const struct board *board, const struct style *style
     for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
         struct buf id;
         buf_init (&id, ROW_BYTES);
-        style_text (style, board->plan.rungs.items[i].id, &id);
+        style_print_text (style, board->plan.rungs.items[i].id, &id);
         uint32_t wide = text_columns (buf_as_text (&id));
         widest = wide > widest ? wide : widest;
         buf_release (&id);
@@ -317,7 +317,8 @@ static void draw_waiting (const struct style *style, const struct buf *lines, ui
     for (size_t from = 0, at = 0; at < lines->len && most > 0; at++) {
         if (lines->ptr[at] != '\n')
             continue;
-        line_put (out, style, PAINT_WARN, (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
+        line_print_painted (out, style, PAINT_WARN,
+                            (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
         from = at + 1;
         most--;
     }
@@ -327,7 +328,7 @@ static void draw_notable (const struct style *style, const struct text *notable,
                           struct buf *out)
 {
     for (uint32_t i = n - least (n, most); i < n; i++) {
-        line_put (out, style, PAINT_FAINT, notable[i]);
+        line_print_painted (out, style, PAINT_FAINT, notable[i]);
     }
 }
 

@@ -131,7 +131,7 @@ void line_cell (struct line *line, struct text text, uint32_t most, uint32_t col
     buf_release (&cell);
 }
 
-void line_put (struct buf *out, const struct style *style, enum paint paint, struct text text)
+void line_print_painted (struct buf *out, const struct style *style, enum paint paint, struct text text)
 {
     struct line line = line_begin (out, style);
     if (paint != PAINT_NONE)
@@ -140,14 +140,14 @@ void line_put (struct buf *out, const struct style *style, enum paint paint, str
     line_end (&line);
 }
 
-void style_text (const struct style *style, struct text text, struct buf *out)
+void style_print_text (const struct style *style, struct text text, struct buf *out)
 {
     struct style uncut = { .unicode = style->unicode };
     struct line line = line_begin (out, &uncut);
     line_text (&line, text);
 }
 
-bool style_speaks_utf8 (const char *lc_all, const char *lc_ctype, const char *lang)
+bool style_locale_is_utf8 (const char *lc_all, const char *lc_ctype, const char *lang)
 {
     const char *set = lc_all && lc_all[0] ? lc_all : lc_ctype && lc_ctype[0] ? lc_ctype : lang ? lang : "";
     const char *dot = strchr (set, '.');

@@ -40,12 +40,12 @@ void line_painted (struct line *line, enum paint paint, const char *c_string);
 /* A text in a column of its own: cut to `most` columns (0: not cut), and padded to `columns`. */
 void line_cell (struct line *line, struct text text, uint32_t most, uint32_t columns);
 /* A whole line of one colour. */
-void line_put (struct buf *out, const struct style *style, enum paint paint, struct text text);
+void line_print_painted (struct buf *out, const struct style *style, enum paint paint, struct text text);
 
 /* `text`, escaped already or not, as it may be printed with this style, uncut. */
-void style_text (const struct style *style, struct text text, struct buf *out);
+void style_print_text (const struct style *style, struct text text, struct buf *out);
 /* Does the environment (LC_ALL, LC_CTYPE, LANG: the first that is set) ask for UTF-8? */
-bool style_speaks_utf8 (const char *lc_all, const char *lc_ctype, const char *lang);
+bool style_locale_is_utf8 (const char *lc_all, const char *lc_ctype, const char *lang);
 
 /* Bytes for people: "0 B", "312 B", "3.2 MiB"; cut, never rounded up. */
 enum { SIZE_TEXT_BYTES = 32 };

@@ -58,7 +58,7 @@ struct live *live_open (const struct live_options *options)
     live->options = *options;
     live->style = (struct style){
         .color = options->color && !options->plain,
-        .unicode = style_speaks_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG")),
+        .unicode = style_locale_is_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG")),
     };
     live->board = board_create ();
     live->frozen_ms = UINT64_MAX;
@@ -150,7 +150,7 @@ void live_print_remark (struct live *live, const char *remark)
 {
     struct style uncut = { .unicode = live->style.unicode };
     buf_clear (&live->lines);
-    line_put (&live->lines, &uncut, PAINT_NONE, text_of (remark));
+    line_print_painted (&live->lines, &uncut, PAINT_NONE, text_of (remark));
     tell_lines (live);
 }
 

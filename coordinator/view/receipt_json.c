@@ -56,7 +56,7 @@ static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung
                 names[n++] = receipt->hosts.items[i].host;
         }
         if (n > 0 || with_cascades) {
-            json_t *json = folded_json (names, n);
+            json_t *json = folded_hosts_json (names, n);
             mem_free (names);
             return json;
         }
@@ -174,7 +174,7 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
                 names[n++] = receipt->hosts.items[i].host;
         if (n == 0)
             continue;
-        json_object_set_new (object, enum_name_of (&outcome_names, outcome), folded_json (names, n));
+        json_object_set_new (object, enum_name_of (&outcome_names, outcome), folded_hosts_json (names, n));
         if (outcome != OUTCOME_NOT_REACHED)
             *worst = *worst == OUTCOME_NOT_REACHED ? outcome : outcome_worst (*worst, outcome);
     }
@@ -212,7 +212,7 @@ static json_t *enforcement_json (const struct slice_receipt *receipt, struct tex
     for (enum enforcement level = ENFORCEMENT_NONE + 1; level < ENFORCEMENT_N; level++) {
         uint32_t n = receipt_hosts_at_level (receipt, run, level, names);
         if (n > 0)
-            json_object_set_new (object, enum_name_of (&enforcement_names, level), folded_json (names, n));
+            json_object_set_new (object, enum_name_of (&enforcement_names, level), folded_hosts_json (names, n));
     }
     mem_free (names);
     return object;
@@ -261,7 +261,7 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
 {
     json_t *array = json_array ();
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (merge_has_conflict (receipt, i) &&
+        if (merge_host_has_conflict (receipt, i) &&
             (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host)))
             json_array_append_new (array,
                                    json_pack ("{s:o, s:o, s:s}", "run", text_json (receipt->hosts.items[i].run), "host",
@@ -299,7 +299,7 @@ static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
                          json_string (enum_name_of (&outcome_names, frontier_host_outcome (header, host))));
     json_object_set_new (json, "frontier", host_frontier (header, host));
     json_object_set_new (json, "durability", durability_json ());
-    json_object_set_new (json, "conflict", json_boolean (merge_has_conflict (receipt, i)));
+    json_object_set_new (json, "conflict", json_boolean (merge_host_has_conflict (receipt, i)));
     return json;
 }
 
@@ -328,7 +328,7 @@ enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JS
 
 void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, struct buf *out)
 {
-    json_put (host_json (receipt, host), LAYOUT, out);
+    json_print_release (host_json (receipt, host), LAYOUT, out);
 }
 
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
@@ -355,7 +355,7 @@ void receipt_json (const struct slice_receipt *receipt, const struct drift_rule 
     json_object_set_new (json, "cache", cache_json (receipt, header));
     json_object_set_new (json, "drift", drift_json_of_receipt (receipt, rules, rules_n));
     json_object_set_new (json, "conflicts", conflicts_json (receipt));
-    json_put (json, LAYOUT, out);
+    json_print_release (json, LAYOUT, out);
 }
 
 /* ---- back ---- */

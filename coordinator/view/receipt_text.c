@@ -214,8 +214,8 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
                        struct buf *out)
 {
     struct arena arena = { 0 };
-    struct drift_summary summary;
-    drift_summary_make (receipt, rules, rules_n, DRIFT_SHOWN, &arena, &summary);
+    struct drift_sentence_list summary;
+    drift_sentence_list_make (receipt, rules, rules_n, DRIFT_SHOWN, &arena, &summary);
     for (uint32_t i = 0; i < summary.n; i++) {
         buf_puts (out, i == 0 ? "drift    " : "         ");
         buf_escaped (out, summary.sentences[i], CAUSE_COLUMNS);
@@ -301,7 +301,7 @@ static void add_recoveries (const struct slice_receipt *receipt, struct buf *out
         buf_byte (out, '\n');
     }
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (merge_has_conflict (receipt, i)) {
+        if (merge_host_has_conflict (receipt, i)) {
             buf_puts (out, "conflict ");
             buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
             buf_puts (out, " has several receipts for this run that differ; all are kept\n");

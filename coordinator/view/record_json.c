@@ -22,7 +22,7 @@ json_t *text_json (struct text text)
     return value ? value : json_string ("");
 }
 
-json_t *buf_json (struct buf *buf)
+json_t *buf_take_json (struct buf *buf)
 {
     json_t *json = text_json (buf_as_text (buf));
     buf_release (buf);
@@ -36,7 +36,7 @@ json_t *escaped_json (struct text text)
     struct buf safe;
     buf_init (&safe, ESCAPED_MAX_BYTES);
     buf_escaped (&safe, text, 0);
-    return buf_json (&safe);
+    return buf_take_json (&safe);
 }
 
 json_t *texts_json (const struct text *items, uint32_t n)
@@ -47,7 +47,7 @@ json_t *texts_json (const struct text *items, uint32_t n)
     return list;
 }
 
-void json_put (json_t *json, size_t flags, struct buf *out)
+void json_print_release (json_t *json, size_t flags, struct buf *out)
 {
     char *text = json ? json_dumps (json, flags) : NULL;
     if (!text)
@@ -58,7 +58,7 @@ void json_put (json_t *json, size_t flags, struct buf *out)
     json_decref (json);
 }
 
-json_t *folded_json (const struct text *names, uint32_t n)
+json_t *folded_hosts_json (const struct text *names, uint32_t n)
 {
     struct arena arena = { 0 };
     json_t *json = text_json (hostset_folded (names, n, UINT32_MAX, &arena));
@@ -72,7 +72,7 @@ static json_t *hex_json (struct text bytes)
     buf_init (&hex, 2 * (size_t) bytes.len + 1);
     for (uint32_t i = 0; i < bytes.len; i++)
         buf_printf (&hex, "%02x", (unsigned char) bytes.ptr[i]);
-    return buf_json (&hex);
+    return buf_take_json (&hex);
 }
 
 static json_t *double_json (double value)

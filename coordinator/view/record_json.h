@@ -15,12 +15,12 @@ json_t *record_to_json (const struct record *record, const void *value);
 int record_from_json (const struct record *record, const json_t *json, void *out, struct arena *arena, struct err *err);
 
 json_t *text_json (struct text text); /* of UTF-8, which all that records hold is; else "" */
-json_t *folded_json (const struct text *names, uint32_t n);
+json_t *folded_hosts_json (const struct text *names, uint32_t n);
 
-json_t *buf_json (struct buf *buf);      /* its bytes; releases it */
+json_t *buf_take_json (struct buf *buf); /* its bytes; releases it */
 json_t *escaped_json (struct text text); /* of any bytes: what is no UTF-8 is escaped rather than lost */
 json_t *texts_json (const struct text *items, uint32_t n);
 /* Appends it as text with these flags of jansson and a newline, and releases it. */
-void json_put (json_t *json, size_t flags, struct buf *out);
+void json_print_release (json_t *json, size_t flags, struct buf *out);
 
 #endif

@@ -34,7 +34,7 @@ static void add_hosts (const char *label, const struct text *hosts, uint32_t n, 
 static void add_contradicted (const struct reduction_receipt *metric, struct buf *out)
 {
     uint32_t n = metric->contradicted.n;
-    const struct contradicted_values_receipt *items = metric->contradicted.items;
+    const struct contradicted_count_receipt *items = metric->contradicted.items;
     struct text *hosts = mem_array (n, sizeof (*hosts));
     for (uint32_t i = 0, told = 0; i < n; i++) {
         uint32_t alike = 0;

@@ -9,7 +9,7 @@
 
 enum { LINES_BYTES = 1 << 20 };
 
-const char *status_word (const struct status *status)
+const char *status_run_state (const struct status *status)
 {
     return status->board->ended ? "ended" : status->pid ? "running" : "interrupted";
 }
@@ -36,7 +36,7 @@ static json_t *fold_value (const struct board *board, const uint32_t *hosts, uin
     struct buf folded;
     buf_init (&folded, LINES_BYTES);
     board_print_hosts (board, hosts, n, &folded);
-    return buf_json (&folded);
+    return buf_take_json (&folded);
 }
 
 static void set (json_t *object, const char *name, json_t *value)
@@ -253,7 +253,7 @@ static void set_run (const struct status *status, json_t *object)
     set (object, "slice", escaped_json (board->plan.slice));
     set (object, "ladder", escaped_json (board->plan.ladder));
     set (object, "version", escaped_json (board->version));
-    set (object, "state", json_string (status_word (status)));
+    set (object, "state", json_string (status_run_state (status)));
     set (object, "outcome", board->ended ? word_or_null (&outcome_names, board->outcome) : json_null ());
     set (object, "exit_status", board->ended ? number (board->exit_status) : json_null ());
     set (object, "sentence", board->ended ? escaped_json (board->sentence) : json_null ());

@@ -30,7 +30,7 @@ struct status {
     int64_t pid;     /* of the coordinator that holds it; 0: none does */
 };
 
-const char *status_word (const struct status *status); /* running, interrupted, ended */
+const char *status_run_state (const struct status *status); /* running, interrupted, ended */
 /* Appends the JSON text with a newline. */
 void status_json (const struct status *status, struct buf *out);
 void status_text (const struct status *status, const struct style *style, struct buf *out);

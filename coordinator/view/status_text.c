@@ -14,7 +14,7 @@ static void add_run (const struct status *status, const struct style *style, str
     struct line line = line_begin (out, style);
     line_puts (&line, "run ");
     line_text (&line, board->run);
-    line_printf (&line, ": %s", status_word (status));
+    line_printf (&line, ": %s", status_run_state (status));
     if (status->pid && !board->ended)
         line_printf (&line, " (coordinator: process %" PRId64 ")", status->pid);
     if (!status->pid && !board->ended)
@@ -113,6 +113,6 @@ void status_text (const struct status *status, const struct style *style, struct
     add_metrics (status->board, &uncut, out);
     add_cache (status->board, &uncut, out);
     if (status->board->ended)
-        line_put (out, &uncut, status->board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD,
-                  status->board->sentence);
+        line_print_painted (out, &uncut, status->board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD,
+                            status->board->sentence);
 }

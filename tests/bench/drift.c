@@ -144,7 +144,7 @@ static struct times project (const struct slice *slice, uint64_t *sum)
     uint64_t began_ns = clock_boot_ns ();
     merge_normalise (&receipt);
     times.merge = ms_since (began_ns);
-    drift_find (&receipt, &query, &arena, &drift);
+    drift_compare_hosts (&receipt, &query, &arena, &drift);
     times.compare = ms_since (began_ns) - times.merge;
     buf_init (&out, 16 << 20);
     drift_text (&drift, &subject, false, &style, &out);

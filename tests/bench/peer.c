@@ -27,7 +27,7 @@ static struct named_number result_counters[] = {
     { { "cache_hits", 10 }, 3 },
     { { "executions", 10 }, 128 },
 };
-static struct program_check result_checks[] = {
+static struct value_check result_checks[] = {
     { { "sum", 3 }, 285.5, 285.5, 0.001 },
     { { "norm", 4 }, 16.89, 16.8900001, 0.001 },
 };

@@ -164,9 +164,9 @@ static void release_later (struct project *project, struct err *err)
 static void aim (struct project *project, const struct run_dir *dir)
 {
     struct crowd_request request = { .bulk = project->options->bulk };
-    struct run_hub hub;
+    struct run_addresses hub;
     struct err err = { 0 };
-    if (run_hub_load (dir, &hub, &err) < 0)
+    if (run_addresses_load (dir, &hub, &err) < 0)
         bench_die (err.text);
     request.port = hub.control_port;
     request.bulk_port = hub.bulk_port;

@@ -110,7 +110,7 @@ static enum said judge_opening (struct sweep *sweep, enum said read, struct err 
     sweep->opened++;
     *err = (struct err){ 0 };
     struct journal *journal = journal_open (sweep->journal, err);
-    uint64_t last = journal ? journal_durable (journal) : 0;
+    uint64_t last = journal ? journal_durable_index (journal) : 0;
     bool agrees = journal
                       ? (read == SAID_SAME && last == sweep->last) || (read == SAID_TAIL && last >= sweep->acknowledged)
                       : read == SAID_NAMED && err->code == ERR_DAMAGE;

@@ -52,7 +52,7 @@ static void read_by (struct text input, bool once)
 {
     struct name_list names = { 0 };
     struct err err = { 0 };
-    const struct host_groups groups = { find_group, &input };
+    const struct hostset_group_lookup groups = { find_group, &input };
     const struct hostset_rules rules = { .max = NAMES_MAX, .once = once, .groups = once ? NULL : &groups };
     if (hostset_read (input, &rules, &arena, &names, &err) == 0)
         check_sound (names);

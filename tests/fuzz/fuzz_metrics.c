@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     struct xla_metrics metrics, piece;
     if (len > INPUT_MAX_BYTES)
         return 0;
-    struct xla_report_text text = { .text = { (const char *) bytes, (uint32_t) len } };
+    struct xla_text_piece text = { .text = { (const char *) bytes, (uint32_t) len } };
     xla_metrics_read (&text, &arena, &metrics);
     check_sound (&metrics);
     text.ends_short = true;
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     text.starts_late = true;
     xla_metrics_read (&text, &arena, &piece);
     check_sound (&piece);
-    xla_metrics_add (&metrics, &piece, &arena);
+    xla_metrics_add_process (&metrics, &piece, &arena);
     check_sound (&metrics);
     assert (arena.used_bytes < ARENA_MAX_BYTES);
     arena_reset (&arena);

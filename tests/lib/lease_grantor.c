@@ -79,8 +79,8 @@ static void receive_ask (struct world *world, const struct letter *letter)
     struct grantor *grantor = &world->grantor;
     uint64_t now_ms = world_own_ms (world, GRANTOR);
     bool any = world->rule == RULE_ANY_TOKEN;
-    bool renewed = lease_renew (&grantor->lease, any ? grantor->lease.token : letter->token,
-                                any ? grantor->lease.host : letter->from, now_ms);
+    bool renewed = lease_grant_renewal (&grantor->lease, any ? grantor->lease.token : letter->token,
+                                        any ? grantor->lease.host : letter->from, now_ms);
     if (renewed)
         spoil (world, now_ms, false);
     grantor->received |= letter->token == grantor->journal.token;

@@ -99,7 +99,7 @@ static void report_end (struct world *world, uint32_t at, bool sealed)
 static void ask (struct world *world, uint32_t at)
 {
     struct host *host = &world->hosts[at];
-    uint64_t number = lease_client_ask (&host->lease_client, world_own_ms (world, at));
+    uint64_t number = lease_client_begin_ask (&host->lease_client, world_own_ms (world, at));
     if (number)
         world_post (world, (struct letter){
                                .kind = LETTER_ASK, .from = at, .to = GRANTOR, .token = host->token, .ask = number });

@@ -121,18 +121,18 @@ static void add_evidence (const struct msg_run *run, struct result *result, stru
 {
     uint32_t per_host = run->profile.devices_per_host;
     bool slice = run->rung.scope == SCOPE_SLICE;
-    result->backend = (struct backend){ .platform = TEXT_LIT ("cpu"),
-                                        .device_kind = TEXT_LIT ("cpu"),
-                                        .local_devices = per_host,
-                                        .devices = (slice ? run->world : 1) * per_host,
-                                        .process_count = slice ? run->world : 1,
-                                        .process_index = run->rank };
+    result->backend = (struct observed_backend){ .platform = TEXT_LIT ("cpu"),
+                                                 .device_kind = TEXT_LIT ("cpu"),
+                                                 .local_devices = per_host,
+                                                 .devices = (slice ? run->world : 1) * per_host,
+                                                 .process_count = slice ? run->world : 1,
+                                                 .process_index = run->rank };
     result->counters.items = arena_array (arena, 8, sizeof (struct named_number));
     add_counter (result, "compile_requests", 3);
     add_counter (result, "cache_hits", run->key.pass == PASS_RESTORED ? 3 : 0);
     add_counter (result, "executions", 1);
-    result->checks.items = arena_alloc (arena, sizeof (struct program_check));
-    result->checks.items[0] = (struct program_check){ TEXT_LIT ("sum"), 285, 285, 0.001 };
+    result->checks.items = arena_alloc (arena, sizeof (struct value_check));
+    result->checks.items[0] = (struct value_check){ TEXT_LIT ("sum"), 285, 285, 0.001 };
     result->checks.n = 1;
 }
 

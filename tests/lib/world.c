@@ -214,7 +214,7 @@ static void send_frame (struct world *world, const struct effect *effect, struct
     msg.session = effect->session;
     msg.seq = ++world->own_seq[effect->host];
     msg.ack = coord_seen_seq (world->coord, effect->host);
-    msg_set_fact_index (&msg, world->recorded);
+    msg_set_recorded_index (&msg, world->recorded);
     struct buf buf;
     *frame = own (encode (&msg, &buf));
     buf_release (&buf);
@@ -656,7 +656,7 @@ static void deliver_to_coord (struct world *world, const struct event *event)
     struct core_input in = { .kind = IN_MSG, .host = event->host, .msg = &msg };
     if (msg.kind == MSG_RESULT) {
         struct digest digest;
-        wire_digest (&result_record, &msg.of.result, &digest);
+        wire_digest_record (&result_record, &msg.of.result, &digest);
         in.text = text_of (digest_hex (&digest, hex));
     }
     coord_input (world, &in);
@@ -668,10 +668,10 @@ static void note_told (struct world *world, uint32_t at, const struct msg *msg)
 {
     const struct member *member = world->hosts[at].member;
     if (!member || msg->kind == MSG_WELCOME || msg->session != member_session (member) ||
-        msg->epoch != member_epoch (member) || msg->seq <= member_ack (member))
+        msg->epoch != member_epoch (member) || msg->seq <= member_seen_seq (member))
         return;
-    if (msg_fact_index (msg) > world->told[at])
-        world->told[at] = msg_fact_index (msg);
+    if (msg_recorded_index (msg) > world->told[at])
+        world->told[at] = msg_recorded_index (msg);
 }
 
 static void deliver_to_host (struct world *world, const struct event *event)

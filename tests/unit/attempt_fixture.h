@@ -78,7 +78,7 @@ static inline void answer_ask (struct bench *bench)
         chunk.bytes = (struct text){ held.ptr + chunk.offset, left < 100 ? left : 100 };
         chunk.size_bytes = held.len;
     }
-    attempt_chunk (bench->attempt, &chunk, clock_boot_ms ());
+    attempt_receive_chunk (bench->attempt, &chunk, clock_boot_ms ());
 }
 
 static inline void take_event (struct bench *bench, const struct attempt_event *event)
@@ -221,7 +221,7 @@ static inline void has (struct text text, const char *what)
 static inline struct text log_of (struct bench *bench)
 {
     struct buf bytes;
-    struct text path = attempt_path (&bench->arena, bench->directory, "logs", &bench->run.key, ".log");
+    struct text path = attempt_file_path (&bench->arena, bench->directory, "logs", &bench->run.key, ".log");
     buf_init (&bytes, 64 << 20);
     assert_int_equal (file_read (path.ptr, &bytes, NULL), 0);
     struct text text = text_copy (&bench->arena, buf_as_text (&bytes));

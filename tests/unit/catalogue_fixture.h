@@ -58,8 +58,8 @@ static inline uint64_t acquire (struct scene *scene, struct text run, const stru
                                 struct lease_owner *lease_owner)
 {
     uint64_t token = 0;
-    well (scene,
-          catalogue_acquire (scene->catalogue, BUNDLE, run, 0, over, &token, lease_owner, &scene->arena, &scene->err));
+    well (scene, catalogue_acquire_lease (scene->catalogue, BUNDLE, run, 0, over, &token, lease_owner, &scene->arena,
+                                          &scene->err));
     return token;
 }
 
@@ -101,7 +101,7 @@ static inline uint64_t published (struct scene *scene, struct text run)
 static inline uint64_t found (struct scene *scene)
 {
     struct fact_generation generation = { .token = 99 };
-    well (scene, catalogue_find (scene->catalogue, BUNDLE, &generation, &scene->arena, &scene->err));
+    well (scene, catalogue_find_newest (scene->catalogue, BUNDLE, &generation, &scene->arena, &scene->err));
     return generation.token;
 }
 

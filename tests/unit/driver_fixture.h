@@ -14,7 +14,7 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/apply.h"
-#include "coordinator/czmq/listener.h"
+#include "coordinator/czmq/events_client.h"
 #include "coordinator/keys/key_file.h"
 #include "coordinator/monitor/snapshot.h"
 #include "coordinator/run/driver_private.h"
@@ -211,7 +211,8 @@ static inline void stage_settle (struct stage *stage)
 {
     const struct driver *driver = stage->driver;
     for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS;
-         journal_durable (driver->journal) < driver->recorded_index || driver->held.n; stage_run (stage, STAGE_STEP_MS))
+         journal_durable_index (driver->journal) < driver->recorded_index || driver->held.n;
+         stage_run (stage, STAGE_STEP_MS))
         if (clock_boot_ms () > end)
             fail_msg ("%u effects still wait", driver->held.n);
 }
@@ -230,7 +231,7 @@ static inline void actor_take (struct actor *actor)
         if (msg.kind == MSG_WELCOME) {
             actor->epoch = msg.epoch;
             actor->session = msg.session;
-            actor->told = msg_fact_index (&msg);
+            actor->told = msg_recorded_index (&msg);
             actor->seq = 0;
         }
         assert_true (actor->received_n < RECEIVED_MAX);
@@ -301,8 +302,8 @@ static inline void stage_key (struct stage *stage, uint32_t host)
     link_keys_make (&actor->keys);
     driver_admit_key (stage->driver, host, text_of (actor->keys.public_key));
     stage_settle (stage); /* who is refused comes back late */
-    struct run_hub at = { 0 };
-    assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
+    struct run_addresses at = { 0 };
+    assert_int_equal (run_addresses_load (&stage->dir, &at, &err), 0);
     static char hub_key[LINK_KEY_BYTES];
     memcpy (hub_key, at.public_key, sizeof hub_key);
     struct spoke_options options = { .address = "127.0.0.1",
@@ -329,26 +330,26 @@ static inline void stage_join (struct stage *stage, uint32_t but)
 
 /* ---- monitors ---- */
 
-static inline struct listener *stage_listen (const struct stage *stage)
+static inline struct events_client *stage_listen (const struct stage *stage)
 {
-    struct run_hub at = { 0 };
+    struct run_addresses at = { 0 };
     struct link_keys keys;
     struct err err = { 0 };
     char path[RUN_PATH_BYTES];
-    assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
+    assert_int_equal (run_addresses_load (&stage->dir, &at, &err), 0);
     assert_int_equal (key_file_load (&keys, run_dir_path (&stage->dir, "monitor.key", path), &err), 0);
-    struct listener *listener = listener_open ("127.0.0.1", at.events_port, at.public_key, &keys, &err);
+    struct events_client *listener = events_client_open ("127.0.0.1", at.events_port, at.public_key, &keys, &err);
     if (!listener)
         fail_msg ("%s", err.text);
     return listener;
 }
 
 /* Until the question is on its way. */
-static inline void stage_ask (struct stage *stage, struct listener *listener)
+static inline void stage_ask (struct stage *stage, struct events_client *listener)
 {
     char question[QUESTION_MAX_BYTES + 1];
     size_t len = snapshot_write_question (&(struct snapshot_position){ .index = 1 }, question);
-    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !listener_ask (listener, question, len);
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !events_client_ask (listener, question, len);
          stage_run (stage, STAGE_STEP_MS))
         assert_true (clock_boot_ms () < end);
 }

@@ -84,7 +84,7 @@ static inline uint64_t now_ms (void)
 static inline void wait_durable (struct journal *journal, uint64_t index)
 {
     uint64_t end = now_ms () + WAIT_MS;
-    while (journal_durable (journal) < index && !journal_problem (journal, NULL)) {
+    while (journal_durable_index (journal) < index && !journal_problem (journal, NULL)) {
         struct pollfd woken = { .fd = journal_fd (journal), .events = POLLIN };
         assert_true (now_ms () < end);
         assert_true (poll (&woken, 1, WAIT_MS) == 1);

@@ -76,7 +76,7 @@ static inline void put_link (struct machine *machine, const char *path, const ch
 
 static inline void is (const struct machine *machine, const char *name, const char *value)
 {
-    struct text found = host_fact_value (&machine->list, name);
+    struct text found = host_fact_find (&machine->list, name);
     if (!text_is (found, value))
         fail_msg ("%s is \"%.*s\", not \"%s\"", name, TEXT_ARG (found), value);
 }

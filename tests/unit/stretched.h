@@ -29,7 +29,7 @@ static inline void stretch_list (const struct field *field, struct any_list *lis
                                  struct arena *arena)
 {
     size_t bytes = field_item_bytes (field);
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     list->n = (uint32_t) field->max;
     list->items = arena_array (arena, list->n, bytes);
     if (list->n)

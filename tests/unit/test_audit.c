@@ -221,9 +221,9 @@ static void a_witness_may_be_missing_and_may_say_anything (void **state)
 
 /* ---- what lies there ---- */
 
-static struct generation_inventory *stored (struct fixture *fixture, uint32_t *n)
+static struct generation_stat *stored (struct fixture *fixture, uint32_t *n)
 {
-    struct generation_inventory *list;
+    struct generation_stat *list;
     if (audit_list_generations (text_of (fixture->root), &fixture->arena, &list, n, &fixture->err))
         fail_msg ("%s", fixture->err.text);
     return list;
@@ -253,7 +253,7 @@ static void every_generation_that_lies_there_is_listed_by_token (void **state)
         snprintf (path, sizeof path, "%s/%s", fixture->root, others[i]);
         assert_int_equal (mkdir (path, 0755), 0);
     }
-    const struct generation_inventory *list = stored (fixture, &n);
+    const struct generation_stat *list = stored (fixture, &n);
     assert_int_equal (n, 3);
     assert_true (list[0].token == 2 && !list[0].sealed && list[0].entries == 0);
     assert_true (list[1].token == 8 && list[1].sealed && list[1].entries == fixture->seal.entries);
@@ -264,7 +264,7 @@ static void every_generation_that_lies_there_is_listed_by_token (void **state)
 static struct digest listing_of (struct fixture *fixture)
 {
     uint32_t n;
-    const struct generation_inventory *list = stored (fixture, &n);
+    const struct generation_stat *list = stored (fixture, &n);
     assert_int_equal (n, 1);
     return list[0].listing;
 }
@@ -305,9 +305,9 @@ static void a_listing_stays_when_nobody_writes (void **state)
     uint32_t n;
     assert_int_equal (prepare_writer (fixture, &access), 0);
     write_file (fixture->dir, "half", "written", 7);
-    const struct generation_inventory before = stored (fixture, &n)[0];
+    const struct generation_stat before = stored (fixture, &n)[0];
     hand_over (fixture);
-    const struct generation_inventory after = stored (fixture, &n)[0];
+    const struct generation_stat after = stored (fixture, &n)[0];
     assert_true (digest_equal (&before.listing, &after.listing));
     assert_false (digest_equal (&before.old_listing, &after.old_listing));
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coordinator/verdict/blame.h"
-#include "coordinator/verdict/failure_evidence.h"
+#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/judge.h"
 
 enum { HOSTS = 8 };
@@ -74,7 +74,7 @@ static void read_part (struct slice *slice, uint32_t i, struct blame_host *host)
                              .result = result,
                              .signatures = slice->set };
     judge_result (&of, &slice->arena, &slice->verdicts[i]);
-    failure_evidence_of (&slice->plan, slice->set, result, &slice->arena, &reading);
+    failure_read_result (&slice->plan, slice->set, result, &slice->arena, &reading);
     *host = (struct blame_host){
         .verdict = &slice->verdicts[i], .ending = part->ending, .order = part->order, .peers = reading.peers
     };
@@ -377,7 +377,7 @@ static void nothing_is_transient_once_a_program_computed (void **state)
                              .code = 1,
                              .failure = TEXT_LIT ("open(/dev/vfio/0): Device or resource busy") };
     struct named_number executions = { .name = TEXT_LIT ("executions"), .value = 0 };
-    struct program_check check = { .name = TEXT_LIT ("sum") };
+    struct value_check check = { .name = TEXT_LIT ("sum") };
     struct metric metric = { .name = TEXT_LIT ("devices") };
     (void) state;
     slice_open (&slice, "");
@@ -423,7 +423,7 @@ static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
     sightings[SIGHTINGS_MAX - 1].text = TEXT_LIT ("Task 3 heartbeat timeout.");
     result.sightings.items = sightings;
     result.sightings.n = SIGHTINGS_MAX;
-    failure_evidence_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    failure_read_result (&slice.plan, slice.set, &result, &slice.arena, &reading);
     assert_true (text_find (reading.peers, TEXT_LIT ("Task 3"), NULL));
     struct text shown[SHOWN_MAX];
     for (uint32_t i = 0; i < SHOWN_MAX; i++)
@@ -431,7 +431,7 @@ static void evidence_is_bounded_and_names_are_not_cut_off (void **state)
     result.sightings.n = 0;
     result.shown.items = shown;
     result.shown.n = SHOWN_MAX;
-    failure_evidence_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    failure_read_result (&slice.plan, slice.set, &result, &slice.arena, &reading);
     assert_true (reading.evidence.len > SHOWN_LINE_BYTES && reading.evidence.len <= 1024);
     slice_close (&slice);
 }
@@ -485,7 +485,7 @@ static void noise_is_quoted_with_what_else_there_was (void **state)
     (void) state;
     slice_open (&slice, "");
     result.tail = TEXT_LIT ("Failed to get TPU metadata\nthe shard failed\n");
-    failure_evidence_of (&slice.plan, slice.set, &result, &slice.arena, &reading);
+    failure_read_result (&slice.plan, slice.set, &result, &slice.arena, &reading);
     assert_int_equal (reading.of.weight, SIGNATURE_NOISE);
     assert_true (text_is (reading.evidence, "Failed to get TPU metadata\nthe shard failed"));
     slice_close (&slice);

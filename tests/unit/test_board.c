@@ -181,7 +181,7 @@ static void a_metric_is_kept_once_per_rung (void **state)
     assert_int_equal (show.board->metrics.items[0].proof, PROOF_PROVED);
     assert_true (text_is (show.board->metrics.items[0].axes, "data, model"));
     uint32_t culprit = 0;
-    struct contradicted_values earlier = { 0, 4 };
+    struct contradicted_count earlier = { 0, 4 };
     fact.of.metric_judged.culprits.items = &culprit;
     fact.of.metric_judged.contradicted.items = &earlier;
     fact.of.metric_judged.culprits.n = fact.of.metric_judged.contradicted.n = 1;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/model/version.h"
+#include "common/model/package_version.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/judge.h"
 
@@ -41,11 +41,11 @@ static void versions_are_ordered_as_their_packages_are (void **state)
     (void) state;
     for (size_t i = 0; i < sizeof rising / sizeof rising[0]; i++)
         for (size_t k = 0; k < sizeof rising / sizeof rising[0]; k++) {
-            int order = version_compare (text_of (rising[i]), text_of (rising[k]));
+            int order = package_version_compare (text_of (rising[i]), text_of (rising[k]));
             if ((order < 0) != (i < k) || (order > 0) != (i > k))
                 fail_msg ("%s and %s compare as %d", rising[i], rising[k], order);
         }
-    assert_int_equal (version_compare (TEXT_LIT ("2.9"), TEXT_LIT ("2.9.0")), 0);
+    assert_int_equal (package_version_compare (TEXT_LIT ("2.9"), TEXT_LIT ("2.9.0")), 0);
 }
 
 static void a_pattern_fits_what_it_says (void **state)
@@ -81,8 +81,8 @@ static void a_pattern_fits_what_it_says (void **state)
     };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_true (version_pattern_valid (text_of (cases[i].pattern)));
-        if (version_fits (text_of (cases[i].version), text_of (cases[i].pattern)) != cases[i].fits)
+        assert_true (package_version_pattern_valid (text_of (cases[i].pattern)));
+        if (package_version_fits (text_of (cases[i].version), text_of (cases[i].pattern)) != cases[i].fits)
             fail_msg ("%s and %s", cases[i].pattern, cases[i].version);
     }
 }
@@ -92,13 +92,13 @@ static void what_is_no_pattern_is_refused (void **state)
     static const char *const bad[] = { "", "<", "latest", "0.0.*.1", "*.1", "1 2", "==1", "~=1.0", "<*", "1.*.*" };
     (void) state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        if (version_pattern_valid (text_of (bad[i])))
+        if (package_version_pattern_valid (text_of (bad[i])))
             fail_msg ("%s is taken for a pattern", bad[i]);
 }
 
 static const char *match (var_list bundle, const char *backend, enum bundle_word word)
 {
-    const struct bundle_rule *rule = bundle_rules_match (&plan, &bundle, text_of (backend), word);
+    const struct bundle_rule *rule = bundle_rules_find (&plan, &bundle, text_of (backend), word);
     return rule ? rule->id.ptr : "none";
 }
 #define VARS(...) ((struct var[]){ __VA_ARGS__ })
@@ -129,13 +129,13 @@ static void what_is_known_and_what_is_not_is_noted (void **state)
     var_list bad = BUNDLE (V ("jax", "0.4.32"), V ("libtpu", "0.0.2"));
     var_list foreign = BUNDLE (V ("six", "1.17.0"));
     (void) state;
-    assert_true (bundle_rules_note (&plan, &good, &arena, &note));
+    assert_true (bundle_rules_make_note (&plan, &good, &arena, &note));
     assert_string_equal (note.text.ptr, "jax 0.7.1 with libtpu 0.0.20.1 is known good (good-jax: its setup.py)");
-    assert_true (bundle_rules_note (&plan, &other, &arena, &note));
+    assert_true (bundle_rules_make_note (&plan, &other, &arena, &note));
     assert_string_equal (note.text.ptr, "not known: jax 0.9.9, libtpu 0.0.99 on tpu is in no list of versions that "
                                         "work or fail together (configs/bundles)");
-    assert_false (bundle_rules_note (&plan, &bad, &arena, &note));
-    assert_false (bundle_rules_note (&plan, &foreign, &arena, &note));
+    assert_false (bundle_rules_make_note (&plan, &bad, &arena, &note));
+    assert_false (bundle_rules_make_note (&plan, &foreign, &arena, &note));
     arena_release (&arena);
 }
 

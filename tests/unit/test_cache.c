@@ -312,7 +312,7 @@ static void a_seal_leaves_a_witness_that_is_not_listed (void **state)
 static int prepare_own (struct fixture *fixture, const char *host)
 {
     struct cache_access access = { .role = CACHE_ROLE_OWN, .frontend_root = text_of (fixture->root) };
-    return cache_prepare_own (&access, text_of (host), fixture->dir, sizeof fixture->dir, &fixture->err);
+    return cache_prepare_host_cache (&access, text_of (host), fixture->dir, sizeof fixture->dir, &fixture->err);
 }
 
 static void a_host_keeps_a_cache_of_its_own_between_runs (void **state)

@@ -64,7 +64,8 @@ static uint64_t token (struct scene *scene, struct text bundle)
     struct err err = { 0 };
     struct lease_owner lease_owner;
     uint64_t value = 0;
-    if (catalogue_acquire (scene->catalogue, bundle, RUN, 0, NULL, &value, &lease_owner, &scene->arena, &err) != 0)
+    if (catalogue_acquire_lease (scene->catalogue, bundle, RUN, 0, NULL, &value, &lease_owner, &scene->arena, &err) !=
+        0)
         fail_msg ("%s", err.text);
     assert_true (value > 0);
     return value;
@@ -96,7 +97,7 @@ static uint64_t found (struct scene *scene, struct text bundle)
 {
     struct err err = { 0 };
     struct fact_generation generation = { .token = 99 };
-    if (catalogue_find (scene->catalogue, bundle, &generation, &scene->arena, &err) != 0)
+    if (catalogue_find_newest (scene->catalogue, bundle, &generation, &scene->arena, &err) != 0)
         fail_msg ("%s", err.text);
     return generation.token;
 }
@@ -125,7 +126,7 @@ static void take_tokens (const char *root, int report)
     uint64_t value;
     for (int i = 0; catalogue && i < TAKES; i++) {
         /* One run: whoever comes later takes the lease from its own run, and both may publish. */
-        if (catalogue_acquire (catalogue, BUNDLE, RUN, 0, NULL, &value, &lease_owner, &arena, &err) != 0)
+        if (catalogue_acquire_lease (catalogue, BUNDLE, RUN, 0, NULL, &value, &lease_owner, &arena, &err) != 0)
             break;
         struct fact_generation generation = generation_of (value, BUNDLE);
         if (catalogue_publish (catalogue, RUN, &generation, &err) != 0)
@@ -202,7 +203,7 @@ static void a_published_generation_is_found_as_it_was (void **state)
     assert_int_equal (found (scene, BUNDLE), 0); /* handed out is not published */
     publish (scene, number, BUNDLE);
     reopen (scene);
-    assert_int_equal (catalogue_find (scene->catalogue, BUNDLE, &generation, &scene->arena, NULL), 0);
+    assert_int_equal (catalogue_find_newest (scene->catalogue, BUNDLE, &generation, &scene->arena, NULL), 0);
     struct fact_generation expected = generation_of (number, BUNDLE);
     expected.from_run = RUN;
     assert_true (record_equal (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &generation, &expected));
@@ -233,7 +234,7 @@ static void publishing_again_changes_nothing (void **state)
     other.entries = 18;
     assert_int_equal (catalogue_publish (scene->catalogue, RUN, &other, &err), -1);
     assert_int_equal (err.code, ERR_REFUSED);
-    assert_int_equal (catalogue_find (scene->catalogue, BUNDLE, &other, &scene->arena, NULL), 0);
+    assert_int_equal (catalogue_find_newest (scene->catalogue, BUNDLE, &other, &scene->arena, NULL), 0);
     assert_int_equal (other.entries, 17);
 }
 
@@ -269,8 +270,8 @@ static void a_bundle_that_leads_out_of_the_root_is_refused (void **state)
         struct err err = { 0 };
         struct lease_owner lease_owner;
         uint64_t value = 77;
-        if (catalogue_acquire (scene->catalogue, bad[i], RUN, 0, NULL, &value, &lease_owner, &scene->arena, &err) !=
-                -1 ||
+        if (catalogue_acquire_lease (scene->catalogue, bad[i], RUN, 0, NULL, &value, &lease_owner, &scene->arena,
+                                     &err) != -1 ||
             err.code != ERR_REFUSED || value != 77)
             fail_msg ("bundle %d: token %d, code %d", (int) i, (int) value, err.code);
     }
@@ -306,7 +307,8 @@ static void a_damaged_record_is_not_believed (void **state)
         publish (scene, a, BUNDLE);
         publish (scene, b, TEXT_LIT ("jax/77"));
         change (scene, changes[i]);
-        if (catalogue_find (scene->catalogue, BUNDLE, &generation, &scene->arena, &err) != -1 || err.code != ERR_DAMAGE)
+        if (catalogue_find_newest (scene->catalogue, BUNDLE, &generation, &scene->arena, &err) != -1 ||
+            err.code != ERR_DAMAGE)
             fail_msg ("%s: code %d: %s", changes[i], err.code, err.text);
         change (scene, "DELETE FROM generation");
     }

@@ -67,7 +67,7 @@ static struct cache_root_finding *items;
 static uint32_t look (struct scene *scene)
 {
     uint32_t n = 0;
-    well (scene, catalogue_audit (scene->catalogue, BUNDLE, &scene->arena, &items, &n, &scene->err));
+    well (scene, catalogue_audit_generations (scene->catalogue, BUNDLE, &scene->arena, &items, &n, &scene->err));
     return n;
 }
 
@@ -106,8 +106,8 @@ static void a_token_of_another_bundle_is_foreign_here (void **state)
     struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), RUN, 0, NULL, &token, &lease_owner,
-                                    &scene->arena, &scene->err));
+    well (scene, catalogue_acquire_lease (scene->catalogue, TEXT_LIT ("jax/77"), RUN, 0, NULL, &token, &lease_owner,
+                                          &scene->arena, &scene->err));
     put (scene, token, "x", "in the wrong bundle");
     finds_one (scene, FINDING_FOREIGN_TOKEN, token, "gen-1");
 }
@@ -131,7 +131,7 @@ static void a_write_after_the_lease_is_late_and_names_the_run (void **state)
 /* As an earlier sliceup remembered it. */
 static void remember_old (struct scene *scene)
 {
-    struct generation_inventory *stored;
+    struct generation_stat *stored;
     uint32_t n;
     well (scene, audit_list_generations (bundle_root (scene), &scene->arena, &stored, &n, &scene->err));
     assert_int_equal (n, 1);
@@ -204,13 +204,13 @@ static void who_only_looks_finds_the_same_and_remembers_nothing (void **state)
     assert_non_null (looking);
     put (scene, token, "jit_a", "one");
     for (int i = 0; i < 2; i++) {
-        well (scene, catalogue_audit (looking, BUNDLE, &scene->arena, &items, &n, &scene->err));
+        well (scene, catalogue_audit_generations (looking, BUNDLE, &scene->arena, &items, &n, &scene->err));
         assert_int_equal (n, 0);
         put (scene, token, "jit_b", "two"); /* nobody knew it otherwise */
     }
     assert_int_equal (look (scene), 0);
     put (scene, token, "jit_c", "three");
-    well (scene, catalogue_audit (looking, BUNDLE, &scene->arena, &items, &n, &scene->err));
+    well (scene, catalogue_audit_generations (looking, BUNDLE, &scene->arena, &items, &n, &scene->err));
     assert_int_equal (n, 1);
     catalogue_close (looking);
 }
@@ -222,12 +222,12 @@ static const uid_list nobody;
 static struct cache_audit_result verify (struct scene *scene, bool every_byte, const uint64_t *tokens, uint32_t n)
 {
     struct cache_audit_result looked;
-    struct cache_audit audit = { .catalogue = scene->catalogue,
-                                 .root = scene->root,
-                                 .trust = &nobody,
-                                 .every_byte = every_byte,
-                                 .tokens = tokens,
-                                 .tokens_n = n };
+    struct cache_audit_options audit = { .catalogue = scene->catalogue,
+                                         .root = scene->root,
+                                         .trust = &nobody,
+                                         .every_byte = every_byte,
+                                         .tokens = tokens,
+                                         .tokens_n = n };
     well (scene, cache_audit (&audit, &scene->arena, &looked, &scene->err));
     assert_int_equal (looked.problems.n, 0);
     return looked;

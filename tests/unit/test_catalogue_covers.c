@@ -31,7 +31,7 @@ static uint64_t publish_with (struct scene *scene, text_list covers)
 static struct fact_generation newest (struct scene *scene)
 {
     struct fact_generation generation;
-    well (scene, catalogue_find (scene->catalogue, BUNDLE, &generation, &scene->arena, &scene->err));
+    well (scene, catalogue_find_newest (scene->catalogue, BUNDLE, &generation, &scene->arena, &scene->err));
     return generation;
 }
 
@@ -40,7 +40,7 @@ static void use (struct scene *scene, const char *words)
 {
     struct fact_generation generation = newest (scene);
     text_list ladder = list_of (scene, words);
-    well (scene, catalogue_use (scene->catalogue, &generation, &ladder, &user, &scene->err));
+    well (scene, catalogue_use_generation (scene->catalogue, &generation, &ladder, &user, &scene->err));
 }
 
 static void expect (struct scene *scene, const char *words)
@@ -102,9 +102,9 @@ static void what_is_used_and_never_made_again_stays (void **state)
         text_list ladder = list_of (scene, text_format (&scene->arena, "day%u", day).ptr);
         if (day == 0)
             base = newest (scene);
-        publish_with (scene, covers_merge (&base.covers, &ladder, ladder.items[0], &scene->arena));
+        publish_with (scene, covers_carry_over (&base.covers, &ladder, ladder.items[0], &scene->arena));
         struct fact_generation next = newest (scene);
-        well (scene, catalogue_use (scene->catalogue, &next, &ladder, &user, &scene->err));
+        well (scene, catalogue_use_generation (scene->catalogue, &next, &ladder, &user, &scene->err));
     }
     struct fact_generation last = newest (scene);
     assert_int_equal (last.covers.n, COVERS_KEPT);
@@ -140,7 +140,7 @@ static void a_generation_that_nobody_can_use_changes_nothing (void **state)
     publish_with (scene, list_of (scene, "a"));
     struct fact_generation gone = newest (scene);
     well (scene, catalogue_quarantine (scene->catalogue, gone.token, OTHER_RUN, TEXT_LIT ("torn"), &scene->err));
-    assert_int_equal (catalogue_use (scene->catalogue, &gone, &gone.covers, &user, &scene->err), -1);
+    assert_int_equal (catalogue_use_generation (scene->catalogue, &gone, &gone.covers, &user, &scene->err), -1);
     assert_int_equal (scene->err.code, ERR_STATE);
     assert_int_equal (rows (scene), 0);
 }
@@ -165,7 +165,7 @@ static void a_catalogue_whose_covers_are_full_is_brought_to_format_3_and_built_u
     use (scene, "cover7");
     struct fact_generation base = newest (scene);
     text_list ladder = list_of (scene, "cover7 new");
-    text_list next = covers_merge (&base.covers, &ladder, ladder.items[1], &scene->arena);
+    text_list next = covers_carry_over (&base.covers, &ladder, ladder.items[1], &scene->arena);
     publish_with (scene, next);
     struct fact_generation built = newest (scene);
     assert_int_equal (built.covers.n, COVERS_KEPT);
@@ -181,7 +181,7 @@ static void a_catalogue_of_format_2_can_be_looked_at (void **state)
     struct fact_generation there;
     struct catalogue *looking = catalogue_open_read_only (scene->root, &scene->err);
     assert_non_null (looking);
-    well (scene, catalogue_find (looking, BUNDLE, &there, &scene->arena, &scene->err));
+    well (scene, catalogue_find_newest (looking, BUNDLE, &there, &scene->arena, &scene->err));
     assert_int_equal (there.covers.n, 2);
     catalogue_close (looking);
 }

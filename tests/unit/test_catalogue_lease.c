@@ -74,13 +74,13 @@ static void a_token_is_above_what_the_run_has_journaled (void **state)
     struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = 0;
-    well (scene, catalogue_acquire (scene->catalogue, BUNDLE, RUN, 1000, NULL, &token, &lease_owner, &scene->arena,
-                                    &scene->err));
+    well (scene, catalogue_acquire_lease (scene->catalogue, BUNDLE, RUN, 1000, NULL, &token, &lease_owner,
+                                          &scene->arena, &scene->err));
     assert_int_equal (token, 1001);
     end (scene, token, RUN, true);
     assert_int_equal (granted (scene, OTHER_RUN), 1002);
-    assert_int_equal (catalogue_acquire (scene->catalogue, BUNDLE, OTHER_RUN, UINT64_MAX, NULL, &token, &lease_owner,
-                                         &scene->arena, &scene->err),
+    assert_int_equal (catalogue_acquire_lease (scene->catalogue, BUNDLE, OTHER_RUN, UINT64_MAX, NULL, &token,
+                                               &lease_owner, &scene->arena, &scene->err),
                       -1);
     assert_int_equal (scene->err.code, ERR_LIMIT);
 }
@@ -117,8 +117,8 @@ static void leases_of_two_bundles_have_nothing_to_do_with_each_other (void **sta
     struct scene *scene = *state;
     struct lease_owner lease_owner;
     uint64_t token = granted (scene, RUN), other = 0;
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("jax/77"), OTHER_RUN, 0, NULL, &other, &lease_owner,
-                                    &scene->arena, &scene->err));
+    well (scene, catalogue_acquire_lease (scene->catalogue, TEXT_LIT ("jax/77"), OTHER_RUN, 0, NULL, &other,
+                                          &lease_owner, &scene->arena, &scene->err));
     assert_true (other > token);
     assert_false (taken (scene, token, RUN));
 }
@@ -179,7 +179,8 @@ static int polite (const char *root, int process, struct shared *shared)
     struct catalogue *catalogue = catalogue_open (root, &err);
     int rc = catalogue ? 0 : -1;
     for (int done = 0; rc == 0 && done < ROUNDS && clock_boot_ms () < until_ms;) {
-        rc = catalogue_acquire (catalogue, BUNDLE, run_of (process, id), 0, NULL, &token, &lease_owner, &arena, &err);
+        rc = catalogue_acquire_lease (catalogue, BUNDLE, run_of (process, id), 0, NULL, &token, &lease_owner, &arena,
+                                      &err);
         if (rc != 0 || token == 0)
             continue;
         atomic_fetch_add (&shared->wrongs, atomic_fetch_add (&shared->inside, 1) != 0 || token <= last);
@@ -213,7 +214,7 @@ static int rude (const char *root, int process, struct shared *shared)
     struct catalogue *catalogue = catalogue_open (root, &err);
     int rc = catalogue ? 0 : -1;
     for (int done = 0; rc == 0 && done < ROUNDS && clock_boot_ms () < until_ms;) {
-        rc = catalogue_acquire (catalogue, BUNDLE, run_of (process, id), 0, &seen, &token, &now, &arena, &err);
+        rc = catalogue_acquire_lease (catalogue, BUNDLE, run_of (process, id), 0, &seen, &token, &now, &arena, &err);
         bool over = rc == 0 && token && seen.token;
         seen = now;
         if (rc != 0 || token == 0)
@@ -290,7 +291,8 @@ static int restless (const char *root, int process, struct shared *shared)
     struct catalogue *catalogue = catalogue_open (root, NULL);
     while (catalogue) {
         struct fact_generation generation;
-        if (catalogue_acquire (catalogue, BUNDLE, run_of (process, id), 0, &seen, &token, &seen, &arena, NULL) != 0)
+        if (catalogue_acquire_lease (catalogue, BUNDLE, run_of (process, id), 0, &seen, &token, &seen, &arena, NULL) !=
+            0)
             break;
         if (token == 0)
             continue;

@@ -13,7 +13,7 @@ static const struct generation_user user = { .run = { .ptr = "0123456789abcdef01
 static int use_as (struct scene *scene, uint64_t token, const struct generation_user *as)
 {
     struct fact_generation generation = generation_of (token);
-    return catalogue_use (scene->catalogue, &generation, &(text_list){ 0 }, as, &scene->err);
+    return catalogue_use_generation (scene->catalogue, &generation, &(text_list){ 0 }, as, &scene->err);
 }
 
 static void use (struct scene *scene, uint64_t token)
@@ -81,7 +81,7 @@ static void users_are_listed_and_forgotten_by_run (void **state)
     assert_int_equal (entry_of (scene, first)->users.n, 2);
     assert_true (text_equal (entry_of (scene, first)->users.items[0].home, user.home));
     assert_true (text_equal (entry_of (scene, first)->users.items[0].machine, user.machine));
-    well (scene, catalogue_unuse (scene->catalogue, RUN, &scene->err));
+    well (scene, catalogue_unuse_all (scene->catalogue, RUN, &scene->err));
     assert_int_equal (entry_of (scene, first)->users.n, 1);
     assert_int_equal (entry_of (scene, second)->users.n, 0);
 }
@@ -154,8 +154,8 @@ static void everything_is_listed_by_bundle_and_token (void **state)
     struct lease_owner lease_owner;
     struct catalogue_list list;
     uint64_t a = published (scene, RUN), other = 0, b = granted (scene, RUN);
-    well (scene, catalogue_acquire (scene->catalogue, TEXT_LIT ("a/b"), RUN, 0, NULL, &other, &lease_owner,
-                                    &scene->arena, &scene->err));
+    well (scene, catalogue_acquire_lease (scene->catalogue, TEXT_LIT ("a/b"), RUN, 0, NULL, &other, &lease_owner,
+                                          &scene->arena, &scene->err));
     well (scene, catalogue_list (scene->catalogue, TEXT_LIT (""), &scene->arena, &list, &scene->err));
     assert_int_equal (list.n, 3);
     assert_int_equal (list.items[0].token, other);
@@ -223,10 +223,11 @@ static void looking_makes_and_changes_nothing (void **state)
     struct catalogue *looking = catalogue_open_read_only (scene->root, &scene->err);
     assert_non_null (looking);
     struct fact_generation there = { 0 };
-    assert_int_equal (catalogue_find (looking, BUNDLE, &there, &scene->arena, &scene->err), 0);
+    assert_int_equal (catalogue_find_newest (looking, BUNDLE, &there, &scene->arena, &scene->err), 0);
     assert_int_equal (there.token, token);
     assert_int_equal (
-        catalogue_acquire (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err), -1);
+        catalogue_acquire_lease (looking, BUNDLE, OTHER_RUN, 0, NULL, &token, &lease_owner, &scene->arena, &scene->err),
+        -1);
     catalogue_close (looking);
     snprintf (path, sizeof path, "%s/nothing", scene->root);
     assert_null (catalogue_open_read_only (path, &scene->err));

@@ -25,7 +25,7 @@
 static bool is_certificate (const char *text)
 {
     struct link_keys keys;
-    struct certificate *certificate = certificate_read (text_of (text));
+    struct certificate *certificate = certificate_parse (text_of (text));
     bool good = certificate && certificate_keys (certificate, &keys) && strcmp (keys.public_key, PUBLIC) == 0 &&
                 strcmp (keys.secret_key, SECRET) == 0;
     certificate_release (certificate);
@@ -39,8 +39,8 @@ static void words_and_keys_come_back (void **state)
     struct link_keys keys = { PUBLIC, SECRET }, back;
     struct buf out;
     buf_init (&out, CERTIFICATE_MAX_BYTES);
-    certificate_print (&keys, words, 2, &out);
-    struct certificate *certificate = certificate_read (buf_as_text (&out));
+    certificate_format (&keys, words, 2, &out);
+    struct certificate *certificate = certificate_parse (buf_as_text (&out));
     assert_non_null (certificate);
     assert_string_equal (certificate_meta (certificate, "run"), "0123");
     assert_string_equal (certificate_meta (certificate, "address"), "fe80::1%eth0 #x='y'");
@@ -95,13 +95,13 @@ static void nuls_and_what_is_too_long_are_refused (void **state)
 {
     (void) state;
     static const char nul[] = "curve\n" PAIR "a\0b";
-    assert_null (certificate_read ((struct text){ nul, sizeof nul - 1 }));
+    assert_null (certificate_parse ((struct text){ nul, sizeof nul - 1 }));
     char large[CERTIFICATE_MAX_BYTES + 1];
     memset (large, '\n', sizeof large);
-    assert_null (certificate_read ((struct text){ large, sizeof large }));
+    assert_null (certificate_parse ((struct text){ large, sizeof large }));
     memset (large, '#', sizeof large);
     memcpy (large, "curve\n" PAIR, sizeof "curve\n" PAIR - 1);
-    struct certificate *longest = certificate_read ((struct text){ large, CERTIFICATE_MAX_BYTES });
+    struct certificate *longest = certificate_parse ((struct text){ large, CERTIFICATE_MAX_BYTES });
     assert_non_null (longest);
     certificate_release (longest);
 }
@@ -152,7 +152,7 @@ static void whatever_is_read_nothing_is_printed (void **state)
     for (int i = 0; i < 50000; i++) {
         char bytes[sizeof good];
         memcpy (bytes, good, sizeof good);
-        struct certificate *certificate = certificate_read (
+        struct certificate *certificate = certificate_parse (
             (struct text){ bytes, mutate (&rng, bytes, sizeof good - 1) });
         taken += certificate != NULL;
         certificate_release (certificate);
@@ -228,10 +228,10 @@ static void a_secret_that_was_read_is_left_nowhere (void **state)
     for (int i = 0; i < TAIL_BYTES; i++)
         masked[i] = keys.secret_key[LINK_KEY_BYTES - 1 - TAIL_BYTES + i] ^ MASK;
     buf_init (&out, CERTIFICATE_MAX_BYTES);
-    certificate_print (&keys, NULL, 0, &out);
+    certificate_format (&keys, NULL, 0, &out);
     note_regions ();
     explicit_bzero (&keys, sizeof keys);
-    struct certificate *certificate = certificate_read (buf_as_text (&out));
+    struct certificate *certificate = certificate_parse (buf_as_text (&out));
     uint32_t read = copies (masked);
     bool good = certificate_keys (certificate, &back);
     certificate_release (certificate);

@@ -205,7 +205,7 @@ static void the_local_slice_is_what_it_says (void **state)
     assert_true (text_is (plan.cache.writer, "local0"));
     assert_true (text_is (plan.cache.root, "/var/lib/sliceup/cache"));
     assert_true (text_is (plan.pins.name, "jax-cpu"));
-    int collective = plan_rung (&plan, TEXT_LIT ("collective"));
+    int collective = plan_rung_index (&plan, TEXT_LIT ("collective"));
     assert_true (collective >= 0);
     assert_int_equal (plan.rungs.items[collective].warm, WARM_GANG);
     assert_true (plan.rungs.items[collective].metrics.n > 0);
@@ -258,16 +258,18 @@ static char *read_whole (const char *path)
 }
 
 /* In the order of the page; NULL ends the list. */
-static const struct section *const conf_sections[] = { &slice_section,     &host_section,       &ssh_route_section,
-                                                       &from_section,      &start_section,      &coordinator_section,
-                                                       &ssh_section,       &slurm_section,      &pins_section,
-                                                       &cache_section,     &limits_section,     &profile_section,
-                                                       &ladder_section,    &rung_section,       &signatures_section,
-                                                       &signature_section, &bundles_section,    &bundle_section,
-                                                       &drifts_section,    &drift_rule_section, NULL };
+static const struct section_schema *const conf_sections[] = {
+    &slice_section,     &host_section,       &ssh_route_section,
+    &from_section,      &start_section,      &coordinator_section,
+    &ssh_section,       &slurm_section,      &pins_section,
+    &cache_section,     &limits_section,     &profile_section,
+    &ladder_section,    &rung_section,       &signatures_section,
+    &signature_section, &bundles_section,    &bundle_section,
+    &drifts_section,    &drift_rule_section, NULL
+};
 
 /* The section as a table in Markdown, as docs/spec/configuration.md must hold it. */
-static void section_reference (const struct section *section, struct buf *out)
+static void section_reference (const struct section_schema *section, struct buf *out)
 {
     buf_puts (out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (uint32_t i = 0; i < section->keys_n; i++) {
@@ -285,7 +287,7 @@ static void the_reference_holds_every_key_as_the_table_has_it (void **state)
 {
     const char *page = read_whole (SLICEUP_SOURCE_DIR "/docs/spec/configuration.md");
     (void) state;
-    for (const struct section *const *section = conf_sections; *section; section++) {
+    for (const struct section_schema *const *section = conf_sections; *section; section++) {
         struct buf table;
         buf_init (&table, 1 << 16);
         section_reference (*section, &table);

@@ -91,13 +91,13 @@ static void look (struct fixture *fixture, const struct confine_args *args,
     if (find_as && (setresgid (find_as, find_as, find_as) < 0 || setresuid (find_as, find_as, find_as) < 0 ||
                     prctl (PR_SET_DUMPABLE, 1) < 0))
         _exit (1);
-    if (confine_cache_paths_find (args, &fixture->arena, &cache_paths, NULL) == 0) {
+    if (confine_cache_paths_resolve (args, &fixture->arena, &cache_paths, NULL) == 0) {
         confine_sandbox_enter (args, &cache_paths, restrictions, &fixture->arena, &sandbox);
         struct write_probe_target target = { .folder = cache_paths.generation,
                                              .witness = true,
                                              .mounts = { cache_paths.root },
                                              .own_mounts = sandbox.own_mounts };
-        found = (struct found){ write_probe_try (&target), sandbox.levels };
+        found = (struct found){ write_probe_try_all (&target), sandbox.levels };
     }
     _exit (write (fd, &found, sizeof found) == sizeof found ? 0 : 1);
 }
@@ -127,7 +127,7 @@ static struct found find (struct fixture *fixture, enum enforcement most,
 static struct confine_restrictions measures_of (const struct fixture *fixture, enum enforcement most)
 {
     struct confine_args args = plan_of (fixture, most);
-    return confine_restrictions_of (&args);
+    return confine_restrictions_of_args (&args);
 }
 
 /* ---- what the measures are for: without one, a way is open ---- */
@@ -338,7 +338,7 @@ static void a_cache_without_two_folders_above_it_is_refused (void **state)
     struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct text root;
-        if (confine_args_cache_root (text_of (paths[i]), &fixture->arena, &root, NULL) == 0)
+        if (confine_args_root_of_bundle (text_of (paths[i]), &fixture->arena, &root, NULL) == 0)
             assert_true (root.len > 0 && paths[i][0] != '/'); /* then the stage refuses it, being no absolute path */
     }
 }

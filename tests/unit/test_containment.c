@@ -126,7 +126,7 @@ static void wait_until_gone (struct bench *bench)
     uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     for (;;) {
         exec_poll (bench->exec, clock_boot_ms ());
-        if (exec_gone (bench->exec, &bench->end))
+        if (exec_all_gone (bench->exec, &bench->end))
             break;
         assert_true (clock_boot_ms () < until_ms);
         poll (NULL, 0, 2);

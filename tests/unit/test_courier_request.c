@@ -174,12 +174,12 @@ static void the_address_is_filled_in_and_nothing_else_changes (void **state)
     struct request request = { 0 };
     struct err err = { 0 };
     assert_int_equal (parse (&request, REQUEST ("ssh", SSH), LAUNCH, &err), 0);
-    assert_int_equal (request_set_address (&request, "fe80::2", &err), 0);
+    assert_int_equal (request_set_local_address (&request, "fe80::2", &err), 0);
     assert_string_equal (request.launch, "{\"protocol\":1,\"run\":\"r\",\"address\":\"fe80::2\",\"key\":\"k\"}");
     assert_false (request.needs_address);
     char *endless = mem_alloc (REQUEST_LAUNCH_MAX_BYTES + 1);
     memset (endless, 'a', REQUEST_LAUNCH_MAX_BYTES);
-    assert_int_equal (request_set_address (&request, endless, &err), -1);
+    assert_int_equal (request_set_local_address (&request, endless, &err), -1);
     mem_free (endless);
     request_release (&request);
 }

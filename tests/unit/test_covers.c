@@ -42,7 +42,7 @@ static void what_no_ladder_has_used_for_longest_is_let_go (void **state)
     (void) state;
     struct arena arena = { 0 };
     text_list base = covers_of (0, GENERATION_COVERS_MAX, &arena), none = { 0 };
-    text_list next = covers_merge (&base, &none, cover_of (9999, &arena), &arena);
+    text_list next = covers_carry_over (&base, &none, cover_of (9999, &arena), &arena);
     assert_int_equal (next.n, COVERS_KEPT);
     is_day (next.items[0], GENERATION_COVERS_MAX - COVERS_KEPT + 1);
     is_day (next.items[COVERS_KEPT - 2], GENERATION_COVERS_MAX - 1);
@@ -55,7 +55,7 @@ static void what_the_ladder_uses_stays_however_old_it_is (void **state)
     (void) state;
     struct arena arena = { 0 };
     text_list base = covers_of (0, GENERATION_COVERS_MAX, &arena), ladder = covers_of (0, RUNGS_MAX, &arena);
-    text_list next = covers_merge (&base, &ladder, cover_of (5, &arena), &arena);
+    text_list next = covers_carry_over (&base, &ladder, cover_of (5, &arena), &arena);
     assert_int_equal (next.n, COVERS_KEPT);
     for (uint32_t i = 0; i < RUNGS_MAX; i++)
         assert_true (covers_have (&next, ladder.items[i]));
@@ -75,7 +75,7 @@ static void a_family_of_daily_runs_keeps_what_it_uses_and_stays_small (void **st
     for (uint32_t day = 1; day <= 3650; day++) {
         text_list ladder = covers_of (0, 2, &arena);
         ladder.items[1] = cover_of (day, &arena);
-        covers = covers_merge (&covers, &ladder, ladder.items[1], &arena);
+        covers = covers_carry_over (&covers, &ladder, ladder.items[1], &arena);
         assert_in_range (covers.n, 1, COVERS_KEPT);
         assert_true (covers_have (&covers, ladder.items[0]));
     }

@@ -221,7 +221,7 @@ static void a_program_has_one_name_on_all_hosts (void **state)
                                             { "/", "" },
                                             { "a\033b", "a\\x1bb" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        assert_true (text_is (display_program (&machine->arena, text_of (lines[i][0])), lines[i][1]));
+        assert_true (text_is (display_program_name (&machine->arena, text_of (lines[i][0])), lines[i][1]));
 }
 
 /* ---- waiting ---- */

@@ -91,7 +91,7 @@ static const char *first_line (struct slice *slice, const struct drift_query *qu
     static const struct drift_sentence_limits whole = { 0 };
     struct buf out;
     buf_init (&out, 1 << 20);
-    drift_find (&slice->receipt, query, &slice->arena, &slice->drift);
+    drift_compare_hosts (&slice->receipt, query, &slice->arena, &slice->drift);
     drift_sentence_summary (&slice->drift, &whole, &out);
     const char *line = text_copy (&slice->arena, buf_as_text (&out)).ptr;
     buf_release (&out);
@@ -338,7 +338,8 @@ static void a_variable_that_only_one_host_has_differs (void **state)
     make (&slice, 4);
     for (uint32_t i = 0; i < 4; i++) {
         host (&slice, i)->policy.observed.n = i == 2;
-        host (&slice, i)->backend.observed = (struct backend){ .platform = TEXT_LIT ("cpu"), .process_index = i };
+        host (&slice, i)->backend.observed = (struct observed_backend){ .platform = TEXT_LIT ("cpu"),
+                                                                        .process_index = i };
     }
     assert_string_equal (first_line (&slice, &plain), "h2: policy XLA_FLAGS is --a=1 --b=2, 3 others have none");
     done (&slice);
@@ -391,8 +392,8 @@ static void all_hosts_may_differ_from_their_pins (void **state)
     };
     (void) state;
     make (&slice, 4);
-    drift_pins_read (TEXT_LIT ("# c\n--no-index\nJaxlib==0.10.3 \\\n    --hash=sha256:aa==bb\nnumpy==2.0\n"),
-                     &slice.arena, &pins);
+    drift_pins_parse (TEXT_LIT ("# c\n--no-index\nJaxlib==0.10.3 \\\n    --hash=sha256:aa==bb\nnumpy==2.0\n"),
+                      &slice.arena, &pins);
     assert_int_equal (pins.n, 2);
     const struct drift_query query = { .rules = rules, .rules_n = 2, .pins = pins.items, .pins_n = pins.n };
     assert_string_equal (first_line (&slice, &query), "h[0-3]: bundle jaxlib is 0.10.2, pinned is 0.10.3");
@@ -631,7 +632,7 @@ static struct text whole_json (struct slice *slice)
     struct drift_subject subject = { .name = TEXT_LIT ("x"), .policy = "built in" };
     struct buf out;
     buf_init (&out, 16 << 20);
-    drift_find (&slice->receipt, &query, &slice->arena, &slice->drift);
+    drift_compare_hosts (&slice->receipt, &query, &slice->arena, &slice->drift);
     drift_json (&slice->drift, &subject, &out);
     struct text text = text_copy (&slice->arena, buf_as_text (&out));
     buf_release (&out);
@@ -673,14 +674,14 @@ static void groups_are_what_counting_by_hand_gives (void **state)
             for (uint32_t f = 2; f < FACTS; f++)
                 host (&slice, i)->facts.items[f].value = text_format (&slice.arena, "%c",
                                                                       'a' + (int) rng_below (&rng, 3));
-        drift_find (&slice.receipt, &query, &slice.arena, &slice.drift);
+        drift_compare_hosts (&slice.receipt, &query, &slice.arena, &slice.drift);
         for (uint32_t n = 0; n < slice.drift.n; n++) {
             const struct drift_item *item = &slice.drift.items[n];
             uint32_t f = 2, all = 0;
             while (f < FACTS && !text_equal (item->fact, text_format (&slice.arena, "fact f%u", f)))
                 f++;
             for (uint32_t g = 0; g < item->groups_n && f < FACTS; g++) {
-                const struct text *names = drift_group_hosts (&slice.drift, item, &item->groups[g], &slice.arena);
+                const struct text *names = drift_group_host_names (&slice.drift, item, &item->groups[g], &slice.arena);
                 uint32_t count = 0;
                 for (uint32_t i = 0; i < slice.receipt.hosts.n; i++)
                     count += text_equal (host (&slice, i)->facts.items[f].value, item->groups[g].value);

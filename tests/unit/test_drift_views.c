@@ -59,7 +59,7 @@ static const char *first_against (const struct slice *now, const struct slice *b
 {
     struct buf out;
     buf_init (&out, 1 << 20);
-    drift_against (&now->receipt, &before->receipt, &plain, arena, drift);
+    drift_compare_receipts (&now->receipt, &before->receipt, &plain, arena, drift);
     drift_sentence_summary (drift, &whole, &out);
     const char *line = text_copy (arena, buf_as_text (&out)).ptr;
     buf_release (&out);
@@ -288,7 +288,7 @@ static void print_hostile (struct buf *text, struct buf *markdown, struct buf *j
     a.receipt.hosts.items[3].policy.observed.items[0].value = TEXT_LIT (
         "--a --b --xla_a_flag_with_a_long_name=1 --xla_another_flag_with_a_long_name=2 "
         "--xla_a_third_one_that_is_long=3");
-    drift_find (&a.receipt, &plain, arena, &drift);
+    drift_compare_hosts (&a.receipt, &plain, arena, &drift);
     drift_text (&drift, &subject, true, &style, text);
     drift_markdown (&drift, &subject, true, markdown);
     drift_json (&drift, &subject, json);
@@ -363,7 +363,7 @@ static void long_values_are_shown_where_they_part (void **state)
     memcpy (value + 500, "new", 4);
     a.receipt.hosts.items[1].facts.items[1].value = text_of (value);
     buf_init (&out, 1 << 20);
-    drift_find (&a.receipt, &plain, &arena, &drift);
+    drift_compare_hosts (&a.receipt, &plain, &arena, &drift);
     drift_sentence_summary (&drift, &narrow, &out);
     assert_string_equal (buf_c (&out), "h1: fact kernel is ...xxxxxxxxxxxxnew, 3 others have ...xxxxxxxxxxxxold");
     buf_release (&out);

@@ -6,13 +6,13 @@
 static void a_new_run_is_recorded_and_can_be_reached (void **state)
 {
     struct stage *stage = *state;
-    struct run_hub at = { 0 };
+    struct run_addresses at = { 0 };
     struct err err = { 0 };
     stage_start (stage);
     stage_settle (stage);
     assert_int_equal (stage->facts[FACT_RUN_OPENED], 1);
     assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 1);
-    assert_int_equal (run_hub_load (&stage->dir, &at, &err), 0);
+    assert_int_equal (run_addresses_load (&stage->dir, &at, &err), 0);
     assert_int_equal (at.control_port, hub_port (stage->driver->hub, LINK_CONTROL));
     assert_int_equal (at.bulk_port, hub_port (stage->driver->hub, LINK_BULK));
     assert_int_equal (at.events_port, hub_events_port (stage->driver->hub));
@@ -28,12 +28,12 @@ static void a_new_run_is_recorded_and_can_be_reached (void **state)
 static void a_resumed_run_is_the_one_of_before (void **state)
 {
     struct stage *stage = *state;
-    struct run_hub before = { 0 }, after = { 0 };
+    struct run_addresses before = { 0 }, after = { 0 };
     struct err err = { 0 };
     stage_start (stage);
     stage_join (stage, 0);
     stage_receives (stage, 0, MSG_RUN);
-    assert_int_equal (run_hub_load (&stage->dir, &before, &err), 0);
+    assert_int_equal (run_addresses_load (&stage->dir, &before, &err), 0);
     stage_stop (stage);
     stage->actors[0].received_n = 0;
 
@@ -43,7 +43,7 @@ static void a_resumed_run_is_the_one_of_before (void **state)
     stage_settle (stage);
     assert_int_equal (stage->facts[FACT_EPOCH_BEGAN], 2);
     assert_int_equal (coord_epoch (stage->driver->coord), 2);
-    assert_int_equal (run_hub_load (&stage->dir, &after, &err), 0);
+    assert_int_equal (run_addresses_load (&stage->dir, &after, &err), 0);
     assert_int_equal (after.control_port, before.control_port);
     assert_int_equal (after.bulk_port, before.bulk_port);
     assert_int_equal (after.events_port, before.events_port);
@@ -132,16 +132,16 @@ static void a_monitor_that_left_does_not_hold_it_up (void **state)
     struct text frame;
     stage_start (stage);
     stage_join (stage, 1);
-    struct listener *listener = stage_listen (stage);
+    struct events_client *listener = stage_listen (stage);
     stage_ask (stage, listener);
-    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !listener_receive (listener, &frame);)
+    for (uint64_t end = clock_boot_ms () + STAGE_WAIT_MS; !events_client_receive (listener, &frame);)
         assert_true (stage_run (stage, STAGE_STEP_MS) && clock_boot_ms () < end);
     assert_true (cancel (stage));
     assert_true (stage_run (stage, 200)); /* its worker and its monitor are still there */
     struct msg bye = { .kind = MSG_BYE };
     stage_says (stage, 0, bye);
     assert_true (stage_run (stage, 200));
-    listener_close (listener);
+    events_client_close (listener);
     uint64_t left_ms = clock_boot_ms ();
     stage_leave (stage);
     assert_true (clock_boot_ms () - left_ms < SOON_MS);

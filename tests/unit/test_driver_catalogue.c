@@ -29,7 +29,7 @@ static uint64_t grant (struct stage *stage)
     struct lease_owner lease_owner;
     uint64_t token = 0;
     struct text run = text_of (stage->dir.id);
-    int rc = catalogue_acquire (catalogue, BUNDLE, run, 0, NULL, &token, &lease_owner, &stage->arena, NULL);
+    int rc = catalogue_acquire_lease (catalogue, BUNDLE, run, 0, NULL, &token, &lease_owner, &stage->arena, NULL);
     assert_int_equal (rc, 0);
     catalogue_close (catalogue);
     return token;

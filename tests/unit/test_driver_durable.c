@@ -100,8 +100,8 @@ static void turn (struct lab *lab)
     assert_int_equal (loop_watch (lab->loop, fd, EPOLLIN, on_time, lab, &err), 0);
     assert_int_equal (loop_run (lab->loop, &err), 0);
     close (fd);
-    if (follow_connect_events (lab->follow, &err) < 0 || follow_events (lab->follow, &err) < 0 ||
-        follow_journal (lab->follow, &err) < 0)
+    if (follow_connect_events (lab->follow, &err) < 0 || follow_poll_events (lab->follow, &err) < 0 ||
+        follow_read_journal (lab->follow, &err) < 0)
         fail_msg ("%s", err.text);
 }
 

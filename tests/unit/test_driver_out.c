@@ -56,10 +56,10 @@ static void nobody_is_let_in_before_it_is_durable (void **state)
 /* ---- monitors ---- */
 
 /* The last frame of an answer. */
-static bool take_last (struct listener *listener, uint64_t *index, bool *end)
+static bool take_last (struct events_client *listener, uint64_t *index, bool *end)
 {
     struct text frame;
-    while (listener_receive (listener, &frame)) {
+    while (events_client_receive (listener, &frame)) {
         struct snapshot_piece piece;
         uint32_t at = SNAPSHOT_HEAD_BYTES;
         while (snapshot_is_answer (frame) && snapshot_next_piece (frame, &at, &piece))
@@ -72,7 +72,7 @@ static bool take_last (struct listener *listener, uint64_t *index, bool *end)
 }
 
 /* The last fact of the answer to who has none, which is all of them. */
-static uint64_t told_up_to (struct stage *stage, struct listener *listener)
+static uint64_t told_up_to (struct stage *stage, struct events_client *listener)
 {
     uint64_t index = 0, until = clock_boot_ms () + STAGE_WAIT_MS;
     bool end = false;
@@ -89,7 +89,7 @@ static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **stat
     stage_start (stage);
     stage_settle (stage);
     uint64_t durable = stage->driver->recorded_index;
-    struct listener *listener = stage_listen (stage);
+    struct events_client *listener = stage_listen (stage);
     assert_int_equal (told_up_to (stage, listener), durable);
     mark_stalls = true;
     driver_admit_key (stage->driver, 1, TEXT_LIT ("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));
@@ -99,7 +99,7 @@ static void a_monitor_is_not_told_what_is_committed_and_not_durable (void **stat
     mark_stalls = false;
     stage_settle (stage);
     assert_int_equal (told_up_to (stage, listener), durable + 1);
-    listener_close (listener);
+    events_client_close (listener);
 }
 
 /* ---- order ---- */
@@ -310,9 +310,9 @@ static void effects_take_no_more_than_their_share_of_a_pass (void **state)
     stage_settle (stage);
     struct driver *driver = stage->driver;
     hold_many (driver, MANY);
-    assert_false (driver_is_behind (driver));
+    assert_false (driver_is_out_of_budget (driver));
     driver_release_held (driver);
-    assert_true (driver_is_behind (driver));
+    assert_true (driver_is_out_of_budget (driver));
     assert_in_range (driver->held.n, MANY - A_PASS, MANY);
     uint32_t left = driver->held.n;
     driver_release_held (driver); /* in the same pass, for whatever came meanwhile */

@@ -318,7 +318,7 @@ static void paths_and_interpreters_that_cannot_be_are_refused (void **state)
         assert_int_equal (environment_path_of_version (text_of (dirs[i]), "3.11.1", path, sizeof path, &err), -1);
     for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++) {
         err.text[0] = '\0';
-        assert_int_equal (environment_python (pythons[i], version, &err), -1);
+        assert_int_equal (environment_ask_version (pythons[i], version, &err), -1);
         assert_true (strlen (err.text) > 10);
     }
 }
@@ -335,7 +335,7 @@ static void an_interpreter_that_is_not_python_3_is_refused (void **state)
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         snprintf (script, sizeof script, "#!/bin/sh\necho '%s'\n", answers[i]);
         assert_int_equal (atomic_file_write (path, script, strlen (script), 0755, &err), 0);
-        if (environment_python (path, version, &err) != -1)
+        if (environment_ask_version (path, version, &err) != -1)
             fail_msg ("%s was accepted", answers[i]);
         assert_non_null (strstr (err.text, "not a working Python 3"));
     }

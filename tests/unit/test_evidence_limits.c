@@ -114,7 +114,7 @@ static void earlier_values_with_other_sums_are_told_apart (void **state)
     struct bench *b = *state;
     for (uint32_t i = 0; i < 10; i++)
         say_metric (b, "loss", i, i % 3 ? 42 : 7); /* 0, 3, 6 and 9: its own number only */
-    const struct earlier_values *earlier = &b->evidence.result.metrics.items[0].earlier;
+    const struct metric_history *earlier = &b->evidence.result.metrics.items[0].earlier;
     assert_int_equal (earlier->count, 9);
     assert_int_equal (earlier->alike, 3);
     say_metric (b, "loss", 10, 42);
@@ -136,7 +136,7 @@ static void what_was_forgotten_counts_as_alike (void **state)
         say_metric (b, "loss", i, 1000 + i);
     for (uint32_t i = 0; i < 5; i++)
         say_metric (b, "loss", i, 42);
-    const struct earlier_values *earlier = &b->evidence.result.metrics.items[0].earlier;
+    const struct metric_history *earlier = &b->evidence.result.metrics.items[0].earlier;
     assert_int_equal (earlier->count, 104);
     assert_in_range (earlier->alike, 4, 4 + 100 - (METRIC_SUMS_MAX - 1));
     is_clean (b);

@@ -103,7 +103,7 @@ static void wait_until_gone (struct bench *bench)
     uint64_t until_ms = clock_boot_ms () + TIMEOUT_MS;
     for (;;) {
         exec_poll (bench->exec, clock_boot_ms ());
-        if (exec_gone (bench->exec, &bench->end))
+        if (exec_all_gone (bench->exec, &bench->end))
             return;
         assert_true (clock_boot_ms () < until_ms);
         const struct timespec slice = { 0, 20 * 1000 * 1000 };
@@ -128,7 +128,7 @@ static void says (struct bench *bench, const char *what)
 static bool no_child_is_left (void)
 {
     pid_t got = waitpid (-1, NULL, WNOHANG);
-    return containment_collects (contained) ? got == 0 : got < 0 && errno == ECHILD;
+    return containment_adopts_orphans (contained) ? got == 0 : got < 0 && errno == ECHILD;
 }
 
 static bool has_ended (pid_t pid)

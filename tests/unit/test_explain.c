@@ -51,11 +51,11 @@ static void fill_host (struct story *story, uint32_t i)
     host->policy.launched = (var_list){ story->launched[i], 1 };
     host->policy.observed = (var_list){ story->observed[i], 1 };
     host->backend.requested = TEXT_LIT ("tpu");
-    host->backend.observed = (struct backend){ .platform = TEXT_LIT ("tpu"),
-                                               .device_kind = TEXT_LIT ("TPU v6 lite"),
-                                               .kernel_path = TEXT_LIT ("reference"),
-                                               .devices = 32,
-                                               .local_devices = 4 };
+    host->backend.observed = (struct observed_backend){ .platform = TEXT_LIT ("tpu"),
+                                                        .device_kind = TEXT_LIT ("TPU v6 lite"),
+                                                        .kernel_path = TEXT_LIT ("reference"),
+                                                        .devices = 32,
+                                                        .local_devices = 4 };
     host->rungs.items = story->attempts[i];
     host->rungs.n = 2;
 }
@@ -166,7 +166,7 @@ static void a_broken_rule_is_told_beside_another_cause_and_once (void **state)
 static void metrics_that_are_not_proved_there_are_told (void **state)
 {
     struct story *story = *state;
-    struct contradicted_values_receipt earlier = { story->names[1], 4 };
+    struct contradicted_count_receipt earlier = { story->names[1], 4 };
     struct reduction_receipt metrics[] = {
         { .run = story->header.run,
           .rung = TEXT_LIT ("dense"),
@@ -273,7 +273,7 @@ static void what_nobody_said_is_not_clear (void **state)
         story->hosts[i].facts.n = 0;
         story->hosts[i].bundle.n = 0;
         story->hosts[i].policy.observed.n = 0;
-        story->hosts[i].backend.observed = (struct backend){ 0 };
+        story->hosts[i].backend.observed = (struct observed_backend){ 0 };
     }
     story->facts[0][0].value = TEXT_LIT ("none seen; not every process could be looked at");
     story->hosts[0].facts.n = 1;

@@ -100,7 +100,7 @@ static void what_is_not_there_is_absent_and_never_left_out (void **state)
                                         "uptime.class",   "clock.synchronised", "clock.max_error_us",
                                         "container.kind" };
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
-        assert_true (host_fact_value (&machine->list, real[i]).len > 0);
+        assert_true (host_fact_find (&machine->list, real[i]).len > 0);
 }
 
 static void a_group_outside_of_our_namespace_is_not_followed (void **state)
@@ -204,7 +204,7 @@ static void words_of_the_kernels_command_line_count_and_not_their_order (void **
     put (machine, "/proc/cmdline", "root=/dev/sda1 iommu=pt quiet\n");
     put (machine, "/proc/cpuinfo", "flags\t\t: fpu avx avx512f\n");
     machine_facts (&machine->list);
-    assert_true (text_to_c (host_fact_value (&machine->list, "kernel.cmdline"), first, sizeof first));
+    assert_true (text_to_c (host_fact_find (&machine->list, "kernel.cmdline"), first, sizeof first));
     assert_int_equal (strlen (first), FACT_DIGEST_BYTES);
     put (machine, "/proc/cmdline", "quiet  root=/dev/sda1 iommu=pt");
     again (machine);
@@ -213,7 +213,7 @@ static void words_of_the_kernels_command_line_count_and_not_their_order (void **
     put (machine, "/proc/cmdline", "quiet root=/dev/sda1 iommu=off");
     again (machine);
     machine_facts (&machine->list);
-    assert_false (text_is (host_fact_value (&machine->list, "kernel.cmdline"), first));
+    assert_false (text_is (host_fact_find (&machine->list, "kernel.cmdline"), first));
 }
 
 static void words_of_one_host_by_itself_do_not_count (void **state)
@@ -222,7 +222,7 @@ static void words_of_one_host_by_itself_do_not_count (void **state)
     char first[32];
     put (machine, "/proc/cmdline", "root=PARTUUID=1 iommu=pt ip=10.0.0.1::x:h0 quiet BOOTIF=01-aa rd.luks.uuid=7\n");
     machine_facts (&machine->list);
-    assert_true (text_to_c (host_fact_value (&machine->list, "kernel.cmdline"), first, sizeof first));
+    assert_true (text_to_c (host_fact_find (&machine->list, "kernel.cmdline"), first, sizeof first));
     put (machine, "/proc/cmdline", "BOOTIF=01-bb root=PARTUUID=2 iommu=pt ip=10.0.0.2::x:h1 quiet");
     again (machine);
     machine_facts (&machine->list);
@@ -230,7 +230,7 @@ static void words_of_one_host_by_itself_do_not_count (void **state)
     put (machine, "/proc/cmdline", "root=PARTUUID=2 iommu=pt quiet rootflags=noatime");
     again (machine);
     machine_facts (&machine->list);
-    assert_false (text_is (host_fact_value (&machine->list, "kernel.cmdline"), first));
+    assert_false (text_is (host_fact_find (&machine->list, "kernel.cmdline"), first));
 }
 
 static void what_is_no_file_is_not_opened (void **state)
@@ -292,7 +292,7 @@ static void the_hosts_own_libc_is_told (void **state)
     library_facts (&machine->list, NULL);
     is (machine, "glibc.version", "2.31");
     is (machine, "library.libc.bytes", "80");
-    assert_int_equal (host_fact_value (&machine->list, "library.libc").len, 32);
+    assert_int_equal (host_fact_find (&machine->list, "library.libc").len, 32);
 }
 
 static void one_byte_of_a_library_is_a_difference (void **state)
@@ -302,18 +302,18 @@ static void one_byte_of_a_library_is_a_difference (void **state)
     put (machine, "/libtpu.so", "ELF a library");
     snprintf (path, sizeof path, "%s/libtpu.so", machine->base);
     library_facts (&machine->list, path);
-    assert_true (text_to_c (host_fact_value (&machine->list, "library.libtpu"), first, sizeof first));
+    assert_true (text_to_c (host_fact_find (&machine->list, "library.libtpu"), first, sizeof first));
     is (machine, "library.libtpu.bytes", "13");
     is (machine, "library.libtpu.path", path);
     put (machine, "/libtpu.so", "ELF b library");
     again (machine);
     library_facts (&machine->list, path);
-    assert_int_equal (host_fact_value (&machine->list, "library.libtpu").len, 32);
-    assert_false (text_is (host_fact_value (&machine->list, "library.libtpu"), first));
+    assert_int_equal (host_fact_find (&machine->list, "library.libtpu").len, 32);
+    assert_false (text_is (host_fact_find (&machine->list, "library.libtpu"), first));
     again (machine);
     library_facts (&machine->list, machine->base);
     snprintf (first, sizeof first, "unreadable (");
-    assert_true (text_starts (host_fact_value (&machine->list, "library.libtpu"), first));
+    assert_true (text_starts (host_fact_find (&machine->list, "library.libtpu"), first));
 }
 
 static void folders_that_are_to_come_are_judged_by_what_is_above (void **state)
@@ -323,11 +323,11 @@ static void folders_that_are_to_come_are_judged_by_what_is_above (void **state)
     snprintf (path, sizeof path, "%s/not/yet/there", machine->base);
     machine->roots.tmp = machine->base;
     mount_facts (&machine->list, path);
-    struct text mount = host_fact_value (&machine->list, "mount.tmp"),
-                same = host_fact_value (&machine->list, "mount.env_dir");
+    struct text mount = host_fact_find (&machine->list, "mount.tmp"),
+                same = host_fact_find (&machine->list, "mount.env_dir");
     assert_true (mount.len > 0 && !text_is (mount, "absent"));
     assert_true (text_equal (mount, same));
-    assert_true (host_fact_value (&machine->list, "disk.tmp").len > 0);
+    assert_true (host_fact_find (&machine->list, "disk.tmp").len > 0);
 }
 
 /* Whatever the files of a host hold, every fact is told, and all fit a result. */
@@ -359,8 +359,8 @@ static void long_words_everywhere_fit_a_result (void **state)
     mem_free (words);
     all_of (machine);
     assert_true (cost_of (machine) < FACT_BYTES_MAX);
-    assert_true (host_fact_value (&machine->list, "os.id").len > 3000);
-    assert_in_range (host_fact_value (&machine->list, "hugepages.defrag").len, 60, FACT_BRIEF_BYTES);
+    assert_true (host_fact_find (&machine->list, "os.id").len > 3000);
+    assert_in_range (host_fact_find (&machine->list, "hugepages.defrag").len, 60, FACT_BRIEF_BYTES);
 }
 
 static void the_newest_logs_of_the_driver_are_named (void **state)

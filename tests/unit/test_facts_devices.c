@@ -181,7 +181,7 @@ static void a_bus_full_of_chips_fits (void **state)
     }
     pci_facts (&machine->list);
     is (machine, "tpu.chips", "80");
-    assert_true (host_fact_value (&machine->list, "accelerator.functions").len <= FACT_VALUE_BYTES);
+    assert_true (host_fact_find (&machine->list, "accelerator.functions").len <= FACT_VALUE_BYTES);
 }
 
 /* A lock of the kernel's, on a file system whose device numbers stat and /proc/locks agree about. */
@@ -211,14 +211,14 @@ static void a_real_lock_is_seen_and_is_gone_with_its_holder (void **state)
     machine->roots.tmp = folder;
     device_facts (&machine->list);
     snprintf (wanted, sizeof wanted, "uid %u mode 0600, locked by process %d", geteuid (), pid);
-    struct text held = text_copy (&machine->list.arena, host_fact_value (&machine->list, "libtpu.lockfile"));
+    struct text held = text_copy (&machine->list.arena, host_fact_find (&machine->list, "libtpu.lockfile"));
     bool as_wanted = text_is (held, wanted);
     kill (pid, SIGKILL);
     waitpid (pid, NULL, 0);
     again (machine);
     device_facts (&machine->list);
     snprintf (wanted, sizeof wanted, "uid %u mode 0600, not locked", geteuid ());
-    bool gone = text_is (host_fact_value (&machine->list, "libtpu.lockfile"), wanted);
+    bool gone = text_is (host_fact_find (&machine->list, "libtpu.lockfile"), wanted);
     assert_int_equal (folder_remove (folder, NULL), 0);
     close (ready[0]);
     close (ready[1]);

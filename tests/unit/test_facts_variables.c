@@ -71,12 +71,12 @@ static void a_long_value_still_shows_what_differs_behind_its_cut (void **state)
         flags[i] = i % 10 ? 'a' : ' ';
     size_t left_bytes = 20000;
     variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
-    assert_true (text_to_c (host_fact_value (&machine->list, "env.XLA_FLAGS"), first, sizeof first));
+    assert_true (text_to_c (host_fact_find (&machine->list, "env.XLA_FLAGS"), first, sizeof first));
     assert_true (left_bytes < 20000 - 3000);
     flags[19999] = 'b';
     again (machine);
     variable_add_facts (&machine->list, "env", &vars, 4, &left_bytes);
-    struct text other = host_fact_value (&machine->list, "env.XLA_FLAGS");
+    struct text other = host_fact_find (&machine->list, "env.XLA_FLAGS");
     mem_free (flags);
     assert_true (other.len > 3000 && !text_is (other, first));
 }
@@ -100,8 +100,8 @@ static void many_variables_stay_within_what_a_result_carries (void **state)
     assert_true (spent > ROOM / 2 && spent < ROOM + 64);
     snprintf (left_out, sizeof left_out, "%u", MANY - (machine->list.n - 1));
     is (machine, "env.left_out", left_out);
-    assert_int_equal (host_fact_value (&machine->list, "env.XLA_001").len, 3000);
-    assert_true (host_fact_value (&machine->list, "env.XLA_040").len <= FACT_BRIEF_BYTES);
+    assert_int_equal (host_fact_find (&machine->list, "env.XLA_001").len, 3000);
+    assert_true (host_fact_find (&machine->list, "env.XLA_040").len <= FACT_BRIEF_BYTES);
     again (machine);
     left_bytes = 100 * ROOM; /* the list itself has a bound, too */
     variable_add_facts (&machine->list, "env", &all, MOST, &left_bytes);
@@ -129,7 +129,7 @@ static void odd_names_are_counted_and_not_told (void **state)
     variable_add_facts (&machine->list, "env", &all, 64, &left_bytes);
     assert_int_equal (machine->list.n, 2);
     is (machine, "env.left_out", "4");
-    assert_true (host_fact_value (&machine->list, "env.XLA_GOOD").len > 0);
+    assert_true (host_fact_find (&machine->list, "env.XLA_GOOD").len > 0);
 }
 
 int main (void)

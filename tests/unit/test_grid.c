@@ -217,12 +217,12 @@ static void colours_add_nothing_but_colours (void **state)
 static void the_locale_decides_about_utf8 (void **state)
 {
     (void) state;
-    assert_true (style_speaks_utf8 (NULL, NULL, "en_US.UTF-8"));
-    assert_true (style_speaks_utf8 (NULL, "C.utf8", "C"));
-    assert_false (style_speaks_utf8 ("C", "C.utf8", "en_US.UTF-8"));
-    assert_true (style_speaks_utf8 ("", "", "de_DE.UTF-8@euro"));
-    assert_false (style_speaks_utf8 (NULL, NULL, NULL));
-    assert_false (style_speaks_utf8 (NULL, NULL, "en_US.ISO-8859-1"));
+    assert_true (style_locale_is_utf8 (NULL, NULL, "en_US.UTF-8"));
+    assert_true (style_locale_is_utf8 (NULL, "C.utf8", "C"));
+    assert_false (style_locale_is_utf8 ("C", "C.utf8", "en_US.UTF-8"));
+    assert_true (style_locale_is_utf8 ("", "", "de_DE.UTF-8@euro"));
+    assert_false (style_locale_is_utf8 (NULL, NULL, NULL));
+    assert_false (style_locale_is_utf8 (NULL, NULL, "en_US.ISO-8859-1"));
 }
 
 static void what_a_host_says_never_reaches_the_terminal_raw (void **state)

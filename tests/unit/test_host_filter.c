@@ -65,17 +65,17 @@ static void both_spellings_are_taken (void **state)
     struct host_filter filter = { 0 };
     int i = 1;
     assert_true (host_filter_is_default (&filter));
-    assert_true (host_filter_option (&filter, 6, words, &i));
+    assert_true (host_filter_read_option (&filter, 6, words, &i));
     assert_int_equal (i, 2);
     assert_string_equal (filter.hosts, "a");
     i = 3;
-    assert_true (host_filter_option (&filter, 6, words, &i));
+    assert_true (host_filter_read_option (&filter, 6, words, &i));
     assert_string_equal (filter.exclude, "b");
     i = 4;
-    assert_true (host_filter_option (&filter, 6, words, &i));
+    assert_true (host_filter_read_option (&filter, 6, words, &i));
     assert_string_equal (filter.hosts, "c");
     i = 5;
-    assert_false (host_filter_option (&filter, 6, words, &i));
+    assert_false (host_filter_read_option (&filter, 6, words, &i));
     assert_false (host_filter_is_default (&filter));
 }
 

@@ -217,10 +217,10 @@ static void sets_are_appended_and_stay_without_duplicates (void **state)
     assert_int_equal (names.n, 3);
     assert_int_equal (hostset_expand (text_of ("c,a2"), &arena, &names, &err), -1);
     assert_int_equal (names.n, 3);
-    assert_true (hostset_has (&names, text_of ("b")));
-    assert_true (hostset_has (&names, text_of ("a2")));
-    assert_false (hostset_has (&names, text_of ("c")));
-    assert_false (hostset_has (&names, text_of ("a")));
+    assert_true (name_list_has (&names, text_of ("b")));
+    assert_true (name_list_has (&names, text_of ("a2")));
+    assert_false (name_list_has (&names, text_of ("c")));
+    assert_false (name_list_has (&names, text_of ("a")));
     arena_release (&arena);
 }
 
@@ -286,7 +286,7 @@ static bool find_group (const void *owner, struct text name, struct text *expres
 static void groups_stand_for_their_sets (void **state)
 {
     (void) state;
-    const struct host_groups groups = { find_group, NULL };
+    const struct hostset_group_lookup groups = { find_group, NULL };
     const struct hostset_rules rules = { .max = 100, .groups = &groups };
     const struct hostset_rules once = { .max = 100, .once = true, .groups = &groups };
     expect_read (&rules, "@spare", "v8 v9");
@@ -317,7 +317,7 @@ static bool find_twice (const void *owner, struct text name, struct text *expres
 static void work_is_bounded_as_well (void **state)
 {
     (void) state;
-    const struct host_groups groups = { find_twice, NULL };
+    const struct hostset_group_lookup groups = { find_twice, NULL };
     const struct hostset_rules rules = { .max = 4096, .groups = &groups };
     struct buf chain;
     buf_init (&chain, 1 << 20);

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coordinator/czmq/listener.h"
+#include "coordinator/czmq/events_client.h"
 #include "link_lab.h"
 
 static struct link_keys hub_keys, a, b;
@@ -34,11 +34,11 @@ static void what_is_published_reaches_every_monitor (void **state)
     struct err err = { 0 };
     struct hub *hub = lab_hub (&hub_keys);
     struct link_keys keys[2];
-    struct listener *listeners[2];
+    struct events_client *listeners[2];
     for (int i = 0; i < 2; i++) {
         link_keys_make (&keys[i]);
         assert_int_equal (hub_admit_monitor (hub, text_of (keys[i].public_key), &err), 0);
-        listeners[i] = listener_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, &keys[i], &err);
+        listeners[i] = events_client_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, &keys[i], &err);
         assert_non_null (listeners[i]);
     }
     for (int i = 0; i < 2; i++) {
@@ -47,46 +47,49 @@ static void what_is_published_reaches_every_monitor (void **state)
         for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !there && clock_boot_ms () < end;) {
             struct hub_monitor query;
             struct text question;
-            (void) listener_ask (listeners[i], "listen", 6); /* not connected yet: asked again */
-            while (hub_question (hub, &query, &question))
+            (void) events_client_ask (listeners[i], "listen", 6); /* not connected yet: asked again */
+            while (hub_receive_question (hub, &query, &question))
                 assert_true (text_is (question, "listen"));
             hub_publish (hub, "event", 5);
-            listener_wait (listeners[i], LAB_STEP_MS);
-            there = listener_receive (listeners[i], &got);
+            events_client_wait (listeners[i], LAB_STEP_MS);
+            there = events_client_receive (listeners[i], &got);
         }
         assert_true (there);
         assert_true (text_is (got, "event"));
     }
-    listener_close (listeners[0]);
-    listener_close (listeners[1]);
+    events_client_close (listeners[0]);
+    events_client_close (listeners[1]);
     hub_close (hub);
 }
 
-static struct listener *open_listener (const struct hub *hub, const struct link_keys *keys)
+static struct events_client *open_listener (const struct hub *hub, const struct link_keys *keys)
 {
     struct err err = { 0 };
-    struct listener *listener = listener_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, keys, &err);
+    struct events_client *listener = events_client_open ("127.0.0.1", hub_events_port (hub), hub_keys.public_key, keys,
+                                                         &err);
     assert_non_null (listener);
     return listener;
 }
 
-static bool is_received (struct hub *hub, struct listener *listener, const char *question, struct hub_monitor *query)
+static bool is_received (struct hub *hub, struct events_client *listener, const char *question,
+                         struct hub_monitor *query)
 {
     struct text got;
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; lab_pause (hub_events_fd (hub))) {
-        (void) listener_ask (listener, question, strlen (question)); /* not connected yet: asked again */
-        while (hub_question (hub, query, &got))
+        (void) events_client_ask (listener, question, strlen (question)); /* not connected yet: asked again */
+        while (hub_receive_question (hub, query, &got))
             if (text_is (got, question))
                 return true;
     }
     return false;
 }
 
-static bool receives (struct listener *listener, const char *what)
+static bool receives (struct events_client *listener, const char *what)
 {
     struct text got;
-    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end; listener_wait (listener, LAB_STEP_MS))
-        while (listener_receive (listener, &got))
+    for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; clock_boot_ms () < end;
+         events_client_wait (listener, LAB_STEP_MS))
+        while (events_client_receive (listener, &got))
             if (text_is (got, what))
                 return true;
     return false;
@@ -96,7 +99,7 @@ static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
 {
     (void) state;
     struct hub *hub = lab_hub (&hub_keys);
-    struct listener *listeners[2];
+    struct events_client *listeners[2];
     struct hub_monitor query_queue[2];
     struct text got;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
@@ -107,13 +110,13 @@ static void an_answer_goes_to_who_asked_and_to_nobody_else (void **state)
     assert_true (hub_answer (hub, &query_queue[0], "one", 3));
     hub_publish (hub, "both", 4);
     for (int i = 1; i >= 0; i--) /* frames of one connection stay in order: what is not before "both" was not sent */
-        for (bool both = false; !both; listener_wait (listeners[i], LAB_STEP_MS))
-            while (!both && listener_receive (listeners[i], &got)) {
+        for (bool both = false; !both; events_client_wait (listeners[i], LAB_STEP_MS))
+            while (!both && events_client_receive (listeners[i], &got)) {
                 both = text_is (got, "both");
                 assert_true (both || (i == 0 && text_is (got, "one")));
             }
-    listener_close (listeners[0]);
-    listener_close (listeners[1]);
+    events_client_close (listeners[0]);
+    events_client_close (listeners[1]);
     hub_close (hub);
 }
 
@@ -123,7 +126,7 @@ static void one_key_has_four_places (void **state)
     (void) state;
     enum { PLACES = 4 };
     struct hub *hub = lab_hub (&hub_keys);
-    struct listener *listeners[PLACES], *late, *other;
+    struct events_client *listeners[PLACES], *late, *other;
     struct hub_monitor query;
     struct text got;
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), NULL), 0);
@@ -137,21 +140,21 @@ static void one_key_has_four_places (void **state)
     late = open_listener (hub, &a);
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; hub_counts (hub).dropped_frames == dropped; lab_pause (-1)) {
         assert_true (clock_boot_ms () < end);
-        (void) listener_ask (late, "late", 4);
+        (void) events_client_ask (late, "late", 4);
         for (int i = 0; i < PLACES; i++)
-            (void) listener_ask (listeners[i], "listen", 6); /* they keep their places */
-        while (hub_question (hub, &query, &got))
+            (void) events_client_ask (listeners[i], "listen", 6); /* they keep their places */
+        while (hub_receive_question (hub, &query, &got))
             assert_false (text_is (got, "late"));
     }
     other = open_listener (hub, &b);
     assert_true (is_received (hub, other, "other", &query)); /* another key is not affected */
     hub_publish (hub, "event", 5);
     assert_true (receives (other, "event"));
-    assert_false (listener_receive (late, &got));
+    assert_false (events_client_receive (late, &got));
     for (int i = 0; i < PLACES; i++)
-        listener_close (listeners[i]);
-    listener_close (late);
-    listener_close (other);
+        events_client_close (listeners[i]);
+    events_client_close (late);
+    events_client_close (other);
     hub_close (hub);
 }
 
@@ -161,7 +164,7 @@ static void every_key_has_a_place_of_its_own (void **state)
     (void) state;
     enum { GREEDY = 40 };
     struct hub *hub = lab_hub (&hub_keys);
-    struct listener *listeners[GREEDY][MONITOR_PLACES_A_KEY], *other;
+    struct events_client *listeners[GREEDY][MONITOR_PLACES_A_KEY], *other;
     struct link_keys greedy[GREEDY];
     struct hub_monitor query;
     struct text got;
@@ -178,8 +181,8 @@ static void every_key_has_a_place_of_its_own (void **state)
         assert_true (clock_boot_ms () < end);
         for (int i = 0; i < GREEDY; i++)
             for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
-                (void) listener_ask (listeners[i][k], "listen", 6);
-        while (hub_question (hub, &query, &got) || hub_has_questions (hub))
+                (void) events_client_ask (listeners[i][k], "listen", 6);
+        while (hub_receive_question (hub, &query, &got) || hub_questions_remain (hub))
             continue;
         dropped = hub_counts (hub).dropped_frames > 0;
     }
@@ -190,8 +193,8 @@ static void every_key_has_a_place_of_its_own (void **state)
     assert_true (receives (other, "event"));
     for (int i = 0; i < GREEDY; i++)
         for (int k = 0; k < MONITOR_PLACES_A_KEY; k++)
-            listener_close (listeners[i][k]);
-    listener_close (other);
+            events_client_close (listeners[i][k]);
+    events_client_close (other);
     hub_close (hub);
 }
 
@@ -201,7 +204,7 @@ static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
     (void) state;
     enum { AT_ONCE = 64, MANY = 200 };
     struct hub *hub = lab_hub (&hub_keys);
-    struct listener *listeners[MONITOR_PLACES_A_KEY], *late;
+    struct events_client *listeners[MONITOR_PLACES_A_KEY], *late;
     struct hub_monitor query;
     struct text got;
     bool left = false;
@@ -215,21 +218,21 @@ static void what_is_of_no_use_is_read_away_some_at_a_time (void **state)
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
         assert_true (clock_boot_ms () < end);
         for (int i = 0; i < MANY; i++)
-            (void) listener_ask (late, "late", 4);
+            (void) events_client_ask (late, "late", 4);
         for (int i = 0; i < MONITOR_PLACES_A_KEY; i++)
-            (void) listener_ask (listeners[i], "listen", 6);
+            (void) events_client_ask (listeners[i], "listen", 6);
         for (bool more = true; more;) {
             uint64_t before = hub_counts (hub).dropped_frames;
-            more = hub_question (hub, &query, &got);
+            more = hub_receive_question (hub, &query, &got);
             uint64_t dropped = hub_counts (hub).dropped_frames - before;
             assert_true (dropped <= AT_ONCE);
-            left |= !more && hub_has_questions (hub);
-            assert_int_equal (!more && dropped == AT_ONCE, hub_has_questions (hub));
+            left |= !more && hub_questions_remain (hub);
+            assert_int_equal (!more && dropped == AT_ONCE, hub_questions_remain (hub));
         }
     }
     for (int i = 0; i < MONITOR_PLACES_A_KEY; i++)
-        listener_close (listeners[i]);
-    listener_close (late);
+        events_client_close (listeners[i]);
+    events_client_close (late);
     hub_close (hub);
 }
 
@@ -252,7 +255,7 @@ static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
     struct spoke *spoke = lab_spoke (hub, &hub_keys, &a);
     assert_true (lab_spoke_says (spoke, LINK_CONTROL, "hello"));
     assert_true (lab_hub_receives (hub, LINK_CONTROL, &rank, &got));
-    assert_false (hub_has_frames (hub, LINK_CONTROL));
+    assert_false (hub_frames_remain (hub, LINK_CONTROL));
     lab_admit (hub, 1, &b);
     for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !left; lab_pause (-1)) {
         assert_true (clock_boot_ms () < end);
@@ -261,10 +264,10 @@ static void frames_of_no_use_are_read_away_some_at_a_time (void **state)
         assert_false (hub_receive (hub, LINK_CONTROL, &rank, &got));
         uint64_t dropped = hub_counts (hub).dropped_frames - before;
         assert_true (dropped <= AT_ONCE);
-        left = hub_has_frames (hub, LINK_CONTROL);
+        left = hub_frames_remain (hub, LINK_CONTROL);
         assert_int_equal (dropped == AT_ONCE, left);
     }
-    assert_false (hub_has_frames (hub, LINK_BULK));
+    assert_false (hub_frames_remain (hub, LINK_BULK));
     spoke_close (spoke, 0);
     hub_close (hub);
 }
@@ -346,25 +349,25 @@ static void ranks_and_keys_out_of_bounds_are_refused (void **state)
     (void) state;
     struct hub *hub = lab_hub (&hub_keys);
     struct err err = { 0 };
-    assert_int_equal (hub_admit (hub, LAB_HOSTS, text_of (a.public_key), &err), -1);
+    assert_int_equal (hub_admit_worker (hub, LAB_HOSTS, text_of (a.public_key), &err), -1);
     assert_int_equal (err.code, ERR_LIMIT);
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("short"), &err), -1);
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456 89"), &err), -1);
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456\"89"), &err), -1);
-    assert_int_equal (hub_admit (hub, 0,
-                                 TEXT_LIT ("0123456789012345678901234567890123456\xC3\xBC"
-                                           "9"),
-                                 &err),
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("short"), &err), -1);
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456 89"), &err), -1);
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("0123456789012345678901234567890123456\"89"), &err), -1);
+    assert_int_equal (hub_admit_worker (hub, 0,
+                                        TEXT_LIT ("0123456789012345678901234567890123456\xC3\xBC"
+                                                  "9"),
+                                        &err),
                       -1);
-    assert_int_equal (hub_admit (hub, 0,
-                                 TEXT_LIT ("0123456789012345678901234567890123456\0"
-                                           "89"),
-                                 &err),
+    assert_int_equal (hub_admit_worker (hub, 0,
+                                        TEXT_LIT ("0123456789012345678901234567890123456\0"
+                                                  "89"),
+                                        &err),
                       -1);
     /* "#####" says more than 32 bits: another spelling of a key could pass twice */
-    assert_int_equal (hub_admit (hub, 0, TEXT_LIT ("########################################"), &err), -1);
+    assert_int_equal (hub_admit_worker (hub, 0, TEXT_LIT ("########################################"), &err), -1);
     assert_int_equal (hub_admit_monitor (hub, text_of (a.public_key), &err), 0);
-    assert_int_equal (hub_admit (hub, 0, text_of (a.public_key), &err), -1);
+    assert_int_equal (hub_admit_worker (hub, 0, text_of (a.public_key), &err), -1);
     assert_int_equal (err.code, ERR_REFUSED);
     lab_admit (hub, 0, &b);
     assert_int_equal (hub_admit_monitor (hub, text_of (b.public_key), &err), -1);

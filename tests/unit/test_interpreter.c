@@ -59,7 +59,7 @@ static int clean (void **state)
 static int ask (struct fixture *fixture, const char *python)
 {
     fixture->run.pins.python = text_of (path_of (fixture, python));
-    return interpreter_paths (&fixture->run, &fixture->arena, &fixture->paths, &fixture->err);
+    return interpreter_ask_paths (&fixture->run, &fixture->arena, &fixture->paths, &fixture->err);
 }
 
 static bool names (struct fixture *fixture, const char *name)

@@ -458,7 +458,7 @@ static void rule (const struct fact_suspects_named *named, enum outcome outcome,
                   struct arena *arena, struct verdict *after)
 {
     struct isolate_ruling ruling;
-    isolate_make_ruling (named_plan (), named, outcome, arena, &ruling);
+    isolate_ruling_from_suspects (named_plan (), named, outcome, arena, &ruling);
     isolate_apply_ruling (&ruling, before, arena, after);
 }
 

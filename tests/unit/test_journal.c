@@ -48,17 +48,17 @@ static void the_descriptor_wakes_when_more_is_durable (void **state)
     const struct place *place = *state;
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     struct pollfd woken = { .fd = journal_fd (journal), .events = POLLIN };
-    assert_int_equal (journal_durable (journal), 0);
+    assert_int_equal (journal_durable_index (journal), 0);
     assert_int_equal (poll (&woken, 1, 0), 0);
     append_until (journal, 1, 1);
     assert_int_equal (poll (&woken, 1, WAIT_MS), 1);
-    assert_int_equal (journal_durable (journal), 1);
+    assert_int_equal (journal_durable_index (journal), 1);
     journal_clear_wakeup (journal);
     assert_int_equal (poll (&woken, 1, 0), 0);
     journal_clear_wakeup (journal); /* with nothing to read away: does not block */
     append_until (journal, 2, 500);
     wait_durable (journal, 500);
-    assert_int_equal (journal_durable (journal), 500);
+    assert_int_equal (journal_durable_index (journal), 500);
     assert_false (journal_problem (journal, NULL));
     journal_close (journal);
 }
@@ -71,7 +71,7 @@ static void appending_goes_on_after_reopening (void **state)
     make_journal (place->path, 40);
     struct journal *journal = journal_open (place->path, &err);
     assert_non_null (journal);
-    assert_int_equal (journal_durable (journal), 40);
+    assert_int_equal (journal_durable_index (journal), 40);
     append_until (journal, 41, 50);
     journal_close (journal);
     assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), 0);
@@ -351,19 +351,19 @@ static void a_reader_follows_while_facts_are_written (void **state)
     struct journal *journal = journal_create (place->path, RUN_ID, NULL);
     struct journal_reader *reader = journal_reader_open (place->path, &err);
     assert_non_null (reader);
-    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
     assert_int_equal (seen, 0);
     for (uint64_t last = 100; last <= 3000; last += 100) {
         append_until (journal, last - 99, last);
-        uint64_t durable = journal_durable (journal);
-        assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+        uint64_t durable = journal_durable_index (journal);
+        assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
         assert_true (seen >= durable);
     }
     wait_durable (journal, 3000);
-    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
     assert_int_equal (seen, 3000);
     journal_close (journal);
-    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
     assert_int_equal (seen, 3000);
     journal_reader_close (reader);
 }
@@ -387,12 +387,12 @@ static void a_reader_that_was_stopped_goes_on_at_the_fact_it_refused (void **sta
     struct stopper stopper = { .stop_at = 4 };
     make_journal (place->path, 9);
     struct journal_reader *reader = journal_reader_open (place->path, NULL);
-    assert_int_equal (journal_reader_next (reader, stop_at, &stopper, &err), -1);
+    assert_int_equal (journal_reader_read_rest (reader, stop_at, &stopper, &err), -1);
     assert_int_equal (err.code, ERR_REFUSED);
     assert_string_equal (err.text, "enough");
     assert_int_equal (stopper.last, 3);
     stopper.stop_at = 0;
-    assert_int_equal (journal_reader_next (reader, stop_at, &stopper, NULL), 0);
+    assert_int_equal (journal_reader_read_rest (reader, stop_at, &stopper, NULL), 0);
     assert_int_equal (stopper.last, 9);
     journal_reader_close (reader);
 }
@@ -405,15 +405,15 @@ static void a_reader_goes_to_any_fact_and_holds_the_next_against_it (void **stat
     make_journal (place->path, 9);
     struct journal_reader *reader = journal_reader_open (place->path, &err);
     assert_int_equal (journal_reader_seek (reader, 6, &err), 0);
-    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
     assert_int_equal (seen, 9);
     assert_int_equal (journal_reader_seek (reader, 10, &err), 1);
     assert_int_equal (journal_reader_seek (reader, UINT64_MAX, &err), 1);
     assert_int_equal (journal_reader_seek (reader, 9, &err), 0);
-    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
     assert_int_equal (journal_reader_seek (reader, 0, &err), 0);
     seen = 0;
-    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), 0);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), 0);
     assert_int_equal (seen, 9);
     journal_reader_close (reader);
 
@@ -424,7 +424,7 @@ static void a_reader_goes_to_any_fact_and_holds_the_next_against_it (void **stat
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
     assert_non_null (reader = journal_reader_open (place->path, &err));
     assert_int_equal (journal_reader_seek (reader, 6, &err), 0);
-    assert_int_equal (journal_reader_next (reader, expect_next, &seen, &err), -1);
+    assert_int_equal (journal_reader_read_rest (reader, expect_next, &seen, &err), -1);
     assert_int_equal (err.code, ERR_DAMAGE);
     assert_non_null (strstr (err.text, "fact 7"));
     journal_reader_close (reader);

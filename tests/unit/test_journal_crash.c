@@ -14,13 +14,13 @@ static void append_for_ever (const char *path, uint64_t seed, int report)
                                                        : journal_create (path, RUN_ID, NULL);
     if (!journal)
         _exit (2);
-    for (uint64_t last = journal_durable (journal);;) {
+    for (uint64_t last = journal_durable_index (journal);;) {
         uint64_t more = 1 + rng_below (&rng, 40), durable;
         append_until (journal, last + 1, last + more);
         last += more;
         struct pollfd woken = { .fd = journal_fd (journal), .events = POLLIN };
         poll (&woken, 1, (int) rng_below (&rng, 3));
-        durable = journal_durable (journal);
+        durable = journal_durable_index (journal);
         if (write (report, &durable, sizeof durable) != sizeof durable)
             _exit (3);
     }

@@ -69,13 +69,13 @@ static void remove_journal (const struct place *place)
     assert_int_equal (unlink (mark), 0);
 }
 
-/* Both ways of coming by a journal refuse it and name the index; `handed_out` facts were passed on before. */
+/* Both ways of coming by a journal refuse it and name the index, 0: none; `handed_out` facts were passed on before. */
 static void expect_damage (const char *path, const char *what, uint64_t index, uint64_t handed_out)
 {
     struct err read = { 0 }, opened = { 0 };
     char named[32];
     uint64_t last = 0;
-    snprintf (named, sizeof named, "fact %" PRIu64, index);
+    snprintf (named, sizeof named, index ? "at fact %" PRIu64 : "is damaged", index);
     int rc = journal_read (path, 0, count, &last, &read);
     if (rc != -1 || read.code != ERR_DAMAGE || !strstr (read.text, named) || last != handed_out)
         fail_msg ("reading after '%s': %d, code %d, came to %d: %s", what, rc, read.code, (int) last, read.text);
@@ -113,7 +113,7 @@ static const struct damage {
     { "UPDATE meta SET value = 'ten' WHERE name = 'last'", 10, 10 },
     { "UPDATE meta SET value = '0123456789abcdef0123456789abcdee' WHERE name = 'run'", 1, 0 },
     { "DELETE FROM meta WHERE name = 'run'", 0, 0 },
-    { "UPDATE meta SET value = 3 WHERE name = 'format'", 0, 0 },
+    { "UPDATE meta SET value = 0 WHERE name = 'format'", 0, 0 },
     { "UPDATE meta SET value = NULL WHERE name = 'format'", 0, 0 },
     { "DROP TABLE meta", 1, 0 },
     { "DROP TABLE fact", 1, 0 },
@@ -136,6 +136,20 @@ static void a_fact_of_no_sane_size_is_called_that (void **state)
         assert_non_null (strstr (err.text, "its bytes cannot be a fact"));
         remove_journal (place);
     }
+}
+
+static void a_later_format_is_no_damage (void **state)
+{
+    const struct place *place = *state;
+    struct err read = { 0 }, opened = { 0 };
+    uint64_t last = 0;
+    make_journal (place->path, 3);
+    change (place->path, "UPDATE meta SET value = 3 WHERE name = 'format'");
+    assert_int_equal (journal_read (place->path, 0, count, &last, &read), -1);
+    assert_null (journal_open (place->path, &opened));
+    assert_true (read.code == ERR_STATE && opened.code == ERR_STATE);
+    assert_non_null (strstr (read.text, "has format 3, but this sliceup reads 1 to 2"));
+    remove_journal (place);
 }
 
 static void what_was_changed_is_found_and_named (void **state)
@@ -233,7 +247,7 @@ static void expect_kept (const struct place *place, uint64_t durable)
     struct journal *journal = journal_open (place->path, &err);
     if (!journal)
         fail_msg ("%s", err.text);
-    assert_true (journal_durable (journal) >= durable);
+    assert_true (journal_durable_index (journal) >= durable);
     journal_close (journal);
     assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), 0);
     assert_true (last >= durable);
@@ -252,9 +266,9 @@ static void a_failed_sync_is_final (void **state)
     failing_syncs = 0;
     assert_true (journal_problem (journal, &err));
     assert_int_equal (err.code, ERR_IO);
-    assert_int_equal (journal_durable (journal), 50);
+    assert_int_equal (journal_durable_index (journal), 50);
     append_until (journal, 61, 70); /* dropped: that the disk works again is no reason to trust it */
-    assert_int_equal (journal_durable (journal), 50);
+    assert_int_equal (journal_durable_index (journal), 50);
     journal_close (journal);
     expect_kept (place, 50);
 }
@@ -274,7 +288,7 @@ static void a_full_disk_is_a_problem_and_loses_nothing_durable (void **state)
         append_until (journal, last + 1, last + 20);
         wait_durable (journal, last + 20);
     }
-    uint64_t durable = journal_durable (journal);
+    uint64_t durable = journal_durable_index (journal);
     journal_close (journal);
     assert_int_equal (setrlimit (RLIMIT_FSIZE, &before), 0);
     signal (SIGXFSZ, SIG_DFL);
@@ -308,7 +322,7 @@ static void what_is_queued_becomes_durable_together (void **state)
     stall (journal, 2);
     int before = syncs;
     append_until (journal, 3, 1026);
-    assert_int_equal (journal_durable (journal), 1);
+    assert_int_equal (journal_durable_index (journal), 1);
     pthread_mutex_unlock (&sync_gate);
     wait_durable (journal, 1026);
     assert_int_equal (syncs - before, 2); /* one for fact 2, one for all the others */
@@ -368,7 +382,7 @@ static void a_caller_that_waits_is_let_go_by_a_failure (void **state)
     pthread_mutex_unlock (&sync_gate);
     assert_int_equal (pthread_join (thread, NULL), 0);
     assert_true (journal_problem (journal, NULL));
-    assert_int_equal (journal_durable (journal), 0);
+    assert_int_equal (journal_durable_index (journal), 0);
     journal_close (journal);
     failing_syncs = 0;
 }
@@ -377,6 +391,7 @@ int main (void)
 {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown (test, place_make, place_remove)
     const struct CMUnitTest tests[] = {
+        IN_PLACE (a_later_format_is_no_damage),
         IN_PLACE (what_was_changed_is_found_and_named),
         IN_PLACE (a_fact_of_no_sane_size_is_called_that),
         IN_PLACE (what_is_no_journal_is_damage),

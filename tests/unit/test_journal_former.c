@@ -40,7 +40,7 @@ static struct fact through (struct story *story, struct fact fact)
     struct fact back;
     buf_init (&buf, FACT_MAX_BYTES);
     wire_put_fact (&buf, &fact);
-    struct text bytes = journal_former_fact (story->former, buf_as_text (&buf));
+    struct text bytes = journal_former_translate (story->former, buf_as_text (&buf));
     assert_int_equal (wire_get_fact (bytes, &back, &story->arena, NULL), 0);
     buf_release (&buf);
     return back;

@@ -335,7 +335,7 @@ static void a_mark_of_another_run_or_history_is_told (void **state)
     char boot[MARK_BOOT_BYTES + 1];
     make_killed (place->path, 1, FACTS);
     take_copy (place, &sound);
-    journal_mark_boot_id (boot);
+    journal_mark_current_boot (boot);
     assert_int_equal (journal_mark_read (place->path, RUN_ID, &mark, NULL), 0);
     assert_int_equal (mark.index, FACTS);
     for (int slot = 0; slot < MARK_SLOTS; slot++)
@@ -359,7 +359,7 @@ static void damage_beside_a_watcher_is_named_too (void **state)
     uint64_t last = 0;
     make_killed (place->path, 1, FACTS);
     struct journal_reader *watcher = journal_reader_open (place->path, &err);
-    assert_int_equal (journal_reader_next (watcher, expect_next, &last, &err), 0);
+    assert_int_equal (journal_reader_read_rest (watcher, expect_next, &last, &err), 0);
     take_copy (place, &sound);
     for (size_t at = 0; at < sound.file[SHM].len; at += at < 256 ? 1 : 61) {
         put_byte (place, SHM, at, sound.file[SHM].ptr[at] ^ 1);
@@ -400,7 +400,7 @@ static void what_nobody_was_told_of_may_vanish (void **state)
     struct journal *journal = journal_open (place->path, &err);
     if (!journal)
         fail_msg ("%s", err.text);
-    assert_int_equal (journal_durable (journal), FACTS - 1);
+    assert_int_equal (journal_durable_index (journal), FACTS - 1);
     append_until (journal, FACTS, FACTS);
     journal_close (journal);
     whole (place, FACTS, "going on after a torn tail");
@@ -587,11 +587,11 @@ static void a_follower_of_a_fast_writer_hears_of_no_damage (void **state)
     pid_t pid = start_committing (place->path, 2, 1000000);
     struct journal_reader *reader = journal_reader_open (place->path, &err);
     while (now_ms () < end || (seen <= 100 && now_ms () < end + WAIT_MS))
-        if (journal_reader_next (reader, expect_next, &seen, &err) != 0)
+        if (journal_reader_read_rest (reader, expect_next, &seen, &err) != 0)
             fail_msg ("after fact %d: %s", (int) seen, err.text);
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
-    if (journal_reader_next (reader, expect_next, &seen, &err) != 0)
+    if (journal_reader_read_rest (reader, expect_next, &seen, &err) != 0)
         fail_msg ("at the end, after fact %d: %s", (int) seen, err.text);
     journal_reader_close (reader);
     assert_true (seen > 100);
@@ -615,7 +615,7 @@ static void no_commit_waits_for_the_mark_s_disk (void **state)
     for (uint64_t index = 1; index <= 50; index++) {
         append_until (journal, index, index);
         wait_durable (journal, index);
-        assert_int_equal (journal_durable (journal), index);
+        assert_int_equal (journal_durable_index (journal), index);
         if (index == 1)
             wait_for_syncs (1);
     }

@@ -343,7 +343,7 @@ static void blame_case (const struct failed_host *failed, uint32_t n)
                                         .ending = failed[i].ending,
                                         .order = failed[i].order,
                                         .at_gate = failed[i].at_gate,
-                                        .killed = failure_is_a_kill (failed[i].ending, failed[i].code),
+                                        .killed = failure_is_outside_kill (failed[i].ending, failed[i].code),
                                         .complains = complains };
         arena_release (&bench.arena);
     }

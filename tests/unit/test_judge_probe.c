@@ -18,7 +18,7 @@ struct bench {
 };
 
 static struct named_number counters[] = { { TEXT_LIT ("executions"), 2 } };
-static struct program_check checks[] = { { TEXT_LIT ("x + y"), 110, 110, 0 } };
+static struct value_check checks[] = { { TEXT_LIT ("x + y"), 110, 110, 0 } };
 static struct var without_client[] = { { TEXT_LIT ("client"), TEXT_LIT ("false") } };
 
 static void bench_make (struct bench *bench)

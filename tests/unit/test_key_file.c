@@ -194,7 +194,7 @@ static void a_monitor_key_is_a_certificate_with_words (void **state)
     (void) state;
     struct buf out;
     buf_init (&out, MONITOR_KEY_FILE_MAX_BYTES);
-    monitor_key_print (&wall, &out);
+    monitor_key_format (&wall, &out);
     write_file (out.ptr, out.len);
     buf_release (&out);
     expect_wall ();

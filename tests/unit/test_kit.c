@@ -83,7 +83,8 @@ static void put_in_place (struct bench *bench, uint32_t i, struct text content)
 static void keep_all (struct bench *bench)
 {
     for (int i = 0; i < 3; i++)
-        assert_int_equal (kit_keep (bench->directory, bench->list.items[i].file.sha256, bench->content[i], NULL), 0);
+        assert_int_equal (kit_store_file (bench->directory, bench->list.items[i].file.sha256, bench->content[i], NULL),
+                          0);
 }
 
 static void has (const char *text, const char *what)
@@ -128,7 +129,7 @@ static void a_list_with_a_bad_name_makes_nothing (void **state)
     b->list.items[1].name = TEXT_LIT ("jax/b.py");
     b->list.items[1].file.sha256 = TEXT_LIT ("../../escaped");
     assert_int_equal (kit_prepare (&b->list, b->directory, &b->arena, &b->kit, &b->err), -1);
-    assert_int_equal (kit_keep (b->directory, TEXT_LIT ("../escaped"), TEXT_LIT ("x"), &b->err), -1);
+    assert_int_equal (kit_store_file (b->directory, TEXT_LIT ("../escaped"), TEXT_LIT ("x"), &b->err), -1);
     assert_int_equal (access (outside.ptr, F_OK), -1);
 }
 
@@ -157,7 +158,7 @@ static void files_that_are_all_there_are_used_in_place (void **state)
         put_in_place (b, i, b->content[i]);
     assert_int_equal (find (b)->missing.n, 0);
     assert_int_equal (b->kit.folder.len, 0);
-    assert_true (text_equal (kit_path (b->kit.folder, &b->list.items[0], &b->arena), b->list.items[0].file.path));
+    assert_true (text_equal (kit_file_path (b->kit.folder, &b->list.items[0], &b->arena), b->list.items[0].file.path));
 }
 
 static void one_that_differs_makes_all_come_from_the_kit (void **state)
@@ -170,7 +171,7 @@ static void one_that_differs_makes_all_come_from_the_kit (void **state)
     keep_all (b);
     assert_int_equal (find (b)->missing.n, 0);
     for (uint32_t i = 0; i < 3; i++) {
-        struct text path = kit_path (b->kit.folder, &b->list.items[i], &b->arena);
+        struct text path = kit_file_path (b->kit.folder, &b->list.items[i], &b->arena);
         struct digest is;
         char hex[DIGEST_HEX_BYTES];
         assert_true (text_starts (path, b->directory));
@@ -207,7 +208,7 @@ static void a_changed_kit_is_put_together_anew (void **state)
 {
     struct bench *b = *state;
     keep_all (b);
-    struct text path = kit_path (find (b)->folder, &b->list.items[1], &b->arena);
+    struct text path = kit_file_path (find (b)->folder, &b->list.items[1], &b->arena);
     struct stat before, after;
     assert_int_equal (stat (path.ptr, &before), 0);
     assert_int_equal (before.st_mode & 0777, 0400);
@@ -221,7 +222,7 @@ static void a_damaged_blob_is_missing (void **state)
 {
     struct bench *b = *state;
     keep_all (b);
-    assert_int_equal (kit_keep (b->directory, b->list.items[2].file.sha256, TEXT_LIT ("cont"), NULL), 0);
+    assert_int_equal (kit_store_file (b->directory, b->list.items[2].file.sha256, TEXT_LIT ("cont"), NULL), 0);
     assert_int_equal (find (b)->missing.n, 1);
     assert_true (text_equal (b->kit.missing.items[0], b->list.items[2].file.sha256));
     assert_int_equal (b->kit.folder.len, 0);

@@ -118,7 +118,7 @@ static void wait_for_answers (struct bench *bench, uint32_t wanted)
 static const struct msg_chunk *ask (struct bench *bench, uint32_t host, uint32_t file, uint64_t offset)
 {
     struct msg_fetch fetch = { .sha256 = bench->files[file].file.sha256, .offset = offset };
-    kit_store_ask (bench->store, host, &fetch);
+    kit_store_answer (bench->store, host, &fetch);
     wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
     return &bench->last[host];
 }
@@ -163,10 +163,10 @@ static void only_what_the_plan_names_is_served (void **state)
     struct digest digest = digest_of ("secret", 6);
     static const char *const asked[] = { "", "/etc/passwd", "../file0.py" };
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        kit_store_ask (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (asked[i]) });
+        kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (asked[i]) });
         has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     }
-    kit_store_ask (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (digest_hex (&digest, hex)) });
+    kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (digest_hex (&digest, hex)) });
     has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     assert_int_equal (b->answers, 4);
 }
@@ -198,7 +198,7 @@ static void hosts_that_wait_are_all_answered_once (void **state)
     struct bench *b = *state;
     for (int times = 0; times < 3; times++)
         for (uint32_t host = 0; host < HOSTS; host++)
-            kit_store_ask (b->store, host, &(struct msg_fetch){ b->files[0].file.sha256, host });
+            kit_store_answer (b->store, host, &(struct msg_fetch){ b->files[0].file.sha256, host });
     wait_for_answers (b, HOSTS);
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (b->last[host].offset, host);
@@ -224,7 +224,7 @@ static void use_large_files (struct bench *bench)
 
 static const struct msg_chunk *ask_large (struct bench *bench, uint32_t file)
 {
-    kit_store_ask (bench->store, 0, &(struct msg_fetch){ bench->rung.files.items[file].file.sha256, 0 });
+    kit_store_answer (bench->store, 0, &(struct msg_fetch){ bench->rung.files.items[file].file.sha256, 0 });
     wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
     return &bench->last[0];
 }
@@ -288,7 +288,7 @@ static void the_table_of_signatures_is_served (void **state)
 static void closing_answers_nobody (void **state)
 {
     struct bench *b = *state;
-    kit_store_ask (b->store, 0, &(struct msg_fetch){ b->files[0].file.sha256, 0 });
+    kit_store_answer (b->store, 0, &(struct msg_fetch){ b->files[0].file.sha256, 0 });
     kit_store_close (b->store);
     b->store = NULL;
     assert_int_equal (b->answers, 0);

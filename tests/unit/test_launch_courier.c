@@ -92,7 +92,7 @@ static void open_launch (struct scene *scene)
         .hub_public_key = KEY,
         .keyed = on_keyed,
         .step = on_step,
-        .found = on_found,
+        .remark = on_found,
         .exited = on_exited,
         .owner = scene,
     };

@@ -53,7 +53,7 @@ static void what_nobody_was_granted_is_free (void **state)
     struct lease lease = fresh ();
     assert_int_equal (lease_state (&lease, 0), LEASE_FREE);
     assert_int_equal (lease_free_at (&lease), 0);
-    assert_false (lease_renew (&lease, 0, 0, 10));
+    assert_false (lease_grant_renewal (&lease, 0, 0, 10));
 }
 
 static void a_grant_is_held_then_over_then_free (void **state)
@@ -79,7 +79,7 @@ static void an_answer_counts_from_when_it_is_sent (void **state)
 {
     (void) state;
     struct lease lease = granted (7, 2, 0);
-    assert_true (lease_renew (&lease, 7, 2, OVER_MS - 1));
+    assert_true (lease_grant_renewal (&lease, 7, 2, OVER_MS - 1));
     assert_int_equal (lease_free_at (&lease), OVER_MS - 1 + FREE_MS);
     assert_int_equal (lease_state (&lease, OVER_MS - 1 + OVER_MS - 1), LEASE_HELD);
     assert_int_equal (lease_state (&lease, OVER_MS - 1 + OVER_MS), LEASE_OVER);
@@ -99,7 +99,7 @@ static void whoever_holds_nothing_is_refused_and_changes_nothing (void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lease lease = granted (7, 2, 0);
-        if (lease_renew (&lease, rows[i].token, rows[i].host, rows[i].now_ms))
+        if (lease_grant_renewal (&lease, rows[i].token, rows[i].host, rows[i].now_ms))
             fail_msg ("renewed for %s", rows[i].who);
         assert_int_equal (lease_free_at (&lease), FREE_MS);
     }
@@ -115,7 +115,7 @@ static void a_release_frees_at_once_whenever_it_is_heard (void **state)
         assert_false (lease.held);
         assert_int_equal (lease_state (&lease, at_ms[i]), LEASE_FREE);
         assert_int_equal (lease_free_at (&lease), 0);
-        assert_false (lease_renew (&lease, 7, 2, at_ms[i]));
+        assert_false (lease_grant_renewal (&lease, 7, 2, at_ms[i]));
         lease_grant (&lease, 8, 2, at_ms[i]);
     }
 }
@@ -144,9 +144,9 @@ static void the_lease_client_of_the_journal_is_known_again_and_nobody_else (void
     (void) state;
     struct lease lease = fresh ();
     lease_restart (&lease, 7, 2, 9000);
-    assert_false (lease_renew (&lease, 6, 2, 9100));
-    assert_false (lease_renew (&lease, 7, 1, 9100));
-    assert_true (lease_renew (&lease, 7, 2, 9100));
+    assert_false (lease_grant_renewal (&lease, 6, 2, 9100));
+    assert_false (lease_grant_renewal (&lease, 7, 1, 9100));
+    assert_true (lease_grant_renewal (&lease, 7, 2, 9100));
     assert_int_equal (lease_free_at (&lease), 9100 + FREE_MS);
     lease_release (&lease, 7);
     assert_int_equal (lease_state (&lease, 9200), LEASE_FREE);

@@ -24,7 +24,7 @@ static struct lease_client wanting (uint64_t token)
 static struct lease_client holding (uint64_t token)
 {
     struct lease_client lease_client = wanting (token);
-    uint64_t ask = lease_client_ask (&lease_client, NOW_MS);
+    uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS);
     lease_client_receive (&lease_client, token, ask, T_MS, NOW_MS + 100);
     assert_true (lease_client_may_write (&lease_client, NOW_MS + 100));
     return lease_client;
@@ -34,7 +34,7 @@ static void who_wants_nothing_asks_nothing_and_may_nothing (void **state)
 {
     (void) state;
     struct lease_client lease_client = { 0 };
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS), 0);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS), 0);
     lease_client_receive (&lease_client, 0, 0, T_MS, NOW_MS);
     assert_false (lease_client_may_write (&lease_client, NOW_MS));
     assert_false (lease_client_must_stop (&lease_client, NOW_MS));
@@ -46,11 +46,11 @@ static void it_asks_at_once_and_then_every_third_of_the_term (void **state)
     (void) state;
     struct lease_client lease_client = wanting (7);
     assert_int_equal (lease_client_deadline_ms (&lease_client), 0);
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS), 1);
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS + ASK_MS - 1), 0);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS), 1);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS - 1), 0);
     assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + ASK_MS);
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS + ASK_MS), 2);
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS + ASK_MS), 0);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS), 2);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS), 0);
 }
 
 static void a_term_of_zero_is_the_default (void **state)
@@ -58,7 +58,7 @@ static void a_term_of_zero_is_the_default (void **state)
     (void) state;
     struct lease_client lease_client = { 0 };
     lease_client_want (&lease_client, 7, 0);
-    lease_client_ask (&lease_client, NOW_MS);
+    lease_client_begin_ask (&lease_client, NOW_MS);
     assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + lease_ask_ms (LEASE_TERM_MS));
 }
 
@@ -80,8 +80,8 @@ static void the_end_is_a_deadline_when_it_comes_before_the_next_question (void *
 {
     (void) state;
     struct lease_client lease_client = holding (7);
-    lease_client_ask (&lease_client, NOW_MS + ASK_MS);
-    lease_client_ask (&lease_client, NOW_MS + 2 * ASK_MS);
+    lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS);
+    lease_client_begin_ask (&lease_client, NOW_MS + 2 * ASK_MS);
     assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + STOP_MS);
 }
 
@@ -89,12 +89,12 @@ static void an_answer_that_comes_too_late_is_worth_nothing (void **state)
 {
     (void) state;
     struct lease_client lease_client = wanting (7);
-    uint64_t ask = lease_client_ask (&lease_client, NOW_MS);
+    uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + STOP_MS);
     assert_false (lease_client_may_write (&lease_client, NOW_MS + STOP_MS));
     assert_false (
         lease_client_must_stop (&lease_client, NOW_MS + STOP_MS)); /* it never held: there is nothing to lose */
-    ask = lease_client_ask (&lease_client, NOW_MS + STOP_MS);
+    ask = lease_client_begin_ask (&lease_client, NOW_MS + STOP_MS);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + 2 * STOP_MS - 1);
     assert_true (lease_client_may_write (&lease_client, NOW_MS + 2 * STOP_MS - 1));
 }
@@ -103,8 +103,8 @@ static void only_the_newest_answered_question_counts (void **state)
 {
     (void) state;
     struct lease_client lease_client = wanting (7);
-    uint64_t first = lease_client_ask (&lease_client, NOW_MS),
-             second = lease_client_ask (&lease_client, NOW_MS + ASK_MS);
+    uint64_t first = lease_client_begin_ask (&lease_client, NOW_MS),
+             second = lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS);
     lease_client_receive (&lease_client, 7, second, T_MS, NOW_MS + 500);
     assert_int_equal (lease_client_stop_at_ms (&lease_client), NOW_MS + ASK_MS + STOP_MS);
     lease_client_receive (&lease_client, 7, first, T_MS, NOW_MS + 501);
@@ -128,7 +128,7 @@ static void answers_that_fit_no_question_are_not_heard (void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lease_client lease_client = wanting (7);
-        lease_client_ask (&lease_client, NOW_MS);
+        lease_client_begin_ask (&lease_client, NOW_MS);
         lease_client_receive (&lease_client, rows[i].token, rows[i].ask, T_MS, NOW_MS + 1);
         lease_client_receive (&lease_client, rows[i].token, rows[i].ask, 0, NOW_MS + 1);
         if (lease_client_may_write (&lease_client, NOW_MS + 1) || lease_client_must_stop (&lease_client, NOW_MS + 1))
@@ -141,7 +141,7 @@ static void questions_are_forgotten_in_order (void **state)
     (void) state;
     struct lease_client lease_client = wanting (7);
     for (uint64_t i = 0; i <= LEASE_CLIENT_ASKS_MAX; i++)
-        assert_int_equal (lease_client_ask (&lease_client, NOW_MS + i * ASK_MS), i + 1);
+        assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + i * ASK_MS), i + 1);
     uint64_t now_ms = NOW_MS + LEASE_CLIENT_ASKS_MAX * ASK_MS;
     lease_client_receive (&lease_client, 7, 1, T_MS, now_ms);
     assert_true (lease_client_stop_at_ms (&lease_client) == UINT64_MAX);
@@ -153,7 +153,7 @@ static void the_shorter_term_of_order_and_answer_holds (void **state)
 {
     (void) state;
     struct lease_client lease_client = wanting (7);
-    uint64_t ask = lease_client_ask (&lease_client, NOW_MS);
+    uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS);
     lease_client_receive (&lease_client, 7, ask, T_MS / 2, NOW_MS + 1);
     assert_int_equal (lease_client.until_ms, NOW_MS + lease_holder_ms (T_MS / 2));
     lease_client_receive (&lease_client, 7, ask, 100 * T_MS, NOW_MS + 2);
@@ -164,11 +164,11 @@ static void a_refusal_is_for_good (void **state)
 {
     (void) state;
     struct lease_client lease_client = holding (7);
-    uint64_t ask = lease_client_ask (&lease_client, NOW_MS + ASK_MS);
+    uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS);
     lease_client_receive (&lease_client, 7, ask, 0, NOW_MS + 500);
     assert_true (lease_client_must_stop (&lease_client, NOW_MS + 500) && lease_client.refused);
     assert_false (lease_client_may_write (&lease_client, NOW_MS + 500));
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS + 2 * ASK_MS), 0);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + 2 * ASK_MS), 0);
     assert_true (lease_client_deadline_ms (&lease_client) == UINT64_MAX);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + 501);
     assert_true (lease_client_must_stop (&lease_client, NOW_MS + 501));
@@ -178,7 +178,7 @@ static void who_slept_past_the_end_is_not_woken_to_life_by_an_answer (void **sta
 {
     (void) state;
     struct lease_client lease_client = holding (7);
-    uint64_t ask = lease_client_ask (&lease_client, NOW_MS + 900);
+    uint64_t ask = lease_client_begin_ask (&lease_client, NOW_MS + 900);
     lease_client_receive (&lease_client, 7, ask, T_MS, NOW_MS + STOP_MS); /* worth 900 ms by itself */
     assert_false (lease_client_may_write (&lease_client, NOW_MS + STOP_MS));
     assert_true (lease_client_must_stop (&lease_client, NOW_MS + STOP_MS));
@@ -188,7 +188,7 @@ static void who_slept_past_the_end_does_not_ask (void **state)
 {
     (void) state;
     struct lease_client lease_client = holding (7);
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS + STOP_MS), 0);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + STOP_MS), 0);
     assert_true (
         lease_client_must_stop (&lease_client, NOW_MS + STOP_MS - 1)); /* stays true, whatever time is said next */
 }
@@ -200,7 +200,7 @@ static void what_was_dropped_is_neither_asked_for_nor_lost (void **state)
     lease_client_drop (&lease_client);
     assert_false (lease_client_may_write (&lease_client, NOW_MS + 100));
     assert_false (lease_client_must_stop (&lease_client, NOW_MS + 10000));
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS + 10000), 0);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + 10000), 0);
 }
 
 static void an_answer_to_the_token_before_fits_nothing_of_the_next (void **state)
@@ -211,7 +211,7 @@ static void an_answer_to_the_token_before_fits_nothing_of_the_next (void **state
     assert_false (lease_client_may_write (&lease_client, NOW_MS + 100));
     lease_client_receive (&lease_client, 8, 1, T_MS, NOW_MS + 100); /* the number of the question about 7 */
     assert_false (lease_client_may_write (&lease_client, NOW_MS + 100));
-    assert_int_equal (lease_client_ask (&lease_client, NOW_MS + 100), 2);
+    assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + 100), 2);
 }
 
 int main (void)

@@ -73,7 +73,7 @@ static void coordinate (int orders, int answers, char name)
     if (!hub)
         _exit (2);
     for (uint32_t i = 0; i < SPOKES; i++)
-        if (hub_admit (hub, i, text_of (keys[i].public_key), NULL) != 0)
+        if (hub_admit_worker (hub, i, text_of (keys[i].public_key), NULL) != 0)
             _exit (3);
     ports = (struct ports){ hub_port (hub, LINK_CONTROL), hub_port (hub, LINK_BULK) };
     if (write (answers, &ports, sizeof ports) != (ssize_t) sizeof ports)

@@ -138,7 +138,7 @@ static void repeated_and_reordered_messages_are_dropped (void **state)
     assert_null (effect_of (b, MEMBER_STOP, 0));
     receive (b, &second);
     assert_int_equal (b->out.n, 0);
-    assert_int_equal (member_ack (b->member), second.seq);
+    assert_int_equal (member_seen_seq (b->member), second.seq);
 }
 
 static void repeated_run_is_answered_with_its_state (void **state)
@@ -659,7 +659,7 @@ static void receive_with_index (struct bench *bench, enum msg_kind kind, uint64_
 {
     struct msg msg = said (bench, kind);
     msg.of.cancel.key = key_of (9);
-    msg_set_fact_index (&msg, index);
+    msg_set_recorded_index (&msg, index);
     receive (bench, &msg);
 }
 

@@ -152,7 +152,7 @@ static void a_metric_says_what_is_wrong_with_it (void **state)
     show_fact (&show, fact);
     fact.of.metric_judged.proof = PROOF_LOCAL;
     show_fact (&show, fact);
-    struct contradicted_values earlier = { 0, 4 };
+    struct contradicted_count earlier = { 0, 4 };
     fact.of.metric_judged.value = 0.0 / 0.0;
     fact.of.metric_judged.contradicted.items = &earlier;
     fact.of.metric_judged.contradicted.n = 1;

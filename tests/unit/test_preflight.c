@@ -19,18 +19,18 @@
 
 /* ---- hosts that are shown ---- */
 
-static struct host_check host; /* large */
+static struct host_check_results host; /* large */
 static struct preflight preflight;
 
 static int good_host (void **state)
 {
     (void) state;
-    host = (struct host_check){ .directory = "/var/tmp/sliceup",
-                                .python = "python3",
-                                .python_version = "3.9.2",
-                                .python_venv = true,
-                                .namespace_asked = true,
-                                .wall_ms = UINT64_C (1800000000000) };
+    host = (struct host_check_results){ .directory = "/var/tmp/sliceup",
+                                        .python = "python3",
+                                        .python_version = "3.9.2",
+                                        .python_venv = true,
+                                        .namespace_asked = true,
+                                        .wall_ms = UINT64_C (1800000000000) };
     if (uname (&host.kernel) < 0)
         return -1;
     strcpy (host.kernel.release, "5.10.0-30-amd64");
@@ -243,7 +243,7 @@ static const char *script (const char *body)
 static void this_host_has_what_its_tests_need (void **state)
 {
     (void) state;
-    host_check (&host, top, "python3");
+    host_check_run (&host, top, "python3");
     for (int i = 0; i < HOST_CALLS_N; i++)
         assert_int_equal (host.call_errors[i], 0);
     assert_int_equal (host.proc_error, 0);
@@ -260,24 +260,24 @@ static void a_directory_is_tried (void **state)
 {
     (void) state;
     char path[128], long_path[2000];
-    host_check (&host, in_top ("missing", path), NULL);
+    host_check_run (&host, in_top ("missing", path), NULL);
     assert_int_equal (host.directory_error, ENOENT);
     memset (long_path, 'a', sizeof long_path - 1);
     long_path[0] = '/';
     long_path[sizeof long_path - 1] = '\0';
-    host_check (&host, long_path, NULL);
+    host_check_run (&host, long_path, NULL);
     assert_int_equal (host.directory_error, ENAMETOOLONG);
-    host_check (&host, "/proc", NULL);
+    host_check_run (&host, "/proc", NULL);
     assert_int_not_equal (host.directory_error, 0);
 }
 
 static void an_interpreter_is_asked_and_its_answer_read (void **state)
 {
     (void) state;
-    host_check (&host, NULL, script ("echo a warning; echo version 3.11.2; echo venv"));
+    host_check_run (&host, NULL, script ("echo a warning; echo version 3.11.2; echo venv"));
     assert_string_equal (host.python_version, "3.11.2");
     assert_true (host.python_venv);
-    host_check (&host, NULL, script ("echo version 3.8.1"));
+    host_check_run (&host, NULL, script ("echo version 3.8.1"));
     assert_string_equal (host.python_version, "3.8.1");
     assert_false (host.python_venv);
 }
@@ -286,16 +286,16 @@ static void an_interpreter_that_is_none_is_quoted (void **state)
 {
     (void) state;
     char path[128];
-    host_check (&host, NULL, script ("echo version 3.11.2; echo one; echo it is broken; exit 4"));
+    host_check_run (&host, NULL, script ("echo version 3.11.2; echo one; echo it is broken; exit 4"));
     assert_string_equal (host.python_version, "");
     assert_string_equal (host.python_problem, "it exited with status 4: it is broken");
-    host_check (&host, NULL, script ("exit 0"));
+    host_check_run (&host, NULL, script ("exit 0"));
     assert_string_equal (host.python_problem, "it exited with status 0");
-    host_check (&host, NULL, script ("head -c 9000 /dev/zero | tr '\\0' x; echo version 3"));
+    host_check_run (&host, NULL, script ("head -c 9000 /dev/zero | tr '\\0' x; echo version 3"));
     assert_string_equal (host.python_version, "3");
-    host_check (&host, NULL, script ("printf 'version '; head -c 3000 /dev/zero | tr '\\0' 9; echo"));
+    host_check_run (&host, NULL, script ("printf 'version '; head -c 3000 /dev/zero | tr '\\0' 9; echo"));
     assert_string_equal (host.python_version, "");
-    host_check (&host, NULL, in_top ("missing", path));
+    host_check_run (&host, NULL, in_top ("missing", path));
     assert_non_null (strstr (host.python_problem, "No such file or directory"));
 }
 

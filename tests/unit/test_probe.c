@@ -37,10 +37,10 @@ static void what_is_said_is_kept (void **state)
     assert_true (
         receive (&report, LOADED "|call PJRT_Plugin_Attributes|is xla_version a\\nb\\\\n|note older|lacks none"));
     assert_int_equal (report.steps_n, 5);
-    assert_true (text_is (probe_finding (&report, "xla_version"), "a\nb\\n"));
-    assert_true (probe_number (&report, "plugin.bytes", &number));
+    assert_true (text_is (probe_report_find_value (&report, "xla_version"), "a\nb\\n"));
+    assert_true (probe_report_find_number (&report, "plugin.bytes", &number));
     assert_int_equal (number, 4);
-    assert_false (probe_number (&report, "xla_version", &number));
+    assert_false (probe_report_find_number (&report, "xla_version", &number));
     assert_int_equal (report.notes_n, 1);
     assert_true (report.steps[4].lacks);
     assert_string_equal (report.call, "PJRT_Plugin_Attributes");

@@ -76,7 +76,7 @@ static void one_more (struct result *result, struct arena *arena)
 static void said_before (struct result *result, struct arena *arena)
 {
     (void) arena;
-    result->metrics.items[0].earlier = (struct earlier_values){ .count = 5, .first = 9, .last = 8, .alike = 3 };
+    result->metrics.items[0].earlier = (struct metric_history){ .count = 5, .first = 9, .last = 8, .alike = 3 };
 }
 
 static const struct fact_pass_ended *ended (const struct bench *bench)

@@ -92,10 +92,10 @@ static void contradicting_receipts_of_one_host_both_stay (void **state)
     a.hosts.n = b.hosts.n = 1;
     merge_receipts (&a, &b, &arena, &both);
     assert_int_equal (both.hosts.n, 2);
-    assert_true (merge_has_conflict (&both, 0) && merge_has_conflict (&both, 1));
+    assert_true (merge_host_has_conflict (&both, 0) && merge_host_has_conflict (&both, 1));
     merge_receipts (&a, &a, &arena, &both);
     assert_int_equal (both.hosts.n, 1);
-    assert_false (merge_has_conflict (&both, 0));
+    assert_false (merge_host_has_conflict (&both, 0));
     arena_release (&arena);
 }
 
@@ -785,7 +785,7 @@ static void judge_loss (struct receipt_fold *fold, struct attempt_key key, enum 
 {
     static struct text axes[] = { TEXT_LIT ("data"), TEXT_LIT ("model") };
     static uint32_t hosts[] = { 1, 9 };
-    static struct contradicted_values contradicted[] = { { 0, 2 }, { 1, 3 }, { 9, 1 } };
+    static struct contradicted_count contradicted[] = { { 0, 2 }, { 1, 3 }, { 9, 1 } };
     struct fact fact = { .kind = FACT_METRIC_JUDGED,
                          .of.metric_judged = {
                              .key = key, .metric = TEXT_LIT ("loss"), .proof = proof, .value = 2.5 } };

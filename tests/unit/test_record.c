@@ -206,7 +206,7 @@ static void keys_decide_before_later_fields_and_items_before_length (void **stat
 static void numbers_that_are_written_alike_are_equal (void **state)
 {
     (void) state;
-    struct program_check a = { .expected = NAN }, b = { .expected = -NAN };
+    struct value_check a = { .expected = NAN }, b = { .expected = -NAN };
     assert_true (record_equal (&check_record, &a, &b));
     a.expected = INFINITY;
     assert_true (record_compare (&check_record, &a, &b) < 0);
@@ -440,10 +440,10 @@ static void plans_find_hosts_and_rungs (void **state)
     struct plan_host hosts[] = { { .name = TEXT_LIT ("v6e0") }, { .name = TEXT_LIT ("v6e1") } };
     struct rung rungs[] = { { .id = TEXT_LIT ("tiny") }, { .id = TEXT_LIT ("dense") } };
     struct plan plan = { .hosts = { hosts, 2 }, .rungs = { rungs, 2 } };
-    assert_int_equal (plan_rank (&plan, TEXT_LIT ("v6e1")), 1);
-    assert_int_equal (plan_rank (&plan, TEXT_LIT ("v6e")), -1);
-    assert_int_equal (plan_rung (&plan, TEXT_LIT ("tiny")), 0);
-    assert_int_equal (plan_rung (&plan, TEXT_LIT ("")), -1);
+    assert_int_equal (plan_host_rank (&plan, TEXT_LIT ("v6e1")), 1);
+    assert_int_equal (plan_host_rank (&plan, TEXT_LIT ("v6e")), -1);
+    assert_int_equal (plan_rung_index (&plan, TEXT_LIT ("tiny")), 0);
+    assert_int_equal (plan_rung_index (&plan, TEXT_LIT ("")), -1);
 }
 
 static void results_find_counters_and_attempts_their_keys (void **state)

@@ -78,7 +78,7 @@ static void scene_make (struct scene *scene, enum reduction reduction, uint32_t 
 static enum proof scene_judge (struct scene *scene)
 {
     struct reduction_input in = { &mesh, HOSTS, PER_HOST, scene->secrets, scene->pointers };
-    reduce_judge (&in, &scene->verdict);
+    reduce_judge_metric (&in, &scene->verdict);
     return scene->verdict.proof;
 }
 
@@ -429,7 +429,7 @@ static void six_blames (uint32_t absent, uint32_t hosts)
     for (uint32_t host = 0; host < SIX; host++)
         pointers[host] = &metrics[host];
     struct reduction_input in = { &rows, SIX, 1, secrets, pointers };
-    reduce_judge (&in, &verdict);
+    reduce_judge_metric (&in, &verdict);
     for (uint32_t i = 0; i < verdict.culprits_n; i++) {
         named |= 1u << verdict.culprits[i].host;
         assert_int_equal (verdict.culprits[i].proof, PROOF_LOCAL);
@@ -506,7 +506,7 @@ static void many_hosts_and_many_liars_are_told_apart (void **state)
         pointers[host] = &metrics[host];
     }
     struct reduction_input in = { &line, MANY, 1, secrets, pointers };
-    reduce_judge (&in, &verdict);
+    reduce_judge_metric (&in, &verdict);
     assert_int_equal (verdict.culprits_n, (MANY - 4) / LIAR + 1);
     for (uint32_t i = 0; i < verdict.culprits_n; i++)
         assert_true (verdict.culprits[i].host == 3 + i * LIAR && verdict.culprits[i].proof == PROOF_LOCAL);
@@ -651,7 +651,7 @@ static void judge_float32 (uint32_t hosts, enum reduction reduction, struct rng 
         pointers[host] = &metrics[host];
     }
     struct reduction_input in = { &line, hosts, 1, secrets, pointers };
-    reduce_judge (&in, verdict);
+    reduce_judge_metric (&in, verdict);
     arena_release (&arena);
 }
 
@@ -679,7 +679,7 @@ static void earlier_values_are_held_against_the_sums_that_are_right (void **stat
     struct scene scene;
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
     for (uint32_t host = 0; host < HOSTS; host++)
-        scene.metrics[host].earlier = (struct earlier_values){ .count = 10, .alike = 10 - host };
+        scene.metrics[host].earlier = (struct metric_history){ .count = 10, .alike = 10 - host };
     assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* they are told, and fail nobody */
     for (uint32_t host = 0; host < HOSTS; host++)
         assert_int_equal (scene.verdict.contradicted[host], host);
@@ -687,10 +687,10 @@ static void earlier_values_are_held_against_the_sums_that_are_right (void **stat
     assert_int_equal (scene_judge (&scene), PROOF_LOCAL);
     assert_int_equal (scene.verdict.contradicted[1], 9); /* those that were as wrong as the last one, at least */
     assert_int_equal (scene.verdict.contradicted[3], 3);
-    scene.metrics[0].earlier = (struct earlier_values){ .count = 1, .alike = 99 }; /* a worker lies */
+    scene.metrics[0].earlier = (struct metric_history){ .count = 1, .alike = 99 }; /* a worker lies */
     scene_judge (&scene);
     assert_int_equal (scene.verdict.contradicted[0], 0);
-    scene.metrics[0].earlier = (struct earlier_values){ .count = INT64_MAX };
+    scene.metrics[0].earlier = (struct metric_history){ .count = INT64_MAX };
     scene_judge (&scene);
     assert_int_equal (scene.verdict.contradicted[0], UINT32_MAX);
 }
@@ -700,7 +700,7 @@ static void last_values_of_different_steps_are_told_by_their_number (void **stat
     (void) state;
     struct scene scene;
     scene_make (&scene, REDUCTION_SUM, BOTH, BOTH);
-    scene.metrics[2].earlier = (struct earlier_values){ .count = 8, .alike = 8 };
+    scene.metrics[2].earlier = (struct metric_history){ .count = 8, .alike = 8 };
     assert_int_equal (scene_judge (&scene), PROOF_PROVED); /* said more often, and yet at last the same */
     for (uint32_t device = 2 * PER_HOST; device < 3 * PER_HOST; device++)
         scene.shards[device].local += 1;
@@ -738,9 +738,9 @@ static void nonces_differ_by_host_and_seed (void **state)
 {
     (void) state;
     char a[33], b[33], c[33];
-    deal_nonce (1, 0, a);
-    deal_nonce (1, 1, b);
-    deal_nonce (2, 0, c);
+    deal_host_nonce (1, 0, a);
+    deal_host_nonce (1, 1, b);
+    deal_host_nonce (2, 0, c);
     assert_string_not_equal (a, b);
     assert_string_not_equal (a, c);
     assert_int_equal (strlen (a), 32);

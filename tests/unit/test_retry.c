@@ -59,7 +59,7 @@ static void the_reason_names_the_causes_and_not_who_failed_with_them (void **sta
     struct verdict verdicts[] = { cascaded (0), failed (1, true), failed (2, true) };
     struct text why = retry_why (&plan, verdicts, 3, &arena);
     assert_true (text_is (why, "metadata on h[1-2]"));
-    assert_true (text_is (retry_signature (verdicts, 3), "metadata"));
+    assert_true (text_is (retry_first_signature (verdicts, 3), "metadata"));
     verdicts[1].signature = (struct text){ 0 };
     verdicts[1].cause = TEXT_LIT ("no answer");
     why = retry_why (&plan, verdicts, 2, &arena);

@@ -15,7 +15,7 @@ static void is_shown (const char *name, const char *value, const char *shown)
 {
     struct arena arena = { 0 };
     struct var var = { text_of (name), text_of (value) };
-    struct text told = secret_redact (&arena, &var);
+    struct text told = secret_redact_var (&arena, &var);
     assert_int_equal (told.len, strlen (shown));
     assert_memory_equal (told.ptr, shown, told.len);
     arena_release (&arena);
@@ -48,8 +48,8 @@ static void what_grows_by_it_still_fits_a_record (void **state)
     value[TEXT_MAX_BYTES] = '\0';
     struct var var = { TEXT_LIT ("JAX_DIR"), text_of (value) };
     var_list list = { &var, 1 };
-    assert_true (secret_redact (&arena, &var).len > TEXT_MAX_BYTES);
-    assert_int_equal (secret_redact_all (&arena, &list).items[0].value.len, TEXT_MAX_BYTES);
+    assert_true (secret_redact_var (&arena, &var).len > TEXT_MAX_BYTES);
+    assert_int_equal (secret_redact_vars (&arena, &list).items[0].value.len, TEXT_MAX_BYTES);
     arena_release (&arena);
 }
 
@@ -58,7 +58,7 @@ static void a_list_keeps_names_and_order (void **state)
     (void) state;
     struct arena arena = { 0 };
     struct var vars[] = { { TEXT_LIT ("B"), TEXT_LIT ("1") }, { TEXT_LIT ("A_TOKEN"), TEXT_LIT ("x") } };
-    var_list list = { vars, 2 }, shown = secret_redact_all (&arena, &list);
+    var_list list = { vars, 2 }, shown = secret_redact_vars (&arena, &list);
     assert_int_equal (shown.n, 2);
     assert_true (text_is (shown.items[0].name, "B") && text_is (shown.items[0].value, "1"));
     assert_true (text_is (shown.items[1].name, "A_TOKEN") && text_is (shown.items[1].value, "present"));

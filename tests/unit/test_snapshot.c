@@ -76,7 +76,7 @@ static void facts_that_are_cut_into_frames_come_out_whole (void **state)
         uint32_t at = SNAPSHOT_HEAD_BYTES;
         assert_true (frames < 8);
         snapshot_begin_answer (&frame);
-        uint32_t put = snapshot_add_piece (&frame, &piece);
+        uint32_t put = snapshot_put_piece (&frame, &piece);
         assert_true (put > 0 && frame.len <= ANSWER_MAX_BYTES && !frame.overflow);
         assert_true (snapshot_next_piece (buf_as_text (&frame), &at, &got));
         assert_int_equal (got.index, 9);
@@ -123,7 +123,7 @@ static void damaged_answers_are_never_read_beyond (void **state)
     snapshot_begin_answer (&frame);
     for (uint64_t i = 1; i <= 4; i++) {
         const struct snapshot_piece piece = { .index = i, .size_bytes = 10, .bytes = { "0123456789", 10 } };
-        assert_int_equal (snapshot_add_piece (&frame, &piece), 10);
+        assert_int_equal (snapshot_put_piece (&frame, &piece), 10);
     }
     for (int round = 0; round < 20000; round++) {
         struct snapshot_piece piece;

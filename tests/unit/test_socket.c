@@ -71,9 +71,9 @@ static void every_option_is_set_before_anything_connects (void **state)
     static const int servers[] = { ZMQ_ROUTER, ZMQ_XPUB }, clients[] = { ZMQ_DEALER, ZMQ_SUB };
     for (int i = 0; i < 2; i++) {
         struct socket_kind kind = { .type = servers[i], .queue_max = 77, .bytes_max = 5000 };
-        void *server = socket_server (context, &kind, "the domain", &keys, &err);
+        void *server = socket_open_server (context, &kind, "the domain", &keys, &err);
         kind.type = clients[i];
-        void *client = socket_client (context, &kind, keys.public_key, &keys, &err);
+        void *client = socket_open_client (context, &kind, keys.public_key, &keys, &err);
         assert_options (server, everywhere, sizeof everywhere / sizeof everywhere[0]);
         assert_options (server, on_servers, sizeof on_servers / sizeof on_servers[0]);
         assert_options (client, everywhere, sizeof everywhere / sizeof everywhere[0]);

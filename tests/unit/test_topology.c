@@ -64,7 +64,7 @@ static int tear_down (void **state)
 
 static void judge (struct slice *slice)
 {
-    topology_judge (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    topology_judge_hosts (&slice->plan, slice->hosts, &slice->arena, &slice->found);
 }
 
 /* One fact of one host is another one: exactly that host is found, by that fact, and the sentence has the words. */

@@ -80,7 +80,7 @@ static uint32_t find (struct bench *b, struct text missing[2])
 {
     uint32_t n = 99;
     struct err err = { 0 };
-    if (wheels_find (&b->run, b->directory, &b->arena, missing, &n, &err) < 0)
+    if (wheels_link_present (&b->run, b->directory, &b->arena, missing, &n, &err) < 0)
         fail_msg ("%s", err.text);
     return n;
 }
@@ -219,7 +219,7 @@ static void a_name_that_leaves_the_folder_is_refused (void **state)
     static const char *const bad[] = { "../x.whl", "a/b.whl", "/x.whl", "", ".x.whl", "a b.whl" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         b->wheels[1].name = text_of (bad[i]);
-        assert_int_equal (wheels_find (&b->run, b->directory, &b->arena, missing, &n, &err), -1);
+        assert_int_equal (wheels_link_present (&b->run, b->directory, &b->arena, missing, &n, &err), -1);
         assert_null (wheel_begin (b->directory, text_of (bad[i]), &err));
     }
 }

@@ -59,7 +59,7 @@ static void open_hub (struct bench *bench, uint16_t control_port, uint16_t bulk_
     bench->hub = hub_open (&options, &err);
     if (!bench->hub)
         fail_msg ("%s", err.text);
-    assert_int_equal (hub_admit (bench->hub, 0, text_of (bench->worker_keys.public_key), NULL), 0);
+    assert_int_equal (hub_admit_worker (bench->hub, 0, text_of (bench->worker_keys.public_key), NULL), 0);
 }
 
 /* `exec` keeps the worker free of this process's sockets and threads. */
@@ -677,7 +677,7 @@ static void the_exchange_answers_and_waits_for_go (void **state)
         assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
         assert_true (dprintf (pair[0], "%s\n%s", LINE ("1", RUN_HEX, "h0", "1", KEY, "/d"), rows[i].after) > 0);
         shutdown (pair[0], SHUT_WR);
-        int rc = join_exchange (&join, pair[1], pair[1], "0.1.0", &err);
+        int rc = join_exchange_launch_line (&join, pair[1], pair[1], "0.1.0", &err);
         if (rc != (rows[i].why ? -1 : 0) || (rows[i].why && !strstr (err.text, rows[i].why)))
             fail_msg ("row %zu: %d '%s'", i, rc, err.text);
         char answer[512] = "", expected[512];

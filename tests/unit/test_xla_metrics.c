@@ -23,7 +23,7 @@ struct desk {
     uint32_t left_out;
 };
 
-static void read_piece (struct desk *desk, struct xla_report_text text)
+static void read_piece (struct desk *desk, struct xla_text_piece text)
 {
     arena_reset (&desk->arena);
     xla_metrics_read (&text, &desk->arena, &desk->got);
@@ -32,7 +32,7 @@ static void read_piece (struct desk *desk, struct xla_report_text text)
 
 static void read_text (struct desk *desk, struct text text)
 {
-    read_piece (desk, (struct xla_report_text){ .text = text });
+    read_piece (desk, (struct xla_text_piece){ .text = text });
 }
 
 static void read_lines (struct desk *desk, const char *lines)
@@ -200,7 +200,7 @@ static void a_printed_report_that_breaks_off_in_a_row_counts_for_nothing (void *
         if (desk->got.reports > 0 && !at_row_end)
             fail_msg ("a report that breaks off at byte %u was taken: ...%.*s", len, 20, piece.ptr + len - 20);
         broken += desk->got.is_cut;
-        read_piece (desk, (struct xla_report_text){ .text = piece, .ends_short = true });
+        read_piece (desk, (struct xla_text_piece){ .text = piece, .ends_short = true });
         assert_int_equal (desk->got.reports, 0);
     }
     assert_true (broken > end / 2);
@@ -215,11 +215,11 @@ static void a_report_whose_beginning_is_missing_counts_for_nothing (void **state
     assert_true (text_find (file, TEXT_LIT ("=== short"), &end));
     for (uint32_t at = begin + 1; at < end - 1; at++) {
         struct text piece = { file.ptr + at, end - at };
-        read_piece (desk, (struct xla_report_text){ .text = piece, .starts_late = true });
+        read_piece (desk, (struct xla_text_piece){ .text = piece, .starts_late = true });
         if (desk->got.reports != 0) /* half of a keyword is no line of a report: what comes behind it is whole */
             assert_true (file.ptr[at - 1] != '\n');
     }
-    read_piece (desk, (struct xla_report_text){ .text = { file.ptr + begin, file.len - begin }, .starts_late = true });
+    read_piece (desk, (struct xla_text_piece){ .text = { file.ptr + begin, file.len - begin }, .starts_late = true });
     assert_int_equal (desk->got.reports, 1);
     assert_int_equal (counter (desk, "UncachedCompile"), ABSENT);
 }
@@ -549,7 +549,7 @@ static void several_files_are_added_up (void **state)
     struct arena arena = { 0 };
     for (int i = 0; i < 3; i++) {
         read_lines (desk, "[MetricsData; step=0]\nCounter: A\n  Value: 2\n\n");
-        xla_metrics_add (&all, &desk->got, &arena);
+        xla_metrics_add_process (&all, &desk->got, &arena);
     }
     assert_int_equal (xla_metrics_find (&all, false, "A")->count, 6);
     assert_int_equal (all.reports, 3);

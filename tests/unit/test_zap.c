@@ -172,7 +172,7 @@ static bool gets_in (struct hub *hub, enum door door, const char *server_key, co
         struct text bytes;
         struct hub_monitor query;
         assert_true (clock_boot_ms () < end);
-        in = door == EVENTS ? hub_question (hub, &query, &bytes)
+        in = door == EVENTS ? hub_receive_question (hub, &query, &bytes)
                             : hub_receive (hub, (enum link_channel) door, &rank, &bytes);
         out = hub_counts (hub).refused_handshakes > refused;
     }

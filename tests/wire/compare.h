@@ -95,7 +95,7 @@ static inline const char *compare_refusal (const msgpack_object *object, uint32_
                                                                                         : NULL;
     case MSGPACK_OBJECT_STR:
         return object->via.str.size == 0 ||
-                       value_text_is_clean ((struct text){ object->via.str.ptr, object->via.str.size })
+                       value_text_is_utf8_no_nul ((struct text){ object->via.str.ptr, object->via.str.size })
                    ? NULL
                    : "a text is not UTF-8 without NUL";
     case MSGPACK_OBJECT_ARRAY:

@@ -81,7 +81,7 @@ static inline void generate_list (struct generator *g, const struct field *field
 {
     uint64_t most = field->max < GENERATE_LIST_MAX ? field->max : GENERATE_LIST_MAX;
     size_t item_bytes = field_item_bytes (field);
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
 
     uint64_t few = most < 3 ? most : 3;
     list->n = (uint32_t) (g->mode == GENERATE_EDGE ? few : 1 + rng_below (&g->rng, few));

@@ -65,7 +65,7 @@ static bool item_matches (const struct field *item, const void *kept, const void
 
 static bool list_matches (const struct field *field, const struct any_list *kept, const struct any_list *made)
 {
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     size_t item_bytes = field_item_bytes (field);
     if (kept->n != made->n)
         return false;

@@ -136,11 +136,11 @@ static void equal_values_have_equal_bytes_and_digests (void **state)
     encode_fact (FACT_ATTEMPT_ENDED, GENERATE_SPARSE, 4, &one, &fact, &a);
     encode_fact (FACT_ATTEMPT_ENDED, GENERATE_SPARSE, 4, &two, &same, &b);
     assert_true (text_equal (buf_as_text (&a), buf_as_text (&b)));
-    wire_digest (&result_record, &fact.of.attempt_ended.result, &da);
-    wire_digest (&result_record, &same.of.attempt_ended.result, &db);
+    wire_digest_record (&result_record, &fact.of.attempt_ended.result, &da);
+    wire_digest_record (&result_record, &same.of.attempt_ended.result, &db);
     assert_true (digest_equal (&da, &db));
     same.of.attempt_ended.result.strays++;
-    wire_digest (&result_record, &same.of.attempt_ended.result, &db);
+    wire_digest_record (&result_record, &same.of.attempt_ended.result, &db);
     assert_false (digest_equal (&da, &db));
     buf_release (&a);
     buf_release (&b);
@@ -159,7 +159,7 @@ static void a_digest_is_that_of_the_bytes (void **state)
     wire_put_record (&bytes, &seal_record, &seal);
     assert_int_equal (bytes.len, sizeof expected);
     assert_memory_equal (bytes.ptr, expected, sizeof expected);
-    wire_digest (&seal_record, &seal, &digest);
+    wire_digest_record (&seal_record, &seal, &digest);
     assert_true (digest_equal (&digest, &of_bytes));
     buf_release (&bytes);
 }
@@ -424,7 +424,7 @@ static void a_digest_has_room_for_the_largest_plan (void **state)
     wire_put_record (&bytes, &plan_record, &plan);
     assert_true (!bytes.overflow && bytes.len > 100 * 1000);
     of_bytes = digest_of (bytes.ptr, bytes.len);
-    wire_digest (&plan_record, &plan, &digest);
+    wire_digest_record (&plan_record, &plan, &digest);
     assert_true (digest_equal (&digest, &of_bytes));
     buf_release (&bytes);
     arena_release (&arena);

@@ -23,8 +23,8 @@ enum {
 static int make_folders (struct attempt *attempt, struct err *err)
 {
     const struct attempt_context *context = attempt->context;
-    attempt->scratch = attempt_path (&attempt->arena, context->directory, "scratch", &attempt->run.key, "");
-    attempt->log = attempt_path (&attempt->arena, context->directory, "logs", &attempt->run.key, ".log");
+    attempt->scratch = attempt_file_path (&attempt->arena, context->directory, "scratch", &attempt->run.key, "");
+    attempt->log = attempt_file_path (&attempt->arena, context->directory, "logs", &attempt->run.key, ".log");
     struct text logs = text_format (&attempt->arena, "%s/logs", context->directory);
     if (folder_remove (attempt->scratch.ptr, err) < 0 || folder_make (attempt->scratch.ptr, 0700, err) < 0)
         return -1;
@@ -87,7 +87,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
         return -1;
     attempt->step = STEP_RUNNING;
     attempt->began_ms = now_ms;
-    attempt_enter_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
+    attempt_enter_own_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
     if (command.speaks && !channel_send (attempt->channel, command.line)) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
         evidence_refuse (&attempt->evidence,
@@ -103,7 +103,7 @@ static int begin_program (struct attempt *attempt, uint64_t now_ms, struct err *
         return start_program (attempt, now_ms, err);
     attempt->step = STEP_AWAITING;
     attempt_result (attempt)->phase = TEXT_LIT (ATTEMPT_PHASE_DEVICE);
-    attempt_enter_phase (attempt, ATTEMPT_PHASE_DEVICE);
+    attempt_enter_own_phase (attempt, ATTEMPT_PHASE_DEVICE);
     return attempt_start_task (attempt, TASK_DEVICE, err);
 }
 
@@ -117,7 +117,7 @@ static const char *preparing_phase (const struct msg_run *run)
 static int begin_preparing (struct attempt *attempt, struct err *err)
 {
     attempt->step = STEP_PREPARING;
-    attempt_enter_phase (attempt, preparing_phase (&attempt->run));
+    attempt_enter_own_phase (attempt, preparing_phase (&attempt->run));
     return attempt_start_task (attempt, TASK_PREPARE, err);
 }
 
@@ -125,7 +125,7 @@ static int begin (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
     if (make_folders (attempt, err) < 0 || attempt_open_fds (attempt, err) < 0)
         return -1;
-    if (!task_is_needed (&attempt->run))
+    if (!task_prepare_is_needed (&attempt->run))
         return begin_program (attempt, now_ms, err);
     return begin_preparing (attempt, err);
 }
@@ -211,7 +211,7 @@ static int begin_fetching (struct attempt *attempt, const struct task_answer *an
                         "the files of this rung were fetched %d times and were damaged in %s/files each time: check "
                         "this host's disk",
                         FETCHES_MAX, attempt->context->directory);
-    attempt_enter_phase (attempt, "files");
+    attempt_enter_own_phase (attempt, "files");
     attempt_fetch (attempt, answer, now_ms);
     return 0;
 }
@@ -234,7 +234,7 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     attempt->fetch = NULL;
 }
 
-void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms)
+void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms)
 {
     if (attempt->step != STEP_FETCHING)
         return;
@@ -306,7 +306,7 @@ static void turn_exec (struct attempt *attempt, uint64_t now_ms)
 {
     struct exec_end end;
     exec_poll (attempt->exec, now_ms);
-    if (!exec_gone (attempt->exec, &end))
+    if (!exec_all_gone (attempt->exec, &end))
         return;
     struct exec *gone = attempt->exec;
     attempt->exec = NULL;

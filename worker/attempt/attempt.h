@@ -44,7 +44,7 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value);
 /* `ending` is reported unless the program had ended by itself and said so. Repeating it only matters for `hard`. */
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);
 /* A piece of a file came; others than the one that is waited for are passed over. */
-void attempt_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
+void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
 /* At every pass of the loop. */
 void attempt_poll (struct attempt *attempt, uint64_t now_ms);
 uint64_t attempt_deadline_ms (const struct attempt *attempt);
@@ -53,7 +53,7 @@ uint64_t attempt_unsent_bytes (const struct attempt *attempt); /* of output; NUL
 bool attempt_next (struct attempt *attempt, struct attempt_event *event);
 struct attempt_key attempt_which (const struct attempt *attempt);
 /* <directory>/<folder>/<rung>.<pass>.<attempt><suffix>: numbers and words of our own only. */
-struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
-                          const char *suffix);
+struct text attempt_file_path (struct arena *arena, const char *directory, const char *folder,
+                               const struct attempt_key *key, const char *suffix);
 
 #endif

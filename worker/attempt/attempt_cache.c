@@ -63,7 +63,7 @@ static void on_report (void *owner, int fd, uint32_t events)
     if (!attempt->stage.report.ready || was_ready || !text_is (*phase, ATTEMPT_PHASE_CONFINE))
         return; /* the program may have named a phase of its own already */
     *phase = (struct text){ 0 };
-    attempt_enter_phase (attempt, "start");
+    attempt_enter_own_phase (attempt, "start");
 }
 
 int attempt_open_confine_report (struct attempt *attempt, int *program_fd, struct err *err)
@@ -122,7 +122,7 @@ static void take_report (struct attempt *attempt)
 
 static void take_overlay (struct attempt *attempt)
 {
-    struct confine_overlay overlay;
+    struct confine_overlay_writes overlay;
     struct err err = { 0 };
     if (confine_overlay_collect (attempt->scratch.ptr, &attempt->arena, &overlay, &err) < 0)
         attempt_set_problem (attempt, OWNER_HOST, text_of (err.text));
@@ -177,5 +177,5 @@ void attempt_fill_cache_view (struct attempt *attempt)
     const struct rung *rung = &attempt->run.rung;
     struct result *result = attempt_result (attempt);
     if (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "cache"))
-        cache_builtin_view (result->facts.items, result->facts.n, &attempt->arena, &result->cache);
+        cache_builtin_view_of_facts (result->facts.items, result->facts.n, &attempt->arena, &result->cache);
 }

@@ -46,7 +46,7 @@ static void begin_reading (struct attempt *attempt, uint64_t now_ms)
     attempt->closing = TASK_READ;
     attempt->deadline_ms = UINT64_MAX; /* of the program */
     attempt->step = STEP_CLOSING;
-    attempt_enter_phase (attempt, "read");
+    attempt_enter_own_phase (attempt, "read");
     if (attempt_start_task (attempt, TASK_READ, &err) < 0)
         unread (attempt, text_of (err.text), now_ms);
 }
@@ -129,7 +129,7 @@ void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms)
 static enum task_kind closing_task (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
-    bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && task_is_needed (&attempt->run);
+    bool writer = attempt->run.cache.role == CACHE_ROLE_WRITER && task_prepare_is_needed (&attempt->run);
     if (attempt->stopping || result->ending == ENDING_NOT_STARTED)
         return TASK_NONE;
     if (writer)
@@ -142,7 +142,7 @@ static void note_unclosed (struct attempt *attempt, enum owner owner, struct tex
 {
     attempt_set_problem (attempt, owner, why);
     if (attempt->closing == TASK_AUDIT)
-        attempt_result (attempt)->cache_state = text_clean (&attempt->arena, why, SENTENCE_MAX_BYTES);
+        attempt_result (attempt)->cache_state = text_repair_utf8 (&attempt->arena, why, SENTENCE_MAX_BYTES);
 }
 
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms)
@@ -156,7 +156,7 @@ void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms)
     uint64_t limit_ms = attempt->run.rung.timeout_ms > CLOSE_MIN_MS ? attempt->run.rung.timeout_ms : CLOSE_MIN_MS;
     attempt->deadline_ms = now_ms + limit_ms;
     attempt->step = STEP_CLOSING;
-    attempt_enter_phase (attempt, attempt->closing == TASK_SEAL ? "seal" : "audit");
+    attempt_enter_own_phase (attempt, attempt->closing == TASK_SEAL ? "seal" : "audit");
     if (attempt_start_task (attempt, attempt->closing, &err) == 0)
         return;
     note_unclosed (attempt, OWNER_CACHE, text_of (err.text));

@@ -20,7 +20,7 @@ static void attempt_note_event (struct attempt *attempt, const struct attempt_ev
     attempt->statements[at].event.value = text_copy (arena, event->value);
 }
 
-void attempt_enter_phase (struct attempt *attempt, const char *name)
+void attempt_enter_own_phase (struct attempt *attempt, const char *name)
 {
     attempt_note_phase (attempt, text_of (name), false, clock_boot_ms ());
     attempt_note_event (attempt, &(struct attempt_event){ .kind = ATTEMPT_EVENT_PHASE, .name = text_of (name) });

@@ -2,7 +2,7 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "worker/attempt/device_wait.h"
-#include "worker/command/parse.h"
+#include "worker/command/counters.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     if (attempt->waited.len)
         attempt_add_note (attempt, DEVICE_NOTE_SOURCE, attempt->waited);
     count_output (attempt, now_ms);
-    parse_output (&attempt->run, attempt->scratch, attempt->log, &attempt->arena, result);
+    counters_read (&attempt->run, attempt->scratch, attempt->log, &attempt->arena, result);
     attempt_fill_cache_view (attempt);
     add_containment (attempt);
     if (attempt->evidence.complaint.len)

@@ -9,8 +9,8 @@
 
 enum { NOTE_BYTES = 512 }; /* share of a message, see evidence.h */
 
-struct text attempt_path (struct arena *arena, const char *directory, const char *folder, const struct attempt_key *key,
-                          const char *suffix)
+struct text attempt_file_path (struct arena *arena, const char *directory, const char *folder,
+                               const struct attempt_key *key, const char *suffix)
 {
     return text_format (arena, "%s/%s/%" PRIu32 ".%s.%" PRIu32 "%s", directory, folder, key->rung,
                         enum_name_of (&pass_names, key->pass), key->attempt, suffix);
@@ -26,7 +26,7 @@ void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text
     struct result *result = attempt_result (attempt);
     if (result->problem.len)
         return; /* the first one is the cause */
-    result->problem = text_clean (&attempt->arena, problem, SENTENCE_MAX_BYTES);
+    result->problem = text_repair_utf8 (&attempt->arena, problem, SENTENCE_MAX_BYTES);
     if (result->owner == OWNER_NONE)
         result->owner = owner;
 }

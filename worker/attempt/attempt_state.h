@@ -100,7 +100,7 @@ void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms);
 void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_events.c */
-void attempt_enter_phase (struct attempt *attempt, const char *name);
+void attempt_enter_own_phase (struct attempt *attempt, const char *name);
 channel_statement_fn attempt_take_statement;
 
 /* attempt_fds.c: the program's output and channel, and the loop's watches on them. */

@@ -92,7 +92,7 @@ static int prepare (const struct task_context *context, const struct cache_acces
     switch (access->role) {
     case CACHE_ROLE_READER: return prepare_reader (context, access, dir, arena, err);
     case CACHE_ROLE_WRITER: return cache_prepare_writer (access, dir, PATH_MAX, err);
-    case CACHE_ROLE_OWN: return cache_prepare_own (access, context->host, dir, PATH_MAX, err);
+    case CACHE_ROLE_OWN: return cache_prepare_host_cache (access, context->host, dir, PATH_MAX, err);
     case CACHE_ROLE_NONE: break;
     }
     return err_set (err, ERR_REFUSED, "the coordinator did not say whether this host reads or writes the cache");
@@ -142,7 +142,7 @@ int cache_task_prepare (const struct task_context *context, const struct cache_a
     if (rc == 0)
         rc = point_at (context, dir, arena, &err);
     if (rc < 0)
-        task_fail (answer, arena, OWNER_CACHE, &err);
+        task_answer_set_failure (answer, arena, OWNER_CACHE, &err);
     if (reader && (rc < 0 || access->token))
         answer->cache_state = rc < 0 ? answer->problem : TEXT_LIT ("verified");
     return rc;
@@ -154,7 +154,7 @@ void cache_task_seal (const struct cache_access *access, struct arena *arena, st
     if (cache_seal (access, &answer->seal, arena, &err) == 0)
         answer->done = true;
     else
-        task_fail (answer, arena, OWNER_CACHE, &err);
+        task_answer_set_failure (answer, arena, OWNER_CACHE, &err);
 }
 
 void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer)
@@ -164,7 +164,7 @@ void cache_task_audit (const struct cache_access *access, struct arena *arena, s
     if (name_storage (access, arena, answer, &err) ||
         audit_generation (access->frontend_root, access->token, access->sha256, AUDIT_SAMPLE, draw_seed (), arena,
                           &found, &err)) {
-        task_fail (answer, arena, OWNER_CACHE, &err);
+        task_answer_set_failure (answer, arena, OWNER_CACHE, &err);
         return;
     }
     take_findings (&found, arena, answer);

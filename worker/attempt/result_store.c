@@ -20,7 +20,7 @@ int result_store_save (const char *directory, const struct result *result, struc
     struct buf bytes;
     buf_init (&bytes, MSG_MAX_BYTES);
     wire_put_record (&bytes, &result_record, result);
-    struct text path = attempt_path (&arena, directory, "results", &result->key, SUFFIX);
+    struct text path = attempt_file_path (&arena, directory, "results", &result->key, SUFFIX);
     struct text folder = text_format (&arena, "%s/results", directory);
     int rc = bytes.overflow ? err_set (err, ERR_LIMIT, "a result is larger than %d bytes", MSG_MAX_BYTES) : 0;
     if (rc == 0)
@@ -35,7 +35,7 @@ int result_store_save (const char *directory, const struct result *result, struc
 int result_store_forget (const char *directory, const struct attempt_key *key, struct err *err)
 {
     struct arena arena = { 0 };
-    struct text path = attempt_path (&arena, directory, "results", key, SUFFIX);
+    struct text path = attempt_file_path (&arena, directory, "results", key, SUFFIX);
     int rc = unlink (path.ptr) < 0 && errno != ENOENT ? err_errno (err, ERR_IO, "cannot remove %s", path.ptr) : 0;
     arena_release (&arena);
     return rc;

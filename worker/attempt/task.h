@@ -41,14 +41,14 @@ struct task_answer {
 };
 
 /* Is there anything to prepare? */
-bool task_is_needed (const struct msg_run *run);
+bool task_prepare_is_needed (const struct msg_run *run);
 /* Is there a published generation to hold against its manifest again when the program is gone? */
 bool task_audit_is_needed (const struct msg_run *run);
 /* `host` is this host's name in the plan. `report_fd` becomes the process's standard error. `*channel_fd` is the
  * caller's, for task_take_answer. NULL on error. */
 struct exec *task_start (enum task_kind kind, const struct task_request *request, struct text host,
                          const char *directory, int report_fd, int *channel_fd, struct err *err);
-/* After exec_gone. Always gives an answer; one that never came is not done. Closes `channel_fd`. */
+/* After exec_all_gone. Always gives an answer; one that never came is not done. Closes `channel_fd`. */
 void task_take_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer);
 
 /* The process itself; argv[0] is "task". Exit status 0 when it has answered. */

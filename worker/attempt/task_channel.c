@@ -114,7 +114,7 @@ int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, st
 
 /* ---- the answer ---- */
 
-int task_fail (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err)
+int task_answer_set_failure (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err)
 {
     struct text problem = text_of (err->text);
     struct buf escaped;

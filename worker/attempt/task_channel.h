@@ -15,7 +15,7 @@ int task_channel_open (const struct task_request *request, int pair[2], struct e
 int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
                               struct task_request *request, struct err *err);
 /* Puts a failure into the answer; always -1. */
-int task_fail (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err);
+int task_answer_set_failure (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err);
 int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err);
 /* Texts live in `arena`. `sound`: the process exited with 0; what any other said is not taken. */
 int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer, struct err *err);

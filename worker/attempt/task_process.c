@@ -1,7 +1,7 @@
 /* task_process.c - the process of a task: what it finds, checks and waits for. */
 #include "worker/attempt/cache_task.h"
 #include "worker/attempt/device_wait.h"
-#include "worker/attempt/log_reader.h"
+#include "worker/attempt/log_search.h"
 #include "worker/attempt/task_channel.h"
 #include "worker/command/interpreter.h"
 #include "worker/environment/environment.h"
@@ -23,7 +23,7 @@ static bool needs_cache (const struct msg_run *run)
     return run->rung.kind != PROGRAM_BUILTIN && run->cache.role != CACHE_ROLE_NONE;
 }
 
-bool task_is_needed (const struct msg_run *run)
+bool task_prepare_is_needed (const struct msg_run *run)
 {
     struct kit_list files;
     kit_list_of (run, &files);
@@ -42,14 +42,14 @@ static int find_environment (const struct msg_run *run, struct arena *arena, str
     char path[PATH_MAX];
     struct err err = { 0 };
     if (environment_path (&run->pins, path, sizeof path, &err) < 0)
-        return task_fail (answer, arena, OWNER_BUNDLE, &err);
+        return task_answer_set_failure (answer, arena, OWNER_BUNDLE, &err);
     answer->python = text_format (arena, "%s/bin/python", path);
     struct text complete = text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path);
     if (access (answer->python.ptr, X_OK) == 0 && access (complete.ptr, R_OK) == 0)
         return 0;
     err_set (&err, ERR_STATE,
              "there is no complete Python environment at %s; the rung that restores it has to pass first", path);
-    return task_fail (answer, arena, OWNER_BUNDLE, &err);
+    return task_answer_set_failure (answer, arena, OWNER_BUNDLE, &err);
 }
 
 static int find_kit (const struct msg_run *run, const char *directory, struct arena *arena, struct task_answer *answer)
@@ -59,7 +59,7 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     struct err err = { 0 };
     kit_list_of (run, &files);
     if (kit_prepare (&files, directory, arena, &kit, &err) < 0)
-        return task_fail (answer, arena, OWNER_HOST, &err);
+        return task_answer_set_failure (answer, arena, OWNER_HOST, &err);
     answer->kit = kit.folder;
     answer->missing.items = arena_array (arena, kit.missing.n + WHEELS_MAX, sizeof *answer->missing.items);
     for (uint32_t i = 0; i < kit.missing.n; i++)
@@ -81,8 +81,8 @@ static int find_wheels (const struct msg_run *run, const char *folder, struct ar
     uint32_t missing_n = 0;
     if (!wheels_are_needed (run) || is_complete (run, arena))
         return 0;
-    if (wheels_find (run, folder, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
-        return task_fail (answer, arena, OWNER_HOST, &err);
+    if (wheels_link_present (run, folder, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
+        return task_answer_set_failure (answer, arena, OWNER_HOST, &err);
     answer->missing.n += missing_n;
     return 0;
 }
@@ -90,8 +90,8 @@ static int find_wheels (const struct msg_run *run, const char *folder, struct ar
 static int find_interpreters (const struct msg_run *run, struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
-    if (interpreter_must_be_asked (run) && interpreter_paths (run, arena, &answer->loaded, &err) < 0)
-        return task_fail (answer, arena, OWNER_HOST, &err);
+    if (interpreter_must_be_asked (run) && interpreter_ask_paths (run, arena, &answer->loaded, &err) < 0)
+        return task_answer_set_failure (answer, arena, OWNER_HOST, &err);
     return 0;
 }
 
@@ -129,7 +129,7 @@ static void work (enum task_kind kind, const struct task_context *context, const
     else if (kind == TASK_DEVICE)
         wait_for_device (request, arena, answer);
     else if (kind == TASK_READ)
-        log_reader_task (run, request, context->directory, arena, answer);
+        log_search_task (run, request, context->directory, arena, answer);
     else if (kind == TASK_SEAL)
         cache_task_seal (&run->cache, arena, answer);
     else

@@ -4,7 +4,7 @@
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "worker/builtin/cache_builtin_probe.h"
+#include "worker/builtin/cache_builtin_sandbox.h"
 #include "worker/facts/host_fact_list.h"
 #include "worker/protocol/protocol_writer.h"
 #include "worker/sandbox/scratch_generation.h"
@@ -128,9 +128,9 @@ static void say_hardware (struct cache_builtin *builtin)
     device_facts (list);
     protocol_writer_fact (
         builtin->writer, FACT_HARDWARE,
-        text_format (&builtin->arena, "%.*s; google %.*s; nvidia %.*s", TEXT_ARG (host_fact_value (list, "machine")),
-                     TEXT_ARG (host_fact_value (list, "pci.google")), TEXT_ARG (host_fact_value (list, "pci.nvidia"))));
-    protocol_writer_fact (builtin->writer, FACT_CPU, host_fact_value (list, "cpu.model"));
+        text_format (&builtin->arena, "%.*s; google %.*s; nvidia %.*s", TEXT_ARG (host_fact_find (list, "machine")),
+                     TEXT_ARG (host_fact_find (list, "pci.google")), TEXT_ARG (host_fact_find (list, "pci.nvidia"))));
+    protocol_writer_fact (builtin->writer, FACT_CPU, host_fact_find (list, "cpu.model"));
     host_fact_list_release (list);
     mem_free (list);
 }
@@ -158,8 +158,8 @@ static int probe_level (struct cache_builtin *builtin, struct err *err)
     bool apart = builtin->writable && scratch_generation_make (builtin->root, &scratch, err) == 0;
     if (builtin->writable && !apart)
         return err_prefix (err, "cannot make a folder in the cache root to test the write protection in");
-    int rc = cache_builtin_probe (builtin->root, apart ? scratch.path : builtin->root, builtin->least,
-                                  &builtin->protected, &builtin->arena, &report, err);
+    int rc = cache_builtin_try_sandbox (builtin->root, apart ? scratch.path : builtin->root, builtin->least,
+                                        &builtin->protected, &builtin->arena, &report, err);
     if (apart && scratch_generation_remove (&scratch, rc == 0 ? err : NULL) < 0)
         rc = -1;
     if (rc < 0)
@@ -286,7 +286,7 @@ static void split_ways (struct text words, struct arena *arena, struct cache_vie
     }
 }
 
-void cache_builtin_view (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out)
+void cache_builtin_view_of_facts (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out)
 {
     uint32_t level;
     out->storage = text_clip (value_of (facts, n, FACT_STORAGE), ID_MAX_BYTES);

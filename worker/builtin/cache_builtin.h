@@ -12,6 +12,6 @@
 
 int cache_builtin_main (int argc, char **argv);
 /* What its facts say, for the result that they came in. Texts alias or live in the arena. */
-void cache_builtin_view (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out);
+void cache_builtin_view_of_facts (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out);
 
 #endif

@@ -33,7 +33,7 @@ static int error_of_open (long fd)
 }
 
 /* Each is asked for something harmless: no descriptor is as high as this one, and the others only open. */
-static void probe_calls (struct host_check *host)
+static void probe_calls (struct host_check_results *host)
 {
     struct open_how how = { .flags = O_PATH | O_CLOEXEC };
     host->call_errors[HOST_CALL_CLOSE_RANGE] = error_of (syscall (SYS_close_range, ~0U, ~0U, 0));
@@ -43,7 +43,7 @@ static void probe_calls (struct host_check *host)
 
 /* ---- files ---- */
 
-static void probe_files (struct host_check *host)
+static void probe_files (struct host_check_results *host)
 {
     char path[64];
     snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
@@ -52,7 +52,7 @@ static void probe_files (struct host_check *host)
     host->null_error = error_of_open (open ("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
-static void probe_directory (struct host_check *host)
+static void probe_directory (struct host_check_results *host)
 {
     char path[PATH_MAX_BYTES + 1];
     struct statvfs disk;
@@ -83,7 +83,7 @@ static const char python_question[] = "import sys\n"
                                       "    sys.exit()\n"
                                       "print('venv')\n";
 
-static void read_python (struct host_check *host, struct buf *said, int status)
+static void read_python (struct host_check_results *host, struct buf *said, int status)
 {
     char *line = strstr (buf_c (said), "version "), *end;
     if (status == 0 && line && (end = strchr (line, '\n')) && end - line < WORD_MAX_BYTES) {
@@ -99,7 +99,7 @@ static void read_python (struct host_check *host, struct buf *said, int status)
               len ? ": " : "", last ? last + 1 : buf_c (said));
 }
 
-static void probe_python (struct host_check *host)
+static void probe_python (struct host_check_results *host)
 {
     const char *argv[] = { host->python, "-I", "-c", python_question, NULL };
     struct subprocess subprocess = { .argv = argv, .limit_ms = PYTHON_LIMIT_MS, .echo_fd = -1, .held_fd = -1 };
@@ -114,9 +114,9 @@ static void probe_python (struct host_check *host)
     buf_release (&said);
 }
 
-void host_check (struct host_check *host, const char *directory, const char *python)
+void host_check_run (struct host_check_results *host, const char *directory, const char *python)
 {
-    *host = (struct host_check){ .directory = directory, .python = python, .wall_ms = clock_wall_ms () };
+    *host = (struct host_check_results){ .directory = directory, .python = python, .wall_ms = clock_wall_ms () };
     if (uname (&host->kernel) < 0)
         memset (&host->kernel, 0, sizeof host->kernel);
     probe_calls (host);
@@ -127,7 +127,7 @@ void host_check (struct host_check *host, const char *directory, const char *pyt
         probe_python (host);
 }
 
-void host_check_pid_namespace (struct host_check *host)
+void host_check_pid_namespace (struct host_check_results *host)
 {
     struct err err = { 0 };
     struct pid_namespace *pid_namespace = pid_namespace_open (&err);

@@ -15,7 +15,7 @@
 enum host_call { HOST_CALL_CLOSE_RANGE, HOST_CALL_PIDFD_OPEN, HOST_CALL_OPENAT2, HOST_CALLS_N };
 extern const char *const host_call_names[HOST_CALLS_N];
 
-struct host_check {
+struct host_check_results {
     struct utsname kernel;
     int call_errors[HOST_CALLS_N];  /* errno of each; 0: it works */
     int proc_error, children_error; /* /proc/self; its list of children */
@@ -37,8 +37,8 @@ struct host_check {
     char python_problem[TEXT_MAX_BYTES + 1]; /* why it said none */
 };
 
-void host_check (struct host_check *host, const char *directory, const char *python);
+void host_check_run (struct host_check_results *host, const char *directory, const char *python);
 /* Makes a pid namespace as a worker does, and ends it. */
-void host_check_pid_namespace (struct host_check *host);
+void host_check_pid_namespace (struct host_check_results *host);
 
 #endif

@@ -42,7 +42,7 @@ static void add (struct preflight *preflight, const char *name, enum preflight_s
     preflight->checks[preflight->n++] = (struct preflight_check){ name, state, found, next };
 }
 
-static void judge_machine (struct preflight *preflight, const struct host_check *host)
+static void judge_machine (struct preflight *preflight, const struct host_check_results *host)
 {
     struct text is = shown (preflight, host->kernel.machine);
     if (text_is (is, MACHINE))
@@ -53,7 +53,7 @@ static void judge_machine (struct preflight *preflight, const struct host_check 
              TEXT_LIT ("build the worker bundle on a machine of the host's type"));
 }
 
-static void judge_kernel (struct preflight *preflight, const struct host_check *host)
+static void judge_kernel (struct preflight *preflight, const struct host_check_results *host)
 {
     struct text release = shown (preflight, host->kernel.release);
     for (int i = 0; i < HOST_CALLS_N; i++) {
@@ -72,7 +72,7 @@ static void judge_kernel (struct preflight *preflight, const struct host_check *
          TEXT_LIT (""));
 }
 
-static void judge_proc (struct preflight *preflight, const struct host_check *host)
+static void judge_proc (struct preflight *preflight, const struct host_check_results *host)
 {
     if (host->proc_error)
         add (preflight, "proc", PREFLIGHT_MISSING,
@@ -85,7 +85,7 @@ static void judge_proc (struct preflight *preflight, const struct host_check *ho
         add (preflight, "proc", PREFLIGHT_OK, TEXT_LIT ("/proc is mounted"), TEXT_LIT (""));
 }
 
-static void judge_null (struct preflight *preflight, const struct host_check *host)
+static void judge_null (struct preflight *preflight, const struct host_check_results *host)
 {
     if (host->null_error)
         add (preflight, "dev-null", PREFLIGHT_MISSING,
@@ -95,7 +95,7 @@ static void judge_null (struct preflight *preflight, const struct host_check *ho
         add (preflight, "dev-null", PREFLIGHT_OK, TEXT_LIT ("/dev/null opens"), TEXT_LIT (""));
 }
 
-static void judge_containment (struct preflight *preflight, const struct host_check *host)
+static void judge_containment (struct preflight *preflight, const struct host_check_results *host)
 {
     struct text problem = shown (preflight, host->namespace_problem);
     if (!problem.len)
@@ -107,7 +107,7 @@ static void judge_containment (struct preflight *preflight, const struct host_ch
                        "that a program hides may outlive a killed worker"));
 }
 
-static void judge_directory (struct preflight *preflight, const struct host_check *host)
+static void judge_directory (struct preflight *preflight, const struct host_check_results *host)
 {
     struct arena *arena = &preflight->arena;
     struct text is = shown (preflight, host->directory);
@@ -132,7 +132,7 @@ static bool is_new_enough (const char *version)
            (major > PYTHON_MAJOR || (major == PYTHON_MAJOR && minor >= PYTHON_MINOR));
 }
 
-static void judge_python (struct preflight *preflight, const struct host_check *host, bool needed)
+static void judge_python (struct preflight *preflight, const struct host_check_results *host, bool needed)
 {
     struct arena *arena = &preflight->arena;
     enum preflight_state state = needed ? PREFLIGHT_MISSING : PREFLIGHT_NOTE;
@@ -156,7 +156,7 @@ static void judge_python (struct preflight *preflight, const struct host_check *
 }
 
 /* The worker itself asks no calendar; what it starts may (certificates of a package index). */
-static void judge_clock (struct preflight *preflight, const struct host_check *host)
+static void judge_clock (struct preflight *preflight, const struct host_check_results *host)
 {
     if (host->wall_ms < WALL_MIN_MS)
         add (preflight, "clock", PREFLIGHT_NOTE, TEXT_LIT ("the clock shows a year before 2025"),
@@ -165,7 +165,7 @@ static void judge_clock (struct preflight *preflight, const struct host_check *h
         add (preflight, "clock", PREFLIGHT_OK, TEXT_LIT ("the clock shows 2025 or later"), TEXT_LIT (""));
 }
 
-void preflight_judge (struct preflight *preflight, const struct host_check *host, bool python_needed)
+void preflight_judge (struct preflight *preflight, const struct host_check_results *host, bool python_needed)
 {
     *preflight = (struct preflight){ .n = 0 };
     judge_machine (preflight, host);
@@ -279,9 +279,9 @@ static bool read_options (int argc, char **argv, struct options *options)
 /* Every start of a worker waits for the brief answer: what would only be a note is not asked for then. */
 static int look_and_say (const struct options *options)
 {
-    struct host_check *host = mem_alloc (sizeof *host);
+    struct host_check_results *host = mem_alloc (sizeof *host);
     struct preflight preflight;
-    host_check (host, options->directory, options->python || options->brief ? options->python : "python3");
+    host_check_run (host, options->directory, options->python || options->brief ? options->python : "python3");
     if (!options->brief)
         host_check_pid_namespace (host);
     preflight_judge (&preflight, host, options->python != NULL);

@@ -27,7 +27,7 @@ struct preflight {
 };
 
 /* `python_needed`: without a usable one something is missing; else that is a note. */
-void preflight_judge (struct preflight *preflight, const struct host_check *host, bool python_needed);
+void preflight_judge (struct preflight *preflight, const struct host_check_results *host, bool python_needed);
 bool preflight_is_ready (const struct preflight *preflight);
 /* Empty when nothing is missing. */
 void preflight_sentence (const struct preflight *preflight, struct buf *out);

@@ -40,7 +40,7 @@ struct text probe_step_text (const struct probe_report *report, enum probe_stage
         const struct piece *piece = &pieces[i];
         if (piece->stage != stage)
             continue;
-        struct text found = probe_finding (report, piece->finding);
+        struct text found = probe_report_find_value (report, piece->finding);
         if (first && !found.len)
             return said;
         first = false;
@@ -93,7 +93,7 @@ static void add_printed (const struct probe_report *report, struct buf *out)
     struct text rest = report->output.len ? last_lines (buf_as_text (&report->output)) : (struct text){ 0 };
     while (rest.len) {
         buf_puts (out, "it printed: ");
-        buf_escaped (out, text_take (&rest, '\n'), LINE_COLUMNS);
+        buf_escaped (out, text_take_until (&rest, '\n'), LINE_COLUMNS);
         buf_byte (out, '\n');
     }
 }
@@ -141,7 +141,7 @@ int probe_print_lines (const struct probe_report *report, const char *plugin, st
 static json_t *json_clean (struct text text)
 {
     struct arena arena = { 0 };
-    struct text clean = text_clean (&arena, text, 3 * OUTPUT_KEPT_BYTES);
+    struct text clean = text_repair_utf8 (&arena, text, 3 * OUTPUT_KEPT_BYTES);
     json_t *json = json_stringn (clean.len ? clean.ptr : "", clean.len);
     arena_release (&arena);
     return json;

@@ -126,7 +126,7 @@ static int read_request (struct probe *probe, struct err *err)
 static uint64_t number_of (const struct probe *probe, const char *name)
 {
     uint64_t number = 0;
-    return probe_number (&probe->report, name, &number) ? number : 0;
+    return probe_report_find_number (&probe->report, name, &number) ? number : 0;
 }
 
 static void say_bundle (struct probe *probe)
@@ -140,13 +140,13 @@ static void say_bundle (struct probe *probe)
                                             { "pjrt.plugin_bytes", "plugin.bytes" } };
     struct var items[ITEMS_MAX];
     uint32_t n = 0;
-    struct text major = probe_finding (&probe->report, "api.major");
-    struct text minor = probe_finding (&probe->report, "api.minor");
+    struct text major = probe_report_find_value (&probe->report, "api.major");
+    struct text minor = probe_report_find_value (&probe->report, "api.minor");
     if (minor.len)
         items[n++] = (struct var){ TEXT_LIT ("pjrt.api"),
                                    text_format (&probe->arena, "%.*s.%.*s", TEXT_ARG (major), TEXT_ARG (minor)) };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct text value = probe_finding (&probe->report, names[i][1]);
+        struct text value = probe_report_find_value (&probe->report, names[i][1]);
         if (value.len)
             items[n++] = (struct var){ text_of (names[i][0]), value };
     }
@@ -157,14 +157,15 @@ static void say_bundle (struct probe *probe)
 static void say_backend (struct probe *probe)
 {
     uint64_t index = number_of (probe, "process.index");
-    struct backend backend = { .platform = probe_finding (&probe->report, "platform.name"),
-                               .platform_version = probe_finding (&probe->report, "platform.version"),
-                               .device_kind = probe_finding (&probe->report, "device.kind"),
-                               .kernel_path = TEXT_LIT ("pjrt"),
-                               .devices = (uint32_t) number_of (probe, "devices.all"),
-                               .local_devices = (uint32_t) number_of (probe, "devices.here"),
-                               .process_count = (uint32_t) number_of (probe, "process.count"),
-                               .process_index = (uint32_t) index };
+    struct observed_backend backend = { .platform = probe_report_find_value (&probe->report, "platform.name"),
+                                        .platform_version = probe_report_find_value (&probe->report,
+                                                                                     "platform.version"),
+                                        .device_kind = probe_report_find_value (&probe->report, "device.kind"),
+                                        .kernel_path = TEXT_LIT ("pjrt"),
+                                        .devices = (uint32_t) number_of (probe, "devices.all"),
+                                        .local_devices = (uint32_t) number_of (probe, "devices.here"),
+                                        .process_count = (uint32_t) number_of (probe, "process.count"),
+                                        .process_index = (uint32_t) index };
     if (backend.device_kind.len)
         protocol_writer_backend (probe->writer, &backend);
 }
@@ -172,9 +173,9 @@ static void say_backend (struct probe *probe)
 static bool say_value (struct probe *probe, const char *finding, const char *name)
 {
     char value[32];
-    if (!text_to_c (probe_finding (&probe->report, finding), value, sizeof value) || !value[0])
+    if (!text_to_c (probe_report_find_value (&probe->report, finding), value, sizeof value) || !value[0])
         return false;
-    struct program_check check = { .name = text_of (name), .expected = EXPECTED_SUM, .observed = strtod (value, NULL) };
+    struct value_check check = { .name = text_of (name), .expected = EXPECTED_SUM, .observed = strtod (value, NULL) };
     protocol_writer_check (probe->writer, &check);
     return true;
 }
@@ -208,7 +209,7 @@ static void say_facts (struct probe *probe)
     if (devices.len)
         protocol_writer_fact (probe->writer, "probe.devices", devices);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct text value = probe_finding (&probe->report, names[i][1]);
+        struct text value = probe_report_find_value (&probe->report, names[i][1]);
         if (value.len)
             protocol_writer_fact (probe->writer, names[i][0], value);
     }

@@ -3,8 +3,8 @@
 
 #include "common/cache/owners.h"
 #include "common/frontend/frontend.h"
+#include "worker/command/counters.h"
 #include "worker/command/environ.h"
-#include "worker/command/parse.h"
 #include "worker/command/protected_paths.h"
 #include "worker/files/kit.h"
 #include "worker/files/wheels.h"
@@ -26,7 +26,7 @@ static struct text first_path (const struct msg_run *run, const struct command_c
 {
     struct kit_list files;
     kit_list_of (run, &files);
-    return files.n ? kit_path (context->kit, &files.items[0], arena) : (struct text){ 0 };
+    return files.n ? kit_file_path (context->kit, &files.items[0], arena) : (struct text){ 0 };
 }
 
 static const struct file_ref *find_helper (const struct msg_run *run)
@@ -79,14 +79,14 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
     if (run->rung.kind == PROGRAM_BUILTIN) /* what pip unpacks is not for programs of other runs to change */
         environ_set (list, TEXT_LIT ("TMPDIR"), context->scratch);
     if (run->rung.kind == PROGRAM_BUILTIN && !is_builtin (run, "probe"))
-        environ_add_network (list); /* ours, and pip below it has to reach its index */
+        environ_add_pip_vars (list); /* ours, and pip below it has to reach its index */
     else if (set_launch_policy (list, run, context, err) < 0)
         return -1;
     else
         environ_set (list, TEXT_LIT ("HOME"), context->scratch);
     if (is_builtin (run, "facts"))
         environ_add_runtime_vars (list);
-    parse_set_report_path (run, context->scratch, list);
+    counters_set_report_path (run, context->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
         set_python (list, run, context);
     if (run->rung.kind != PROGRAM_COMMAND)

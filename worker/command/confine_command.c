@@ -6,7 +6,7 @@
 
 enum { WORDS_MAX = 64 + 2 * WRITABLE_MAX + 2 * CONFINE_PROTECTED_MAX };
 
-int confine_args_cache_root (struct text bundle, struct arena *arena, struct text *root, struct err *err)
+int confine_args_root_of_bundle (struct text bundle, struct arena *arena, struct text *root, struct err *err)
 {
     uint32_t len = bundle.len;
     for (int level = 0; level < 2; level++) {
@@ -86,7 +86,8 @@ int confine_args_write (const struct msg_run *run, const struct command_context 
         return err_set (err, ERR_LIMIT,
                         "the sandbox would have to protect more than %d paths of this host from the program",
                         CONFINE_MORE_MAX);
-    if (run->cache.role != CACHE_ROLE_NONE && confine_args_cache_root (run->cache.frontend_root, arena, &root, err) < 0)
+    if (run->cache.role != CACHE_ROLE_NONE &&
+        confine_args_root_of_bundle (run->cache.frontend_root, arena, &root, err) < 0)
         return -1;
     while (command->argv[argc])
         argc++;

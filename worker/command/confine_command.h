@@ -13,6 +13,6 @@ int confine_args_write (const struct msg_run *run, const struct command_context 
                         const struct protected_paths *paths, const struct command *command, int report_fd,
                         struct arena *arena, struct command *out, struct err *err);
 /* <root> of <root>/<frontend>/<bundle>. */
-int confine_args_cache_root (struct text bundle, struct arena *arena, struct text *root, struct err *err);
+int confine_args_root_of_bundle (struct text bundle, struct arena *arena, struct text *root, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* environ.c - see environ.h. */
 #include "worker/command/environ.h"
 
-#include "worker/facts/variable_family.h"
+#include "worker/facts/runtime_variables.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ void environ_begin (struct environ_list *list, struct arena *arena)
         inherit (list, inherited[i]);
 }
 
-void environ_add_network (struct environ_list *list)
+void environ_add_pip_vars (struct environ_list *list)
 {
     for (size_t i = 0; i < sizeof network / sizeof network[0]; i++)
         inherit (list, network[i]);
@@ -60,7 +60,7 @@ void environ_add_network (struct environ_list *list)
 
 static bool is_of_host (struct text name)
 {
-    return variable_is_in_family (name) || text_starts (name, "GCE_METADATA_") ||
+    return runtime_variables_contain (name) || text_starts (name, "GCE_METADATA_") ||
            text_is (name, "KUBERNETES_SERVICE_HOST");
 }
 
@@ -117,7 +117,7 @@ int environ_find_program (const struct environ_list *list, struct text name, str
     }
     struct text rest = environ_get (list, "PATH");
     while (rest.len) {
-        struct text folder = text_take (&rest, ':');
+        struct text folder = text_take_until (&rest, ':');
         struct text found = text_format (list->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (name));
         if (folder.len && folder.ptr[0] == '/' && is_program (found.ptr)) {
             *path = found;

@@ -16,7 +16,7 @@ struct environ_list {
 /* PATH (with a default), LANG, TZ and TMPDIR of this process. */
 void environ_begin (struct environ_list *list, struct arena *arena);
 /* What pip and its TLS need of this process: PIP_*, proxies, certificates, HOME. */
-void environ_add_network (struct environ_list *list);
+void environ_add_pip_vars (struct environ_list *list);
 /* For the builtin that tells what this host is: the variables that decide what a runtime does. No other program gets
  * them. */
 void environ_add_runtime_vars (struct environ_list *list);

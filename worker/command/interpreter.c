@@ -135,7 +135,7 @@ static const char *find_environment (const struct msg_run *run, struct arena *ar
     return text_format (arena, "%s/bin/python", path).ptr;
 }
 
-int interpreter_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err)
+int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err)
 {
     bool is_started = run->pins.file.sha256.len || run->rung.kind == PROGRAM_CANARY;
     const char *python = find_python (run, arena);

@@ -15,6 +15,6 @@ bool interpreter_must_be_asked (const struct msg_run *run);
 /* Of the one that environments are built from, and of the environment where there is a complete one: programs,
  * prefixes, folders of modules, libraries; only what programs could write. -1: one that sliceup itself starts in this
  * run does not answer, or says more than can be kept from programs. Everything lives in the arena. */
-int interpreter_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err);
+int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err);
 
 #endif

@@ -240,7 +240,7 @@ static void add_files (const struct finding_out *find, const struct command_cont
     struct kit_list files;
     kit_list_of (find->run, &files);
     for (uint32_t i = 0; i < files.n; i++)
-        add_with_folder (find, kit_path (context->kit, &files.items[i], find->arena));
+        add_with_folder (find, kit_file_path (context->kit, &files.items[i], find->arena));
 }
 
 void protected_find (const struct msg_run *run, const struct command_context *context, const char *program,

@@ -55,7 +55,7 @@ bool lease_client_must_stop (struct lease_client *lease_client, uint64_t now_ms)
     return lease_client->lost;
 }
 
-uint64_t lease_client_ask (struct lease_client *lease_client, uint64_t now_ms)
+uint64_t lease_client_begin_ask (struct lease_client *lease_client, uint64_t now_ms)
 {
     if (lease_client_must_stop (lease_client, now_ms) || now_ms < lease_client_ask_at_ms (lease_client))
         return 0;

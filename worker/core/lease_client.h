@@ -30,7 +30,7 @@ void lease_client_want (struct lease_client *lease_client, uint64_t token,
                         uint64_t term_ms);                  /* term_ms 0: LEASE_TERM_MS */
 void lease_client_drop (struct lease_client *lease_client); /* what it was wanted for is over */
 /* The number to ask with, now; 0: nothing to ask (wants nothing, lost it, or asked less than T/3 ago). */
-uint64_t lease_client_ask (struct lease_client *lease_client, uint64_t now_ms);
+uint64_t lease_client_begin_ask (struct lease_client *lease_client, uint64_t now_ms);
 /* An answer. `term_ms` 0: refused. */
 void lease_client_receive (struct lease_client *lease, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms);
 bool lease_client_may_write (const struct lease_client *lease_client, uint64_t now_ms);

@@ -96,7 +96,7 @@ static void leave_when_alone (struct member *member, uint64_t now_ms, struct mem
 /* Whoever loses its journal can be told of it: only what was durable is said. */
 static void note_told (struct member *member, const struct msg *msg)
 {
-    uint64_t index = msg_fact_index (msg);
+    uint64_t index = msg_recorded_index (msg);
     if (msg->epoch < member->told_epoch || (msg->epoch == member->told_epoch && index <= member->told_index) || !index)
         return;
     member->told_epoch = msg->epoch;
@@ -171,7 +171,7 @@ static void receive_ack (struct member *member, const struct msg *msg, uint64_t 
     const struct result named = { .key = msg->of.ack_result.key };
     if (!pending_results_drop (&member->pending_results, &named.key))
         return;
-    struct result *copy = member_outbox_result (out, &named);
+    struct result *copy = member_outbox_copy_result (out, &named);
     member_outbox_add (out, MEMBER_FORGET)->result = copy;
     current_begin_pending (member, now_ms, out);
 }
@@ -340,7 +340,7 @@ uint64_t member_session (const struct member *member)
     return member->session;
 }
 
-uint64_t member_ack (const struct member *member)
+uint64_t member_seen_seq (const struct member *member)
 {
     return member->seen_seq;
 }

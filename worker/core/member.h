@@ -73,7 +73,7 @@ uint64_t member_deadline_ms (const struct member *member);
 
 uint64_t member_epoch (const struct member *member);
 uint64_t member_session (const struct member *member);
-uint64_t member_ack (const struct member *member);                /* highest seq seen in this session */
+uint64_t member_seen_seq (const struct member *member);           /* highest seq seen in this session */
 const struct limits *member_limits (const struct member *member); /* of the last WELCOME; zero before */
 
 #endif

@@ -49,7 +49,7 @@ static void forget_gate (struct member *member)
 void current_start_with_lease (struct member *member, struct member_outbox *out)
 {
     assert (current_alive (member) && !member->current.started);
-    struct msg *copy = member_outbox_msg (out, &member->current.run);
+    struct msg *copy = member_outbox_copy_msg (out, &member->current.run);
     member_outbox_add (out, MEMBER_START)->msg = copy;
     member->current.started = true;
 }
@@ -123,7 +123,7 @@ static void current_keep (struct member *member, uint64_t now_ms, const struct r
                           struct member_outbox *out)
 {
     struct pending_result *held = pending_results_put (&member->pending_results, result);
-    struct result *copy = member_outbox_result (out, result);
+    struct result *copy = member_outbox_copy_result (out, result);
     member_outbox_add (out, MEMBER_KEEP)->result = copy;
     if (member->link == LINK_JOINED || (member->link == LINK_LEAVING && member->session))
         member_send_result (held, now_ms, out);

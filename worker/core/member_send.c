@@ -24,7 +24,7 @@ static uint32_t holdings_of (const struct member *member, uint64_t now_ms, struc
 
 static void send_msg (struct member_outbox *out, const struct msg *msg)
 {
-    struct msg *copy = member_outbox_msg (out, msg);
+    struct msg *copy = member_outbox_copy_msg (out, msg);
     member_outbox_add (out, MEMBER_SEND)->msg = copy;
 }
 
@@ -50,7 +50,7 @@ void member_send_heartbeat (struct member *member, uint64_t now_ms, struct membe
     struct holding holdings[HELD_MAX];
     struct msg msg = { .kind = MSG_HEARTBEAT };
     msg.of.heartbeat.beat = ++member->beat;
-    msg.of.heartbeat.lease_ask = lease_client_ask (&member->lease_client, now_ms);
+    msg.of.heartbeat.lease_ask = lease_client_begin_ask (&member->lease_client, now_ms);
     msg.of.heartbeat.lease_token = msg.of.heartbeat.lease_ask ? member->lease_client.token : 0;
     msg.of.heartbeat.holdings.items = holdings;
     msg.of.heartbeat.holdings.n = holdings_of (member, now_ms, holdings);

@@ -44,8 +44,8 @@ struct member {
 
 /* Effects. Whatever they point at is copied into the outbox. */
 struct member_effect *member_outbox_add (struct member_outbox *out, enum member_effect_kind kind);
-struct result *member_outbox_result (struct member_outbox *out, const struct result *result);
-struct msg *member_outbox_msg (struct member_outbox *out, const struct msg *msg);
+struct result *member_outbox_copy_result (struct member_outbox *out, const struct result *result);
+struct msg *member_outbox_copy_msg (struct member_outbox *out, const struct msg *msg);
 
 void member_send_hello (struct member *member, uint64_t now_ms, struct member_outbox *out);
 void member_send_heartbeat (struct member *member, uint64_t now_ms, struct member_outbox *out);

@@ -29,14 +29,14 @@ struct member_effect *member_outbox_add (struct member_outbox *out, enum member_
 }
 
 /* Copied, because a held result can be dropped by a later step while the outbox is still being performed. */
-struct result *member_outbox_result (struct member_outbox *out, const struct result *result)
+struct result *member_outbox_copy_result (struct member_outbox *out, const struct result *result)
 {
     struct result *copy = arena_alloc (&out->arena, sizeof *copy);
     record_copy (&result_record, copy, result, &out->arena);
     return copy;
 }
 
-struct msg *member_outbox_msg (struct member_outbox *out, const struct msg *msg)
+struct msg *member_outbox_copy_msg (struct member_outbox *out, const struct msg *msg)
 {
     struct msg *copy = arena_copy (&out->arena, msg, sizeof *msg);
     const struct record *body = msg_record_of_kind (msg->kind);

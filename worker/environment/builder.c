@@ -1,7 +1,7 @@
 #include "worker/environment/builder.h"
 
 #include "common/io/atomic_file.h"
-#include "common/model/environment_files.h"
+#include "common/model/environment_markers.h"
 #include "common/model/plan.h"
 #include "worker/process/subprocess.h"
 #include <dirent.h>
@@ -103,7 +103,7 @@ static struct text last_words (struct text output)
 {
     struct text best = { 0 }, last = { 0 };
     while (output.len) {
-        struct text line = text_take (&output, '\n');
+        struct text line = text_take_until (&output, '\n');
         if (line.len)
             last = line;
         if (text_starts (line, "ERROR:") || text_starts (line, "Error:"))
@@ -154,7 +154,7 @@ static void add_without_options (struct text pins, struct buf *out)
 {
     bool begins = true; /* not the rest of a line that ended in '\\' */
     while (pins.len) {
-        struct text line = text_take (&pins, '\n');
+        struct text line = text_take_until (&pins, '\n');
         uint32_t blanks = 0;
         while (blanks < line.len && (line.ptr[blanks] == ' ' || line.ptr[blanks] == '\t'))
             blanks++;

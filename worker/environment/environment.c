@@ -41,7 +41,7 @@ static int refuse_answer (const char *python, const struct buf *answer, int stat
     return -1;
 }
 
-int environment_python (const char *python, char version[PYTHON_VERSION_BYTES], struct err *err)
+int environment_ask_version (const char *python, char version[PYTHON_VERSION_BYTES], struct err *err)
 {
     /* -I -S: neither the user's variables nor site packages have a say in this answer. */
     const char *argv[] = { python, "-I", "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])", NULL };
@@ -100,7 +100,7 @@ int environment_path (const struct pins *pins, char *out, size_t out_bytes, stru
     char python[PATH_MAX_BYTES + 1], version[PYTHON_VERSION_BYTES];
     if (!text_to_c (pins->python, python, sizeof python))
         return err_set (err, ERR_CONFIG, "the name of the Python interpreter is longer than %d bytes", PATH_MAX_BYTES);
-    if (environment_python (python, version, err))
+    if (environment_ask_version (python, version, err))
         return -1;
     return environment_path_of_version (pins->env_dir, version, out, out_bytes, err);
 }

@@ -7,7 +7,7 @@
 #define SLICEUP_WORKER_ENVIRONMENT_ENVIRONMENT_H
 
 #include "common/base/err.h"
-#include "common/model/environment_files.h"
+#include "common/model/environment_markers.h"
 #include "common/model/plan.h"
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ enum { ENVIRONMENT_ASK_MS = 10000, PYTHON_VERSION_BYTES = 32 };
 /* The path of this host's environment. Nothing need be there. */
 int environment_path (const struct pins *pins, char *out, size_t out_bytes, struct err *err);
 /* "3.11.7", by asking: `python` is searched in PATH when it holds no '/'. Only Python 3. */
-int environment_python (const char *python, char version[PYTHON_VERSION_BYTES], struct err *err);
+int environment_ask_version (const char *python, char version[PYTHON_VERSION_BYTES], struct err *err);
 /* environment_path for one whose version is known already. */
 int environment_path_of_version (struct text env_dir, const char *version, char *out, size_t bytes, struct err *err);
 /* <path>/lib/python<major>.<minor>/site-packages */

@@ -148,7 +148,7 @@ static const char *read_bytes (int fd, const struct installed_record_row *row, s
     if (digest_of_fd (fd, &seen->digest, &seen->bytes, NULL) < 0)
         return "cannot be read";
     seen->read = true;
-    installed_record_print_sha256 (&seen->digest, is);
+    installed_record_print_base64 (&seen->digest, is);
     bool same = (!row->has_size || seen->bytes == row->bytes) && (!row->sha256.len || text_is (row->sha256, is));
     return same ? NULL : "differs from its entry in RECORD";
 }

@@ -7,7 +7,7 @@
 /* From site-packages up to the environment: lib/python3.11/site-packages. */
 enum { UP_MAX = 3, ROWS_FIRST = 1024 };
 
-void installed_record_print_sha256 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1])
+void installed_record_print_base64 (const struct digest *digest, char out[RECORD_SHA256_BYTES + 1])
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     for (int i = 0; i < RECORD_SHA256_BYTES; i++) {
@@ -105,7 +105,7 @@ static bool read_row (struct text line, struct arena *arena, struct installed_re
 
 static struct text take_line (struct text *rest)
 {
-    struct text line = text_take (rest, '\n');
+    struct text line = text_take_until (rest, '\n');
     line.len -= line.len && line.ptr[line.len - 1] == '\r';
     return line;
 }

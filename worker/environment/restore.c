@@ -45,7 +45,7 @@ static int step_read (struct restore *restore, enum owner *owner, struct err *er
                             err))
         return -1;
     *owner = OWNER_HOST;
-    if (environment_python (restore->python, restore->version, err) ||
+    if (environment_ask_version (restore->python, restore->version, err) ||
         environment_path_of_version (text_of (restore->env_dir), restore->version, restore->path, sizeof restore->path,
                                      err) ||
         environment_site (restore->path, restore->version, restore->site, sizeof restore->site, err))
@@ -97,7 +97,7 @@ static int read_installed (struct restore *restore, struct err *err)
 {
     char python[PATH_MAX_BYTES + 32];
     snprintf (python, sizeof python, "%s/bin/python", restore->path);
-    if (environment_python (python, restore->version, err))
+    if (environment_ask_version (python, restore->version, err))
         return err_prefix (err, "cannot ask the environment's own interpreter for its version");
     return installed_read (restore->site, &restore->arena, &restore->installed, err);
 }
@@ -353,10 +353,10 @@ static int run (struct restore *restore)
     int failed = run_steps (restore, &owner, &err);
     struct text sentence = sentence_of (restore, &err);
     if (failed) {
-        restore_report_found (restore);
+        restore_report_contents (restore);
         protocol_writer_failure (restore->writer, owner, sentence);
     } else
-        restore_report_all (restore);
+        restore_report_success (restore);
     if (failed)
         fprintf (stderr, "sliceup-worker restore: %.*s\n", TEXT_ARG (sentence));
     if (protocol_writer_close (restore->writer, &err) && !failed)

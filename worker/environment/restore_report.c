@@ -79,7 +79,7 @@ static void say_how (struct restore *restore)
     protocol_writer_note (restore->writer, how, NOTE_SOURCE, DURABILITY_RERUN);
 }
 
-void restore_report_found (struct restore *restore)
+void restore_report_contents (struct restore *restore)
 {
     if (restore->installed.items)
         say_packages (restore);
@@ -87,10 +87,10 @@ void restore_report_found (struct restore *restore)
         say_files (restore);
 }
 
-void restore_report_all (struct restore *restore)
+void restore_report_success (struct restore *restore)
 {
     say_identity (restore);
-    restore_report_found (restore);
+    restore_report_contents (restore);
     protocol_writer_fact (restore->writer, "environment.path", text_of (restore->path));
     say_how (restore);
     protocol_writer_done (restore->writer);

@@ -32,8 +32,8 @@ struct restore {
 };
 
 /* What is there and how it came about. */
-void restore_report_all (struct restore *restore);
+void restore_report_success (struct restore *restore);
 /* What is there although it is not what it should be: what differs between hosts is often why. */
-void restore_report_found (struct restore *restore);
+void restore_report_contents (struct restore *restore);
 
 #endif

@@ -66,7 +66,7 @@ static struct text addresses_in (struct host_fact_list *list, struct text endpoi
     for (bool first = true; endpoints.len; first = false) {
         if (!first)
             buf_byte (&all, ',');
-        buf_add_text (&all, address_in (text_take (&endpoints, ',')));
+        buf_add_text (&all, address_in (text_take_until (&endpoints, ',')));
     }
     return buf_finish (&all, &list->arena);
 }

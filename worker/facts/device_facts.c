@@ -101,7 +101,7 @@ static bool is_locked (struct text locks, const struct stat *st, long *pid)
         char line[160], file[64];
         unsigned major_number, minor_number;
         uint64_t inode;
-        if (text_to_c (text_take (&locks, '\n'), line, sizeof line) &&
+        if (text_to_c (text_take_until (&locks, '\n'), line, sizeof line) &&
             sscanf (line, "%*s %*s %*s %*s %ld %63s", pid, file) == 2 &&
             sscanf (file, "%x:%x:%" SCNu64, &major_number, &minor_number, &inode) == 3 && inode == st->st_ino &&
             major_number == major (st->st_dev) && minor_number == minor (st->st_dev))

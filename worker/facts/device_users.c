@@ -125,7 +125,7 @@ static void name_it (struct search *search, const char *pid, struct device_user 
         len = read_start (path, raw); /* it has ended, or wrote over its arguments */
     struct text line = { raw, (uint32_t) len };
     holder->command = command_line_for_display (search->arena, line, HOLDER_COMMAND_BYTES);
-    holder->program = display_program (search->arena, line);
+    holder->program = display_program_name (search->arena, line);
 }
 
 /* proc(5): field 22 of stat, counted from behind the name, which may hold anything. */

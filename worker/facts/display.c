@@ -87,7 +87,7 @@ struct text command_line_for_display (struct arena *arena, struct text raw, uint
     return out;
 }
 
-struct text display_program (struct arena *arena, struct text raw)
+struct text display_program_name (struct arena *arena, struct text raw)
 {
     struct text name;
     next_word (&raw, &name);

@@ -17,6 +17,6 @@ struct text display_mount (struct arena *arena, const char *mount);
  * the x. */
 struct text command_line_for_display (struct arena *arena, struct text raw, uint32_t max_bytes);
 /* The program's own name: of the first word the last part of its path. */
-struct text display_program (struct arena *arena, struct text raw);
+struct text display_program_name (struct arena *arena, struct text raw);
 
 #endif

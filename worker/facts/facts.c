@@ -98,7 +98,7 @@ static bool is_google (struct host_fact_list *list)
     struct text product;
     return (host_fact_read_file (list, list->roots->sys, "/class/dmi/id/product_name", &product) &&
             text_starts (product, "Google")) ||
-           text_find (host_fact_value (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
+           text_find (host_fact_find (list, "pci.google"), TEXT_LIT (" x 0x"), NULL);
 }
 
 static void say_machine (struct reporting *reporting, struct metadata *metadata)

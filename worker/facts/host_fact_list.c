@@ -111,7 +111,7 @@ void host_fact_add_number (struct host_fact_list *list, const char *name, uint64
     host_fact_add (list, name, text_format (&list->arena, "%" PRIu64, value));
 }
 
-struct text host_fact_value (const struct host_fact_list *list, const char *name)
+struct text host_fact_find (const struct host_fact_list *list, const char *name)
 {
     for (uint32_t i = 0; i < list->n; i++)
         if (text_is (list->items[i].name, name))
@@ -174,7 +174,7 @@ bool host_fact_find_field (struct text file, const char *key, struct text *value
 {
     size_t key_len = strlen (key);
     while (file.len) {
-        struct text line = text_take (&file, '\n');
+        struct text line = text_take_until (&file, '\n');
         if (text_starts (line, key) && line.len > key_len && memchr (":= \t", line.ptr[key_len], 4)) {
             *value = trimmed ((struct text){ line.ptr + key_len, line.len - (uint32_t) key_len });
             return true;

@@ -32,7 +32,7 @@ void host_fact_list_release (struct host_fact_list *list);
  * for all. `name` lives as long as the list. */
 void host_fact_add (struct host_fact_list *list, const char *name, struct text value);
 void host_fact_add_number (struct host_fact_list *list, const char *name, uint64_t value);
-struct text host_fact_value (const struct host_fact_list *list, const char *name); /* empty when it is not there */
+struct text host_fact_find (const struct host_fact_list *list, const char *name); /* empty when it is not there */
 
 uint32_t host_fact_value_room (const struct host_fact_list *list); /* the longest value that is not shortened now */
 

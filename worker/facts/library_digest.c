@@ -167,7 +167,7 @@ static int digest_open (int fd, const char *path, char hex[LIBRARY_HEX_BYTES + 1
     return 0;
 }
 
-int library_digest (const char *path, struct arena *arena, struct text *hex, uint64_t *bytes, struct err *err)
+int library_xxh128 (const char *path, struct arena *arena, struct text *hex, uint64_t *bytes, struct err *err)
 {
     char digits[LIBRARY_HEX_BYTES + 1];
     uint64_t size = 0;

@@ -18,6 +18,6 @@ enum { LIBRARY_HEX_BYTES = 32, LIBRARY_READ_MS = 20000 };
 
 /* `hex`: LIBRARY_HEX_BYTES digits in `arena`. `bytes` (may be NULL): its size. -1: not there, no regular file, larger
  * than LIBRARY_BYTES_MAX, slower than LIBRARY_READ_MS, or changed while it was read; nothing was set then. */
-int library_digest (const char *path, struct arena *arena, struct text *hex, uint64_t *bytes, struct err *err);
+int library_xxh128 (const char *path, struct arena *arena, struct text *hex, uint64_t *bytes, struct err *err);
 
 #endif

@@ -32,7 +32,7 @@ static void add_library (struct host_fact_list *list, const char *name, const ch
     struct text hex = TEXT_LIT ("absent");
     struct err err;
     uint64_t bytes = 0;
-    bool known = path && library_digest (path, &list->arena, &hex, &bytes, &err) == 0;
+    bool known = path && library_xxh128 (path, &list->arena, &hex, &bytes, &err) == 0;
     if (path && !known)
         hex = access (path, F_OK) ? TEXT_LIT ("absent") : text_format (&list->arena, "unreadable (%.300s)", err.text);
     host_fact_add (list, name, host_fact_one_line (&list->arena, hex));

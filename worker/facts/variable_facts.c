@@ -1,7 +1,7 @@
 /* variable_facts.c - variables and flags as facts: docs/spec/facts.md, Variables. */
 #include "common/model/secret.h"
 #include "worker/facts/host_fact_list.h"
-#include "worker/facts/variable_family.h"
+#include "worker/facts/runtime_variables.h"
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static var_list of_family (struct host_fact_list *list, const var_list *vars, ui
     var_list found = { arena_array (&list->arena, vars->n, sizeof *vars->items), 0 };
     uint32_t all = 0;
     for (uint32_t i = 0; i < vars->n; i++) {
-        bool counts = variable_is_in_family (vars->items[i].name);
+        bool counts = runtime_variables_contain (vars->items[i].name);
         all += counts;
         if (counts && is_plain (vars->items[i].name))
             found.items[found.n++] = vars->items[i];
@@ -43,7 +43,7 @@ static var_list of_family (struct host_fact_list *list, const var_list *vars, ui
 
 static struct text told (struct host_fact_list *list, const struct var *var, size_t left_bytes)
 {
-    struct text value = host_fact_one_line (&list->arena, secret_redact (&list->arena, var));
+    struct text value = host_fact_one_line (&list->arena, secret_redact_var (&list->arena, var));
     if (!value.len)
         return TEXT_LIT ("set to nothing");
     return host_fact_shorten (&list->arena, value,

@@ -87,7 +87,7 @@ static void go_on (struct fetch *fetch, uint64_t now_ms)
 
 static uint64_t have_bytes (const struct fetch *fetch)
 {
-    return fetch->wheel ? wheel_bytes (fetch->wheel) : fetch->bytes.len;
+    return fetch->wheel ? wheel_received_bytes (fetch->wheel) : fetch->bytes.len;
 }
 
 static int keep_file (struct fetch *fetch, struct text sha256, struct err *err)
@@ -95,7 +95,7 @@ static int keep_file (struct fetch *fetch, struct text sha256, struct err *err)
     struct digest is = digest_of (fetch->bytes.ptr, fetch->bytes.len), wanted;
     if (!digest_parse (sha256, &wanted) || !digest_equal (&is, &wanted))
         return err_set (err, ERR_DAMAGE, "the file that the coordinator sent has another sha256 than the plan names");
-    if (kit_keep (fetch->directory, sha256, buf_as_text (&fetch->bytes), err) < 0)
+    if (kit_store_file (fetch->directory, sha256, buf_as_text (&fetch->bytes), err) < 0)
         return -1;
     buf_clear (&fetch->bytes);
     return 0;

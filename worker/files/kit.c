@@ -50,7 +50,7 @@ static int check_list (const struct kit_list *list, struct err *err)
 
 /* ---- one file ---- */
 
-struct text kit_path (struct text folder, const struct kit_file *file, struct arena *arena)
+struct text kit_file_path (struct text folder, const struct kit_file *file, struct arena *arena)
 {
     if (!folder.len)
         return file->file.path;
@@ -73,7 +73,7 @@ static bool holds (struct text at, struct text sha256)
 static bool all_hold (const struct kit_list *list, struct text folder, struct arena *arena)
 {
     for (uint32_t i = 0; i < list->n; i++)
-        if (!holds (kit_path (folder, &list->items[i], arena), list->items[i].file.sha256))
+        if (!holds (kit_file_path (folder, &list->items[i], arena), list->items[i].file.sha256))
             return false;
     return true;
 }
@@ -106,7 +106,7 @@ static int replace_file (const char *path, const char *beside, struct text bytes
     return rename (beside, path) < 0 ? err_errno (err, ERR_IO, "cannot rename the new copy to %s", path) : 0;
 }
 
-int kit_keep (const char *directory, struct text sha256, struct text bytes, struct err *err)
+int kit_store_file (const char *directory, struct text sha256, struct text bytes, struct err *err)
 {
     struct arena arena = { 0 };
     struct digest digest;
@@ -178,7 +178,7 @@ static int copy_all (const struct kit_list *list, const char *directory, struct 
     for (uint32_t i = 0; i < list->n; i++) {
         const struct kit_file *file = &list->items[i];
         struct text from = stored (directory, file->file.sha256, arena);
-        if (copy_one (file, from, kit_path (to, file, arena), arena, err) < 0)
+        if (copy_one (file, from, kit_file_path (to, file, arena), arena, err) < 0)
             return -1;
     }
     return 0;

@@ -27,11 +27,11 @@ void kit_list_of (const struct msg_run *run, struct kit_list *out);
 int kit_prepare (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
                  struct err *err);
 /* Keeps bytes that were fetched; they are looked at again by kit_prepare. */
-int kit_keep (const char *directory, struct text sha256, struct text bytes, struct err *err);
+int kit_store_file (const char *directory, struct text sha256, struct text bytes, struct err *err);
 /* Reads one file into `out`, from where the plan has it or from what was fetched; false: this host has it in neither
  * place, with this sha256. */
 bool kit_read_file (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out);
 /* Where one file of the list is, in a kit folder or, without one, in place. */
-struct text kit_path (struct text folder, const struct kit_file *file, struct arena *arena);
+struct text kit_file_path (struct text folder, const struct kit_file *file, struct arena *arena);
 
 #endif

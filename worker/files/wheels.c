@@ -75,8 +75,8 @@ static int link_to (const struct kit_file *wheel, const char *at, struct arena *
     return 0;
 }
 
-int wheels_find (const struct msg_run *run, const char *directory, struct arena *arena, struct text *missing,
-                 uint32_t *missing_n, struct err *err)
+int wheels_link_present (const struct msg_run *run, const char *directory, struct arena *arena, struct text *missing,
+                         uint32_t *missing_n, struct err *err)
 {
     struct text folder = wheels_folder (text_of (directory), arena);
     *missing_n = 0;
@@ -133,7 +133,7 @@ int wheel_add (struct wheel *wheel, struct text bytes, struct err *err)
     return 0;
 }
 
-uint64_t wheel_bytes (const struct wheel *wheel)
+uint64_t wheel_received_bytes (const struct wheel *wheel)
 {
     return wheel->bytes;
 }

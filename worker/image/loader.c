@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-void loader_lead (struct loader_argv *words, int n, const char *argv0, char **out)
+void loader_lead (struct loader_paths *words, int n, const char *argv0, char **out)
 {
     size_t len = 0;
     assert (n > IMAGE_LIBRARIES && n <= IMAGE_PIECES_MAX);

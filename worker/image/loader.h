@@ -11,12 +11,12 @@
 
 enum { LOADER_LEAD_WORDS = 7, LOADER_PATH_BYTES = sizeof "/proc/self/fd/" + 12 };
 
-struct loader_argv {
+struct loader_paths {
     char loader[LOADER_PATH_BYTES], program[LOADER_PATH_BYTES], libraries[IMAGE_PIECES_MAX * LOADER_PATH_BYTES];
 };
 
 /* Fills `out` with LOADER_LEAD_WORDS words, which live in `words`, and `words->loader` with what is executed; the
  * arguments follow. `n`: pieces of the image. */
-void loader_lead (struct loader_argv *words, int n, const char *argv0, char **out);
+void loader_lead (struct loader_paths *words, int n, const char *argv0, char **out);
 
 #endif

@@ -218,7 +218,7 @@ static void clear_environment (char **envp)
 
 static _Noreturn void become_worker (const struct image *image, int argc, char **argv)
 {
-    static struct loader_argv lead;
+    static struct loader_paths lead;
     char *words[WORDS_MAX + LOADER_LEAD_WORDS] = { NULL };
     if (argc > WORDS_MAX)
         refuse (IMAGE_EXIT_UNFIT, "the command line has more than %d arguments", WORDS_MAX);

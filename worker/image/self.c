@@ -67,7 +67,7 @@ struct self_exec self_make_exec (char *const *argv, struct arena *arena)
         memcpy (words, argv, argc * sizeof *argv);
         return (struct self_exec){ "/proc/self/exe", words };
     }
-    struct loader_argv *lead = arena_alloc (arena, sizeof *lead);
+    struct loader_paths *lead = arena_alloc (arena, sizeof *lead);
     loader_lead (lead, pieces_n, argv[0], words);
     memcpy (words + LOADER_LEAD_WORDS, argv + 1, (argc - 1) * sizeof *argv);
     return (struct self_exec){ lead->loader, words };

@@ -185,7 +185,7 @@ int join_fill_process (struct join_config *join, struct err *err)
     return read_boot_id (join->boot_id, sizeof join->boot_id, err);
 }
 
-int join_exchange (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)
+int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)
 {
     char line[JOIN_LINE_MAX_BYTES], go[4];
     if (read_line (in_fd, line, sizeof line, "the launch line", err) < 0 || join_parse (join, text_of (line), err) < 0)

@@ -28,7 +28,7 @@ struct join_config {
 };
 
 /* Reads the line from `in_fd`, answers on `out_fd`, waits for GO. */
-int join_exchange (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err);
+int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err);
 /* Fills in the process and the boot. */
 int join_fill_process (struct join_config *join, struct err *err);
 /* Makes the worker's directory where it is missing, refuses one that somebody else may write to, and stands in it. */

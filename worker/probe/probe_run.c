@@ -29,7 +29,7 @@ struct watch {
     int pid_fd, reporter_fd, output_fd;
     struct buf reporter; /* the part of a line */
     uint64_t reporter_bytes, echoed_bytes, received_ms;
-    struct strays strays;
+    struct children_before strays;
 };
 
 /* ---- start ---- */

@@ -15,7 +15,7 @@ void probe_report_release (struct probe_report *report)
     arena_release (&report->arena);
 }
 
-struct text probe_finding (const struct probe_report *report, const char *name)
+struct text probe_report_find_value (const struct probe_report *report, const char *name)
 {
     for (uint32_t i = 0; i < report->findings_n; i++)
         if (text_is (report->findings[i].name, name))
@@ -23,9 +23,9 @@ struct text probe_finding (const struct probe_report *report, const char *name)
     return (struct text){ 0 };
 }
 
-bool probe_number (const struct probe_report *report, const char *name, uint64_t *out)
+bool probe_report_find_number (const struct probe_report *report, const char *name, uint64_t *out)
 {
-    return text_to_u64 (probe_finding (report, name), out);
+    return text_to_u64 (probe_report_find_value (report, name), out);
 }
 
 /* ---- hearing ---- */
@@ -78,7 +78,7 @@ static bool receive_finding (struct probe_report *report, struct text rest)
     if (!is_name (name) || report->findings_n == FINDINGS_MOST)
         return false;
     name = text_copy (&report->arena, name);
-    if (probe_finding (report, name.ptr).ptr)
+    if (probe_report_find_value (report, name.ptr).ptr)
         return false;
     report->findings[report->findings_n++] = (struct var){ name, unescaped (report, rest) };
     return true;

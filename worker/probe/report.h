@@ -56,7 +56,7 @@ void probe_report_release (struct probe_report *report);
 bool probe_report_receive (struct probe_report *report, struct text line, uint64_t ms);
 /* After the end: owner, sentence and next. */
 void probe_judge (struct probe_report *report);
-struct text probe_finding (const struct probe_report *report, const char *name); /* empty: not found out */
-bool probe_number (const struct probe_report *report, const char *name, uint64_t *out);
+struct text probe_report_find_value (const struct probe_report *report, const char *name); /* empty: not found out */
+bool probe_report_find_number (const struct probe_report *report, const char *name, uint64_t *out);
 
 #endif

@@ -25,7 +25,7 @@ static uint32_t list_children (int *out)
     return n;
 }
 
-int strays_adopt (struct strays *strays, struct err *err)
+int strays_adopt (struct children_before *strays, struct err *err)
 {
     strays->before_n = list_children (strays->before);
     if (prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
@@ -33,7 +33,7 @@ int strays_adopt (struct strays *strays, struct err *err)
     return 0;
 }
 
-static bool was_before (const struct strays *strays, int pid)
+static bool was_before (const struct children_before *strays, int pid)
 {
     for (uint32_t i = 0; i < strays->before_n; i++)
         if (strays->before[i] == pid)
@@ -50,7 +50,7 @@ static bool end_one (int pid)
 }
 
 /* False: there is none. The children of one that is killed become ours, so it takes more than one look. */
-static bool end_children (const struct strays *strays, uint32_t *killed)
+static bool end_children (const struct children_before *strays, uint32_t *killed)
 {
     int children[STRAYS_MAX];
     uint32_t n = list_children (children), ours = 0;
@@ -63,7 +63,7 @@ static bool end_children (const struct strays *strays, uint32_t *killed)
     return ours > 0;
 }
 
-uint32_t strays_end (const struct strays *strays)
+uint32_t strays_end (const struct children_before *strays)
 {
     uint64_t deadline_ms = clock_boot_ms () + END_WAIT_MS;
     uint32_t killed = 0;

@@ -10,13 +10,13 @@
 
 enum { STRAYS_MAX = 1024 };
 
-struct strays {
+struct children_before {
     int before[STRAYS_MAX];
     uint32_t before_n;
 };
 
-int strays_adopt (struct strays *strays, struct err *err); /* before the one that may leave some is started */
+int strays_adopt (struct children_before *strays, struct err *err); /* before the one that may leave some is started */
 /* When that one is collected: kills what is left, for a few seconds at most. How many it killed. */
-uint32_t strays_end (const struct strays *strays);
+uint32_t strays_end (const struct children_before *strays);
 
 #endif

@@ -86,7 +86,7 @@ static struct text reporting_line (struct probe_report *report)
 {
     struct text rest = buf_as_text (&report->output), found = { 0 };
     while (rest.len) {
-        struct text line = text_take (&rest, '\n');
+        struct text line = text_take_until (&rest, '\n');
         if (is_fatal (line))
             return text_clip (line, SENTENCE_MAX_BYTES / 2);
         if (line.len)

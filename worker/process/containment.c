@@ -102,7 +102,7 @@ int containment_spawn_target (struct containment *containment, struct spawn_targ
     return 0;
 }
 
-bool containment_collects (const struct containment *containment)
+bool containment_adopts_orphans (const struct containment *containment)
 {
     return containment && containment->pid_namespace;
 }
@@ -117,7 +117,7 @@ void containment_kill (struct containment *containment)
 
 bool containment_wait_swept (struct containment *containment, int wait_ms, uint32_t *strays)
 {
-    assert (containment_collects (containment));
+    assert (containment_adopts_orphans (containment));
     return pid_namespace_wait_swept (containment->pid_namespace, wait_ms, strays);
 }
 
@@ -128,7 +128,7 @@ uint32_t containment_left (const struct containment *containment)
 
 void containment_abandon (struct containment *containment)
 {
-    if (!containment_collects (containment))
+    if (!containment_adopts_orphans (containment))
         return;
     pid_namespace_close (containment->pid_namespace);
     containment->pid_namespace = NULL; /* the next program gets a new one */
@@ -136,6 +136,6 @@ void containment_abandon (struct containment *containment)
 
 void containment_note_reaped (struct containment *containment, pid_t pid)
 {
-    if (containment_collects (containment) && pid_namespace_pid (containment->pid_namespace) == pid)
+    if (containment_adopts_orphans (containment) && pid_namespace_pid (containment->pid_namespace) == pid)
         pid_namespace_note_reaped (containment->pid_namespace);
 }

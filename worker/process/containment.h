@@ -26,7 +26,7 @@ const char *containment_name (enum containment_level level);
 /* For exec.c. Where to start the next program; a namespace that died is made anew. */
 int containment_spawn_target (struct containment *containment, struct spawn_target *target, struct err *err);
 /* Do orphans of our programs go to another process than this one? Then sweeping is its business. */
-bool containment_collects (const struct containment *containment);
+bool containment_adopts_orphans (const struct containment *containment);
 void containment_kill (struct containment *containment); /* all that runs in it; returns at once */
 bool containment_wait_swept (struct containment *containment, int wait_ms, uint32_t *strays); /* where it collects */
 uint32_t containment_left (const struct containment *containment);

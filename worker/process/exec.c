@@ -192,7 +192,7 @@ static void collect (struct exec *exec, pid_t pid, uint64_t now_ms)
     int status = 0;
     struct rusage usage = { 0 };
     /* While the program is an uncollected zombie its number cannot become the number of somebody else's group. */
-    if (pid == exec->pid && !containment_collects (contained))
+    if (pid == exec->pid && !containment_adopts_orphans (contained))
         signal_group (exec, SIGKILL);
     pid_t got = wait4 (pid, &status, 0, &usage);
     assert (got == pid);
@@ -252,7 +252,7 @@ static void sweep (struct exec *exec, uint64_t now_ms)
 {
     if (!exec->main_ended)
         return;
-    if (containment_collects (contained))
+    if (containment_adopts_orphans (contained))
         sweep_namespace (exec, now_ms);
     else
         sweep_children (exec, now_ms);
@@ -274,7 +274,7 @@ uint64_t exec_deadline_ms (const struct exec *exec)
     return exec->main_ended ? exec->sweep_at_ms : exec->next_stage_ms;
 }
 
-bool exec_gone (const struct exec *exec, struct exec_end *end)
+bool exec_all_gone (const struct exec *exec, struct exec_end *end)
 {
     if (exec->gone && end)
         *end = exec->end;
@@ -292,7 +292,7 @@ void exec_destroy (struct exec *exec)
         return;
     if (!exec->main_ended)
         signal_group (exec, SIGKILL);
-    if (!exec->gone && containment_collects (contained)) {
+    if (!exec->gone && containment_adopts_orphans (contained)) {
         containment_abandon (contained); /* an answer to this sweep would be taken for one to the next */
     } else if (!exec->gone) {
         containment_kill (contained);

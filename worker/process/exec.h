@@ -39,8 +39,8 @@ void exec_destroy (struct exec *exec); /* kills what is left, without waiting; N
 void exec_stop (struct exec *exec, bool hard, uint64_t stop_ms, uint64_t now_ms);
 /* At SIGCHLD and at the deadline. */
 void exec_poll (struct exec *exec, uint64_t now_ms);
-uint64_t exec_deadline_ms (const struct exec *exec);            /* UINT64_MAX: none */
-bool exec_gone (const struct exec *exec, struct exec_end *end); /* all of it */
+uint64_t exec_deadline_ms (const struct exec *exec);                /* UINT64_MAX: none */
+bool exec_all_gone (const struct exec *exec, struct exec_end *end); /* all of it */
 pid_t exec_pid (const struct exec *exec);
 
 #endif

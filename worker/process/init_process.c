@@ -25,9 +25,10 @@ static int take_identity (const struct init_settings *request)
 {
     if (!request->user_namespace)
         return 0;
-    if (fd_put ("/proc/self/setgroups", "deny") < 0 || fd_put ("/proc/self/uid_map", request->uid_map) < 0)
+    if (proc_file_write ("/proc/self/setgroups", "deny") < 0 ||
+        proc_file_write ("/proc/self/uid_map", request->uid_map) < 0)
         return -1;
-    return fd_put ("/proc/self/gid_map", request->gid_map);
+    return proc_file_write ("/proc/self/gid_map", request->gid_map);
 }
 
 /* Slave, not private: what is mounted on the host later is seen here, and nothing of ours is seen there. */

@@ -231,5 +231,5 @@ struct text output_tail (const struct output *output, struct arena *arena)
         raw.ptr++;
         raw.len--;
     }
-    return last_bytes (text_clean (arena, raw, 3 * TAIL_BYTES), TAIL_BYTES); /* what is cleaned gets longer */
+    return last_bytes (text_repair_utf8 (arena, raw, 3 * TAIL_BYTES), TAIL_BYTES); /* what is cleaned gets longer */
 }

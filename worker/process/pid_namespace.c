@@ -146,7 +146,7 @@ struct pid_namespace *pid_namespace_open (struct err *err)
     pid_namespace->pid_fd = pid_namespace->control_fd = pid_namespace->root_fd = -1;
     if (start (pid_namespace, err) == 0) {
         struct spawn_target target = pid_namespace_spawn_target (pid_namespace);
-        if (spawn_try (&target, err) == 0)
+        if (spawn_check_target (&target, err) == 0)
             return pid_namespace;
     }
     pid_namespace_close (pid_namespace);

@@ -128,7 +128,7 @@ static NEW_PROCESS enum step become (const struct start *start)
     if (enter_session (start->parent) < 0)
         return STEP_SESSION;
     if (!request)
-        _exit (0); /* spawn_try */
+        _exit (0); /* spawn_check_target */
     if (arrange_descriptors (request) < 0)
         return STEP_DESCRIPTORS;
     if (set_limits () < 0)
@@ -252,7 +252,7 @@ int spawn_start (const struct spawn_request *request, const struct spawn_target 
     return start_in (request, target, pid, err);
 }
 
-int spawn_try (const struct spawn_target *target, struct err *err)
+int spawn_check_target (const struct spawn_target *target, struct err *err)
 {
     pid_t pid;
     if (start_in (NULL, target, &pid, err) < 0)

@@ -36,6 +36,6 @@ extern const struct spawn_target spawn_target_here;
  * dies when this process dies. -1: nothing runs; the error says which step failed and why. */
 int spawn_start (const struct spawn_request *request, const struct spawn_target *target, pid_t *pid, struct err *err);
 /* Goes through all that spawn_start does up to the program itself: can this process start anything in that place? */
-int spawn_try (const struct spawn_target *target, struct err *err);
+int spawn_check_target (const struct spawn_target *target, struct err *err);
 
 #endif

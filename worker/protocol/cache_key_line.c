@@ -140,7 +140,8 @@ static struct cache_key *room_for_one (struct result *result, struct arena *aren
     return &result->keys.items[result->keys.n++];
 }
 
-int key_line_take (const json_t *line, struct result *out, struct json_budget *budget, bool *left_out, struct err *err)
+int cache_key_line_store (const json_t *line, struct result *out, struct json_budget *budget, bool *left_out,
+                          struct err *err)
 {
     struct cache_key key;
     *left_out = false;

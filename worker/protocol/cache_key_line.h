@@ -10,6 +10,7 @@
 #include "worker/protocol/json_record.h"
 
 /* Of two lines about one key the one that tells more stays. */
-int key_line_take (const json_t *line, struct result *out, struct json_budget *budget, bool *left_out, struct err *err);
+int cache_key_line_store (const json_t *line, struct result *out, struct json_budget *budget, bool *left_out,
+                          struct err *err);
 
 #endif

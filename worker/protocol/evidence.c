@@ -81,7 +81,7 @@ static int take_cache (struct evidence *evidence, const json_t *line, struct sta
     size_t keys_bytes = evidence->keys_left_bytes;
     size_t had_bytes = keys_bytes < evidence->left_bytes ? keys_bytes : evidence->left_bytes;
     struct json_budget budget = { &evidence->arena, had_bytes };
-    int rc = key_line_take (line, &evidence->result, &budget, &left_out, err);
+    int rc = cache_key_line_store (line, &evidence->result, &budget, &left_out, err);
     evidence->left_bytes -= had_bytes - budget.left_bytes;
     evidence->keys_left_bytes -= had_bytes - budget.left_bytes;
     if (rc == 0 && left_out)
@@ -141,7 +141,7 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
         return 0;
     struct text raw = { json_string_value (text), (uint32_t) json_string_length (text) };
     evidence->result.owner = (enum owner) owner;
-    evidence->result.failure = text_clean (&evidence->arena, raw, SENTENCE_MAX_BYTES);
+    evidence->result.failure = text_repair_utf8 (&evidence->arena, raw, SENTENCE_MAX_BYTES);
     return 0;
 }
 
@@ -249,7 +249,8 @@ static void describe (struct evidence *evidence, const char *why, struct text li
     if (evidence->complaint.len)
         return;
     struct arena *arena = &evidence->arena;
-    struct text shown = text_clean (arena, line, SHOWN_BYTES), said = text_clean (arena, text_of (why), ERR_TEXT_BYTES);
+    struct text shown = text_repair_utf8 (arena, line, SHOWN_BYTES),
+                said = text_repair_utf8 (arena, text_of (why), ERR_TEXT_BYTES);
     struct text whole = text_format (arena, "%.*s%s%.*s", TEXT_ARG (said), shown.len ? ": " : "", TEXT_ARG (shown));
     evidence->result.bad_line = text_clip (whole, BAD_LINE_MAX_BYTES);
     evidence->complaint = text_format (arena, "refused a line on the canary channel: %.*s", TEXT_ARG (whole));

@@ -19,12 +19,12 @@ enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
 
 /* Sums of secrets under which a metric was said, and how often; of the rarest of too many only the number stays. */
 enum { METRIC_SUMS_MAX = 8 };
-struct sums_count {
+struct metric_sums_tally_entry {
     struct digest sums;
     uint64_t times;
 };
-struct metric_sums_history {
-    struct sums_count seen[METRIC_SUMS_MAX];
+struct metric_sums_tally {
+    struct metric_sums_tally_entry seen[METRIC_SUMS_MAX];
     uint32_t n;
     uint64_t forgotten;
 };
@@ -36,7 +36,7 @@ struct evidence {
     const struct msg_run *asked; /* NULL: nobody knows what the program was asked to do */
     bool failed;                 /* it said failure */
     bool saw_backend, saw_program_gate;
-    struct metric_sums_history pasts[RESULT_METRICS_MAX]; /* of result.metrics */
+    struct metric_sums_tally pasts[RESULT_METRICS_MAX]; /* of result.metrics */
     size_t left_bytes, keys_left_bytes;
     struct arena arena, phase_arena, gate_arena; /* phases and gates come and go: they must not add up */
     struct arena scratch;                        /* of the line that is being taken */

@@ -6,12 +6,12 @@
 
 /* ---- checks: all must hold, so one that does not is what counts ---- */
 
-static bool holds (const struct program_check *check)
+static bool holds (const struct value_check *check)
 {
     return fabs (check->observed - check->expected) <= check->tolerance;
 }
 
-static struct program_check *last_that_holds (struct evidence *evidence)
+static struct value_check *last_that_holds (struct evidence *evidence)
 {
     for (uint32_t i = evidence->result.checks.n; i > 0; i--)
         if (holds (&evidence->result.checks.items[i - 1]))
@@ -20,16 +20,16 @@ static struct program_check *last_that_holds (struct evidence *evidence)
 }
 
 /* When the list is full, it takes the place of a check that holds. */
-static int put_failed (struct evidence *evidence, const struct program_check *check, struct err *err)
+static int put_failed (struct evidence *evidence, const struct value_check *check, struct err *err)
 {
     bool full = evidence->result.checks.n == RESULT_CHECKS_MAX;
-    struct program_check *other = full ? last_that_holds (evidence) : NULL;
-    size_t freed_bytes = other ? json_record_cost (&check_record, other) : 0;
+    struct value_check *other = full ? last_that_holds (evidence) : NULL;
+    size_t freed_bytes = other ? json_record_wire_bytes (&check_record, other) : 0;
     if (full)
         evidence_count_left_out (evidence, "checks");
     if (full && !other)
         return 0; /* all of them fail: one more changes nothing */
-    if (evidence_pay (evidence, json_record_cost (&check_record, check), freed_bytes, err) < 0)
+    if (evidence_pay (evidence, json_record_wire_bytes (&check_record, check), freed_bytes, err) < 0)
         return -1;
     if (other)
         record_copy (&check_record, other, check, &evidence->arena);
@@ -40,7 +40,7 @@ static int put_failed (struct evidence *evidence, const struct program_check *ch
 
 int evidence_take_check (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
-    struct program_check check = { 0 };
+    struct value_check check = { 0 };
     (void) statement;
     if (evidence_read_record (evidence, line, &check_record, &check, err) < 0)
         return -1;
@@ -81,11 +81,11 @@ int evidence_take_note (struct evidence *evidence, const json_t *line, struct st
 
 int evidence_take_backend (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
-    struct backend *known = &evidence->result.backend, backend = { 0 };
-    size_t freed_bytes = evidence->saw_backend ? json_record_cost (&backend_record, known) : 0;
+    struct observed_backend *known = &evidence->result.backend, backend = { 0 };
+    size_t freed_bytes = evidence->saw_backend ? json_record_wire_bytes (&backend_record, known) : 0;
     (void) statement;
     if (evidence_read_record (evidence, line, &backend_record, &backend, err) < 0 ||
-        evidence_pay (evidence, json_record_cost (&backend_record, &backend), freed_bytes, err) < 0)
+        evidence_pay (evidence, json_record_wire_bytes (&backend_record, &backend), freed_bytes, err) < 0)
         return -1;
     if (!record_equal (&backend_record, known, &backend))
         record_copy (&backend_record, known, &backend, &evidence->arena);

@@ -48,9 +48,9 @@ static struct digest sums_of (const struct metric *metric)
     return digest_end (state);
 }
 
-static struct sums_count *rarest (struct metric_sums_history *past)
+static struct metric_sums_tally_entry *rarest (struct metric_sums_tally *past)
 {
-    struct sums_count *rarest = &past->seen[0];
+    struct metric_sums_tally_entry *rarest = &past->seen[0];
     for (uint32_t i = 1; i < past->n; i++)
         if (past->seen[i].times < rarest->times)
             rarest = &past->seen[i];
@@ -58,20 +58,20 @@ static struct sums_count *rarest (struct metric_sums_history *past)
 }
 
 /* How often these sums were said, this time included. */
-static uint64_t count_sums (struct metric_sums_history *past, const struct metric *metric)
+static uint64_t count_sums (struct metric_sums_tally *past, const struct metric *metric)
 {
     struct digest sums = sums_of (metric);
     for (uint32_t i = 0; i < past->n; i++)
         if (digest_equal (&past->seen[i].sums, &sums))
             return ++past->seen[i].times;
-    struct sums_count *place = past->n < METRIC_SUMS_MAX ? &past->seen[past->n++] : rarest (past);
+    struct metric_sums_tally_entry *place = past->n < METRIC_SUMS_MAX ? &past->seen[past->n++] : rarest (past);
     past->forgotten += place->times;
-    *place = (struct sums_count){ sums, 1 };
+    *place = (struct metric_sums_tally_entry){ sums, 1 };
     return 1;
 }
 
 /* What cannot be told apart any more is not held against anybody. */
-static void fold (struct metric_sums_history *past, const struct metric *before, struct metric *metric)
+static void fold (struct metric_sums_tally *past, const struct metric *before, struct metric *metric)
 {
     metric->earlier = before->earlier;
     if (before->earlier.count == 0)
@@ -113,7 +113,7 @@ static int say_first (struct evidence *evidence, const struct metric *metric, st
     if (!is_required (evidence, metric->name))
         evidence_put_optional (evidence, offset, free_places (evidence), metric);
     else if (!evidence_next_slot (evidence, offset, err) ||
-             evidence_pay (evidence, json_record_cost (&metric_record, metric), 0, err) < 0)
+             evidence_pay (evidence, json_record_wire_bytes (&metric_record, metric), 0, err) < 0)
         return -1;
     else
         evidence_put (evidence, offset, metric);
@@ -135,8 +135,8 @@ static int say_again (struct evidence *evidence, uint32_t at, struct metric *met
     struct metric *before = &evidence->result.metrics.items[at];
     if (!same_claim (before, metric))
         return err_set (err, ERR_REFUSED, "this metric was sent before with another reduction, scope or axes");
-    size_t freed_bytes = json_record_cost (&metric_record, before);
-    if (evidence_pay (evidence, json_record_cost (&metric_record, metric), freed_bytes, err) < 0)
+    size_t freed_bytes = json_record_wire_bytes (&metric_record, before);
+    if (evidence_pay (evidence, json_record_wire_bytes (&metric_record, metric), freed_bytes, err) < 0)
         return -1;
     fold (&evidence->pasts[at], before, metric);
     record_copy (&metric_record, before, metric, &evidence->arena);

@@ -93,7 +93,7 @@ void evidence_count_left_out (struct evidence *evidence, const char *list)
 void evidence_put_optional (struct evidence *evidence, size_t offset, uint32_t places, const void *item)
 {
     const struct field *field = evidence_list_field (offset);
-    size_t cost_bytes = json_record_cost (field->of, item);
+    size_t cost_bytes = json_record_wire_bytes (field->of, item);
     if (list_at (evidence, offset)->n >= places || cost_bytes + RESERVE_BYTES > evidence->left_bytes) {
         evidence_count_left_out (evidence, field->name);
         return;

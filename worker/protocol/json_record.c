@@ -26,7 +26,7 @@ int json_read_text (const json_t *value, const char *name, uint32_t max_bytes, b
     if (spend (budget, (len < max_bytes ? len : max_bytes) + JSON_FIELD_COST_BYTES, err) < 0)
         return -1;
     struct text raw = { json_string_value (value), (uint32_t) len }; /* lines are bounded, so it fits */
-    *out = text_clean (budget->arena, raw, max_bytes);
+    *out = text_repair_utf8 (budget->arena, raw, max_bytes);
     return 0;
 }
 
@@ -154,7 +154,7 @@ static size_t value_cost (const struct field *field, const void *at);
 
 static size_t list_cost (const struct field *field, const struct any_list *list)
 {
-    struct field item = field_item (field);
+    struct field item = field_describe_item (field);
     size_t bytes = JSON_FIELD_COST_BYTES, item_bytes = field_item_bytes (field);
     for (uint32_t i = 0; i < list->n; i++)
         bytes += value_cost (&item, (const char *) list->items + i * item_bytes);
@@ -165,13 +165,13 @@ static size_t value_cost (const struct field *field, const void *at)
 {
     switch (field->kind) {
     case FIELD_TEXT: return JSON_FIELD_COST_BYTES + ((const struct text *) at)->len;
-    case FIELD_RECORD: return json_record_cost (field->of, at);
+    case FIELD_RECORD: return json_record_wire_bytes (field->of, at);
     case FIELD_LIST: return list_cost (field, at);
     default: return JSON_FIELD_COST_BYTES;
     }
 }
 
-size_t json_record_cost (const struct record *record, const void *value)
+size_t json_record_wire_bytes (const struct record *record, const void *value)
 {
     size_t bytes = JSON_ITEM_COST_BYTES;
     for (uint32_t i = 0; i < record->fields_n; i++)

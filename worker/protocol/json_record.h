@@ -23,7 +23,7 @@ struct json_budget {
 int json_read_record (const json_t *object, const struct record *record, void *out, struct json_budget *budget,
                       struct err *err);
 /* What a value costs on the wire at most. */
-size_t json_record_cost (const struct record *record, const void *value);
+size_t json_record_wire_bytes (const struct record *record, const void *value);
 /* One text of at most `max_bytes`; `whole`: refused rather than cut. */
 int json_read_text (const json_t *value, const char *name, uint32_t max_bytes, bool whole, struct text *out,
                     struct json_budget *budget, struct err *err);

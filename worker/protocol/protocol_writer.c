@@ -202,7 +202,7 @@ static void say (struct protocol_writer *writer, json_t *line)
 static json_t *json_clean (struct text text, uint32_t max_bytes)
 {
     struct arena arena = { 0 };
-    struct text clean = text_clean (&arena, text, max_bytes);
+    struct text clean = text_repair_utf8 (&arena, text, max_bytes);
     json_t *json = json_stringn (clean.len ? clean.ptr : "", clean.len);
     assert (json);
     arena_release (&arena);
@@ -239,7 +239,7 @@ void protocol_writer_bundle (struct protocol_writer *writer, const struct var *i
     }
 }
 
-void protocol_writer_backend (struct protocol_writer *writer, const struct backend *backend)
+void protocol_writer_backend (struct protocol_writer *writer, const struct observed_backend *backend)
 {
     json_t *line = json_pack ("{ss so so so so}", "type", "backend", "platform",
                               json_clean (backend->platform, ID_MAX_BYTES), "platform_version",
@@ -254,7 +254,7 @@ void protocol_writer_backend (struct protocol_writer *writer, const struct backe
     say (writer, line);
 }
 
-void protocol_writer_check (struct protocol_writer *writer, const struct program_check *check)
+void protocol_writer_check (struct protocol_writer *writer, const struct value_check *check)
 {
     say (writer, json_pack ("{ss so sf sf sf}", "type", "check", "name", json_clean (check->name, WORD_MAX_BYTES),
                             "expected", check->expected, "observed", check->observed, "tolerance", check->tolerance));

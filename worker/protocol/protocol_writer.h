@@ -35,8 +35,8 @@ void protocol_writer_phase (struct protocol_writer *writer, const char *name);
 void protocol_writer_fact (struct protocol_writer *writer, const char *name, struct text value);
 void protocol_writer_note (struct protocol_writer *writer, struct text text, const char *source, enum durability how);
 void protocol_writer_bundle (struct protocol_writer *writer, const struct var *items, uint32_t n);
-void protocol_writer_backend (struct protocol_writer *writer, const struct backend *backend);
-void protocol_writer_check (struct protocol_writer *writer, const struct program_check *check);
+void protocol_writer_backend (struct protocol_writer *writer, const struct observed_backend *backend);
+void protocol_writer_check (struct protocol_writer *writer, const struct value_check *check);
 void protocol_writer_counters (struct protocol_writer *writer, const struct named_number *items, uint32_t n);
 /* Of this process; and of the device as the compiler and the runtime say, 0: they do not. */
 void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes,

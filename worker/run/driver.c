@@ -62,14 +62,14 @@ static bool send_output (void *owner, const struct output_chunk *chunk)
                                    .bytes = chunk->bytes,
                                    .dropped_bytes = chunk->unsent_bytes,
                                    .last = chunk->last };
-    return sender_send (&driver->sender, LINK_BULK, &msg);
+    return sender_try_send (&driver->sender, LINK_BULK, &msg);
 }
 
 static bool send_fetch (void *owner, const struct msg_fetch *ask)
 {
     struct driver *driver = owner;
     struct msg msg = { .kind = MSG_FETCH, .of.fetch = *ask };
-    return member_session (driver->member) && sender_send (&driver->sender, LINK_BULK, &msg);
+    return member_session (driver->member) && sender_try_send (&driver->sender, LINK_BULK, &msg);
 }
 
 /* ---- effects ---- */
@@ -171,7 +171,7 @@ static void take_bulk_frame (struct driver *driver, struct text bytes)
     if (!read_frame (driver, bytes, &msg) || msg.kind != MSG_CHUNK || !text_equal (msg.run_id, run_id) ||
         msg.epoch < member_epoch (driver->member) || !driver->attempt)
         return;
-    attempt_chunk (driver->attempt, &msg.of.chunk, clock_boot_ms ());
+    attempt_receive_chunk (driver->attempt, &msg.of.chunk, clock_boot_ms ());
 }
 
 /* How many there were. The descriptors are edge-triggered: they are asked at every pass, to the end. */
@@ -187,7 +187,7 @@ static uint32_t take_frames (struct driver *driver)
         take_bulk_frame (driver, bytes);
         n++;
     }
-    return n + spoke_frames_left (driver->spoke, LINK_CONTROL) + spoke_frames_left (driver->spoke, LINK_BULK);
+    return n + spoke_frames_remain (driver->spoke, LINK_CONTROL) + spoke_frames_remain (driver->spoke, LINK_BULK);
 }
 
 /* It is let go first: the member may start the next one at once. */

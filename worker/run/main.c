@@ -69,7 +69,7 @@ static int join_and_work (struct join_config *join, const struct log *log, struc
     static const struct capacity_needs needs = { .descriptors = 48, .threads = 2, .bytes = 16 * 1024 * 1024 };
     if (process_capacity_check ("a worker", &needs, err) < 0)
         return -1;
-    if (join_exchange (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
+    if (join_exchange_launch_line (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
         return -1;
     if (join_enter_directory (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
         return -1;

@@ -4,8 +4,8 @@
 #include "common/io/atomic_file.h"
 #include "worker/sandbox/confine_report.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/own_files_probe.h"
 #include "worker/sandbox/scratch_generation.h"
+#include "worker/sandbox/sliceup_files_probe.h"
 #include "worker/sandbox/socket_probe.h"
 #include "worker/sandbox/write_probe.h"
 #include <errno.h>
@@ -47,9 +47,9 @@ static uint32_t try_in (struct stage *stage, const char *folder)
     if (stage->sandbox.own_mounts && cache_paths->place && !stage->args.overlay && !cache_paths->own)
         target.mounts[1] = text_format (&stage->arena, "%s/generation", cache_paths->place).ptr;
     if (!target.witness && path_is_below (folder, cache_paths->bundle) && strcmp (folder, cache_paths->bundle) != 0)
-        confine_sandbox_note (&stage->sandbox, &stage->arena, "the write protection of files was not tested",
-                              text_format (&stage->arena, "there is no " WITNESS_NAME " in %.300s", folder).ptr);
-    return write_probe_try (&target);
+        confine_sandbox_add_note (&stage->sandbox, &stage->arena, "the write protection of files was not tested",
+                                  text_format (&stage->arena, "there is no " WITNESS_NAME " in %.300s", folder).ptr);
+    return write_probe_try_all (&target);
 }
 
 /* Where nothing is refused but by manners, other hosts would see our traces in what they audit: then it is tried in a
@@ -62,8 +62,8 @@ static uint32_t try_in_fixture (struct stage *stage)
     uint32_t open_ways = try_in (stage, fixture.path);
     struct err err = { 0 };
     if (scratch_generation_remove (&fixture, &err) < 0)
-        confine_sandbox_note (&stage->sandbox, &stage->arena, "a test folder cannot be removed from the cache",
-                              err.text);
+        confine_sandbox_add_note (&stage->sandbox, &stage->arena, "a test folder cannot be removed from the cache",
+                                  err.text);
     return open_ways;
 }
 
@@ -80,10 +80,10 @@ static uint32_t try_in_cache (struct stage *stage)
 static uint32_t try_own (struct stage *stage, bool moves)
 {
     const char *where;
-    uint32_t open_ways = own_files_probe (&stage->cache_paths.paths, stage->cache_paths.place, moves, &where);
+    uint32_t open_ways = sliceup_files_probe (&stage->cache_paths.paths, stage->cache_paths.place, moves, &where);
     if (where)
-        confine_sandbox_note (&stage->sandbox, &stage->arena, "programs can change files that sliceup itself uses",
-                              where);
+        confine_sandbox_add_note (&stage->sandbox, &stage->arena, "programs can change files that sliceup itself uses",
+                                  where);
     return open_ways;
 }
 
@@ -92,7 +92,7 @@ static void try_probes (struct stage *stage)
     bool manners = stage->sandbox.levels == UINT32_C (1) << ENFORCEMENT_COOPERATIVE;
     stage->open_ways = manners ? try_in_fixture (stage) : try_in_cache (stage);
     stage->open_ways |= try_own (stage, !manners);
-    stage->open_ways |= socket_probe_try (&stage->socket_probe);
+    stage->open_ways |= socket_probe_try_connect (&stage->socket_probe);
     stage->open_ways |= write_probe_catalogue_lock (stage->cache_paths.root) ? PROBE_BIT (PROBE_CATALOGUE_LOCK) : 0;
     socket_probe_close (&stage->socket_probe);
 }
@@ -211,13 +211,13 @@ static int prepare (struct stage *stage, int argc, char **argv, struct err *err)
     /* Who has no part in the cache may come before anybody made it, and must not be the one who does. */
     if (stage->args.role == CACHE_ROLE_NONE && folder_make (stage->args.root, 0755, err) < 0)
         return EXIT_COULD_NOT;
-    return confine_cache_paths_find (&stage->args, &stage->arena, &stage->cache_paths, err) < 0 ? EXIT_COULD_NOT
-                                                                                                : EXIT_TOLD;
+    return confine_cache_paths_resolve (&stage->args, &stage->arena, &stage->cache_paths, err) < 0 ? EXIT_COULD_NOT
+                                                                                                   : EXIT_TOLD;
 }
 
 static void enter (struct stage *stage)
 {
-    struct confine_restrictions restrictions = confine_restrictions_of (&stage->args);
+    struct confine_restrictions restrictions = confine_restrictions_of_args (&stage->args);
     socket_probe_open (&stage->socket_probe, stage->cache_paths.scratch);
     confine_sandbox_enter (&stage->args, &stage->cache_paths, &restrictions, &stage->arena, &stage->sandbox);
     try_probes (stage);

@@ -47,7 +47,7 @@ static int look (const char *path, int depth, struct arena *arena, struct confin
     return rc;
 }
 
-int confine_block_devices_find (struct arena *arena, struct confine_devices *out, struct err *err)
+int confine_list_block_devices (struct arena *arena, struct confine_devices *out, struct err *err)
 {
     out->n = 0;
     return look ("/dev", 1, arena, out, err);

@@ -14,6 +14,6 @@ struct confine_devices {
     uint32_t n;
 };
 /* Those in /dev and the folders in it. */
-int confine_block_devices_find (struct arena *arena, struct confine_devices *out, struct err *err);
+int confine_list_block_devices (struct arena *arena, struct confine_devices *out, struct err *err);
 
 #endif

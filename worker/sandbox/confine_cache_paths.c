@@ -96,8 +96,8 @@ static void find_hidden (const struct confine_args *args, struct arena *arena, s
             out->hidden[out->hidden_n++] = text_copy (arena, text_of (real)).ptr;
 }
 
-int confine_cache_paths_find (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out,
-                              struct err *err)
+int confine_cache_paths_resolve (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out,
+                                 struct err *err)
 {
     *out = (struct confine_cache_paths){ 0 };
     if (resolve (args->root, "the cache root", arena, &out->root, err) < 0 ||

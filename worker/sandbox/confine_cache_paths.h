@@ -20,7 +20,7 @@ struct confine_cache_paths {
     bool read_only;                 /* the storage itself is, outside of any sandbox */
 };
 
-int confine_cache_paths_find (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out,
-                              struct err *err);
+int confine_cache_paths_resolve (const struct confine_args *args, struct arena *arena, struct confine_cache_paths *out,
+                                 struct err *err);
 
 #endif

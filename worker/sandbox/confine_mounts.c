@@ -112,8 +112,8 @@ static int enter_user_namespace (struct err *err)
     snprintf (gid_map, sizeof gid_map, "%u %u 1", getegid (), getegid ());
     if (unshare (CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return err_errno (err, ERR_IO, "cannot make a user namespace");
-    if (fd_put ("/proc/self/setgroups", "deny") < 0 || fd_put ("/proc/self/uid_map", uid_map) < 0 ||
-        fd_put ("/proc/self/gid_map", gid_map) < 0)
+    if (proc_file_write ("/proc/self/setgroups", "deny") < 0 || proc_file_write ("/proc/self/uid_map", uid_map) < 0 ||
+        proc_file_write ("/proc/self/gid_map", gid_map) < 0)
         return err_errno (err, ERR_IO, "cannot map this user and group into the user namespace");
     return 0;
 }
@@ -173,7 +173,7 @@ static int close_all_else (struct mounts *mounts, struct err *err)
  * folders above it. */
 static int pin_above (struct mounts *mounts, const char *path, struct err *err)
 {
-    const char *open = confine_paths_find_open (&mounts->cache_paths->paths, path);
+    const char *open = confine_paths_open_holding (&mounts->cache_paths->paths, path);
     for (const char *slash = path + strlen (open) + 1; (slash = strchr (slash, '/')); slash++) {
         const char *folder = text_copy (&mounts->arena, (struct text){ path, (uint32_t) (slash - path) }).ptr;
         bool pinned = false;
@@ -323,7 +323,7 @@ static int close_kernel (struct mounts *mounts, struct err *err)
         if (stat (doors[i], &at) == 0 && bind_as (mounts, doors[i], doors[i], false, err) < 0)
             return -1;
     struct confine_devices devices;
-    int rc = confine_block_devices_find (&mounts->arena, &devices, err);
+    int rc = confine_list_block_devices (&mounts->arena, &devices, err);
     for (uint32_t i = 0; i < devices.n && rc == 0; i++) {
         if (stat (devices.paths[i], &at) == 0 || errno != ENOENT) /* it was taken out meanwhile */
             rc = hide_file (mounts, devices.paths[i], err);

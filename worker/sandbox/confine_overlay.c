@@ -56,7 +56,7 @@ int confine_overlay_mount (const char *generation, const char *scratch, const ch
 
 /* nftw passes nothing on. Main thread only, as all that calls this. */
 static struct {
-    struct confine_overlay *overlay;
+    struct confine_overlay_writes *overlay;
     struct arena *arena;
     size_t prefix;
 } counting;
@@ -65,7 +65,7 @@ static int count (const char *path, const struct stat *at, int kind, struct FTW 
 {
     (void) at;
     (void) where;
-    struct confine_overlay *overlay = counting.overlay;
+    struct confine_overlay_writes *overlay = counting.overlay;
     if (kind == FTW_D || kind == FTW_DP || kind == FTW_DNR)
         return 0;
     if (overlay->files < CONFINE_LAYER_NAMES) {
@@ -75,12 +75,13 @@ static int count (const char *path, const struct stat *at, int kind, struct FTW 
     return ++overlay->files == CONFINE_LAYER_FILES_MAX;
 }
 
-int confine_overlay_collect (const char *scratch, struct arena *arena, struct confine_overlay *out, struct err *err)
+int confine_overlay_collect (const char *scratch, struct arena *arena, struct confine_overlay_writes *out,
+                             struct err *err)
 {
     const char *layer = text_format (arena, "%s" LAYER, scratch).ptr;
     const char *upper = text_format (arena, "%s/upper", layer).ptr;
     struct stat at;
-    *out = (struct confine_overlay){ 0 };
+    *out = (struct confine_overlay_writes){ 0 };
     if (lstat (layer, &at) < 0 && errno == ENOENT)
         return 0;
     counting.overlay = out;

@@ -10,7 +10,7 @@
 
 enum { CONFINE_LAYER_NAMES = 5, CONFINE_LAYER_FILES_MAX = 100000 };
 
-struct confine_overlay {
+struct confine_overlay_writes {
     uint32_t files;                         /* and links, marks of removed ones, ...: everything but folders */
     struct text names[CONFINE_LAYER_NAMES]; /* of the first ones found, below the generation, in no order */
 };
@@ -18,6 +18,7 @@ struct confine_overlay {
 /* `at` shows `generation` with a layer in `scratch` above it. Needs the rights of a mount namespace. */
 int confine_overlay_mount (const char *generation, const char *scratch, const char *at, struct err *err);
 /* After the program is gone. No layer at all: nothing was written. It is removed. */
-int confine_overlay_collect (const char *scratch, struct arena *arena, struct confine_overlay *out, struct err *err);
+int confine_overlay_collect (const char *scratch, struct arena *arena, struct confine_overlay_writes *out,
+                             struct err *err);
 
 #endif

@@ -216,7 +216,7 @@ int confine_paths_find (const struct confine_args *args, const char *root, const
     return find_links (args, arena, out, err);
 }
 
-const char *confine_paths_find_open (const struct confine_paths *paths, const char *path)
+const char *confine_paths_open_holding (const struct confine_paths *paths, const char *path)
 {
     for (uint32_t i = 0; i < paths->open_n; i++)
         if (path_is_below (path, paths->open[i]))
@@ -226,5 +226,5 @@ const char *confine_paths_find_open (const struct confine_paths *paths, const ch
 
 bool confine_paths_is_open (const struct confine_paths *paths, const char *path)
 {
-    return confine_paths_find_open (paths, path) != NULL;
+    return confine_paths_open_holding (paths, path) != NULL;
 }

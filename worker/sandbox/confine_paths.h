@@ -32,6 +32,6 @@ bool confine_paths_is_usual (const char *path);
 bool confine_paths_below_usual (const char *path);
 bool confine_paths_is_open (const struct confine_paths *paths, const char *path); /* in one of `open` */
 /* The place in `open` that holds `path`; NULL: none does. */
-const char *confine_paths_find_open (const struct confine_paths *paths, const char *path);
+const char *confine_paths_open_holding (const struct confine_paths *paths, const char *path);
 
 #endif

@@ -22,13 +22,13 @@ struct making {
     struct confine_sandbox *out;
 };
 
-void confine_sandbox_note (struct confine_sandbox *sandbox, struct arena *arena, const char *what, const char *why)
+void confine_sandbox_add_note (struct confine_sandbox *sandbox, struct arena *arena, const char *what, const char *why)
 {
     if (sandbox->notes_n < CONFINE_NOTES_MAX)
         sandbox->notes[sandbox->notes_n++] = text_format (arena, "%s: %s", what, why);
 }
 
-struct confine_restrictions confine_restrictions_of (const struct confine_args *args)
+struct confine_restrictions confine_restrictions_of_args (const struct confine_args *args)
 {
     int abi = landlock_abi ();
     abi = abi < args->landlock_abi ? abi : args->landlock_abi;
@@ -54,7 +54,7 @@ static bool take_mounts (const struct making *making)
         return false;
     if (confine_mounts_enter (making->cache_paths, making->args->overlay, &err) == 0)
         return making->out->own_mounts = true;
-    confine_sandbox_note (making->out, making->arena, "no mount namespace", err.text);
+    confine_sandbox_add_note (making->out, making->arena, "no mount namespace", err.text);
     return false;
 }
 
@@ -111,7 +111,7 @@ static bool take_uid (const struct making *making)
         err_set (&err, ERR_STATE, "the writer of the cache keeps its uid");
     else if (change_uid (making, &err) == 0)
         return true;
-    confine_sandbox_note (making->out, making->arena, "no other uid", err.text);
+    confine_sandbox_add_note (making->out, making->arena, "no other uid", err.text);
     return false;
 }
 
@@ -168,7 +168,7 @@ static bool take_landlock (const struct making *making)
         rc = landlock_restrict (&paths, making->restrictions->landlock_rights, making->restrictions->landlock_scopes,
                                 &err);
     if (rc < 0)
-        confine_sandbox_note (making->out, making->arena, "no Landlock", err.text);
+        confine_sandbox_add_note (making->out, making->arena, "no Landlock", err.text);
     return rc == 0;
 }
 
@@ -187,7 +187,7 @@ void confine_sandbox_enter (const struct confine_args *args, const struct confin
     bool landlock_to_come = wants (args, ENFORCEMENT_LANDLOCK) && restrictions->landlock_abi > 0;
     bool uid = !mounts && !landlock_to_come && take_uid (&making);
     if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || confine_caps_keep (restrictions->caps_kept, &err) < 0) {
-        confine_sandbox_note (out, arena, "programs keep capabilities that can undo the mounts", err.text);
+        confine_sandbox_add_note (out, arena, "programs keep capabilities that can undo the mounts", err.text);
         mounts = false;
     }
     bool landlock = take_landlock (&making);

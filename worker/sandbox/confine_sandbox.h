@@ -21,10 +21,10 @@ struct confine_sandbox {
     uint32_t notes_n;
 };
 
-struct confine_restrictions confine_restrictions_of (const struct confine_args *args);
+struct confine_restrictions confine_restrictions_of_args (const struct confine_args *args);
 void confine_sandbox_enter (const struct confine_args *args, const struct confine_cache_paths *cache_paths,
                             const struct confine_restrictions *restrictions, struct arena *arena,
                             struct confine_sandbox *out);
-void confine_sandbox_note (struct confine_sandbox *sandbox, struct arena *arena, const char *what, const char *why);
+void confine_sandbox_add_note (struct confine_sandbox *sandbox, struct arena *arena, const char *what, const char *why);
 
 #endif

@@ -51,7 +51,7 @@ void socket_probe_open (struct socket_probe *probe, const char *scratch)
         probe->path_fd = listening (&probe->path, sizeof probe->path);
 }
 
-uint32_t socket_probe_try (const struct socket_probe *probe)
+uint32_t socket_probe_try_connect (const struct socket_probe *probe)
 {
     return (reaches (probe->path_fd, &probe->path, sizeof probe->path) ? PROBE_BIT (PROBE_PATH_SOCKET) : 0) |
            (reaches (probe->abstract_fd, &probe->abstract, probe->abstract_bytes) ? PROBE_BIT (PROBE_ABSTRACT_SOCKET)

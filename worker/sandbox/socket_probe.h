@@ -18,7 +18,7 @@ struct socket_probe {
 /* The path lies in `scratch`. What cannot be made is not reached either. */
 void socket_probe_open (struct socket_probe *socket_probe, const char *scratch);
 /* Bits of PROBE_PATH_SOCKET and PROBE_ABSTRACT_SOCKET (write_probe.h) that are open. */
-uint32_t socket_probe_try (const struct socket_probe *socket_probe);
+uint32_t socket_probe_try_connect (const struct socket_probe *socket_probe);
 void socket_probe_close (struct socket_probe *socket_probe);
 
 #endif

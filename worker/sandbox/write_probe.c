@@ -284,7 +284,7 @@ static const struct {
                        [PROBE_REMOUNT] = { remount, false },        [PROBE_UMOUNT] = { unmount, false },
                        [PROBE_SETFLAGS] = { setflags_probe, true }, [PROBE_IO_URING] = { io_uring_probe, true } };
 
-uint32_t write_probe_try (const struct write_probe_target *target)
+uint32_t write_probe_try_all (const struct write_probe_target *target)
 {
     struct trial trial = { .target = target };
     uint32_t open_ways = 0;

@@ -53,9 +53,10 @@ struct write_probe_target {
 
 const char *write_probe_name (enum probe probe);
 bool write_probe_find (struct text name, enum probe *probe);
-/* Bits of those that are open. Of those in other files (own_files_probe.h, socket_probe.h, PROBE_CATALOGUE_LOCK) none.
+/* Bits of those that are open. Of those in other files (sliceup_files_probe.h, socket_probe.h, PROBE_CATALOGUE_LOCK)
+ * none.
  */
-uint32_t write_probe_try (const struct write_probe_target *target);
+uint32_t write_probe_try_all (const struct write_probe_target *target);
 /* <root>/catalogue.db and what belongs to it: may be locked, so that nobody can write it? */
 bool write_probe_catalogue_lock (const char *root);
 

@@ -1,0 +1,138 @@
+#include "coordinator/cli/live_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/io/clock.h"
+#include "common/wire/wire.h"
+
+enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20, REDRAW_MS = 200 };
+
+struct job {
+    struct job *next;
+    struct text bytes;
+};
+
+struct live_thread {
+    struct live_options look;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t given;
+    struct job *first, **end;
+    size_t queued_bytes;
+    uint64_t left_out; /* facts that the view never got */
+    bool closing;
+};
+
+/* Everything that waits, or NULL after one redraw's time. */
+static struct job *take_all (struct live_thread *viewer, bool *closing)
+{
+    struct timespec until;
+    clock_gettime (CLOCK_MONOTONIC, &until);
+    until.tv_nsec += REDRAW_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock (&viewer->lock);
+    if (viewer->first == NULL && !viewer->closing)
+        pthread_cond_timedwait (&viewer->given, &viewer->lock, &until);
+    struct job *all = viewer->first;
+    viewer->first = NULL;
+    viewer->end = &viewer->first;
+    viewer->queued_bytes = 0;
+    *closing = viewer->closing;
+    pthread_mutex_unlock (&viewer->lock);
+    return all;
+}
+
+static void show_all (struct live *live, struct job *job, struct arena *arena)
+{
+    while (job) {
+        struct job *next = job->next;
+        struct fact fact;
+        arena_reset (arena);
+        if (wire_get_fact (job->bytes, &fact, arena, NULL) == 0)
+            live_fact (live, &fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
+        mem_free (job);
+        job = next;
+    }
+}
+
+static void *live_thread_run (void *owner)
+{
+    struct live_thread *viewer = owner;
+    struct live *live = live_open (&viewer->look);
+    struct arena arena = { 0 };
+    for (bool closing = false; !closing;) {
+        show_all (live, take_all (viewer, &closing), &arena);
+        live_tick (live, clock_boot_ms ());
+    }
+    live_close (live);
+    arena_release (&arena);
+    return NULL;
+}
+
+struct live_thread *live_thread_open (const struct live_options *look, struct err *err)
+{
+    struct live_thread *viewer = mem_alloc (sizeof (*viewer));
+    pthread_condattr_t monotonic;
+    viewer->look = *look;
+    viewer->end = &viewer->first;
+    pthread_mutex_init (&viewer->lock, NULL);
+    pthread_condattr_init (&monotonic);
+    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init (&viewer->given, &monotonic);
+    pthread_condattr_destroy (&monotonic);
+    errno = pthread_create (&viewer->thread, NULL, live_thread_run, viewer);
+    if (errno == 0)
+        return viewer;
+    err_errno (err, ERR_IO, "cannot start a thread for the live view");
+    mem_free (viewer);
+    return NULL;
+}
+
+static bool has_room (struct live_thread *viewer, enum fact_kind kind, size_t len)
+{
+    size_t most = fact_is_soft (kind) ? SOFT_MAX_BYTES : QUEUED_MAX_BYTES;
+    if (viewer->queued_bytes + len <= most)
+        return true;
+    viewer->left_out++;
+    return false;
+}
+
+static struct job *wrap (struct text fact)
+{
+    struct job *job = mem_alloc (sizeof (*job) + fact.len);
+    char *bytes = (char *) (job + 1);
+    memcpy (bytes, fact.ptr, fact.len);
+    job->bytes = (struct text){ bytes, fact.len };
+    return job;
+}
+
+void live_thread_add_fact (struct live_thread *viewer, enum fact_kind kind, struct text bytes)
+{
+    pthread_mutex_lock (&viewer->lock);
+    if (has_room (viewer, kind, bytes.len)) {
+        struct job *job = wrap (bytes);
+        *viewer->end = job;
+        viewer->end = &job->next;
+        viewer->queued_bytes += bytes.len;
+        pthread_cond_signal (&viewer->given);
+    }
+    pthread_mutex_unlock (&viewer->lock);
+}
+
+void live_thread_close (struct live_thread *viewer)
+{
+    if (viewer == NULL)
+        return;
+    pthread_mutex_lock (&viewer->lock);
+    viewer->closing = true;
+    pthread_cond_signal (&viewer->given);
+    pthread_mutex_unlock (&viewer->lock);
+    pthread_join (viewer->thread, NULL);
+    pthread_cond_destroy (&viewer->given);
+    pthread_mutex_destroy (&viewer->lock);
+    mem_free (viewer);
+}

@@ -1,0 +1,190 @@
+#include "coordinator/cli/follow.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/io/clock.h"
+#include "common/io/work_budget.h"
+#include "common/wire/wire.h"
+#include "coordinator/czmq/events_client.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal_writer.h"
+#include "coordinator/monitor/snapshot.h"
+
+/* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
+ * handshake. */
+enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then drawing and key presses have their turn */
+enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
+
+struct remote_facts {
+    struct monitor_key key;
+    struct events_client *listener;
+    follow_fact_fn *fn;
+    void *owner;
+    uint64_t index;                           /* of the last durable fact handed on */
+    struct buf part;                          /* of the next one, when it comes in pieces */
+    uint64_t asked_ms, received_ms, fresh_ms; /* fresh: of the connection */
+    bool asking;                              /* an answer is awaited */
+    bool behind;                              /* there is more than was told */
+    bool caught_up, answered;
+    struct arena arena; /* of one fact */
+};
+
+struct remote_facts *remote_facts_open (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err)
+{
+    struct remote_facts *remote = mem_alloc (sizeof *remote);
+    *remote = (struct remote_facts){ .key = *key, .fn = fn, .owner = owner, .behind = true };
+    remote->received_ms = remote->fresh_ms = clock_boot_ms ();
+    buf_init (&remote->part, JOURNAL_FACT_MAX_BYTES);
+    remote->listener = events_client_open (key->address, key->port, key->coordinator_key, &key->keys, err);
+    if (remote->listener)
+        return remote;
+    remote_facts_close (remote);
+    return NULL;
+}
+
+void remote_facts_close (struct remote_facts *remote)
+{
+    if (!remote)
+        return;
+    events_client_close (remote->listener);
+    buf_release (&remote->part);
+    arena_release (&remote->arena);
+    explicit_bzero (&remote->key, sizeof remote->key);
+    mem_free (remote);
+}
+
+void remote_facts_wait (struct remote_facts *remote, uint32_t most_ms)
+{
+    events_client_wait (remote->listener, most_ms);
+}
+
+bool remote_facts_answers (const struct remote_facts *remote)
+{
+    return remote->answered && clock_boot_ms () - remote->received_ms < ANSWERS_MS;
+}
+
+bool remote_facts_caught_up (const struct remote_facts *remote)
+{
+    return remote->caught_up;
+}
+
+/* ---- facts ---- */
+
+static bool is_next (const struct remote_facts *remote, const struct fact *fact)
+{
+    return !fact_is_soft (fact->kind) && fact->index == remote->index + 1;
+}
+
+static int hand_on (struct remote_facts *remote, const struct fact *fact, struct err *err)
+{
+    if (fact->kind == FACT_RUN_OPENED && !text_is (fact->of.run_opened.run, remote->key.run))
+        return err_set (err, ERR_REFUSED, "%s, port %u, serves another run than %.8s, the run of this key",
+                        remote->key.address, (unsigned) remote->key.port, remote->key.run);
+    if (fact->kind == FACT_LOSS_TOLD)
+        return run_facts_set_lost_error (remote->key.run, fact->of.loss_told.why, err);
+    if (!fact_is_soft (fact->kind))
+        remote->index = fact->index;
+    remote->fn (remote->owner, fact);
+    return 0;
+}
+
+static int take_recorded (struct remote_facts *remote, struct text bytes, struct err *err)
+{
+    struct fact fact;
+    arena_reset (&remote->arena);
+    if (wire_get_fact (bytes, &fact, &remote->arena, err) < 0)
+        return err_prefix (
+            err, "cannot read fact %" PRIu64 " of run %.8s from its coordinator (another version of sliceup?)",
+            remote->index + 1, remote->key.run);
+    return is_next (remote, &fact) ? hand_on (remote, &fact, err) : 0;
+}
+
+/* Out of order, or not what was asked for: the rest of the answer is of no use, and is asked for again. */
+static bool fits (const struct remote_facts *remote, const struct snapshot_piece *piece)
+{
+    return piece->index == remote->index + 1 && piece->size_bytes > 0 && piece->size_bytes <= JOURNAL_FACT_MAX_BYTES &&
+           (piece->offset == 0 || piece->offset == remote->part.len);
+}
+
+static int take_piece (struct remote_facts *remote, const struct snapshot_piece *piece, struct err *err)
+{
+    if (piece->offset == 0)
+        buf_clear (&remote->part);
+    if (piece->bytes.len == piece->size_bytes)
+        return take_recorded (remote, piece->bytes, err);
+    buf_add_text (&remote->part, piece->bytes);
+    if (remote->part.len < piece->size_bytes)
+        return 0;
+    int rc = take_recorded (remote, buf_as_text (&remote->part), err);
+    buf_clear (&remote->part);
+    return rc;
+}
+
+static int take_answer (struct remote_facts *remote, struct text frame, struct err *err)
+{
+    struct snapshot_piece piece;
+    uint32_t at = SNAPSHOT_HEAD_BYTES;
+    while (snapshot_next_piece (frame, &at, &piece))
+        if (fits (remote, &piece) && take_piece (remote, &piece, err) < 0)
+            return -1;
+    remote->answered = true;
+    if (!snapshot_has_flag (frame, SNAPSHOT_LAST))
+        return 0;
+    remote->asking = false;
+    remote->behind = !snapshot_has_flag (frame, SNAPSHOT_END) || remote->part.len > 0;
+    remote->caught_up |= !remote->behind;
+    return 0;
+}
+
+static int take_event (struct remote_facts *remote, struct text frame, struct err *err)
+{
+    struct fact fact;
+    arena_reset (&remote->arena);
+    if (wire_get_fact (frame, &fact, &remote->arena, NULL) < 0)
+        return 0; /* of a newer version, or no fact */
+    if (is_next (remote, &fact)) {
+        buf_clear (&remote->part);
+        return hand_on (remote, &fact, err);
+    }
+    remote->behind |= !fact_is_soft (fact.kind) && fact.index > remote->index;
+    return fact_is_soft (fact.kind) && remote->caught_up ? hand_on (remote, &fact, err) : 0;
+}
+
+/* ---- asking ---- */
+
+static void ask (struct remote_facts *remote, uint64_t now_ms)
+{
+    char question[QUESTION_MAX_BYTES + 1];
+    struct snapshot_position position = { .index = remote->index + 1, .offset = (uint32_t) remote->part.len };
+    size_t len = snapshot_write_question (&position, question);
+    remote->asking = events_client_ask (remote->listener, question, len);
+    remote->asked_ms = remote->asking ? now_ms : 0; /* not connected: again at the next turn */
+}
+
+static void ask_when_due (struct remote_facts *remote, uint64_t now_ms)
+{
+    uint64_t wait_ms = remote->asking ? REPEAT_MS : remote->behind && remote->answered ? 0 : ASK_MS;
+    if (remote->asked_ms == 0 || now_ms - remote->asked_ms >= wait_ms)
+        ask (remote, now_ms);
+    uint64_t since_ms = remote->received_ms > remote->fresh_ms ? remote->received_ms : remote->fresh_ms;
+    if (now_ms - since_ms < STALE_MS)
+        return;
+    events_client_reconnect (remote->listener);
+    remote->fresh_ms = now_ms;
+}
+
+int remote_facts_poll (struct remote_facts *remote, struct err *err)
+{
+    struct text frame;
+    uint64_t now_ms = clock_boot_ms ();
+    struct work_budget budget = work_budget_begin (FRAMES_AT_ONCE, FRAMES_MS);
+    while (work_budget_take (&budget) && events_client_receive (remote->listener, &frame)) {
+        remote->received_ms = now_ms;
+        int rc = snapshot_is_answer (frame) ? take_answer (remote, frame, err) : take_event (remote, frame, err);
+        if (rc < 0)
+            return -1;
+    }
+    ask_when_due (remote, now_ms);
+    return 0;
+}

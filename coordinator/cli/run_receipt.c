@@ -1,0 +1,65 @@
+#include "coordinator/cli/run_receipt.h"
+
+#include <stdio.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/view/receipt_json.h"
+
+enum { FILE_MAX_BYTES = 512 << 20 };
+
+static void apply (void *owner, const struct fact *fact)
+{
+    receipt_fold_apply (owner, fact);
+}
+
+int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out,
+                   struct err *err)
+{
+    if (run_facts_each (dir, apply, fold, err) < 0)
+        return -1;
+    receipt_fold_build (fold, arena, out);
+    return 0;
+}
+
+static int write_json (const struct run_dir *dir, const char *name, const struct buf *json, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    return json->overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20)
+                          : atomic_file_write (run_dir_path (dir, name, path), json->ptr, json->len, 0600, err);
+}
+
+static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, struct buf *json,
+                        struct err *err)
+{
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        char name[HOST_NAME_MAX_BYTES + 32];
+        snprintf (name, sizeof (name), "receipts/%.*s.json", TEXT_ARG (receipt->hosts.items[i].host));
+        buf_clear (json);
+        receipt_json_host (receipt, i, json);
+        if (write_json (dir, name, json, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int receipt_write_files (const struct run_dir *dir, struct err *err)
+{
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct buf json;
+    buf_init (&json, FILE_MAX_BYTES);
+    int rc = receipt_build (dir, fold, &arena, &receipt, err);
+    if (rc == 0) {
+        const struct plan *plan = receipt_fold_plan (fold);
+        receipt_json (&receipt, plan->drift.items, plan->drift.n, &json);
+        rc = write_json (dir, "receipt.json", &json, err);
+    }
+    if (rc == 0)
+        rc = write_hosts (dir, &receipt, &json, err);
+    buf_release (&json);
+    arena_release (&arena);
+    receipt_fold_destroy (fold);
+    return rc;
+}

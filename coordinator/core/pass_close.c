@@ -1,0 +1,374 @@
+/* pass_close.c - all parts have ended: judge each, compare them, find the cause, have the metrics proved, say it. */
+#include "coordinator/core/pass_close.h"
+
+#include "common/base/duration.h"
+#include "coordinator/core/cache_family.h"
+#include "coordinator/core/prove_metrics.h"
+#include "coordinator/core/violation.h"
+#include "coordinator/core/write_lease.h"
+#include "coordinator/verdict/agree.h"
+#include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/covers.h"
+#include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/program_difference.h"
+
+/* Texts of what is said of hosts, in one fact; the rest of it has room beside them. */
+enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3 };
+
+static const struct rung *closing_rung (const struct coord *coord)
+{
+    return &coord->state->plan.rungs.items[coord->state->pass.key.rung];
+}
+
+/* Once for all hosts; NULL: there is nothing to recognise. */
+static struct signature_set *signatures_if_needed (const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (result_ended_badly (&coord->state->pass.parts.items[i].result))
+            return signature_set_build (coord->state->plan.signatures.items, coord->state->plan.signatures.n);
+    return NULL;
+}
+
+static void judge_part (const struct coord *coord, uint32_t at, const struct signature_set *signatures,
+                        struct arena *arena, struct verdict *out)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t host = pass->parts.items[at].host;
+    struct rung rung = *closing_rung (coord);
+    rung.timeout_ms = pass->timeout_ms;
+    struct judge_case of = {
+        .plan = &coord->state->plan,
+        .rung = &rung,
+        .key = pass->key,
+        .host = host,
+        .world = parts_are_independent (coord) ? 1 : pass->parts.n,
+        .writer = pass->key.pass == PASS_COLD && cache_mode_has_writer (coord->state->plan.cache.mode) &&
+                  coord->state->grant.host == host,
+        .token = coord->state->grant.token,
+        .sealed = &coord->state->generation,
+        .storage = coord->state->storage,
+        .result = &pass->parts.items[at].result,
+        .signatures = signatures,
+    };
+    judge_result (&of, arena, out);
+}
+
+/* Per part: it is the one for which the coordinator stopped the pass. */
+static bool *find_culprits (const struct coord *coord, struct arena *arena)
+{
+    const struct fact_pass_stopped *why = &coord->state->pass.why;
+    bool *culprits = arena_array (arena, coord->state->pass.parts.n, sizeof (*culprits));
+    for (uint32_t i = 0; coord->state->pass.stopped && i < why->culprits.n; i++) {
+        uint32_t host = why->culprits.items[i],
+                 at = host < coord->state->plan.hosts.n ? coord->soft.part_of_host[host] : NONE;
+        if (at != NONE)
+            culprits[at] = true;
+    }
+    return culprits;
+}
+
+/* A host that stands for those that are not at fault; NULL: there is none. */
+static const struct result *innocent_of (const struct coord *coord, const bool *culprits)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (!culprits[i])
+            return &coord->state->pass.parts.items[i].result;
+    return NULL;
+}
+
+/* Why its program differs, as far as its own report shows. */
+static struct text culprits_cause (const struct coord *coord, const struct result *culprit,
+                                   const struct result *innocent, struct arena *arena)
+{
+    const struct fact_pass_stopped *why = &coord->state->pass.why;
+    struct text difference = innocent ? program_difference_text (culprit, innocent, arena) : (struct text){ 0 };
+    if (!difference.len)
+        return why->cause;
+    return text_clip (text_format (arena, "%.*s: %.*s", TEXT_ARG (why->cause), TEXT_ARG (difference)),
+                      SENTENCE_MAX_BYTES);
+}
+
+/* What it printed while it was stopped, or about its peers, is not the cause. */
+static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
+                           struct arena *arena)
+{
+    const struct fact_pass_stopped *why = &coord->state->pass.why;
+    const struct result *innocent = innocent_of (coord, culprits);
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (culprits[i])
+            verdicts[i] = (struct verdict){
+                .host = verdicts[i].host,
+                .outcome = OUTCOME_FAILED,
+                .owner = why->owner,
+                .cause = culprits_cause (coord, &coord->state->pass.parts.items[i].result, innocent, arena),
+                .next = why->next,
+                .phase = verdicts[i].phase,
+                .cache = verdicts[i].cache,
+                .evidence = verdicts[i].evidence,
+            };
+}
+
+/* Its worker should have ended it long before: the coordinator did. */
+static bool was_overdue (const struct coord *coord, uint32_t at)
+{
+    const struct result *result = &coord->state->pass.parts.items[at].result;
+    return result->ending == ENDING_CANCELLED && !coord->state->pass.stopped && coord->state->cancel_level == 0 &&
+           result->duration_ms >= coord_longest_attempt_ms (coord);
+}
+
+static void judge_overdue (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    char limit[DURATION_TEXT_BYTES];
+    duration_print (coord->state->pass.timeout_ms, limit);
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (was_overdue (coord, i))
+            verdicts[i] = (struct verdict){
+                .host = verdicts[i].host,
+                .outcome = OUTCOME_TIMED_OUT,
+                .owner = OWNER_UNKNOWN,
+                .cause = text_format (
+                    arena, "its worker did not end the attempt after %s; the coordinator had the attempt killed",
+                    limit),
+                .next = TEXT_LIT ("see the end of its log, and worker.log for what held the worker up"),
+                .phase = verdicts[i].phase,
+                .evidence = verdicts[i].evidence,
+            };
+}
+
+/* A kill is a reason of its own, whatever the program said before. */
+static bool complains (const struct part *part, const struct verdict *verdict)
+{
+    return result_ended_badly (&part->result) && verdict->owner == OWNER_PEER && verdict->signature.len == 0 &&
+           !failure_is_outside_kill (part->result.ending, part->result.code);
+}
+
+/* The coordinator stops a pass's parts only after one of them failed, for a gate, or for the user. A part that was
+ * stopped before was stopped on its own host. */
+static bool stopped_by_itself (const struct coord *coord, uint32_t at)
+{
+    const struct part *part = &coord->state->pass.parts.items[at];
+    if (part->result.ending != ENDING_CANCELLED || coord->state->pass.stopped || coord->state->cancel_level > 0)
+        return false;
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        const struct part *other = &coord->state->pass.parts.items[i];
+        if (result_ended_badly (&other->result) && other->order < part->order)
+            return false;
+    }
+    return true;
+}
+
+/* What a failed host printed about the others, in texts that signatures know. */
+static struct text peers_of (const struct coord *coord, const struct verdict *verdict, const struct result *result,
+                             const struct signature_set *signatures, struct arena *arena)
+{
+    struct failure_reading reading = { 0 };
+    if (verdict->outcome != OUTCOME_PASSED && signatures)
+        failure_read_result (&coord->state->plan, signatures, result, arena, &reading);
+    return reading.peers;
+}
+
+/* The user ended it: nobody is to blame, and what a host says of its peers is that they were stopped, too. */
+static void abort_with_cancelled (const struct coord *coord, struct verdict *verdicts)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (complains (&coord->state->pass.parts.items[i], &verdicts[i]) ||
+            isolate_blames_peers_only (&coord->state->plan, &verdicts[i]))
+            verdicts[i] = (struct verdict){
+                .host = verdicts[i].host,
+                .outcome = OUTCOME_CASCADE,
+                .owner = OWNER_PEER,
+                .signature = verdicts[i].signature,
+                .cause = TEXT_LIT (
+                    "the user cancelled the run: this host's program ended because the other hosts were stopped"),
+                .phase = verdicts[i].phase,
+                .evidence = verdicts[i].evidence,
+            };
+}
+
+/* As far as it says who followed whom. */
+static enum ending ending_of (const struct coord *coord, uint32_t at, bool culprit)
+{
+    if (was_overdue (coord, at))
+        return ENDING_TIMEOUT;
+    return culprit || stopped_by_itself (coord, at) ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
+}
+
+static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
+                         const struct signature_set *signatures, struct arena *arena)
+{
+    struct blame_host *hosts = arena_array (arena, coord->state->pass.parts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        hosts[i] = (struct blame_host){
+            .verdict = &verdicts[i],
+            .order = coord->state->pass.parts.items[i].order,
+            .at_gate = coord->state->pass.parts.items[i].at_gate,
+            .ending = ending_of (coord, i, culprits[i]),
+            .killed = failure_is_outside_kill (coord->state->pass.parts.items[i].result.ending,
+                                               coord->state->pass.parts.items[i].result.code),
+            .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
+            .peers = peers_of (coord, &verdicts[i], &coord->state->pass.parts.items[i].result, signatures, arena),
+        };
+    }
+    blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, arena);
+}
+
+static bool all_passed (const struct verdict *verdicts, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (verdicts[i].outcome != OUTCOME_PASSED)
+            return false;
+    return true;
+}
+
+/* A large slice in which each host failed for a long reason of its own: all have to fit one fact. The results have the
+ * full texts. */
+static void fit_verdicts (struct verdict *verdicts, uint32_t n)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < n; i++)
+        all += verdicts[i].cause.len + verdicts[i].next.len + verdicts[i].evidence.len;
+    for (uint32_t i = 0; i < n && all > VERDICTS_MAX_BYTES; i++) {
+        uint32_t share = VERDICTS_MAX_BYTES / n;
+        verdicts[i].cause = text_clip (verdicts[i].cause, share / 2);
+        verdicts[i].next = text_clip (verdicts[i].next, share / 4);
+        verdicts[i].evidence = text_clip (verdicts[i].evidence, share / 4);
+    }
+}
+
+/* Only the hosts that did not pass are listed. */
+static void record_pass (struct coord *coord, const struct verdict *verdicts, uint64_t now_ms, struct outbox *out)
+{
+    struct fact *fact = outbox_add_fact (out, FACT_PASS_ENDED);
+    struct fact_pass_ended *ended = &fact->of.pass_ended;
+    ended->key = coord->state->pass.key;
+    ended->outcome = OUTCOME_PASSED;
+    ended->duration_ms = coord_to_run_clock (coord, now_ms) - coord->state->pass.began_ms;
+    struct verdict *listed = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*listed));
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        ended->outcome = outcome_worst (ended->outcome, verdicts[i].outcome);
+        if (verdicts[i].outcome != OUTCOME_PASSED)
+            listed[ended->verdicts.n++] = verdicts[i];
+    }
+    fit_verdicts (listed, ended->verdicts.n);
+    ended->verdicts.items = listed;
+    coord_commit_fact (coord, fact, now_ms);
+}
+
+/* Of the base, as far as the writer did not use them again, and the writer's own. */
+static void add_keys (const struct fact_generation *base, const struct result *writer,
+                      struct fact_generation *generation, struct arena *arena)
+{
+    struct cache_key *keys = arena_array (arena, base->keys.n + writer->keys.n, sizeof (*keys));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < writer->keys.n; i++)
+        keys[n++] = writer->keys.items[i];
+    for (uint32_t i = 0; i < base->keys.n && n < GENERATION_KEYS_MAX; i++) {
+        uint32_t k = 0;
+        while (k < writer->keys.n && !text_equal (keys[k].key, base->keys.items[i].key))
+            k++;
+        if (k == writer->keys.n)
+            keys[n++] = base->keys.items[i];
+    }
+    generation->keys.items = keys;
+    generation->keys.n = n;
+}
+
+/* The number is the worker's claim: it is limited to what a record holds. */
+static uint64_t compiled_ms (const struct fact_generation *base, const struct result *writer)
+{
+    uint64_t own_ms = 0;
+    result_counter (writer, "compile_ms", &own_ms);
+    return own_ms <= INT64_MAX - base->compile_ms ? base->compile_ms + own_ms : INT64_MAX;
+}
+
+static void publish (struct coord *coord, const struct result *writer, struct attempt_key key, uint64_t now_ms,
+                     struct outbox *out)
+{
+    const struct seal *seal = &writer->seal;
+    const struct fact_generation *base = write_lease_base_generation (coord);
+    text_list ladder = cache_family_all_covers (coord, &out->arena);
+    if (coord->state->generation.token == seal->token)
+        return; /* by the process before this one */
+    struct fact *fact = outbox_add_fact (out, FACT_GENERATION_PUBLISHED);
+    struct fact_generation *generation = &fact->of.generation;
+    *generation = (struct fact_generation){
+        .token = seal->token,
+        .sha256 = seal->sha256,
+        .bundle = coord->state->bundle,
+        .rung = key.rung,
+        .entries = seal->entries,
+        .bytes = seal->bytes,
+        .writer = coord->state->grant.host,
+        .from_run = coord->state->run,
+        .compile_ms = compiled_ms (base, writer),
+        .covers = covers_carry_over (
+            &base->covers, &ladder,
+            cache_family_rung_cover (&coord->state->plan, &coord->state->plan.rungs.items[key.rung], &out->arena),
+            &out->arena),
+    };
+    add_keys (base, writer, generation, &out->arena);
+    coord_commit_fact (coord, fact, now_ms);
+    write_lease_publish_generation (coord, out);
+}
+
+static const struct result *result_of_writer (const struct coord *coord)
+{
+    uint32_t at = coord->soft.part_of_host[coord->state->grant.host];
+    return at == NONE ? NULL : &coord->state->pass.parts.items[at].result;
+}
+
+static void compare_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+{
+    uint32_t n = coord->state->pass.parts.n;
+    const struct result **results = arena_array (arena, n, sizeof (*results));
+    uint32_t *hosts = arena_array (arena, n, sizeof (*hosts));
+    for (uint32_t i = 0; i < n; i++) {
+        results[i] = &coord->state->pass.parts.items[i].result;
+        hosts[i] = coord->state->pass.parts.items[i].host;
+    }
+    struct agree_case of = { .plan = &coord->state->plan,
+                             .results = results,
+                             .hosts = hosts,
+                             .n = n,
+                             .independent = parts_are_independent (coord) };
+    if (all_passed (verdicts, n))
+        agree_environments (&of, verdicts, arena);
+    if (all_passed (verdicts, n) && closing_rung (coord)->kind == PROGRAM_BUILTIN &&
+        text_is (closing_rung (coord)->builtin, "facts"))
+        agree_topology (&of, verdicts, arena);
+    if (closing_rung (coord)->kind == PROGRAM_BUILTIN && text_is (closing_rung (coord)->builtin, "cache"))
+        agree_storage (&of, verdicts, arena);
+}
+
+void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    struct attempt_key key = pass->key;
+    struct verdict *verdicts = arena_array (&out->arena, pass->parts.n, sizeof (*verdicts));
+    struct signature_set *signatures = signatures_if_needed (coord);
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        judge_part (coord, i, signatures, &out->arena, &verdicts[i]);
+    const bool *culprits = find_culprits (coord, &out->arena);
+    judge_stopped (coord, culprits, verdicts, &out->arena);
+    judge_overdue (coord, verdicts, &out->arena);
+    compare_parts (coord, verdicts, &out->arena);
+    bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
+                         key.pass == PASS_COLD; /* nothing ran that could be reduced */
+    if (!parts_are_independent (coord) && pass->cancelled)
+        abort_with_cancelled (coord, verdicts);
+    else if (!parts_are_independent (coord))
+        blame_parts (coord, culprits, verdicts, signatures, &out->arena);
+    if (!parts_are_independent (coord) && !compiled_only) /* last: what is not proved has made no program fall */
+        prove_metrics (coord, verdicts, now_ms, out);
+    signature_set_free (signatures);
+    violation_record_pass (coord, now_ms, out);
+    bool good = all_passed (verdicts, pass->parts.n),
+         warmed = key.pass == PASS_COLD && cache_mode_has_writer (coord->state->plan.cache.mode);
+    const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;
+    if (writer) /* first: a pass that has ended is not closed again by the next process */
+        publish (coord, writer, key, now_ms, out);
+    record_pass (coord, verdicts, now_ms, out);
+    if (warmed && !writer)
+        write_lease_abandon (coord, now_ms, out);
+}

@@ -1,0 +1,309 @@
+#include "coordinator/verdict/recompile_reason.h"
+
+#include <inttypes.h>
+
+enum { WHY_SHOWN_BYTES = 300, NOWHERE = UINT32_MAX };
+
+/* The cache keys that the writers of a generation reported. */
+struct sealed {
+    const struct cache_key *items;
+    uint32_t n;
+};
+
+/* ---- keys held against each other ---- */
+
+static bool same_key (const struct cache_key *a, const struct cache_key *b)
+{
+    return text_equal (a->program, b->program) && text_equal (a->key, b->key);
+}
+
+static bool has_key (const struct cache_key *keys, uint32_t n, const struct cache_key *wanted)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (same_key (&keys[i], wanted))
+            return true;
+    return false;
+}
+
+static struct text part_of (const struct cache_key *key, struct text name)
+{
+    for (uint32_t i = 0; i < key->parts.n; i++)
+        if (text_equal (key->parts.items[i].name, name))
+            return key->parts.items[i].value;
+    return (struct text){ 0 };
+}
+
+static bool is_left (enum key_state state)
+{
+    return state == KEY_WRITTEN || state == KEY_HIT;
+}
+
+/* Names of the parts that differ, in the order of `a`; a part that only one side reported is passed over. */
+static uint32_t differing_parts (const struct cache_key *a, const struct cache_key *b, struct text names[KEY_PARTS_MAX])
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->parts.n && n < KEY_PARTS_MAX; i++) {
+        struct text there = part_of (b, a->parts.items[i].name);
+        if (there.len && !text_equal (a->parts.items[i].value, there))
+            names[n++] = a->parts.items[i].name;
+    }
+    return n;
+}
+
+/* The key of the same program that differs in the fewest parts; keys without reported parts come last. */
+static uint32_t nearest (const struct cache_key *key, const struct cache_key *keys, uint32_t n, const bool *taken)
+{
+    struct text names[KEY_PARTS_MAX];
+    uint32_t best = NOWHERE, fewest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if ((taken && taken[i]) || !text_equal (keys[i].program, key->program))
+            continue;
+        uint32_t differ = differing_parts (key, &keys[i], names), far = differ ? differ : KEY_PARTS_MAX + 1;
+        if (best == NOWHERE || far < fewest) {
+            best = i;
+            fewest = far;
+        }
+    }
+    return best;
+}
+
+static struct text joined (const struct text *names, uint32_t n, struct arena *arena)
+{
+    struct text list = n ? names[0] : (struct text){ 0 };
+    for (uint32_t i = 1; i < n; i++)
+        list = text_format (arena, "%.*s%s%.*s", TEXT_ARG (list), i + 1 < n ? ", " : " and ", TEXT_ARG (names[i]));
+    return list;
+}
+
+/* ---- why one program was compiled ---- */
+
+struct explanation {
+    enum recompile_reason reason;
+    struct text text;
+};
+
+/* ": <why>", or nothing where the frontend gave no reason. */
+static struct text because (struct text why, struct arena *arena)
+{
+    struct text shown = text_clip (why, WHY_SHOWN_BYTES);
+    return shown.len ? text_format (arena, ": %.*s", TEXT_ARG (shown)) : shown;
+}
+
+static struct explanation explain_unreadable (const struct cache_key *key, struct arena *arena)
+{
+    struct text why = because (key->why, arena);
+    struct text text = text_format (arena, "%.*s was found but could not be loaded%.*s", TEXT_ARG (key->program),
+                                    TEXT_ARG (why));
+    return (struct explanation){ RECOMPILE_UNREADABLE, text };
+}
+
+static struct explanation explain_unasked (const struct cache_key *key, struct arena *arena)
+{
+    struct text why = because (key->why, arena);
+    struct text text = text_format (arena, "the cache was never consulted for %.*s%.*s", TEXT_ARG (key->program),
+                                    TEXT_ARG (why));
+    return (struct explanation){ RECOMPILE_NEVER_CONSULTED, text };
+}
+
+/* The writer reported the same key. */
+static struct explanation explain_missing (const struct cache_key *sealed, struct arena *arena)
+{
+    struct text program = sealed->program, why = because (sealed->why, arena);
+    static const char below[] =
+        "%.*s is below the write threshold: the writer compiled it, but did not store it in the cache";
+    static const char left[] = "entry missing: the writer left %.*s in the cache, but this host did not find it";
+    static const char unwritten[] = "entry missing: the writer compiled %.*s but did not store it%.*s";
+    if (sealed->state == KEY_BELOW_THRESHOLD)
+        return (struct explanation){ RECOMPILE_BELOW_THRESHOLD, text_format (arena, below, TEXT_ARG (program)) };
+    struct text text = is_left (sealed->state) ? text_format (arena, left, TEXT_ARG (program))
+                                               : text_format (arena, unwritten, TEXT_ARG (program), TEXT_ARG (why));
+    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text };
+}
+
+static struct explanation explain_difference (const struct cache_key *key, const struct cache_key *sealed,
+                                              struct arena *arena)
+{
+    struct text names[KEY_PARTS_MAX];
+    uint32_t n = differing_parts (key, sealed, names);
+    struct text parts = n ? joined (names, n, arena) : TEXT_LIT ("a part that was not reported");
+    struct text text = text_format (arena, "%.*s's cache key differs from the writer's in %.*s",
+                                    TEXT_ARG (key->program), TEXT_ARG (parts));
+    return (struct explanation){ RECOMPILE_KEY_DIFFERS, text };
+}
+
+/* The writer reported no such program. */
+static struct explanation explain_stranger (const struct cache_key *key, struct sealed sealed, struct arena *arena)
+{
+    static const char not_reported[] = "%.*s was not found in the cache, and the writer reported no cache keys";
+    /* A writer with more programs than a result can list has not reported them all. */
+    const char *missing = sealed.n < RESULT_KEYS_MAX ? "entry missing: no writer compiled %.*s"
+                                                     : "entry missing: no writer reported %.*s";
+    if (sealed.n == 0)
+        return (struct explanation){ RECOMPILE_UNKNOWN, text_format (arena, not_reported, TEXT_ARG (key->program)) };
+    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text_format (arena, missing, TEXT_ARG (key->program)) };
+}
+
+static const struct cache_key *sealed_as (const struct cache_key *key, struct sealed sealed)
+{
+    const struct cache_key *found = NULL;
+    for (uint32_t i = 0; i < sealed.n; i++)
+        if (same_key (&sealed.items[i], key) && (!found || is_left (sealed.items[i].state)))
+            found = &sealed.items[i];
+    return found;
+}
+
+static struct explanation explain_key (const struct cache_key *key, struct sealed sealed, struct arena *arena)
+{
+    if (key->state == KEY_UNREADABLE)
+        return explain_unreadable (key, arena);
+    if (key->state == KEY_NONE)
+        return explain_unasked (key, arena);
+    const struct cache_key *same = sealed_as (key, sealed);
+    if (same)
+        return explain_missing (same, arena);
+    uint32_t near = nearest (key, sealed.items, sealed.n, NULL);
+    return near != NOWHERE ? explain_difference (key, &sealed.items[near], arena)
+                           : explain_stranger (key, sealed, arena);
+}
+
+/* ---- of all programs ---- */
+
+static bool was_compiled (const struct cache_key *key)
+{
+    return key->state != KEY_HIT;
+}
+
+/* NOWHERE: none; one that could not be loaded comes first, whatever stands before it. */
+static uint32_t first_compiled (const struct result *reader, uint32_t *compiled_n)
+{
+    uint32_t first = NOWHERE, unreadable = NOWHERE;
+    *compiled_n = 0;
+    for (uint32_t i = 0; i < reader->keys.n; i++) {
+        const struct cache_key *key = &reader->keys.items[i];
+        *compiled_n += was_compiled (key);
+        if (first == NOWHERE && was_compiled (key))
+            first = i;
+        if (unreadable == NOWHERE && key->state == KEY_UNREADABLE)
+            unreadable = i;
+    }
+    return unreadable != NOWHERE ? unreadable : first;
+}
+
+struct counts {
+    bool told, asked_told;
+    uint64_t requests, hits, asked;
+};
+
+static struct counts counts_of (const struct result *reader)
+{
+    struct counts counts = { 0 };
+    counts.told = result_counter (reader, "compile_requests", &counts.requests) &&
+                  result_counter (reader, "cache_hits", &counts.hits);
+    counts.asked_told = result_counter (reader, "cache_requests", &counts.asked);
+    return counts;
+}
+
+/* With the frontend's reason, where it gave one: docs/spec/canary.md, cache.unused. */
+static struct text never_consulted (const struct result *reader, struct arena *arena)
+{
+    for (uint32_t i = 0; i < reader->facts.n; i++)
+        if (text_is (reader->facts.items[i].name, "cache.unused")) {
+            struct text why = because (reader->facts.items[i].value, arena);
+            return text_format (arena, "the cache was never consulted%.*s", TEXT_ARG (why));
+        }
+    return TEXT_LIT ("the cache was never consulted");
+}
+
+/* No key explains it: the counters only say how many programs were compiled. */
+static struct text explain_counts (const struct result *reader, const struct counts *counts, struct arena *arena,
+                                   enum recompile_reason *reason)
+{
+    *reason = RECOMPILE_NONE;
+    if (!counts->told) {
+        *reason = RECOMPILE_UNKNOWN;
+        return TEXT_LIT ("the program did not report its compile counters");
+    }
+    bool silent = counts->asked_told && counts->asked == 0 && counts->hits == 0;
+    if (counts->requests == 0 || silent) {
+        *reason = RECOMPILE_NEVER_CONSULTED;
+        return never_consulted (reader, arena);
+    }
+    if (counts->hits >= counts->requests)
+        return (struct text){ 0 };
+    *reason = RECOMPILE_UNKNOWN;
+    return text_format (arena,
+                        "compiled %" PRIu64 " of %" PRIu64 " programs again; which ones, and why, was not reported",
+                        counts->requests - counts->hits, counts->requests);
+}
+
+struct text recompiled_why (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n,
+                            struct arena *arena, enum recompile_reason *reason)
+{
+    struct counts counts = counts_of (reader);
+    uint32_t compiled_n, first = first_compiled (reader, &compiled_n);
+    if (first == NOWHERE)
+        return explain_counts (reader, &counts, arena, reason);
+    struct explanation why = explain_key (&reader->keys.items[first], (struct sealed){ sealed_keys, sealed_n }, arena);
+    *reason = why.reason;
+    struct text text = why.text;
+    if (compiled_n > 1)
+        text = text_format (arena, "%.*s; and %u more", TEXT_ARG (why.text), compiled_n - 1);
+    if (!counts.told || counts.requests <= counts.hits)
+        return text;
+    return text_format (arena, "compiled %" PRIu64 " of %" PRIu64 " programs again: %.*s",
+                        counts.requests - counts.hits, counts.requests, TEXT_ARG (text));
+}
+
+bool recompiled_is_torn (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n)
+{
+    struct sealed sealed = { sealed_keys, sealed_n };
+    for (uint32_t i = 0; i < reader->keys.n; i++) {
+        const struct cache_key *key = &reader->keys.items[i];
+        const struct cache_key *same = key->state == KEY_UNREADABLE ? sealed_as (key, sealed) : NULL;
+        if (same && is_left (same->state))
+            return true;
+    }
+    return false;
+}
+
+/* ---- two hosts, two runs ---- */
+
+static void add_difference (struct cache_key_difference_list *out, struct text program, struct text part,
+                            struct text here, struct text there)
+{
+    out->items[out->n++] = (struct cache_key_difference){ program, part, here, there };
+}
+
+static void add_pair (const struct cache_key *here, const struct cache_key *there,
+                      struct cache_key_difference_list *out)
+{
+    struct text names[KEY_PARTS_MAX];
+    uint32_t n = differing_parts (here, there, names);
+    for (uint32_t i = 0; i < n; i++)
+        add_difference (out, here->program, names[i], part_of (here, names[i]), part_of (there, names[i]));
+    if (n == 0)
+        add_difference (out, here->program, TEXT_LIT ("key"), here->key, there->key);
+}
+
+void recompiled_compare_keys (const struct cache_key *here, uint32_t here_n, const struct cache_key *there,
+                              uint32_t there_n, struct arena *arena, struct cache_key_difference_list *out)
+{
+    bool *taken = arena_array (arena, (size_t) there_n + 1, sizeof (*taken));
+    size_t most = ((size_t) here_n + there_n) * KEY_PARTS_MAX;
+    *out = (struct cache_key_difference_list){ arena_array (arena, most + 1, sizeof (struct cache_key_difference)), 0 };
+    for (uint32_t i = 0; i < there_n; i++)
+        taken[i] = has_key (here, here_n, &there[i]);
+    for (uint32_t i = 0; i < here_n; i++) {
+        if (has_key (there, there_n, &here[i]))
+            continue;
+        uint32_t near = nearest (&here[i], there, there_n, taken);
+        if (near != NOWHERE) {
+            taken[near] = true;
+            add_pair (&here[i], &there[near], out);
+        } else
+            add_difference (out, here[i].program, TEXT_LIT ("program"), here[i].key, (struct text){ 0 });
+    }
+    for (uint32_t i = 0; i < there_n; i++)
+        if (!taken[i])
+            add_difference (out, there[i].program, TEXT_LIT ("program"), (struct text){ 0 }, there[i].key);
+}

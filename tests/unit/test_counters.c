@@ -1,0 +1,213 @@
+/* links: command */
+/* What is read of what a command left: files of one or several processes, its output, and things that are no files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "worker/command/counters.h"
+
+#define BLOCK(step, mark, hits, misses)                                                                                \
+    "[MetricsData; step=" step "]\nCounter: MarkStep\n  Value: " mark "\nCounter: PersistentCacheHit\n  Value: " hits  \
+    "\nCounter: UncachedCompile\n  Value: " misses "\n\n"
+
+struct bench {
+    char scratch[64];
+    struct arena arena;
+    struct msg_run run;
+    struct result result;
+};
+
+static struct text path_in (struct bench *bench, const char *name)
+{
+    return text_format (&bench->arena, "%s/%s", bench->scratch, name);
+}
+
+static void put (struct bench *bench, const char *name, const char *content)
+{
+    FILE *file = fopen (path_in (bench, name).ptr, "we");
+    assert_non_null (file);
+    assert_int_equal (fwrite (content, 1, strlen (content), file), strlen (content));
+    assert_int_equal (fclose (file), 0);
+}
+
+static void parse (struct bench *bench)
+{
+    bench->result.counters = (number_list){ 0 };
+    bench->result.notes.n = 0;
+    counters_read (&bench->run, text_of (bench->scratch), path_in (bench, "log"), &bench->arena, &bench->result);
+}
+
+static uint64_t counter (const struct bench *bench, const char *name)
+{
+    uint64_t value = UINT64_MAX;
+    (void) result_counter (&bench->result, name, &value); /* absent stays what it was */
+    return value;
+}
+
+static bool is_noted (const struct bench *bench, const char *words)
+{
+    for (uint32_t i = 0; i < bench->result.notes.n; i++)
+        if (text_find (bench->result.notes.items[i].text, text_of (words), NULL))
+            return true;
+    return false;
+}
+
+static void the_last_block_of_the_file_is_told (void **state)
+{
+    struct bench *bench = *state;
+    put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") BLOCK ("1", "2", "3", "4"));
+    put (bench, "log", "Counter: MarkStep\n  Value: 77\n");
+    parse (bench);
+    assert_int_equal (counter (bench, "MarkStep"), 2);
+    assert_int_equal (counter (bench, "compile_requests"), 7);
+    assert_int_equal (counter (bench, "cache_hits"), 3);
+    assert_int_equal (bench->result.notes.n, 0);
+}
+
+static void processes_of_one_host_are_added_up (void **state)
+{
+    struct bench *bench = *state;
+    put (bench, "xla-metrics.0", BLOCK ("0", "1", "1", "0"));
+    put (bench, "xla-metrics.3", BLOCK ("0", "1", "2", "5"));
+    put (bench, "xla-metrics.x", BLOCK ("0", "1", "9", "9"));
+    parse (bench);
+    assert_int_equal (counter (bench, "cache_hits"), 3);
+    assert_int_equal (counter (bench, "cache_misses"), 5);
+}
+
+static void without_a_file_the_output_is_read (void **state)
+{
+    struct bench *bench = *state;
+    put (bench, "log", "starting\nCounter: MarkStep\n  Value: 5\n");
+    parse (bench);
+    assert_int_equal (counter (bench, "MarkStep"), 5);
+    bench->result.dropped_bytes = 1; /* there was more behind it */
+    parse (bench);
+    assert_int_equal (bench->result.counters.n, 0);
+    assert_true (is_noted (bench, "truncated"));
+}
+
+static void a_block_that_breaks_off_is_noted (void **state)
+{
+    struct bench *bench = *state;
+    put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") "[MetricsData; step=1]\nCounter: MarkStep\n  Val");
+    parse (bench);
+    assert_int_equal (counter (bench, "MarkStep"), 1);
+    assert_true (is_noted (bench, "the report before it"));
+}
+
+static void of_a_large_file_the_end_is_read (void **state)
+{
+    struct bench *bench = *state;
+    enum { LINES = 100 * 1000 };
+    FILE *file = fopen (path_in (bench, "xla-metrics").ptr, "we");
+    assert_non_null (file);
+    for (int i = 0; i < LINES; i++)
+        assert_true (fprintf (file, "Counter: name%d\n  Value: 3\n", i % 100) > 0);
+    assert_true (fputs ("\n" BLOCK ("7", "8", "2", "1"), file) >= 0);
+    assert_int_equal (fclose (file), 0);
+    parse (bench);
+    assert_int_equal (counter (bench, "MarkStep"), 8);
+    assert_int_equal (counter (bench, "name1"), UINT64_MAX);
+}
+
+static void nothing_but_a_regular_file_is_read (void **state)
+{
+    struct bench *bench = *state;
+    put (bench, "real", BLOCK ("0", "1", "1", "1"));
+    assert_int_equal (symlink ("real", path_in (bench, "xla-metrics").ptr), 0);
+    assert_int_equal (mkfifo (path_in (bench, "xla-metrics.0").ptr, 0600), 0);
+    assert_int_equal (mkdir (path_in (bench, "xla-metrics.1").ptr, 0700), 0);
+    put (bench, "xla-metrics.2", "");
+    parse (bench);
+    assert_int_equal (bench->result.counters.n, 0);
+    assert_true (is_noted (bench, "no complete metrics report of torch_xla was found, so there are no counters"));
+}
+
+static void more_names_than_a_result_holds_are_noted (void **state)
+{
+    struct bench *bench = *state;
+    struct buf text;
+    buf_init (&text, 1 << 20);
+    for (int i = 0; i < 100; i++)
+        buf_printf (&text, "Counter: name%d\n  Value: 1\n", i);
+    buf_puts (&text, "Counter: zzz\n  Value: 1\n");
+    put (bench, "log", buf_c (&text));
+    buf_release (&text);
+    parse (bench);
+    assert_int_equal (bench->result.counters.n, RESULT_COUNTERS_MAX);
+    assert_true (is_noted (bench, "43 names of the metrics report were left out"));
+    struct buf why;
+    buf_init (&why, ERR_TEXT_BYTES);
+    bench->result.key = (struct attempt_key){ 0, PASS_ONCE, 1 };
+    bench->result.ending = ENDING_EXITED;
+    if (!record_check (&result_record, &bench->result, &why))
+        fail_msg ("%s", buf_c (&why));
+    buf_release (&why);
+}
+
+static void other_rungs_are_left_alone (void **state)
+{
+    struct bench *bench = *state;
+    struct environ_list list;
+    put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1"));
+    environ_begin (&list, &bench->arena);
+    counters_set_report_path (&bench->run, text_of (bench->scratch), &list);
+    assert_string_equal (environ_get (&list, "XLA_METRICS_FILE").ptr, path_in (bench, "xla-metrics").ptr);
+    bench->result.ending = ENDING_NOT_STARTED;
+    parse (bench);
+    assert_int_equal (bench->result.counters.n + bench->result.notes.n, 0);
+    bench->result.ending = ENDING_EXITED;
+    bench->run.rung.kind = PROGRAM_CANARY;
+    parse (bench);
+    assert_int_equal (bench->result.counters.n + bench->result.notes.n, 0);
+    bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND };
+    parse (bench);
+    environ_begin (&list, &bench->arena);
+    counters_set_report_path (&bench->run, text_of (bench->scratch), &list);
+    assert_int_equal (bench->result.counters.n + bench->result.notes.n, 0);
+    assert_int_equal (environ_get (&list, "XLA_METRICS_FILE").len, 0);
+}
+
+static int set_up (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    snprintf (bench->scratch, sizeof bench->scratch, "/tmp/sliceup-parse-XXXXXX");
+    *state = bench;
+    bench->run.rung = (struct rung){ .kind = PROGRAM_COMMAND, .parse = TEXT_LIT ("torch_xla-metrics") };
+    bench->result.ending = ENDING_EXITED;
+    return mkdtemp (bench->scratch) ? 0 : -1;
+}
+
+static int tear_down (void **state)
+{
+    struct bench *bench = *state;
+    int rc = folder_remove (bench->scratch, NULL);
+    arena_release (&bench->arena);
+    mem_free (bench);
+    return rc;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (the_last_block_of_the_file_is_told),       TEST (processes_of_one_host_are_added_up),
+        TEST (without_a_file_the_output_is_read),        TEST (a_block_that_breaks_off_is_noted),
+        TEST (of_a_large_file_the_end_is_read),          TEST (nothing_but_a_regular_file_is_read),
+        TEST (more_names_than_a_result_holds_are_noted), TEST (other_rungs_are_left_alone),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* links: coordinator_czmq czmq */
+/* What czmq would take of the process, and does not; how listeners and a hub speak is test_hub's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coordinator/czmq/events_client.h"
+#include "link_lab.h"
+#include <czmq.h>
+
+static struct link_keys hub_keys, keys;
+
+static struct events_client *open_at (const char *address, uint16_t port, enum err_code *code)
+{
+    struct err err = { 0 };
+    struct events_client *listener = events_client_open (address, port, hub_keys.public_key, &keys, &err);
+    *code = err.code;
+    return listener;
+}
+
+static void note (int signal_number)
+{
+    (void) signal_number;
+}
+
+static void handles (int signal_number, void (*handler) (int))
+{
+    struct sigaction now;
+    assert_int_equal (sigaction (signal_number, NULL, &now), 0);
+    assert_true (now.sa_handler == handler);
+}
+
+static void signals_and_variables_are_not_czmqs (void **state)
+{
+    (void) state;
+    enum err_code code;
+    assert_int_equal (setenv ("ZSYS_SNDHWM", "1", 1), 0);
+    assert_int_equal (setenv ("ZSYS_LOGSTREAM", "stdout", 1), 0);
+    assert_int_equal (setenv ("ZSYS_INTERFACE", "x", 1), 0);
+    assert_int_equal (setenv ("NO_ZSYS_", "stays", 1), 0);
+    signal (SIGINT, note);
+    signal (SIGTERM, SIG_DFL);
+    struct events_client *listener = open_at ("127.0.0.1", 1, &code);
+    assert_non_null (listener);
+    handles (SIGINT, note);
+    handles (SIGTERM, SIG_DFL);
+    for (char **entry = environ; *entry; entry++)
+        assert_int_not_equal (strncmp (*entry, "ZSYS_", 5), 0);
+    assert_string_equal (getenv ("NO_ZSYS_"), "stays");
+    assert_string_equal (zsys_interface (), "");
+    events_client_close (listener);
+}
+
+static void a_signal_ends_the_waiting (void **state)
+{
+    (void) state;
+    enum err_code code;
+    struct events_client *listener = open_at ("127.0.0.1", 1, &code);
+    signal (SIGALRM, note);
+    uint64_t began_ms = clock_boot_ms ();
+    alarm (1);
+    events_client_wait (listener, 20000);
+    assert_in_range (clock_boot_ms () - began_ms, 500, 10000);
+    began_ms = clock_boot_ms ();
+    events_client_wait (listener, 200); /* and the next waiting is whole */
+    assert_in_range (clock_boot_ms () - began_ms, 150, 10000);
+    events_client_close (listener);
+}
+
+static void nobody_there_is_told_at_once (void **state)
+{
+    (void) state;
+    enum err_code code;
+    struct text bytes;
+    struct events_client *listener = open_at ("127.0.0.1", 1, &code);
+    assert_false (events_client_ask (listener, "listen", 6));
+    assert_false (events_client_receive (listener, &bytes));
+    events_client_reconnect (listener);
+    events_client_reconnect (listener);
+    assert_false (events_client_ask (listener, "listen", 6));
+    events_client_close (listener);
+}
+
+static void what_is_no_address_or_key_is_refused (void **state)
+{
+    (void) state;
+    static const char *const bad[] = { "", "a b", "127.0.0.1;x", "ipc:///tmp/x", "a,b", "\"" };
+    enum err_code code;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_null (open_at (bad[i], 1, &code));
+        assert_int_not_equal (code, ERR_NONE);
+    }
+    assert_null (open_at ("127.0.0.1", 0, &code));
+    assert_int_equal (code, ERR_USAGE);
+    struct link_keys good = keys;
+    memcpy (keys.public_key, hub_keys.public_key, sizeof keys.public_key);
+    assert_null (open_at ("127.0.0.1", 1, &code));
+    assert_int_equal (code, ERR_DAMAGE);
+    keys = good;
+}
+
+static void it_comes_back_to_a_hub_that_was_away (void **state)
+{
+    (void) state;
+    enum err_code code;
+    struct hub *hub = lab_hub (&hub_keys);
+    struct hub_options options = lab_options (&hub_keys);
+    options.events_port = hub_events_port (hub);
+    struct events_client *listener = open_at ("127.0.0.1", options.events_port, &code);
+    for (int i = 0; i < 2; i++) {
+        struct hub_monitor who;
+        struct text question = { 0 };
+        assert_int_equal (hub_admit_monitor (hub, text_of (keys.public_key), NULL), 0);
+        for (uint64_t end = clock_boot_ms () + LAB_WAIT_MS; !text_is (question, "who") && clock_boot_ms () < end;) {
+            (void) events_client_ask (listener, "who", 3);
+            events_client_wait (listener, LAB_STEP_MS);
+            (void) hub_receive_question (hub, &who, &question);
+        }
+        assert_true (text_is (question, "who"));
+        hub_close (hub);
+        hub = i == 0 ? hub_open (&options, NULL) : NULL;
+        assert_true (i == 1 || hub != NULL);
+    }
+    events_client_close (listener);
+}
+
+int main (void)
+{
+    link_keys_make (&hub_keys);
+    link_keys_make (&keys);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (signals_and_variables_are_not_czmqs),
+        cmocka_unit_test (a_signal_ends_the_waiting),
+        cmocka_unit_test (nobody_there_is_told_at_once),
+        cmocka_unit_test (what_is_no_address_or_key_is_refused),
+        cmocka_unit_test (it_comes_back_to_a_hub_that_was_away),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* log_search.c - see log_search.h. */
+#include "worker/attempt/log_search.h"
+
+#include "common/io/fd.h"
+#include "common/wire/wire.h"
+#include "worker/attempt/attempt.h"
+#include "worker/attempt/task_channel.h"
+#include "worker/files/kit.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 256 * 1024 };
+
+/* The program could have put anything in the place of its log: a pipe that nobody writes to, a file without end. */
+static int open_log (const char *path, struct err *err)
+{
+    struct stat is;
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot open the log %s", path);
+    if (fstat (fd, &is) == 0 && S_ISREG (is.st_mode))
+        return fd;
+    close (fd);
+    return err_set (err, ERR_REFUSED, "the log %s is no longer a regular file", path);
+}
+
+/* No more than was printed. */
+static int scan_file (const struct printed_log *place, struct signature_scan *scan, uint64_t *bytes, struct err *err)
+{
+    int fd = open_log (place->log, err);
+    if (fd < 0)
+        return -1;
+    char *piece = mem_alloc (PIECE_BYTES);
+    ssize_t got = 1;
+    while (*bytes < place->output_bytes && got != 0) {
+        uint64_t left_bytes = place->output_bytes - *bytes;
+        got = fd_read (fd, piece, left_bytes < PIECE_BYTES ? (size_t) left_bytes : PIECE_BYTES);
+        if (got < 0)
+            break;
+        signature_scan_bytes (scan, (struct text){ piece, (uint32_t) got });
+        *bytes += (uint64_t) got;
+    }
+    int rc = got < 0 ? err_errno (err, ERR_IO, "cannot read the log %s to search it for signatures", place->log) : 0;
+    mem_free (piece);
+    close (fd);
+    return rc;
+}
+
+/* What stands in the tail has its place in all that was printed; its line was not counted. */
+static void place_tail (struct signature_scan_result *seen, const struct printed_log *place, uint64_t kept_bytes)
+{
+    uint64_t scanned_at = kept_bytes + 1, tail_at = place->output_bytes - place->tail.len;
+    for (uint32_t i = 0; i < seen->sightings_n; i++) {
+        struct sighting *sighting = &seen->sightings[i];
+        if (sighting->offset < scanned_at)
+            continue;
+        sighting->offset = tail_at + (sighting->offset - scanned_at);
+        sighting->line = 0;
+    }
+}
+
+int log_search_run (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
+                    struct signature_scan_result *out, struct err *err)
+{
+    uint64_t kept_bytes = 0;
+    struct signature_set *set = signature_set_build (table->signatures.items, table->signatures.n);
+    if (!set)
+        return err_set (err, ERR_LIMIT, "the texts in the table of signatures have more than %d bytes",
+                        SIGNATURE_SET_TEXT_BYTES);
+    struct signature_scan *scan = signature_scan_begin (set);
+    int rc = scan_file (place, scan, &kept_bytes, err);
+    bool cut = kept_bytes < place->output_bytes && place->tail.len <= place->output_bytes;
+    if (cut) {
+        signature_scan_bytes (scan, TEXT_LIT ("\n")); /* what was dropped in between ends the line */
+        signature_scan_bytes (scan, place->tail);
+    }
+    signature_scan_end (scan, arena, out);
+    if (cut)
+        place_tail (out, place, kept_bytes);
+    signature_set_free (set);
+    return cut && place->tail.len ? 0 : rc; /* its end alone is worth something */
+}
+
+/* ---- the task ---- */
+
+static int read_table (struct text bytes, struct signature_table *table, struct arena *arena, struct err *err)
+{
+    if (wire_get_record (bytes, &signature_table_record, table, arena, err) < 0)
+        return err_prefix (err, "cannot read the table of signatures");
+    return 0;
+}
+
+static int read_log (const struct msg_run *run, const struct task_request *request, const char *directory,
+                     struct text table_bytes, struct arena *arena, struct task_answer *answer, struct err *err)
+{
+    struct signature_table table = { 0 };
+    struct signature_scan_result seen = { 0 };
+    struct text log = attempt_file_path (arena, directory, "logs", &run->key, ".log");
+    struct printed_log place = { log.ptr, request->tail, request->output_bytes };
+    if (read_table (table_bytes, &table, arena, err) < 0 || log_search_run (&place, &table, arena, &seen, err) < 0)
+        return -1;
+    answer->sightings.items = seen.sightings;
+    answer->sightings.n = seen.sightings_n;
+    answer->shown.items = seen.shown;
+    answer->shown.n = seen.shown_n;
+    answer->done = true;
+    return 0;
+}
+
+void log_search_task (const struct msg_run *run, const struct task_request *request, const char *directory,
+                      struct arena *arena, struct task_answer *answer)
+{
+    struct err err = { 0 };
+    struct buf bytes;
+    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    if (!kit_read_file (&run->signatures, directory, arena, &bytes)) {
+        answer->missing.items = arena_array (arena, 1, sizeof *answer->missing.items);
+        answer->missing.items[answer->missing.n++] = run->signatures.sha256;
+    } else if (read_log (run, request, directory, buf_as_text (&bytes), arena, answer, &err) < 0) {
+        task_answer_set_failure (answer, arena, OWNER_SLICEUP, &err);
+    }
+    buf_release (&bytes);
+}

@@ -1,0 +1,25 @@
+/* log_search.h - searches what a program printed for signatures.
+ *
+ * Reads the whole log of an attempt as this host has it, also the parts that the coordinator did not get. It makes no
+ * verdict. It waits for disks, so it runs in a task. */
+#ifndef SLICEUP_WORKER_ATTEMPT_LOG_SEARCH_H
+#define SLICEUP_WORKER_ATTEMPT_LOG_SEARCH_H
+
+#include "common/signature/signature.h"
+#include "worker/attempt/task.h"
+
+/* What of the printed is where: `log` holds its beginning, `tail` its end, of `output_bytes` in all. */
+struct printed_log {
+    const char *log;
+    struct text tail;
+    uint64_t output_bytes;
+};
+
+/* What it makes lives in `arena`. -1: the log cannot be read, or the table is none that may be used. */
+int log_search_run (const struct printed_log *place, const struct signature_table *table, struct arena *arena,
+                    struct signature_scan_result *out, struct err *err);
+/* The task: finds the table that the RUN names and reads. A table that is not here is named in `missing`. */
+void log_search_task (const struct msg_run *run, const struct task_request *request, const char *directory,
+                      struct arena *arena, struct task_answer *answer);
+
+#endif

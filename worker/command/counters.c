@@ -1,0 +1,141 @@
+/* counters.c - see counters.h. */
+#include "worker/command/counters.h"
+
+#include "common/frontend/xla_metrics.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
+enum { FILE_LOOK_BYTES = 512 * 1024, LOG_LOOK_BYTES = 8 * 1024 * 1024, PROCESSES_MAX = 64 };
+
+/* What a report was read from. */
+struct source {
+    const char *path;
+    uint32_t look_bytes;
+    bool ends_short;
+};
+
+static bool is_parsed (const struct rung *rung)
+{
+    return rung->kind == PROGRAM_COMMAND && text_is (rung->parse, "torch_xla-metrics");
+}
+
+static struct text report_path (struct text scratch, struct arena *arena)
+{
+    return text_format (arena, "%.*s/xla-metrics", TEXT_ARG (scratch));
+}
+
+void counters_set_report_path (const struct msg_run *run, struct text scratch, struct environ_list *list)
+{
+    if (is_parsed (&run->rung))
+        environ_set (list, TEXT_LIT ("XLA_METRICS_FILE"), report_path (scratch, list->arena));
+}
+
+/* ---- files ---- */
+
+static bool read_all (int fd, off_t at, struct text *text, char *bytes, uint32_t want_bytes)
+{
+    *text = (struct text){ .ptr = bytes };
+    while (text->len < want_bytes) {
+        ssize_t got = pread (fd, bytes + text->len, want_bytes - text->len, at + text->len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got == 0;
+        text->len += (uint32_t) got;
+    }
+    return true;
+}
+
+/* The end of it. A program may have put anything there, such as a pipe that would never answer. */
+static bool read_end (const struct source *source, struct arena *arena, struct xla_text_piece *out)
+{
+    struct stat status;
+    int fd = open (source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is_read = fstat (fd, &status) == 0 && S_ISREG (status.st_mode) && status.st_size > 0;
+    if (is_read) {
+        off_t look_bytes = status.st_size < source->look_bytes ? status.st_size : (off_t) source->look_bytes;
+        off_t at = status.st_size - look_bytes;
+        *out = (struct xla_text_piece){ .starts_late = at > 0, .ends_short = source->ends_short };
+        is_read = read_all (fd, at, &out->text, arena_alloc (arena, (size_t) look_bytes), (uint32_t) look_bytes);
+    }
+    close (fd);
+    return is_read;
+}
+
+static void add_source (struct xla_metrics *metrics, const struct source *source, struct arena *arena)
+{
+    struct xla_metrics read;
+    struct xla_text_piece text;
+    if (!read_end (source, arena, &text))
+        return;
+    xla_metrics_read (&text, arena, &read);
+    xla_metrics_add_process (metrics, &read, arena);
+}
+
+/* With several processes on a host each has a file of its own, named by its ordinal (torch_xla: metrics_saver.py). */
+static void add_files (struct xla_metrics *metrics, struct text scratch, struct arena *arena)
+{
+    struct text path = report_path (scratch, arena);
+    add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false }, arena);
+    for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
+        struct text own = text_format (arena, "%.*s.%" PRIu32, TEXT_ARG (path), i);
+        add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false }, arena);
+    }
+}
+
+/* ---- results ---- */
+
+static void add_note (struct result *result, struct arena *arena, struct text text)
+{
+    uint32_t n = result->notes.n;
+    if (n == RESULT_NOTES_MAX)
+        return;
+    struct result_note *items = arena_array (arena, n + 1, sizeof *items);
+    if (n)
+        memcpy (items, result->notes.items, n * sizeof *items);
+    items[n] = (struct result_note){ .text = text, .source = TEXT_LIT ("parse"), .durability = DURABILITY_RERUN };
+    result->notes.items = items;
+    result->notes.n = n + 1;
+}
+
+static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, struct arena *arena, struct result *out)
+{
+    uint32_t lost = left_out + metrics->dropped;
+    if (metrics->reports == 0)
+        add_note (out, arena,
+                  text_format (arena, "no complete metrics report of torch_xla was found%s, so there are no counters",
+                               metrics->is_cut ? ", only a truncated one" : ""));
+    else if (metrics->is_cut)
+        add_note (out, arena,
+                  TEXT_LIT ("the last metrics report is truncated: the counters are those of the report before it"));
+    if (lost)
+        add_note (out, arena,
+                  text_format (arena,
+                               "%" PRIu32
+                               " names of the metrics report were left out: a result holds at most %d counters",
+                               lost, RESULT_COUNTERS_MAX));
+}
+
+void counters_read (const struct msg_run *run, struct text scratch, struct text log, struct arena *arena,
+                    struct result *result)
+{
+    struct arena reading = { 0 };
+    struct xla_metrics metrics = { 0 };
+    uint32_t left_out = 0;
+    if (!is_parsed (&run->rung) || result->ending == ENDING_NOT_STARTED)
+        return;
+    add_files (&metrics, scratch, &reading);
+    if (metrics.reports == 0)
+        add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, &reading);
+    if (metrics.reports > 0)
+        xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX, arena, &result->counters, &left_out);
+    note_losses (&metrics, left_out, arena, result);
+    arena_release (&reading);
+}
