@@ -75,7 +75,7 @@ static void expect_damage (const char *path, const char *what, uint64_t index, u
     struct err read = { 0 }, opened = { 0 };
     char named[32];
     uint64_t last = 0;
-    snprintf (named, sizeof named, index ? "at fact %" PRIu64 : "is damaged", index);
+    snprintf (named, sizeof named, index ? "fact %" PRIu64 : "is damaged", index);
     int rc = journal_read (path, 0, count, &last, &read);
     if (rc != -1 || read.code != ERR_DAMAGE || !strstr (read.text, named) || last != handed_out)
         fail_msg ("reading after '%s': %d, code %d, came to %d: %s", what, rc, read.code, (int) last, read.text);
