@@ -8,7 +8,7 @@
 
 /* What one launch really took, and how it ended. */
 struct measure {
-    struct text signature, shape;       /* coordinator/receipt/launch_fingerprint.h */
+    struct text signature, shape;       /* coordinator/receipt/launch_fingerprint.c */
     struct text rung, slice, run, pins; /* names; pins: with the beginning of its sha256 */
     enum pass pass;
     enum outcome outcome;
