@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/conf/address.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
@@ -80,6 +81,10 @@ static int monitor_key_run (struct cli *cli, int argc, char **argv)
     struct err err = { 0 };
     if (cli_read_arguments (cli, &monitor_key_command, argc, argv, choices, &run) != EXIT_HOLDS)
         return EXIT_USAGE;
+    if (address && (!address_is_good (text_of (address)) || address_is_any (text_of (address)))) {
+        err_set (&err, ERR_USAGE, "--address %s: expected a host name or an IP address, without a port", address);
+        return cli_fail (cli, &err);
+    }
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0)
         return cli_fail (cli, &err);
     return make (cli, &dir, name, address);

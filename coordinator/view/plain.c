@@ -109,7 +109,7 @@ static void tell_adopted (struct printer *printer, const struct fact *fact)
         add_generation (printer, &fact->of.generation);
         buf_puts (&printer->words, " of an earlier run fits and is used");
     } else {
-        buf_puts (&printer->words, "no cache generation of an earlier run fits: compiling anew");
+        buf_puts (&printer->words, "no published cache generation fits");
     }
 }
 

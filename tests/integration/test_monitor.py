@@ -195,7 +195,7 @@ class Keys(Monitors):
         self.assertIn("already has a monitor named wall", refused.err)
         for name in ("../wall", "", "-x", "a/b", "x" * 64):
             self.assertEqual(2, self.lab.sliceup("monitor-key", f"--name={name}").status, name)
-        for address in ("", 'a"b', "a b", "a\nport = 1", "a;b", "x" * 300):
+        for address in ("", "*", "1.2.3.4:5", "0.0.0.0", "%s%n", 'a"b', "a b", "a\nport = 1", "a;b", "x" * 300):
             refused = self.lab.sliceup("monitor-key", "--address", address)
             self.assertEqual((2, ""), (refused.status, refused.out), address)
         folder = self.lab.run_folder() / "monitors"
