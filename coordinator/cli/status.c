@@ -12,6 +12,7 @@ struct query {
     struct board *board;
     bool received[HOSTS_MAX];
     uint32_t received_n;
+    bool former; /* an older sliceup made the run */
 };
 
 static void on_fact (void *owner, const struct fact *fact)
@@ -52,6 +53,7 @@ static int learn (const struct cli *cli, const struct run_dir *dir, struct query
         rc = receive (cli, query, follow, err);
     if (rc == 0)
         rc = follow_check_begun (follow, err);
+    query->former = follow_is_former (follow);
     follow_close (follow);
     return rc;
 }
@@ -88,7 +90,7 @@ static int learn_remote (const struct cli *cli, const struct monitor_key *key, s
 static int show (const struct cli *cli, const struct query *query, int64_t pid, bool json)
 {
     struct style style = cli_detect_style (cli);
-    struct status status = { .board = query->board, .pid = pid };
+    struct status status = { .board = query->board, .pid = pid, .former = query->former };
     struct buf out;
     status.now_ms = pid ? board_now_ms (query->board, clock_wall_ms ()) : query->board->clock_ms;
     buf_init (&out, STATUS_MAX_BYTES);

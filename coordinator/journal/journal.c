@@ -183,10 +183,11 @@ static bool continuable (const struct journal_reader *reader, const char *path, 
     unsigned long long format = journal_reader_format (reader);
     if (format == JOURNAL_FORMAT)
         return true;
-    err_set (err, ERR_STATE,
-             "journal %s has format %llu; this sliceup can read it, but writes only format %d: end the run with the "
-             "sliceup that began it (sliceup resume there), or begin a new one with sliceup run",
-             path, format, JOURNAL_FORMAT);
+    err_set (
+        err, ERR_STATE,
+        "journal %s has format %llu; this sliceup can read it, but writes only format %d: if the run has not ended, "
+        "end it with the sliceup that began it (sliceup resume there), or begin a new one with sliceup run",
+        path, format, JOURNAL_FORMAT);
     return false;
 }
 
