@@ -140,7 +140,7 @@ int cache_prepare_host_cache (const struct cache_access *access, struct text hos
     struct tree tree;
     if (check_role (access, CACHE_ROLE_OWN, err))
         return -1;
-    if (generation_open_root_of_host (&own, access->frontend_root, host, err))
+    if (generation_open_host_cache (&own, access->frontend_root, host, err))
         return -1;
     int rc = generation_path (&own, dir, bytes, err);
     if (rc == 0)

@@ -49,7 +49,7 @@ int generation_open_root (struct generation *generation, struct text root, uint6
     return open_root (generation, root, make, err);
 }
 
-int generation_open_root_of_host (struct generation *generation, struct text root, struct text host, struct err *err)
+int generation_open_host_cache (struct generation *generation, struct text root, struct text host, struct err *err)
 {
     generation->root = generation->fd = -1;
     if (!tree_name_valid (host) || host.len > HOST_NAME_MAX_BYTES)

@@ -20,7 +20,7 @@ struct generation {
 
 /* Opens the root, and makes it when `make`; names the generation but does not open it. Closed again on failure. */
 int generation_open_root (struct generation *generation, struct text root, uint64_t token, bool make, struct err *err);
-int generation_open_root_of_host (struct generation *generation, struct text root, struct text host, struct err *err);
+int generation_open_host_cache (struct generation *generation, struct text root, struct text host, struct err *err);
 /* gen-<token>. ERR_DAMAGE: it is not there, or is something else. */
 int generation_open (struct generation *generation, struct err *err);
 void generation_close (struct generation *generation);

@@ -134,8 +134,8 @@ int catalogue_publish (struct catalogue *catalogue, struct text run, const struc
     buf_init (&record, CATALOGUE_RECORD_MAX_BYTES);
     wire_put_record (&record, fact_record_of_kind (FACT_GENERATION_PUBLISHED), generation);
     if (record.overflow)
-        err_set (err, ERR_LIMIT, "generation %" PRIu64 " has a record of more than %d bytes", generation->token,
-                 CATALOGUE_RECORD_MAX_BYTES);
+        err_set (err, ERR_LIMIT, "cannot publish generation %" PRIu64 ": its record would be longer than %d bytes",
+                 generation->token, CATALOGUE_RECORD_MAX_BYTES);
     else if (catalogue_begin_transaction (catalogue, err) == 0)
         rc = catalogue_end_transaction (catalogue, publish (catalogue, run, generation, buf_as_text (&record), err),
                                         err);

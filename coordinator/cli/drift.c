@@ -182,7 +182,7 @@ static int drift_run (struct cli *cli, int argc, char **argv)
         answer.subject.pins_missing = !request.rung && !request.against &&
                                       !drift_side_pins (&answer.now, &answer.arena, &answer.pins);
         if (host_filter_is_default (&request.hosts)) /* the arithmetic is that of the whole slice */
-            drift_side_check_topology (&answer.now, &answer.arena, &answer.topology);
+            drift_side_judge_topology (&answer.now, &answer.arena, &answer.topology);
         compare (&request, &answer);
         status = show (cli, &request, &answer);
     }

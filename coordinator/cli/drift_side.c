@@ -141,7 +141,7 @@ bool drift_side_pins (const struct drift_side *side, struct arena *arena, var_li
     return good;
 }
 
-void drift_side_check_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out)
+void drift_side_judge_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out)
 {
     *out = (struct topology_findings){ 0 };
     if (!side->plan)

@@ -27,6 +27,6 @@ void drift_side_keep_common_hosts (struct drift_side *side, const struct drift_s
 /* Versions that the run's pins promise; false: there are pins, and the file is not at hand as it was. */
 bool drift_side_pins (const struct drift_side *side, struct arena *arena, var_list *pins);
 /* What the slice's arithmetic says of the hosts' facts; empty without a plan. */
-void drift_side_check_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out);
+void drift_side_judge_topology (const struct drift_side *side, struct arena *arena, struct topology_findings *out);
 
 #endif

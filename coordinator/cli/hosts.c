@@ -167,7 +167,8 @@ static bool find_group (const void *owner, struct text name, struct text *expres
 static int load_slice (struct request *request)
 {
     struct plan plan;
-    int status = planning_load_slice (request->cli, request->slice, &request->arena, &plan, &request->slice_groups);
+    int status = planning_load_slice_only (request->cli, request->slice, &request->arena, &plan,
+                                           &request->slice_groups);
     if (status != EXIT_HOLDS)
         return status;
     struct text *names = arena_array (&request->arena, plan.hosts.n, sizeof *names);

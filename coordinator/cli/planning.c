@@ -92,7 +92,8 @@ int planning_load (struct cli *cli, const struct cli_command *command, int argc,
     return status == EXIT_HOLDS ? load (cli, &options, arena, plan) : status;
 }
 
-int planning_load_slice (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan, var_list *groups)
+int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
+                              var_list *groups)
 {
     struct conf_options options = { .slice_path = slice, .groups = groups };
     return load (cli, &options, arena, plan);

@@ -13,7 +13,8 @@
 int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena,
                    struct plan *plan);
 /* The plan of a slice file as it stands, and its groups of hosts: for commands that only ask about it. */
-int planning_load_slice (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan, var_list *groups);
+int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
+                              var_list *groups);
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (owners.h). Hosts ask for themselves. */
 int planning_check_cache_owners (const struct plan *plan, struct err *err);
 void planning_print (const struct plan *plan, FILE *to);

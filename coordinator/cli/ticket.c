@@ -102,7 +102,7 @@ static int ticket_run (struct cli *cli, int argc, char **argv)
     struct options options = { 0 };
     int status = take_arguments (cli, argc, argv, &options);
     if (status == EXIT_HOLDS)
-        status = planning_load_slice (cli, options.slice, &arena, &plan, &groups);
+        status = planning_load_slice_only (cli, options.slice, &arena, &plan, &groups);
     if (status == EXIT_HOLDS)
         status = issue (cli, &options, &plan, &groups, &arena);
     arena_release (&arena);

@@ -48,7 +48,7 @@ static void ask (struct coord *coord, uint64_t now_ms, struct outbox *out)
     write_lease_ask_token (coord, now_ms, out);
 }
 
-bool acquire_generation (struct coord *coord, uint64_t now_ms, struct outbox *out)
+bool acquire_audited_generation (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     switch (coord->soft.acquisition) {
     case ACQUISITION_UNKNOWN: find (coord, ACQUISITION_FIND, now_ms, out); return false;

@@ -7,7 +7,7 @@
 
 /* True: the catalogue's generation is known, and nothing was done to the cache since the root was audited. Else it does
  * what is next for that. */
-bool acquire_generation (struct coord *coord, uint64_t now_ms, struct outbox *out);
+bool acquire_audited_generation (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* A cold pass has to be granted: does what is next for that. */
 void acquire_writer_grant (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* The run ends. True: the root was audited since the cache was last used, or was never found. */

@@ -131,7 +131,7 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
         begin_pass (coord, PASS_ONCE, now_ms, out);
         return;
     }
-    if (cache_has_generations (coord) && !acquire_generation (coord, now_ms, out))
+    if (cache_has_generations (coord) && !acquire_audited_generation (coord, now_ms, out))
         return;
     if (!state->cold_done && cache_has_generations (coord) && covered (coord, rung, &out->arena))
         skip_cold (coord, now_ms, out);

@@ -363,7 +363,7 @@ void driver_cancel (struct driver *driver, uint32_t level)
     if (level < 3)
         return;
     driver->input_closed = true;
-    driver_end (driver, 130);
+    driver_begin_leaving (driver, 130);
 }
 
 bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem)

@@ -184,7 +184,7 @@ void driver_on_durable (void *owner, int fd, uint32_t events)
     journal_clear_wakeup (driver->journal);
     if (journal_problem (driver->journal, &driver->problem)) {
         driver->input_closed = true; /* nothing that depends on an unrecorded fact may be said */
-        driver_end (driver, driver->problem.code == ERR_DAMAGE ? 5 : 3);
+        driver_begin_leaving (driver, driver->problem.code == ERR_DAMAGE ? 5 : 3);
         return;
     }
     driver->now_ms = clock_boot_ms ();

@@ -20,7 +20,7 @@ static void fail_stop (struct driver *driver, const struct fact *fact)
     err_set (&driver->problem, ERR_LIMIT, "fact %llu (%s) is larger than a journal can record; the run stops",
              (unsigned long long) fact->index, fact_name (fact->kind));
     driver->input_closed = true;
-    driver_end (driver, 3);
+    driver_begin_leaving (driver, 3);
 }
 
 static void driver_record (struct driver *driver, struct fact *fact)
@@ -228,7 +228,7 @@ uint64_t driver_next_leave_at_ms (const struct driver *driver)
     return workers_left (driver) && driver->leave_by_ms > look_ms ? driver->leave_by_ms : look_ms;
 }
 
-void driver_end (struct driver *driver, uint32_t exit_status)
+void driver_begin_leaving (struct driver *driver, uint32_t exit_status)
 {
     driver->ended = true;
     driver->exit_status = exit_status;
@@ -246,7 +246,7 @@ static void driver_lost_facts (struct driver *driver, struct text why)
 {
     run_facts_set_lost_error (driver->dir.id, why, &driver->problem);
     driver->input_closed = true;
-    driver_end (driver, 5);
+    driver_begin_leaving (driver, 5);
 }
 
 static void driver_perform (struct driver *driver, const struct held_effect *held)
@@ -264,7 +264,7 @@ static void driver_perform (struct driver *driver, const struct held_effect *hel
     case FX_CACHE_PUBLISH: driver_ask_catalogue (driver, held); break;
     case FX_END:
         driver_end_generation_use (driver);
-        driver_end (driver, held->exit_status);
+        driver_begin_leaving (driver, held->exit_status);
         break;
     case FX_FACTS_LOST: driver_lost_facts (driver, held->bytes); break;
     }
@@ -302,7 +302,7 @@ static bool is_begun (struct driver *driver)
 {
     if (!driver->begun && run_begun_record (&driver->dir, &driver->problem) < 0) {
         driver->input_closed = true;
-        driver_end (driver, 3);
+        driver_begin_leaving (driver, 3);
         return false;
     }
     driver->begun = true;

@@ -76,7 +76,7 @@ void driver_fill_envelope (struct driver *driver, uint32_t host, uint64_t sessio
 void driver_release_held (struct driver *driver);
 bool driver_is_out_of_budget (const struct driver *driver); /* the effects' share of this pass is used up */
 void driver_end_loop_iteration (struct driver *driver);
-void driver_end (struct driver *driver, uint32_t exit_status);
+void driver_begin_leaving (struct driver *driver, uint32_t exit_status);
 void driver_leave_when_alone (struct driver *driver);
 uint64_t driver_next_leave_at_ms (const struct driver *driver); /* once ended: when that is tried again */
 

@@ -70,7 +70,7 @@ struct pjrt_device_text {
     const char *text;
     size_t text_size;
 };
-struct pjrt_program {
+struct pjrt_program_source {
     PJRT_HEAD;
     char *code;
     size_t code_size;
@@ -80,7 +80,7 @@ struct pjrt_program {
 struct pjrt_compile {
     PJRT_HEAD;
     const void *topology;
-    const struct pjrt_program *program;
+    const struct pjrt_program_source *program;
     const char *options;
     size_t options_size;
     void *client;
@@ -100,7 +100,7 @@ struct pjrt_executable_destroy {
 };
 
 static_assert (sizeof (struct pjrt_topology_create) == 56, "PJRT_TopologyDescription_Create_Args");
-static_assert (sizeof (struct pjrt_program) == 48, "PJRT_Program");
+static_assert (sizeof (struct pjrt_program_source) == 48, "PJRT_Program");
 static_assert (sizeof (struct pjrt_compile) == 64, "PJRT_Compile_Args");
 static_assert (sizeof (struct pjrt_serialize) == 56, "PJRT_Executable_Serialize_Args");
 
@@ -224,7 +224,7 @@ static bool show_topology (void *topology)
 
 static void *compile (void *topology)
 {
-    struct pjrt_program program = PJRT_ARGS (struct pjrt_program);
+    struct pjrt_program_source program = PJRT_ARGS (struct pjrt_program_source);
     struct pjrt_compile args = PJRT_ARGS (struct pjrt_compile);
     struct timespec began, ended;
     program.code = (char *) program_code;

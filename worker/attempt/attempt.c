@@ -159,7 +159,8 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
     attempt->gate_open = false;
     attempt_note_gate_opened (attempt, clock_boot_ms ());
     if (!channel_send_go (attempt->channel, gate, value))
-        evidence_refuse (&attempt->evidence, "the program did not take the message that opens its gate");
+        evidence_refuse (&attempt->evidence,
+                         "the program closed the channel before it read the message that opens its gate");
     attempt_watch_writable (attempt);
 }
 
@@ -336,7 +337,7 @@ void attempt_poll (struct attempt *attempt, uint64_t now_ms)
     if (now_ms >= attempt->read_until_ms && attempt->step < STEP_ENDED)
         attempt_stop_log_search (attempt, now_ms);
     if (attempt->step < STEP_ENDED)
-        output_poll (attempt->output, now_ms);
+        output_send_due (attempt->output, now_ms);
     attempt_watch_writable (attempt);
 }
 

@@ -173,7 +173,7 @@ struct pjrt_client_create {
 static_assert (offsetof (struct pjrt_client_create, client) == 64, "PJRT_Client_Create_Args");
 static_assert (sizeof (struct pjrt_client_create) == 88, "PJRT_Client_Create_Args");
 
-struct pjrt_program {
+struct pjrt_program_source {
     PJRT_HEAD;
     char *code;
     size_t code_size;
@@ -183,12 +183,12 @@ struct pjrt_program {
 struct pjrt_client_compile {
     PJRT_HEAD;
     void *client;
-    const struct pjrt_program *program;
+    const struct pjrt_program_source *program;
     const char *options;
     size_t options_size;
     void *executable;
 };
-static_assert (sizeof (struct pjrt_program) == 48, "PJRT_Program");
+static_assert (sizeof (struct pjrt_program_source) == 48, "PJRT_Program");
 static_assert (offsetof (struct pjrt_client_compile, executable) == 48, "PJRT_Client_Compile_Args");
 static_assert (sizeof (struct pjrt_client_compile) == 56, "PJRT_Client_Compile_Args");
 

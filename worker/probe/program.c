@@ -57,7 +57,7 @@ static int count_outputs (struct program *program)
 
 static int compile (struct program *program)
 {
-    struct pjrt_program text = PJRT_ARGS (struct pjrt_program, format_size);
+    struct pjrt_program_source text = PJRT_ARGS (struct pjrt_program_source, format_size);
     struct pjrt_client_compile args = PJRT_ARGS (struct pjrt_client_compile, executable);
     char writable[sizeof code];
     memcpy (writable, code, sizeof code); /* the interface takes it as not const */

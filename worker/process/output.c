@@ -168,7 +168,7 @@ bool output_read (struct output *output, uint64_t now_ms)
     return true;
 }
 
-void output_poll (struct output *output, uint64_t now_ms)
+void output_send_due (struct output *output, uint64_t now_ms)
 {
     if (now_ms >= output->send_at_ms)
         send_pending (output, false, now_ms);

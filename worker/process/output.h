@@ -33,7 +33,7 @@ int output_write_fd (const struct output *output);
 void output_close_write (struct output *output); /* the end can only be seen once this end is closed */
 /* False: nobody holds the writing end any more, all was read. */
 bool output_read (struct output *output, uint64_t now_ms);
-void output_poll (struct output *output, uint64_t now_ms);
+void output_send_due (struct output *output, uint64_t now_ms);
 uint64_t output_deadline_ms (const struct output *output);
 void output_send_last (struct output *output, uint64_t now_ms); /* sends the last chunk, if there was any output */
 uint64_t output_bytes (const struct output *output);

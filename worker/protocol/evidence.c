@@ -253,7 +253,9 @@ static void describe (struct evidence *evidence, const char *why, struct text li
                 said = text_repair_utf8 (arena, text_of (why), ERR_TEXT_BYTES);
     struct text whole = text_format (arena, "%.*s%s%.*s", TEXT_ARG (said), shown.len ? ": " : "", TEXT_ARG (shown));
     evidence->result.bad_line = text_clip (whole, BAD_LINE_MAX_BYTES);
-    evidence->complaint = text_format (arena, "refused a line on the canary channel: %.*s", TEXT_ARG (whole));
+    evidence->complaint = text_format (arena, "%s: %.*s",
+                                       shown.len ? "refused a line on the canary channel" : "the canary channel failed",
+                                       TEXT_ARG (whole));
 }
 
 void evidence_refuse (struct evidence *evidence, const char *why)

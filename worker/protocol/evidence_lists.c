@@ -48,7 +48,7 @@ int evidence_take_check (struct evidence *evidence, const json_t *line, struct s
         return err_set (err, ERR_PARSE, "tolerance: expected a number of at least 0");
     if (!holds (&check))
         return put_failed (evidence, &check, err);
-    evidence_put_optional (evidence, offsetof (struct result, checks), RESULT_CHECKS_MAX, &check);
+    evidence_put_if_room (evidence, offsetof (struct result, checks), RESULT_CHECKS_MAX, &check);
     return 0;
 }
 
@@ -63,7 +63,7 @@ int evidence_take_program (struct evidence *evidence, const json_t *line, struct
     for (uint32_t i = 0; i < evidence->result.programs.n; i++)
         if (record_equal (&program_record, &evidence->result.programs.items[i], &program))
             return 0;
-    evidence_put_optional (evidence, offsetof (struct result, programs), RESULT_PROGRAMS_MAX, &program);
+    evidence_put_if_room (evidence, offsetof (struct result, programs), RESULT_PROGRAMS_MAX, &program);
     return 0;
 }
 
@@ -73,7 +73,7 @@ int evidence_take_note (struct evidence *evidence, const json_t *line, struct st
     (void) statement;
     if (evidence_read_record (evidence, line, &note_record, &note, err) < 0)
         return -1;
-    evidence_put_optional (evidence, offsetof (struct result, notes), RESULT_NOTES_MAX, &note);
+    evidence_put_if_room (evidence, offsetof (struct result, notes), RESULT_NOTES_MAX, &note);
     return 0;
 }
 

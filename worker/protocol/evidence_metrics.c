@@ -111,7 +111,7 @@ static int say_first (struct evidence *evidence, const struct metric *metric, st
     const size_t offset = offsetof (struct result, metrics);
     uint32_t n = evidence->result.metrics.n;
     if (!is_required (evidence, metric->name))
-        evidence_put_optional (evidence, offset, free_places (evidence), metric);
+        evidence_put_if_room (evidence, offset, free_places (evidence), metric);
     else if (!evidence_next_slot (evidence, offset, err) ||
              evidence_pay (evidence, json_record_wire_bytes (&metric_record, metric), 0, err) < 0)
         return -1;

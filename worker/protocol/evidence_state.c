@@ -90,7 +90,7 @@ void evidence_count_left_out (struct evidence *evidence, const char *list)
     left_out->n++;
 }
 
-void evidence_put_optional (struct evidence *evidence, size_t offset, uint32_t places, const void *item)
+void evidence_put_if_room (struct evidence *evidence, size_t offset, uint32_t places, const void *item)
 {
     const struct field *field = evidence_list_field (offset);
     size_t cost_bytes = json_record_wire_bytes (field->of, item);

@@ -63,7 +63,7 @@ static int add_rule (const struct grant *grant, const char *path, int fd, const 
     if (!rule.allowed_access)
         return 0;
     if (syscall (SYS_landlock_add_rule, grant->ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
-        return err_errno (err, ERR_IO, "cannot allow programs to write %.300s", path);
+        return err_errno (err, ERR_IO, "the kernel refused the Landlock rule that lets programs write %.300s", path);
     return 0;
 }
 
