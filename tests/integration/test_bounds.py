@@ -42,7 +42,7 @@ class Sizes(lab.LabTest):
         self.passes(self.lab.sliceup("receipt", "--json", "--merge", files[0]))
         ended = self.lab.sliceup("receipt", "--json", "--merge", *files)
         self.assertEqual(3, ended.status, ended.err)
-        self.assertIn("receipt.headers: items 1200, at most 1024", ended.err)
+        self.assertIn("receipt.headers: the count of items is 1200, expected at most 1024", ended.err)
         self.assertIn("merge fewer files at a time", ended.err)
         self.assertEqual("", ended.out)
 

@@ -297,7 +297,7 @@ class Anywhere(BundleTest):
         done = subprocess.run(["sh", "-c", 'ulimit -n 40; exec "$0" --version', str(lab.unpack_worker(self.bundle))], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60)
         self.assertEqual((3, ""), (done.returncode, done.stdout))
-        self.assertRegex(done.stderr, r"\Asliceup-worker: the worker needs \d+ descriptors \(.*\): raise ulimit -n\n\Z")
+        self.assertRegex(done.stderr, r"\Asliceup-worker: the worker needs \d+ file descriptors \(.*\): raise ulimit -n\n\Z")
 
     def test_a_worker_starts_itself_again_for_errands_and_builtins(self):
         """Through its memory: /proc/self/exe is the loader here, and the file is gone. A cold pass needs its cache
