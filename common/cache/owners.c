@@ -73,7 +73,7 @@ int owners_check_generation (struct text bundle_root, uint64_t token, const uid_
 {
     char path[PATH_MAX];
     if (!text_to_c (bundle_root, path, PATH_MAX - 32) || path[0] != '/')
-        return err_set (err, ERR_REFUSED, "the path of a cache bundle is not an absolute path of at most %d bytes",
+        return err_set (err, ERR_REFUSED, "the folder of the cache family has no absolute path of at most %d bytes",
                         PATH_MAX - 33);
     return check_folders (path, token, trust, err);
 }

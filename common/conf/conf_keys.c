@@ -341,7 +341,8 @@ static const struct conf_key bundle_keys[BUNDLE_KEYS] = {
                               "reported as known to work." },
     [BUNDLE_BACKENDS] = { "backends", KEY_LIST, .help = "The backends to which the rule applies. Default: all." },
     [BUNDLE_PARTS] = { "parts", KEY_MAP, .required = true,
-                       .help = "Package name to installed version; all must match. Forms: `docs/spec/bundles.md`." },
+                       .help = "Package name to version: the rule applies to an environment in which every one of them "
+                               "matches. Forms: `docs/spec/bundles.md`." },
     [BUNDLE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "What is wrong with these versions; required with `word: bad`." },
     [BUNDLE_SOURCE] = { "source", KEY_TEXT, 1, 255, .required = true,
                         .help = "Where this is known from, such as a release note or a test." },

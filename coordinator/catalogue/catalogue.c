@@ -338,7 +338,7 @@ void catalogue_close (struct catalogue *catalogue)
 
 /* ---- names ---- */
 
-int catalogue_family_check (struct text bundle, struct err *err)
+int catalogue_family_name_check (struct text bundle, struct err *err)
 {
     bool bad = bundle.len == 0 || bundle.len > BUNDLE_MAX_BYTES || bundle.ptr[0] == '/';
     for (uint32_t i = 0, begin = 0; !bad && i <= bundle.len; i++) {

@@ -20,7 +20,7 @@ struct catalogue *catalogue_open (const char *cache_root, struct err *err);
 struct catalogue *catalogue_open_read_only (const char *cache_root, struct err *err);
 void catalogue_close (struct catalogue *catalogue);
 /* A bundle names a folder below the root: nothing in it may lead out of there. ERR_REFUSED. */
-int catalogue_family_check (struct text bundle, struct err *err);
+int catalogue_family_name_check (struct text bundle, struct err *err);
 
 /* ---- the lease of a bundle, among runs ---- */
 

@@ -205,7 +205,7 @@ static int look_over (struct look *look, struct err *err)
 static int audit (struct look *look, struct cache_root_finding **out, uint32_t *n, struct err *err)
 {
     struct generation_stat *stored = NULL;
-    if (catalogue_family_check (look->bundle, err) != 0)
+    if (catalogue_family_name_check (look->bundle, err) != 0)
         return -1;
     look->bundle_root = text_format (look->arena, "%s/%.*s", look->catalogue->root, TEXT_ARG (look->bundle));
     /* The folder first: what lies there then had its row before. */

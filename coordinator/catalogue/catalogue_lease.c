@@ -132,7 +132,7 @@ int catalogue_acquire_lease (struct catalogue *catalogue, struct text bundle, st
     uint64_t reserved = 0;
     struct lease_owner now;
     assert (run.len);
-    if (catalogue_family_check (bundle, err) != 0 || catalogue_begin_transaction (catalogue, err) != 0)
+    if (catalogue_family_name_check (bundle, err) != 0 || catalogue_begin_transaction (catalogue, err) != 0)
         return -1;
     int rc = acquire (catalogue, bundle, run, above, over, &reserved, &now, arena, err);
     if (catalogue_end_transaction (catalogue, rc, err) != 0)

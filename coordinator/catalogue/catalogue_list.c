@@ -83,7 +83,7 @@ static int read_entry (const struct catalogue *catalogue, sqlite3_stmt *row, str
                                      .leased = sqlite3_column_int (row, 8) };
     if (state <= GENERATION_NONE || state > GENERATION_REMOVING || state == GENERATION_PUBLISHED)
         return bad (catalogue, out->token, "this sliceup does not know its state", err);
-    if (catalogue_family_check (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) ||
+    if (catalogue_family_name_check (out->bundle, NULL) != 0 || !text_is_utf8 (out->bundle) ||
         !plain (out->run, 2 * RUN_ID_BYTES) || !plain (out->why, SENTENCE_MAX_BYTES))
         return bad (catalogue, out->token, "its cache family, run or reason is not valid text", err);
     out->state = (enum generation_state) state;

@@ -161,7 +161,7 @@ int transfer_export (const char *root, const struct fact_generation *generation,
     struct manifest manifest;
     struct arena arena = { 0 };
     int rc = -1;
-    if (catalogue_family_check (generation->bundle, err) != 0)
+    if (catalogue_family_name_check (generation->bundle, err) != 0)
         return -1;
     struct text bundle_root = text_format (&arena, "%s/%.*s", root, TEXT_ARG (generation->bundle));
     if (check_source (bundle_root, generation, &arena, err) == 0 &&

@@ -243,7 +243,7 @@ int transfer_import (struct catalogue *catalogue, const struct import_request *r
 {
     struct carried carried;
     int rc = -1;
-    if (catalogue_family_check (request->claim->bundle, err) != 0)
+    if (catalogue_family_name_check (request->claim->bundle, err) != 0)
         return -1;
     if (open_carried (request->from, request->claim, &carried, err) == 0)
         rc = import (catalogue, request, &carried, token, before, err);

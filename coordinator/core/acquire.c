@@ -170,7 +170,7 @@ void acquire_check_timeout (struct coord *coord, uint64_t now_ms, struct outbox 
         return;
     if (coord->soft.acquisition == ACQUISITION_AUDITING) {
         move (coord, ACQUISITION_AUDITED);
-        violation_record_unaudited (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
+        finding_record_unaudited (coord, TEXT_LIT ("the storage did not answer in time"), now_ms, out);
         return;
     }
     acquire_give_up (coord,

@@ -58,7 +58,7 @@ bool lease_grant_renewal (struct lease *lease, uint64_t token, uint32_t host, ui
     return true;
 }
 
-void lease_release (struct lease *lease, uint64_t token)
+void lease_note_released (struct lease *lease, uint64_t token)
 {
     if (token != lease->token)
         return;

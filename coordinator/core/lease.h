@@ -3,7 +3,7 @@
  *              lease_grant               renewals: lease_grant_renewal
  *     free ------------------> held ----------------------------+
  *      ^  ^                      | |   sent + 1.02 T passes     |
- *      |  +--- lease_release ----+ +--------> over -------------+
+ *      |  +--- lease_note_released ----+ +--------> over -------------+
  *      |                                       |
  *      +------------- lock-delay passes -------+
  *
@@ -37,6 +37,6 @@ void lease_grant (struct lease *lease, uint64_t token, uint32_t host, uint64_t n
 /* The holder asks for more time: true: say LEASE with the full term now. False: it holds nothing (any more). */
 bool lease_grant_renewal (struct lease *lease, uint64_t token, uint32_t host, uint64_t now_ms);
 /* It said itself that it writes no more: its sealed result is journaled, or its process is known to be dead. */
-void lease_release (struct lease *lease, uint64_t token);
+void lease_note_released (struct lease *lease, uint64_t token);
 
 #endif

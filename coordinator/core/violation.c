@@ -125,7 +125,7 @@ void violation_record_pass (struct coord *coord, uint64_t now_ms, struct outbox 
 /* ---- looking over the root, by the coordinator ---- */
 
 /* That nothing was found is no evidence then, and the receipt has to say so. */
-void violation_record_unaudited (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
+void finding_record_unaudited (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     struct finding unseen = { .kind = FINDING_UNSEEN,
                               .path = text_clip (coord->state->plan.cache.root, NAME_MAX_BYTES),
@@ -136,7 +136,7 @@ void violation_record_unaudited (struct coord *coord, struct text why, uint64_t 
 void violation_record_audit (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)
 {
     if (in->text.len && !in->findings_n)
-        violation_record_unaudited (coord, in->text, now_ms, out);
+        finding_record_unaudited (coord, in->text, now_ms, out);
     for (uint32_t i = 0; i < in->findings_n; i++)
         violation_record (coord, UINT32_MAX, &in->findings[i].finding, in->findings[i].run, now_ms, out);
 }

@@ -6,7 +6,7 @@
 
 void violation_record_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* The root could not be audited: that nothing was found is no evidence then. */
-void violation_record_unaudited (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
+void finding_record_unaudited (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out);
 void violation_record_audit (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
 void violation_repeat_drops (struct coord *coord, uint64_t now_ms, struct outbox *out);
 

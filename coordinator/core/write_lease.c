@@ -161,7 +161,7 @@ void write_lease_note_result (struct coord *coord, uint32_t host, const struct r
 {
     if (coord->state->grant.host == host && attempt_key_equal (&coord->state->grant.key, &result->key) &&
         result->ending != ENDING_LOST)
-        lease_release (&coord->soft.lease, coord->state->grant.token);
+        lease_note_released (&coord->soft.lease, coord->state->grant.token);
 }
 
 static void give_up_writer (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)

@@ -90,7 +90,7 @@ static uint32_t count_votes (const struct plan *plan, const struct blame_host *h
     bool *named = arena_array (arena, n, sizeof *named);
     for (uint32_t i = 0; i < n; i++)
         ranks[i] = hosts[i].verdict->host;
-    const struct host_mentions *host_mentions = host_mentions_make (plan, ranks, n, arena);
+    const struct host_mentions *host_mentions = host_mentions_make_index (plan, ranks, n, arena);
     for (uint32_t i = 0; i < n; i++) {
         bool voted = false;
         host_mentions_find (host_mentions, hosts[i].peers, named);

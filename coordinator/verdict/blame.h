@@ -38,8 +38,8 @@ struct text blame_advice_for_lost (enum launcher launcher);
  */
 struct host_mentions;
 /* `hosts[i]`: index in the plan of the host with rank i in the pass. Lives in the arena. */
-struct host_mentions *host_mentions_make (const struct plan *plan, const uint32_t *hosts, uint32_t n,
-                                          struct arena *arena);
+struct host_mentions *host_mentions_make_index (const struct plan *plan, const uint32_t *hosts, uint32_t n,
+                                                struct arena *arena);
 /* Sets named[rank] of each that is named in `text`; the others are left as they are. */
 void host_mentions_find (const struct host_mentions *host_mentions, struct text text, bool *named);
 

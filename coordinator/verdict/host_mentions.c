@@ -34,8 +34,8 @@ static void fold_shared (struct host_mentions *host_mentions)
     host_mentions->n = kept;
 }
 
-struct host_mentions *host_mentions_make (const struct plan *plan, const uint32_t *hosts, uint32_t n,
-                                          struct arena *arena)
+struct host_mentions *host_mentions_make_index (const struct plan *plan, const uint32_t *hosts, uint32_t n,
+                                                struct arena *arena)
 {
     struct host_mentions *host_mentions = arena_alloc (arena, sizeof *host_mentions);
     host_mentions->ranks = n;

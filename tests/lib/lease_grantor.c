@@ -99,7 +99,7 @@ static void receive_result (struct world *world, const struct letter *letter)
         grantor->journal.open = false;
         world->report->seals += letter->sealed;
     }
-    lease_release (&grantor->lease, letter->token);
+    lease_note_released (&grantor->lease, letter->token);
     world_post (world,
                 (struct letter){ .kind = LETTER_ACK, .from = GRANTOR, .to = letter->from, .token = letter->token });
 }

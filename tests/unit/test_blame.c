@@ -284,7 +284,7 @@ static void expect_named (struct slice *slice, const char *text, const char *exp
     uint32_t hosts[HOSTS];
     for (uint32_t i = 0; i < HOSTS; i++)
         hosts[i] = i;
-    host_mentions_find (host_mentions_make (&slice->plan, hosts, HOSTS, &slice->arena), text_of (text), named);
+    host_mentions_find (host_mentions_make_index (&slice->plan, hosts, HOSTS, &slice->arena), text_of (text), named);
     for (uint32_t i = 0; i < HOSTS; i++)
         if (named[i])
             snprintf (got + strlen (got), sizeof got - strlen (got), "%u", i);

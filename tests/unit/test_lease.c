@@ -111,7 +111,7 @@ static void a_release_frees_at_once_whenever_it_is_heard (void **state)
     static const uint64_t at_ms[] = { 1, OVER_MS, FREE_MS };
     for (size_t i = 0; i < sizeof at_ms / sizeof at_ms[0]; i++) {
         struct lease lease = granted (7, 2, 0);
-        lease_release (&lease, 7);
+        lease_note_released (&lease, 7);
         assert_false (lease.held);
         assert_int_equal (lease_state (&lease, at_ms[i]), LEASE_FREE);
         assert_int_equal (lease_free_at (&lease), 0);
@@ -124,8 +124,8 @@ static void a_release_of_another_token_is_not_this_ones (void **state)
 {
     (void) state;
     struct lease lease = granted (7, 2, 0);
-    lease_release (&lease, 6);
-    lease_release (&lease, 8);
+    lease_note_released (&lease, 6);
+    lease_note_released (&lease, 8);
     assert_int_equal (lease_state (&lease, 1), LEASE_HELD);
 }
 
@@ -148,7 +148,7 @@ static void the_lease_client_of_the_journal_is_known_again_and_nobody_else (void
     assert_false (lease_grant_renewal (&lease, 7, 1, 9100));
     assert_true (lease_grant_renewal (&lease, 7, 2, 9100));
     assert_int_equal (lease_free_at (&lease), 9100 + FREE_MS);
-    lease_release (&lease, 7);
+    lease_note_released (&lease, 7);
     assert_int_equal (lease_state (&lease, 9200), LEASE_FREE);
 }
 

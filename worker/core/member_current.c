@@ -46,7 +46,7 @@ static void forget_gate (struct member *member)
     arena_reset (&member->current.gate_arena);
 }
 
-void current_start_with_lease (struct member *member, struct member_outbox *out)
+void current_start (struct member *member, struct member_outbox *out)
 {
     assert (current_alive (member) && !member->current.started);
     struct msg *copy = member_outbox_copy_msg (out, &member->current.run);
@@ -77,7 +77,7 @@ void current_begin (struct member *member, const struct msg *msg, uint64_t now_m
     record_copy (msg_record_of_kind (MSG_RUN), &member->current.run.of, &msg->of, &member->current.run_arena);
     const struct cache_access *cache = &msg->of.run.cache;
     if (cache->role != CACHE_ROLE_WRITER) {
-        current_start_with_lease (member, out);
+        current_start (member, out);
         return;
     }
     lease_client_want (&member->lease_client, cache->token, cache->lease_ms);
@@ -219,7 +219,7 @@ void member_stop_without_lease (struct member *member, uint64_t now_ms, struct m
 void member_start_with_lease (struct member *member, uint64_t now_ms, struct member_outbox *out)
 {
     if (writes (member) && !member->current.started && lease_client_may_write (&member->lease_client, now_ms))
-        current_start_with_lease (member, out);
+        current_start (member, out);
 }
 
 void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms)

@@ -35,7 +35,7 @@ static void address (struct sender *sender, struct msg *msg)
     msg->ack = member_seen_seq (sender->member);
 }
 
-bool sender_try_send (struct sender *sender, enum link_channel channel, struct msg *msg)
+bool sender_send_or_lose (struct sender *sender, enum link_channel channel, struct msg *msg)
 {
     address (sender, msg);
     buf_clear (&sender->bytes);
@@ -57,7 +57,7 @@ static void keep_hello (struct sender *sender, uint64_t now_ms)
 
 void sender_send_control (struct sender *sender, struct msg *msg)
 {
-    bool sent = sender_try_send (sender, LINK_CONTROL, msg);
+    bool sent = sender_send_or_lose (sender, LINK_CONTROL, msg);
     if (msg->kind == MSG_HELLO)
         buf_clear (&sender->hello);
     if (sent)

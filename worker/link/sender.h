@@ -24,7 +24,7 @@ struct sender {
 void sender_init (struct sender *sender, const struct join_config *join, const struct log *log);
 void sender_release (struct sender *sender);
 /* False: it is lost. */
-bool sender_try_send (struct sender *sender, enum link_channel channel, struct msg *msg);
+bool sender_send_or_lose (struct sender *sender, enum link_channel channel, struct msg *msg);
 /* Over the control channel; a HELLO that is not sent is tried again by sender_poll. */
 void sender_send_control (struct sender *sender, struct msg *msg);
 void sender_poll (struct sender *sender, uint64_t now_ms);

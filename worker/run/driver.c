@@ -62,14 +62,14 @@ static bool send_output (void *owner, const struct output_chunk *chunk)
                                    .bytes = chunk->bytes,
                                    .dropped_bytes = chunk->unsent_bytes,
                                    .last = chunk->last };
-    return sender_try_send (&driver->sender, LINK_BULK, &msg);
+    return sender_send_or_lose (&driver->sender, LINK_BULK, &msg);
 }
 
 static bool send_fetch (void *owner, const struct msg_fetch *ask)
 {
     struct driver *driver = owner;
     struct msg msg = { .kind = MSG_FETCH, .of.fetch = *ask };
-    return member_session (driver->member) && sender_try_send (&driver->sender, LINK_BULK, &msg);
+    return member_session (driver->member) && sender_send_or_lose (&driver->sender, LINK_BULK, &msg);
 }
 
 /* ---- effects ---- */
