@@ -272,8 +272,7 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
 
 /* ---- hosts ---- */
 
-/* How long each part of a host's receipt may be believed: until code changes, until model or runtime change, never
- * unchecked. */
+/* How long a part of a host's receipt may be believed: until code, or model or runtime, changes; never unchecked. */
 static json_t *durability_json (void)
 {
     return json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable", "policy", "stable",
