@@ -1,4 +1,3 @@
-/* cache_key_line.c - see cache_key_line.h. */
 #include "worker/protocol/cache_key_line.h"
 
 #include <string.h>

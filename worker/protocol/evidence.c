@@ -1,4 +1,3 @@
-/* evidence.c - see evidence.h. */
 #include "worker/protocol/evidence_state.h"
 
 #include "common/base/utf8.h"

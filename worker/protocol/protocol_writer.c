@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 /* An attempt line carries a rung's arguments and may be longer than what a program may say. */
-/* A value is as long as a result may hold it; who says many of them bounds them together (worker/protocol/evidence.h).
- */
+/* A value is as long as a result may hold; who says many bounds them together (worker/protocol/evidence.h). */
 enum { PROTOCOL = 1, VALUE_BYTES_MAX = TEXT_MAX_BYTES, ATTEMPT_BYTES_MAX = 512 * 1024, ATTEMPT_WAIT_MS = 60000 };
 
 struct protocol_writer {
