@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 /* The functions of one algorithm, which OpenSSL 3 calls deprecated. Its newer ones, SHA256 () among them, look
- * algorithms up among providers: that reads the host's openssl.cnf, and needs all of libcrypto where these need 20 KB
- * of it. */
+ * algorithms up among providers: they read the host's openssl.cnf and need all of libcrypto; these need 20 KB. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "common/base/mem.h"
 #include <openssl/sha.h>

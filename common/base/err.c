@@ -30,8 +30,7 @@ static void flatten_lines (char *text)
             *text = ' ';
 }
 
-/* Formats into `out`, cut to fit and still whole characters; arguments may point into the text being replaced, so `out`
- * is never that text. */
+/* Formats into `out`, cut to whole characters. Arguments may point into the replaced text; `out` is never that text. */
 static void format_text (char *out, size_t out_bytes, const char *format, va_list args)
 {
     int len = vsnprintf (out, out_bytes, format, args);

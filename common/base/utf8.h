@@ -1,7 +1,6 @@
 /* utf8.h - finds characters in bytes that may be invalid UTF-8.
  *
- * Knows no locale: the tables are its own, so that what is printable does not depend on a host's environment.
- * Pure functions; any thread. */
+ * It has its own tables, no locale: a host's environment does not change what is printable. Pure; any thread. */
 #ifndef SLICEUP_COMMON_BASE_UTF8_H
 #define SLICEUP_COMMON_BASE_UTF8_H
 

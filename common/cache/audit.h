@@ -1,7 +1,6 @@
 /* audit.h - lists everything in a generation that was modified after it was sealed, by name. docs/spec/cache.md.
  *
- * Differences are findings, not errors; an error means only that the generation could not be read. It never writes.
- * Any thread. */
+ * A difference is a finding; an error means that the generation could not be read. It never writes. Any thread. */
 #ifndef SLICEUP_COMMON_CACHE_AUDIT_H
 #define SLICEUP_COMMON_CACHE_AUDIT_H
 

@@ -1,8 +1,7 @@
 /* generation.h - opens the folder gen-<token> of one generation.
  *
- * Also host-<name>, the folder that one host has for itself. Shared by those who prepare and those who seal. The
- * frontend's root is opened once, by the path the administrator wrote (which may hold links); everything below goes
- * through tree.h. */
+ * Also host-<name>, the folder that one host has for itself. Shared by those who prepare and those who seal. It opens
+ * the frontend's root once, by the administrator's path, which may hold links, and all below through tree.h. */
 #ifndef SLICEUP_COMMON_CACHE_GENERATION_H
 #define SLICEUP_COMMON_CACHE_GENERATION_H
 

@@ -42,15 +42,13 @@ bool manifest_is_reserved (struct text path);
 
 /* `out` overflows when the manifest is longer than its max. */
 void manifest_print (const struct manifest *manifest, struct buf *out);
-/* ERR_DAMAGE with the line's number for anything that manifest_print would not have written. Its paths are pieces of
- * `bytes`. */
+/* ERR_DAMAGE, with the line's number: manifest_print would not have written it. The paths are pieces of `bytes`. */
 int manifest_parse (struct text bytes, struct arena *arena, struct manifest *out, struct err *err);
 /* Is exactly this there: same set, kinds, sizes and modes? The first difference is the error, by name. */
 int manifest_check_tree (const struct manifest *manifest, const struct tree *tree, struct err *err);
 /* Is `now` not what `was` sealed? `how` says it in words that follow the path. */
 bool manifest_entry_differs (const struct tree_entry *was, const struct tree_entry *now, char how[DIFFERENCE_BYTES]);
-/* The digest of the bytes in `fd`, from its beginning; asks for `bytes` and one more, so as to see that there are no
- * more. `*got`: how many there were. */
+/* The digest of all bytes in `fd`. It asks for `bytes` and one more, to see the end. `*got`: how many there were. */
 int manifest_hash_file (int fd, uint64_t bytes, struct digest *digest, uint64_t *got, struct err *err);
 /* Are these not the bytes that were listed? 1: not, and `how` says it. -1: they could not be read. */
 int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[DIFFERENCE_BYTES], struct err *err);

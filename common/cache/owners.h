@@ -14,8 +14,7 @@
 int owners_check_root (const char *root, const uid_list *trust, struct err *err);
 /* That, and <root>/<frontend>/<bundle> with its gen-<token>; 0: none. */
 int owners_check_generation (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err);
-/* That, and all entries of the generation, MANIFEST and WITNESS too, have its owner: each is looked at, none is opened.
- */
+/* That, and all entries of the generation have its owner, MANIFEST and WITNESS too: it looks at each and opens none. */
 int owners_check_entries (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err);
 
 /* "1000,1001"; no text: nobody. */

@@ -2,8 +2,7 @@
  *
  * On a file system that folds case such twins would be one file, and a seal would mean two things. Only ASCII letters
  * are folded. The paths are the caller's: what an array's items begin with; it outlives the index and does not move;
- * its memory is the arena's. Where a path lies is different in each process, so that nobody can choose names that all
- * lie in one place. */
+ * its memory is the arena's. Where a path lies differs by process: nobody can choose names that share one place. */
 #ifndef SLICEUP_COMMON_CACHE_PATH_INDEX_H
 #define SLICEUP_COMMON_CACHE_PATH_INDEX_H
 

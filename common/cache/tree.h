@@ -2,9 +2,8 @@
  *
  * A shared cache holds what other hosts put there. So everything here starts from a descriptor of the folder, opened
  * once, and resolves names below it with openat2 (RESOLVE_BENEATH, no symlinks, no magic links, no other file system);
- * names themselves are checked before they are used (a name is 1 to 255 bytes of UTF-8 without control
- * characters, is neither "." nor "..", holds no '/' and does not begin with '-').
- * It knows nothing of caches or manifests. Any thread. */
+ * names themselves are checked before they are used (a name is 1 to 255 bytes of UTF-8 without control characters, is
+ * neither "." nor "..", holds no '/' and does not begin with '-'). It knows no caches or manifests. Any thread. */
 #ifndef SLICEUP_COMMON_CACHE_TREE_H
 #define SLICEUP_COMMON_CACHE_TREE_H
 
@@ -53,8 +52,7 @@ typedef int tree_fn (void *owner, const struct tree_walk_item *seen, struct err 
  * that cannot be opened. In no order; of what has a problem, nothing below is met; one entry too many is the last that
  * is. What goes away meanwhile is passed over. `skip`: names at the top that are not met; NULL or ending in NULL. */
 int tree_walk (int root, const char *const *skip, bool open_files, tree_fn *each, void *owner, struct err *err);
-/* Everything below `root`; a problem is an error that names it, and so are names that differ only in case. Texts live
- * in the arena. */
+/* Everything below `root`; an error names any problem, also names that differ only in case. Texts live in the arena. */
 int tree_list (int root, const char *const *skip, struct arena *arena, struct tree *out, struct err *err);
 /* A path made safe for a message, cut to what a reader takes in; returns `out`. */
 const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES]);

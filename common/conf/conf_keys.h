@@ -1,5 +1,4 @@
-/* conf_keys.h - the master copy of the configuration: every key of every file, its type, unit, range, default and
- * meaning.
+/* conf_keys.h - the master copy of the configuration: every key, its file, type, unit, range, default and meaning.
  *
  * Reading, refusing, proposing and the reference in docs/spec/configuration.md all follow from these tables; a new key
  * is a row here and a line where its value is used. */

@@ -18,7 +18,6 @@ struct host_list {
 void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host);
 /* Removes the hosts that `exclude`, --hosts and --exclude leave out. */
 void host_list_filter (struct host_list *list);
-/* Warns of hosts that seem to be one machine. */
 void host_list_warn_same_machine (const struct host_list *list);
 
 #endif

@@ -1,5 +1,4 @@
-/* hosts.c - the hosts of a slice, in rank order: host sets, maps with an address, or a source that names them.
- * And its groups. */
+/* hosts.c - the hosts of a slice, in rank order (host sets, maps with an address, or a source), and its groups. */
 
 #include "common/conf/address.h"
 #include "common/conf/draft.h"

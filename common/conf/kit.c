@@ -1,8 +1,7 @@
 /* kit.c - the files that a canary needs on its host: itself, the helper, and the modules beside it that it imports.
  *
- * Modules are found by reading, never by running: a line that begins with `import` or `from` names them. So a canary in
- * a folder full of other programs takes along what it uses, and the rule can be said in a sentence
- * (docs/spec/canary.md). */
+ * Modules are found by reading, never by running: a line that begins with `import` or `from` names them. So a canary
+ * takes along only what it uses of a folder, and the rule is one sentence (docs/spec/canary.md). */
 #include "common/model/kit.h"
 
 #include <string.h>
@@ -183,8 +182,7 @@ static int scan_file (struct kit_draft *kit, struct text bytes)
 
 /* ---- names ---- */
 
-/* Names the files by their path below the helper's folder, so that the canary finds the same files beside and above it.
- * */
+/* Names the files by their path below the helper's folder: the canary finds the same files beside and above it. */
 static bool name_below_helper (struct kit_draft *kit)
 {
     struct text top = kit->helper_folder;

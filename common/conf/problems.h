@@ -1,8 +1,7 @@
 /* problems.h - every mistake found in the files of one load, collected until all files are read.
  *
  * Knows where a problem is (a yaml node) and how to quote what a file said; does not know what is right. The texts live
- * in the arena, the list itself on the heap until problems_to_report. Bounded: past PROBLEMS_MAX the rest is counted.
- */
+ * in the arena, the list itself on the heap until problems_to_report. Past PROBLEMS_MAX the rest is counted. */
 #ifndef SLICEUP_COMMON_CONF_PROBLEMS_H
 #define SLICEUP_COMMON_CONF_PROBLEMS_H
 

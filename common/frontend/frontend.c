@@ -19,14 +19,12 @@ static const struct frontend frontends[] = {
         .cache = {
             { "JAX_ENABLE_COMPILATION_CACHE", { "false", "true", "true" } },
             { "JAX_COMPILATION_CACHE_DIR", { NULL, cache_dir, cache_dir } },
-            /* The default of 1 s keeps small canaries out. A reader never compiles for 1e9 s, hence never writes:
-             * without jax.distributed.initialize every host counts as process 0 (jax-ml/jax:jax/_src/compiler.py,
-             * _cache_write). */
+            /* The default of 1 s keeps small canaries out. At 1e9 s a reader never writes: without
+             * jax.distributed.initialize every host is process 0 (jax-ml/jax:jax/_src/compiler.py, _cache_write). */
             { "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", { NULL, "1000000000", "0" } },
             /* -1 also switches off overrides that depend on the file system. */
             { "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", { NULL, "-1", "-1" } },
-            /* Any other value brings eviction, a lock file and -atime files, which a read-only reader cannot write
-             * (jax-ml/jax:jax/_src/lru_cache.py). */
+            /* Others bring eviction, lock and -atime files: a reader writes none (jax-ml/jax:jax/_src/lru_cache.py). */
             { "JAX_COMPILATION_CACHE_MAX_SIZE", { NULL, "-1", "-1" } },
             /* A damaged entry is otherwise one warning and a silent recompile. */
             { "JAX_RAISE_PERSISTENT_CACHE_ERRORS", { NULL, "true", "true" } },

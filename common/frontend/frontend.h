@@ -1,7 +1,6 @@
 /* frontend.h - the table of frontends: who traces the program, and by which variables its cache and behaviour are set.
- * A new frontend is a row here, never an `if` elsewhere. Sources: facts named in frontend.c beside each constant.
- * It starts nothing and looks at nothing: what is installed, said or counted is given to it. Rows are constants; any
- * thread. */
+ * A new frontend is a row here, never an `if` elsewhere. Sources: facts named in frontend.c beside each constant. It
+ * starts and reads nothing: what is installed, said or counted is given to it. Rows are constants; any thread. */
 #ifndef SLICEUP_COMMON_FRONTEND_FRONTEND_H
 #define SLICEUP_COMMON_FRONTEND_FRONTEND_H
 

@@ -38,7 +38,6 @@ struct xla_text_piece {
 };
 
 void xla_metrics_read (const struct xla_text_piece *text, struct arena *arena, struct xla_metrics *out);
-/* Adds what another process counted. */
 void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena);
 const struct xla_report_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name);
 

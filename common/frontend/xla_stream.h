@@ -1,11 +1,10 @@
 /* xla_stream.h - the reports of one process, line after line; private to common/frontend. Not thread-safe.
  *
  * A report is two halves in a row, the framework's and the runtime's, each its metrics and then its counters; either
- * may lack some, and a name may stand in both. In a file of its own each report has a header, and an empty line at its
- * end; printed ones mostly have the empty line. Nothing else marks where a half or a report begins, so: a half ends
- * where a metric follows a counter or a name comes again, and a half that has all the names of a report's first one, or
- * is a third, begins the next report. An empty line of somebody else in the middle makes two reports of one, and the
- * second is laid over the first. */
+ * may lack some, and a name may stand in both. In its own file each report has a header and a final empty line; printed
+ * ones mostly have the empty line. Nothing else marks where a half or a report begins, so: a half ends where a metric
+ * follows a counter or a name comes again, and a half that has all the names of a report's first one, or is a third,
+ * begins the next report. Somebody else's empty line splits a report in two; the second is laid over the first. */
 #ifndef SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
 #define SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
 

@@ -43,8 +43,7 @@ static void folder_of (const char *path, char folder[PATH_MAX])
     }
 }
 
-/* After the rename the new file is there; an error of the last sync says only that a power cut may bring the old one
- * back. */
+/* After the rename the new file is there; if the last sync fails, only a power cut may bring the old one back. */
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
     char beside[PATH_MAX], folder[PATH_MAX];

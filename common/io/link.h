@@ -51,16 +51,14 @@ struct hub *hub_open (const struct hub_options *options, struct err *err);
 void hub_close (struct hub *hub); /* lingers at most 2 s for what was sent */
 uint16_t hub_port (const struct hub *hub, enum link_channel channel);
 uint16_t hub_events_port (const struct hub *hub);
-/* From now on `public_key` speaks for host `rank`, and for nobody else. Another key for a rank replaces the one of
- * before. */
+/* From now on `public_key` alone speaks for host `rank`, and for nobody else; it replaces the rank's earlier key. */
 int hub_admit_worker (struct hub *hub, uint32_t rank, struct text public_key, struct err *err);
 int hub_admit_monitor (struct hub *hub, struct text public_key, struct err *err);
 int hub_fd (const struct hub *hub, enum link_channel channel);
 /* The next frame. `*rank` is the host whose key the connection proved; `*bytes` lives until the next receive on this
  * channel. False: nothing there now. Frames of more than one part and of unknown peers are counted and dropped. */
 bool hub_receive (struct hub *hub, enum link_channel channel, uint32_t *rank, struct text *bytes);
-/* After hub_receive said false: it stopped although more may be there, since what came last was of no use. No event
- * follows for that; come back soon. */
+/* hub_receive said false, but more may be there: what came last was of no use. No event follows; come back soon. */
 bool hub_frames_remain (const struct hub *hub, enum link_channel channel);
 /* False: the host is not connected, or its queue is full; the caller says it again later. */
 bool hub_send (struct hub *hub, enum link_channel channel, uint32_t rank, const void *bytes, size_t len);

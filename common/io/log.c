@@ -19,8 +19,7 @@ static void say (const struct log *log, const char *format, va_list args)
     buf_puts (&line, ": ");
     buf_escaped (&line, text_of (message), 0);
     buf_puts (&line, len >= LINE_BYTES_MAX ? "...\n" : "\n");
-    /* One write a line, so that lines of several processes do not mix. A log that cannot be written has no one to
-     * tell. */
+    /* One write a line, so that processes do not mix lines. Nobody can be told of a log that cannot be written. */
     size_t written = fwrite (line.ptr, 1, line.len, log->to);
     if (written == line.len)
         (void) fflush (log->to);

@@ -88,8 +88,7 @@ void loop_forget (struct loop *loop, int fd)
     struct watch *watch = watch_of (loop, fd);
     if (!watch)
         return;
-    /* Deleting from epoll before close is a must: another process may still hold a copy of the description, and epoll
-     * would go on reporting it. */
+    /* Delete from epoll before close: a copy in another process would make epoll go on reporting it. */
     int rc = epoll_ctl (loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     assert (rc == 0); /* closed before it was forgotten */
     watch->forgotten = true;
@@ -118,8 +117,7 @@ static void on_signal (void *owner, int fd, uint32_t events)
         loop->signal_fn (loop->signal_owner, (int) info.ssi_signo, (int64_t) info.ssi_pid);
 }
 
-/* The signals stay blocked when the loop is gone: one that was pending would end the process in the middle of its
- * cleaning up. */
+/* The signals stay blocked when the loop is gone: a pending one would end the process while it cleans up. */
 int loop_watch_signals (struct loop *loop, const int signals[], loop_signal_fn *fn, void *owner, struct err *err)
 {
     assert (loop->signal_fd < 0 && fn);

@@ -1,8 +1,7 @@
 /* process_capacity.h - checks that this process can get the open files, threads and memory that it is about to need.
  *
  * Asked before anything is begun: libzmq ends the process by an assertion when one of them is refused to it, and a run
- * that was begun would have to be taken back. The answer holds for now; whatever is refused later is told by who asked
- * for it. */
+ * that was begun would have to be taken back. The answer holds for now; who is refused later says so. */
 #ifndef SLICEUP_COMMON_IO_PROCESS_CAPACITY_H
 #define SLICEUP_COMMON_IO_PROCESS_CAPACITY_H
 

@@ -26,8 +26,7 @@ struct safe_path_rule {
     bool own; /* the end belongs to this process's user, and to nobody else; it is no link */
 };
 
-/* 0: no untrusted user can change it; for a path that does not exist, as far as it exists. ERR_REFUSED: one can, and
- * the text names path, owner, mode and what to do. */
+/* 0: no untrusted user can change what exists of it. ERR_REFUSED: one can; names path, owner, mode and what to do. */
 int safe_path_check (const char *path, const struct safe_path_rule *rule, struct err *err);
 /* The end alone, by what stat said of it; `path` is for the sentence. */
 int safe_path_check_end (const char *path, const struct stat *at, const struct safe_path_rule *rule, struct err *err);

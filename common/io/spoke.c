@@ -112,8 +112,7 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel)
     return socket_fd (spoke->strands[channel].socket);
 }
 
-/* One message is there; anything but one frame within bounds is not from a coordinator of ours, whose sender notices
- * that nobody answers. */
+/* One message is there. Our coordinator sends one frame within bounds; another sender notices that nobody answers. */
 static bool is_of_use (struct connection *connection)
 {
     bool whole = !zmq_msg_more (&connection->body);

@@ -1,9 +1,8 @@
 /* subscribers.h - private to common/io: the monitors of a run, behind a ROUTER of their own.
  *
- * Not an XPUB: that one keeps whatever its peers subscribe to, without bound and without a word to the application.
- * Here a monitor has a place for MONITOR_STAY_MS after each question, at most MONITOR_PLACES_A_KEY of them; without
- * one it is neither heard nor told. The first place of each of MONITOR_KEYS keys is reserved: no other key can take it.
- * Used on the thread of the hub. */
+ * An XPUB would keep whatever its peers subscribe to, without bound, and not tell the application. Here a monitor has a
+ * place for MONITOR_STAY_MS after each question, at most MONITOR_PLACES_A_KEY of them; without one it is neither heard
+ * nor told. The first place of each of MONITOR_KEYS keys is reserved for it. Used on the thread of the hub. */
 #ifndef SLICEUP_COMMON_IO_SUBSCRIBERS_H
 #define SLICEUP_COMMON_IO_SUBSCRIBERS_H
 

@@ -1,5 +1,4 @@
-/* zap.h - private to common/io: decides which connections are admitted: the one ZAP handler (RFC 27) of the process,
- * on its own thread.
+/* zap.h - private to common/io: admits connections: the process's one ZAP handler (RFC 27), on its own thread.
  *
  * It answers from memory: no file, no allocation, constant work a request. Two domains with a keyring each; a key has
  * one role. User-Id of a connection is "<rank>.<generation>", or a monitor's number in place of the rank; so what an

@@ -91,8 +91,7 @@ struct fact_writer_granted {
     uint32_t host;
     struct attempt_key key;
 };
-/* Why a pass runs. ISOLATION: a part of the slice by itself, to see whether it works without the others; it counts for
- * nothing else. */
+/* Why a pass runs. ISOLATION: only to see whether a part of the slice works by itself, without the others. */
 enum purpose { PURPOSE_NONE = 0, PURPOSE_CLIMB, PURPOSE_RETRY, PURPOSE_ISOLATION };
 extern const struct enum_names purpose_names;
 struct fact_pass_began {
@@ -173,9 +172,8 @@ struct fact_lease_lost {
     uint32_t host;
     struct text why;
 };
-/* `since`: index of an entry of this journal that is older than the change: of the beginning of the last pass that saw
- * it right or sealed it, or of the end of the lease of what was written late; 0: none in this run. It happened in
- * between. */
+/* `since`: index of an entry older than the change: of the beginning of the last pass that saw it right or sealed it,
+ * or of the end of the lease of what was written late; 0: none in this run. It happened in between. */
 struct fact_cache_violated {
     uint32_t host;
     uint32_t rung;

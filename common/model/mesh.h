@@ -25,14 +25,12 @@ uint32_t mesh_devices (const struct mesh *mesh);           /* product; 0 when it
 int mesh_axis (const struct mesh *mesh, struct text name); /* index, or -1 */
 /* Coordinates of a device; `at` has MESH_AXES_MAX places. */
 void mesh_coordinates (const struct mesh *mesh, uint32_t device, uint32_t at[]);
-/* Do devices `a` and `b` meet in a reduction over the axes whose bits are set (bit i: axis i)? They do when they agree
- * in every other coordinate. */
+/* Do devices `a` and `b` meet in a reduction over these axes (bit i: axis i)? They do when they agree in all others. */
 bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uint32_t axes_bits);
 
 /* "4x4" or "2,2,1", as clouds write the topology of chips: the product; false: it is no such grid. */
 bool mesh_topology_chips (struct text grid, uint32_t *product);
-/* Chips that the name of an accelerator promises ("v6e-16": 16); false: of this generation the number says something
- * else. */
+/* Chips that an accelerator's name promises ("v6e-16": 16); false: here the number means something else. */
 bool accelerator_chips (struct text accelerator, uint32_t *chips);
 
 #endif

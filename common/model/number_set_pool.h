@@ -1,5 +1,4 @@
-/* number_set_pool.h - private to host sets: sets of small numbers, each kept once, so that equal sets have equal
- * indices.
+/* number_set_pool.h - private to host sets: sets of small numbers, each kept once, so equal sets have equal indices.
  *
  * A set is known by the sum of its members' hashes, which a union of disjoint sets has for nothing; what is found by
  * its hash is still compared member by member. */

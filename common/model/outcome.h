@@ -20,8 +20,7 @@ enum outcome {
 extern const struct enum_names
     outcome_names; /* none passed not-reached cascade blocked lost failed timed-out cancelled */
 
-/* All outcomes but none, the worst first: failed > lost > timed-out > blocked > cancelled > cascade > not-reached >
- * passed. */
+/* All but none, worst first: failed > lost > timed-out > blocked > cancelled > cascade > not-reached > passed. */
 extern const enum outcome outcome_order[OUTCOME_N - 1];
 /* The one that matters more when a slice is summed up. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);

@@ -37,15 +37,13 @@ text_list text_list_copy (const text_list *from, struct arena *arena);
 typedef LIST_OF (uint32_t) uid_list;
 #define TRUST_UID_MAX (UINT32_MAX - 1) /* above it is nobody (chown(2)) */
 
-/* A file that a program needs on its host. It is used where it lies when the host has the same one there, and travels
- * over the bulk socket otherwise. */
+/* A file that a program needs. A host that has the same one uses it in place; others get it over the bulk socket. */
 struct kit_file {
     struct text name;     /* where it stands among the others: relative, "jax/tiny.py" */
     struct file_ref file; /* as the coordinator has it */
 };
 
-/* join: workers come by themselves, each with a ticket; ssh, slurm: a courier process per host takes the worker there.
- */
+/* join: workers come by themselves, with tickets; ssh, slurm: a courier process per host takes the worker there. */
 enum launcher { LAUNCHER_NONE = 0, LAUNCHER_LOCAL, LAUNCHER_JOIN, LAUNCHER_SSH, LAUNCHER_SLURM };
 extern const struct enum_names launcher_names;
 extern const struct record file_ref_record;
@@ -100,8 +98,7 @@ extern const struct enum_names program_kind_names;
 enum scope { SCOPE_NONE = 0, SCOPE_HOST, SCOPE_SLICE }; /* each host alone, or all together with rendezvous */
 extern const struct enum_names scope_names;
 
-/* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, compiling for devices that need not be there.
- */
+/* Who runs the cold pass: nobody, the writer, everybody; AOT: the writer, for devices that need not be there. */
 enum warm { WARM_NONE = 0, WARM_SOLO, WARM_GANG, WARM_AOT };
 extern const struct enum_names warm_names;
 

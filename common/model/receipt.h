@@ -2,8 +2,7 @@
  *
  * A slice receipt is sets of items: headers, host receipts, reductions, generations, recoveries, violations. Each set
  * is sorted by record_compare and holds no item twice, so that merging is union: commutative, associative, idempotent,
- * nothing is overwritten. What can be computed from the sets (outcome, frontier, counts, drift, conflicts) is never
- * stored in them. */
+ * nothing is overwritten. What follows from the sets (outcome, frontier, counts, drift, conflicts) is never stored. */
 #ifndef SLICEUP_COMMON_MODEL_RECEIPT_H
 #define SLICEUP_COMMON_MODEL_RECEIPT_H
 

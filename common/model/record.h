@@ -106,8 +106,7 @@ size_t field_item_bytes (const struct field *list);
 bool field_is_empty (const struct field *field, const void *at);
 bool record_is_empty (const struct record *record, const void *value);
 
-/* Deep copy: everything `to` points at is in `arena` afterwards; `to` may be `from`. NaN equals NaN, -0.0 equals 0.0.
- */
+/* Deep copy: `arena` holds all that `to` points at; `to` may be `from`. NaN equals NaN, -0.0 equals 0.0. */
 void record_copy (const struct record *record, void *to, const void *from, struct arena *arena);
 bool record_equal (const struct record *record, const void *a, const void *b);
 /* A total order: field by field in key order; lists by items, then by length. */

@@ -30,8 +30,7 @@ enum ending { /* how the process ended, as the worker saw it */
               ENDING_ORPHANED,    /* the coordinator was silent too long; killed by the worker */
               ENDING_NOT_STARTED, /* `problem` says why */
               ENDING_LOST,        /* the worker is gone: written by the coordinator, never by a worker */
-              ENDING_LEASE_LOST, /* its lease on the cache ran out; killed by the worker before another could be granted
-                                  */
+              ENDING_LEASE_LOST,  /* its cache lease ran out; the worker killed it before another could be granted */
 };
 extern const struct enum_names ending_names;
 

@@ -1,4 +1,3 @@
-/* secret.c - see secret.h. */
 #include "common/model/secret.h"
 
 #include "common/base/buf.h"

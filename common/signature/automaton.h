@@ -1,7 +1,6 @@
 /* automaton.h - Aho and Corasick's automaton over many needles, with one row of next states per state.
  *
- * Blanks, tabs and line ends are one letter, and a run of them is read as one. Knows needles by number, and not what
- * they are for. */
+ * Blanks, tabs and line ends are one letter, and a run of them is read as one. Knows needles by number only. */
 #ifndef SLICEUP_COMMON_SIGNATURE_AUTOMATON_H
 #define SLICEUP_COMMON_SIGNATURE_AUTOMATON_H
 

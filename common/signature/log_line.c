@@ -202,8 +202,7 @@ static bool is_exception (struct text line, uint32_t at)
            (line.ptr[end] == ':' && end + 1 < line.len && line.ptr[end + 1] == ' ');
 }
 
-/* Frames are indented below their heading, behind prefixes that are as long on each line; or the name ends as most do.
- */
+/* Frames are indented below their heading, behind prefixes of one length; or the name ends as most do. */
 bool log_line_find_exception (struct text window, uint32_t at, struct text *line)
 {
     struct text first = log_line_around (window, at);

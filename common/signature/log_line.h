@@ -23,11 +23,9 @@ uint32_t log_line_escape_bytes (struct text window, uint32_t at);
 /* Without terminal sequences, blanks at both ends, or bytes that a terminal would not print: what fits in `bytes`. */
 uint32_t log_line_clean (struct text line, char *out, uint32_t bytes);
 enum log_line_grade log_line_grade (struct text cleaned);
-/* Texts one of which is in every line that is not LINE_PLAIN or LINE_HARMLESS. The first is that of a Python traceback.
- */
+/* Every line but LINE_PLAIN and LINE_HARMLESS has one of these texts. The first is that of a Python traceback. */
 const char *const *log_line_error_needles (uint32_t *n);
-/* The exception of the Python traceback whose heading is at `at`; false: it is not in the window,
- * and `line` is the last one that was looked at. */
+/* The exception of the Python traceback headed at `at`; false: not in the window, `line` is the last one looked at. */
 bool log_line_find_exception (struct text window, uint32_t at, struct text *line);
 
 #endif

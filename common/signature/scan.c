@@ -1,5 +1,4 @@
-/* scan.c - a log read once, through a window that slides over it: what lies around a place is at hand when it matters.
- */
+/* scan.c - reads a log once, through a sliding window: what lies around a place is at hand when it matters. */
 #include <string.h>
 
 #include "common/signature/scan_state.h"
@@ -88,8 +87,7 @@ static bool names_task (struct text line)
     return text_find (text, TEXT_LIT ("/task:"), NULL) || text_to_u64 (text, &number);
 }
 
-/* "Some timed out task names:" says nothing without the lines behind it: the next one, and those that name tasks as
- * well. */
+/* "Some timed out task names:" says nothing without the lines behind it: the next one and those that name tasks. */
 static void add_announced (const struct signature_scan *scan, struct text line, struct scanned_line *place)
 {
     uint32_t next = (uint32_t) (line.ptr - scan->window) + line.len + 1;

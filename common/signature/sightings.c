@@ -4,8 +4,7 @@
 
 #include "common/signature/scan_state.h"
 
-/* LONG: a traceback in two parts and the stack of an abort have fewer lines. PEERS: who else is named is told as well.
- */
+/* LONG: tracebacks in two parts and stacks of aborts have fewer lines. PEERS: who else is named is told as well. */
 enum { LAST_LINES = 3, LONG_LINES = 64, PEERS_KEPT = 4 };
 
 static int by_offset (const void *a, const void *b)

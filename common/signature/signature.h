@@ -21,8 +21,7 @@ struct signature_table {
 };
 extern const struct record signature_table_record;
 
-/* `items` are borrowed: they must stay as long as the set. NULL: more than SIGNATURES_MAX or SIGNATURE_SET_TEXT_BYTES.
- */
+/* `items` are borrowed and must outlive the set. NULL: more than SIGNATURES_MAX or SIGNATURE_SET_TEXT_BYTES. */
 struct signature_set;
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n);
 void signature_set_free (struct signature_set *set); /* NULL is fine */

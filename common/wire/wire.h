@@ -17,8 +17,7 @@
 #include "common/model/fact.h"
 #include "common/model/msg.h"
 
-/* A message has few items; the first fact, with a plan of 4096 hosts, 64 rungs and
- * their files and arguments, has some 170,000. */
+/* Messages have few items; a first fact of 4096 hosts, 64 rungs and their files and arguments has some 170,000. */
 enum { WIRE_DEPTH_MAX = 12, WIRE_ITEMS_MAX = 16384, WIRE_RECORD_ITEMS_MAX = 1 << 18 };
 
 void wire_put_record (struct buf *out, const struct record *record, const void *value);

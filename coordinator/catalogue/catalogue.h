@@ -4,8 +4,7 @@
  * transaction with a bounded wait. Tokens only grow and are never reused, whoever asks. A generation counts only when
  * it is published here, which happens after the run's own journal recorded it. docs/spec/cache.md.
  *
- * It has no clock: who waits for another run's lease judges by the beat it sees. Texts it returns live in the arena
- * given. One thread at a time. */
+ * It has no clock: who waits for a lease judges by the beat it sees. Texts live in the arena. One thread at a time. */
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_H
 

@@ -50,8 +50,7 @@ int catalogue_cover_sort_by_use (const struct catalogue *catalogue, struct fact_
 int catalogue_cover_drop_absent (const struct catalogue *catalogue, const struct fact_generation *generation,
                                  struct err *err);
 
-/* transfer_lease.c - waits for the lease of a bundle and holds it during long work, for an import, which is not a run.
- */
+/* transfer_lease.c - waits for the lease of a bundle and holds it during long work, for an import, which is no run. */
 /* Takes it. A run that has it and beats no more loses it after it was watched for as long as a run would watch.
  * ERR_STATE: a run that lives has it. */
 int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,

@@ -41,8 +41,7 @@ struct cli_command {
 
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */
 int cli_fail (const struct cli *cli, const struct err *err);
-/* "--name VALUE" or "--name=VALUE" at argv[*i]: true, with *value set and *i moved on. A missing value ends the
- * program. */
+/* "--name VALUE" or "--name=VALUE" at argv[*i]: true, sets *value and moves *i. A missing value ends the program. */
 bool cli_read_option (int argc, char **argv, int *i, const char *name, const char **value);
 /* One option of a command: a switch, or one with a value. A list of them ends with an empty one. */
 struct cli_option_spec {

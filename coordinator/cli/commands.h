@@ -1,5 +1,4 @@
-/* commands.h - the table of commands, and the way from the program's arguments to one of them. Each command is one
- * file, which exports one row. */
+/* commands.h - the table of commands, and how arguments choose one. Each command is one file, which exports one row. */
 #ifndef SLICEUP_COORDINATOR_CLI_COMMANDS_H
 #define SLICEUP_COORDINATOR_CLI_COMMANDS_H
 

@@ -19,7 +19,6 @@ struct drift_side {
 int drift_side_open (struct drift_side *side, const struct cli *cli, const char *word, struct arena *arena,
                      struct err *err);
 void drift_side_release (struct drift_side *side);
-/* Leaves only the chosen hosts. */
 int drift_side_keep_chosen_hosts (struct drift_side *side, const struct host_filter *filter, struct arena *arena,
                                   struct err *err);
 /* Leaves only hosts that the other has as well. */

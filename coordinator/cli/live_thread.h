@@ -1,5 +1,4 @@
-/* live_thread.h - the live view on a thread of its own: a terminal that is stopped (Ctrl-S, a pager) must not stop the
- * run.
+/* live_thread.h - the live view on its own thread: a stopped terminal (Ctrl-S, a pager) must not stop the run.
  *
  * Facts are handed over as bytes through a bounded queue. When the terminal does not take them, soft facts are left out
  * first; durable ones only past 64 MiB. */

@@ -31,8 +31,7 @@ bool log_filter_is_default (const struct log_filter *filter); /* nothing was ask
 /* Looks the names up in the plan; a name that is not there is an error that says what is. */
 int log_filter_resolve (struct log_filter *filter, const struct board *board, struct err *err);
 bool log_filter_takes (const struct log_filter *filter, const struct log_source *source);
-/* The sources chosen, in ladder order, then pass, attempt, rank. By default what failed, what runs, or else everything;
- * `everything` says that it came to that. */
+/* The sources chosen, by ladder, pass, attempt, rank. Default: what failed, what runs, or else all (`everything`). */
 struct log_sources {
     struct log_source *items;
     uint32_t n, capacity;
@@ -53,8 +52,7 @@ void log_output_put_worker_header (const struct board *board, const uint32_t *ho
 void log_output_put_body (struct text bytes, bool raw, struct buf *out);
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out);
-/* May these names of a journal be parts of a path? They may when they are what the configuration would have let
- * through. */
+/* May these names of a journal be parts of a path? They may when the configuration would have let them through. */
 bool log_output_names_path_safe (const struct board *board);
 
 /* ---- log_follow.c: outputs of a running run as they grow, until it ends ---- */

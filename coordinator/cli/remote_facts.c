@@ -11,8 +11,7 @@
 #include "coordinator/journal/journal_writer.h"
 #include "coordinator/monitor/snapshot.h"
 
-/* A place among those who hear events is kept for 10 s. STALE_MS as in spoke.c: libzmq's longest pause and a
- * handshake. */
+/* Listeners keep their place for 10 s. STALE_MS, as in spoke.c: libzmq's longest pause and a handshake. */
 enum { FRAMES_AT_ONCE = 4096, FRAMES_MS = 50 }; /* then drawing and key presses have their turn */
 enum { ASK_MS = 1000, REPEAT_MS = 3000, ANSWERS_MS = 5000, STALE_MS = 12000 };
 

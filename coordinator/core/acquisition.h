@@ -12,10 +12,9 @@
  *
  * FINDING, AUDITING, ASKING and LOOKING are questions that the driver answers; each has a moment by which it must. When
  * one fails, the climb stops: FINDING ends in GIVEN_UP, ASKING, OWNED and LOOKING in READY, for the audit still holds,
- * and so does READY when there is nothing that the mode allows. An audit that fails is over as well, and that is
- * recorded. Who holds the grant afterwards is a recorded fact (state.h: grant, granted, unreleased), and how long it
- * lasts is lease.h's. A coordinator that takes over begins with FOUND when a fact says what the catalogue held, else
- * with UNKNOWN. */
+ * and so does READY when there is nothing that the mode allows. A failed audit is over as well, and recorded. Who holds
+ * the grant afterwards is a recorded fact (state.h: grant, granted, unreleased), and how long it lasts is lease.h's. A
+ * coordinator that takes over begins with FOUND when a fact says what the catalogue held, else with UNKNOWN. */
 #ifndef SLICEUP_COORDINATOR_CORE_ACQUISITION_H
 #define SLICEUP_COORDINATOR_CORE_ACQUISITION_H
 

@@ -51,8 +51,7 @@ static bool lost_one (struct engine *to)
     return false;
 }
 
-/* Peers that are late pass by themselves, too; a part that falls for that, after the slice did, has one that never
- * comes. */
+/* Late peers pass by themselves, too; a part that falls for that, after the slice did, has one that never comes. */
 static bool is_transient (struct engine *to, const struct fact_pass_ended *ended)
 {
     for (uint32_t i = 0; i < ended->verdicts.n; i++)

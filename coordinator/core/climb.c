@@ -248,8 +248,7 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
     coord_commit_fact (coord, fact, now_ms);
 }
 
-/* ---- parts of the slice by themselves, after a pass that failed without a cause of its own; what to run and what it
- * means is isolate.h's affair (docs/spec/retries.md) ---- */
+/* ---- parts of the slice, after a failed pass without a cause; isolate.h says what runs (docs/spec/retries.md) ---- */
 
 static bool isolation_goes_on (const struct coord *coord)
 {

@@ -142,8 +142,7 @@ uint64_t deadlines_next (const struct coord *coord)
     return at;
 }
 
-/* What hosts said while this process stood still (stopped, its machine asleep) is not read yet: it was not their
- * silence. */
+/* What hosts said while this process stood still (stopped, or asleep) is not read yet: they were not silent. */
 void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms)
 {
     uint64_t now = coord_to_run_clock (coord, now_ms), wanted = deadlines_next (coord);

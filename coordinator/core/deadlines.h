@@ -7,8 +7,7 @@
 void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms); /* before anything else of a step */
 void deadlines_check (struct coord *coord, uint64_t now_ms, struct outbox *out);
 uint64_t deadlines_next (const struct coord *coord); /* run clock */
-/* Tells whoever watches what the climb waits for that no host of this run has to do, when that changes. After
- * everything else of a step. */
+/* Tells watchers what the climb waits for that is not up to a host of this run, when it changes. Last in a step. */
 void deadlines_report_wait (struct coord *coord, uint64_t now_ms, struct outbox *out);
 
 #endif

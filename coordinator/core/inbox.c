@@ -65,8 +65,7 @@ static bool holds (const struct msg_hello *hello, const struct attempt_key *key)
 static void receive (struct coord *coord, uint32_t host, const struct holding *items, uint32_t n, uint64_t now_ms,
                      struct outbox *out);
 
-/* Each new process of a worker is a durable fact: one that is restarted, or lies, without end must not fill the
- * journal. */
+/* Each new process of a worker is a durable fact: endless restarts, or lies, must not fill the journal. */
 static void take_hello (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
     const struct msg_hello *hello = &msg->of.hello;

@@ -1,4 +1,3 @@
-/* lease.c - see lease.h. */
 #include "coordinator/core/lease.h"
 
 #include <assert.h>

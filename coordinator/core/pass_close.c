@@ -143,8 +143,7 @@ static bool complains (const struct part *part, const struct verdict *verdict)
            !failure_is_outside_kill (part->result.ending, part->result.code);
 }
 
-/* The coordinator stops a pass's parts only after one of them failed, for a gate, or for the user. A part that was
- * stopped before was stopped on its own host. */
+/* The coordinator stops parts only after one failed, for a gate, or for the user; others were stopped on their host. */
 static bool stopped_by_itself (const struct coord *coord, uint32_t at)
 {
     const struct part *part = &coord->state->pass.parts.items[at];
@@ -221,8 +220,7 @@ static bool all_passed (const struct verdict *verdicts, uint32_t n)
     return true;
 }
 
-/* A large slice in which each host failed for a long reason of its own: all have to fit one fact. The results have the
- * full texts. */
+/* Different long reasons of every host of a large slice must fit one fact. The results have the full texts. */
 static void fit_verdicts (struct verdict *verdicts, uint32_t n)
 {
     uint64_t all = 0;

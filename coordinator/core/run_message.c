@@ -22,8 +22,7 @@ static bool cache_is_used (const struct plan *plan)
     return used && plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_NONE;
 }
 
-/* Keys, journals, and the folders of other hosts and runs. Whoever has a slice's key is obeyed by the workers that wait
- * for it. */
+/* Keys, journals, folders of other hosts and runs. Waiting workers obey whoever has their slice's key. */
 static text_list out_of_sight (const struct plan *plan, struct arena *arena)
 {
     static const char *const folders[] = { "runs", "slices" };

@@ -104,8 +104,7 @@ struct retry_state {
     uint64_t due_ms; /* once planned */
 };
 
-/* Parts of the slice by themselves, after a pass for whose failure no host reports a cause: once a run, for it is the
- * last thing. */
+/* Parts of the slice by themselves, after a failed pass without a reported cause; once a run, as its last thing. */
 struct isolation {
     bool called_for;
     bool over; /* the suspects are named */

@@ -1,8 +1,7 @@
 /* write_lease.c - who may write the cache now: the lease of this run's writer, the catalogue's lease among runs,
  * candidates.
  *
- * Times here are `now_ms` of the caller, a clock that counts suspend; they mean nothing to the next process, which
- * begins with lease_restart. */
+ * Times are the caller's `now_ms`, on a clock that counts suspend. The next process begins anew with lease_restart. */
 #include "coordinator/core/write_lease.h"
 
 #include <inttypes.h>

@@ -35,8 +35,7 @@ static struct text next_word (struct text *text)
     return word;
 }
 
-/* What follows "sliceup-bootstrap <nonce> ", wherever on the line that stands: a prompt without a newline may precede
- * it. */
+/* What follows "sliceup-bootstrap <nonce> " anywhere on the line: a prompt without a newline may precede it. */
 static bool find_ours (const struct bootstrap_protocol *bootstrap_protocol, struct text line, struct text *words)
 {
     uint32_t at;

@@ -28,8 +28,7 @@ enum bootstrap_event {
     BOOTSTRAP_PROTOCOL_NOTHING, /* all bytes were used up */
     BOOTSTRAP_PROTOCOL_HOST,    /* it is of the right architecture */
     BOOTSTRAP_PROTOCOL_HAVE,    /* the bundle is there already */
-    BOOTSTRAP_PROTOCOL_WANT,    /* its bytes are to be sent now: then bootstrap_protocol_note_sent. `changed` says that
-                                 * something else lies    in its place */
+    BOOTSTRAP_PROTOCOL_WANT,    /* send its bytes, then bootstrap_protocol_note_sent. `changed`: another lies there */
     BOOTSTRAP_PROTOCOL_PLACED,  /* it has arrived whole and lies in its place */
     BOOTSTRAP_PROTOCOL_READY,   /* the worker is being started; the launch line was added to what is to be sent */
     BOOTSTRAP_PROTOCOL_ANSWER,  /* `line` is the worker's answer */

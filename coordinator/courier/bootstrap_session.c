@@ -11,8 +11,7 @@
 /* What the host's standard error may add to the worker's log; the end of it, for sentences; a piece of the bundle or of
  * what is heard. A host that never stops talking must not keep the clock and the coordinator from being looked at. */
 enum { LOG_MAX_BYTES = 64 * 1024, TAIL_BYTES = 1024, PIECE_BYTES = 32 * 1024, PIECES_A_LOOK = 16 };
-/* A worker closes its streams right after GO (worker/run/main.c); the status of one that failed follows the end of its
- * output at once. */
+/* A worker closes its streams right after GO (worker/run/main.c). A failed one's status follows its output at once. */
 enum { LEAVE_MS = 10 * 1000, STATUS_MS = 250 };
 /* sshd tells a status before it has passed on the last output; a child left behind may hold the streams open. */
 enum { LAST_WORDS_MS = 2 * 1000 };

@@ -1,8 +1,7 @@
 /* request.h - parses and checks the two lines with which a coordinator orders a courier. Spec: docs/spec/launch.md.
  *
  * It knows no socket and no host. What was checked here may be put into a command line, a path or an option as it is:
- * names hold no blanks, quotes or leading dashes. Texts belong to the order; members of the lines that are not known
- * here are passed over. */
+ * names hold no blanks, quotes or leading dashes. Texts belong to the order. It passes over unknown members. */
 #ifndef SLICEUP_COORDINATOR_COURIER_REQUEST_H
 #define SLICEUP_COORDINATOR_COURIER_REQUEST_H
 

@@ -79,8 +79,7 @@ static bool has_controls (struct text bytes)
     return false;
 }
 
-/* Every line is a comment, a name, or a name with a value, quoted or not, and stands at most one step (four spaces)
- * deeper than the one before. */
+/* A line is a comment, a name, or a name with a value, quoted or not, at most one step (four spaces) below the last. */
 static bool zpl_is_safe (struct text bytes)
 {
     uint32_t depth = 0;

@@ -26,8 +26,7 @@ int database_file_create (const char *path, struct err *err)
 int database_file_check (const char *path, enum database_use use, struct err *err)
 {
     struct stat st;
-    /* By name, never by opening: closing a descriptor of the file would drop SQLite's own locks on it in this process
-     * (sqlite howtocorrupt.html, 2.2). */
+    /* By name: closing an open file would drop SQLite's locks in this process (sqlite howtocorrupt.html, 2.2). */
     if (plain_file_check_path (path, err) < 0)
         return -1;
     if (lstat (path, &st) != 0)

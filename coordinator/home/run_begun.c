@@ -153,8 +153,7 @@ static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
                     run_dir_path (dir, "journal.db", path), what_is_gone (dir));
 }
 
-/* The sign first, and the locks before the journal: who begins a run has recorded that before the sign goes, and before
- * it lets go of the locks. */
+/* The sign first, then the locks, then the journal: who begins a run records it before it lets go of sign and locks. */
 int run_begun_check (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];
@@ -178,8 +177,7 @@ int run_begun_find_checked (struct run_dir *dir, const char *home, const char *w
 
 /* ---- removing ---- */
 
-/* With both locks, so nobody begins it and nobody is about to. The sign goes last: a part of the folder was not begun
- * either. */
+/* With both locks nobody begins it, or is about to. The sign goes last: a part of the folder was not begun either. */
 static int remove_locked (const struct run_dir *dir, struct err *err)
 {
     char path[RUN_PATH_BYTES];

@@ -203,9 +203,8 @@ static int find_end (const char *path, struct end *end, struct err *err)
     return rc;
 }
 
-/* Whoever opens it acts on all that it holds. The end may have been written and never synced, when its writer was
- * killed in between: one commit makes all of it durable, and then the mark may say so. What an earlier sliceup wrote
- * gets a mark. */
+/* Whoever opens it acts on all that it holds. A killed writer may have written the end and not synced it: one commit
+ * makes all durable, and then the mark may say so. What an earlier sliceup wrote gets a mark. */
 static int vouch (struct journal *journal, const char *path, const struct end *end, struct err *err)
 {
     journal->marker = journal_marker_open (path, end->run, err);

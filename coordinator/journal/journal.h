@@ -52,8 +52,7 @@ int journal_reader_read_some (struct journal_reader *reader, uint32_t most, jour
 int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err);
 void journal_reader_close (struct journal_reader *reader);
 bool journal_exists (const char *path); /* it is there, or a mark that names facts of it is */
-/* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: that cannot be told, which is no sign
- * of either. `pid` may be NULL. */
+/* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: unknown. `pid` may be NULL. */
 int journal_is_locked (const char *path, int64_t *pid, struct err *err);
 
 #endif

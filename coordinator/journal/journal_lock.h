@@ -4,9 +4,8 @@
  * the file stays, for removing it would let two processes hold two locks of one name. Classic POSIX locks are no
  * choice: any close of the file in this process would drop them.
  *
- * Somebody may remove that file all the same. So whoever holds it locks the journal's mark, too, as soon as that is
- * open: a journal without its mark is refused, so removing both lets nobody in. Where that lock begins is the holder's
- * pid. */
+ * Somebody may remove that file all the same. So the holder also locks the journal's mark, once open: a journal without
+ * its mark is refused, so removing both lets nobody in. That lock begins at the holder's pid. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_LOCK_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_LOCK_H
 

@@ -39,11 +39,10 @@ void journal_mark_encode (uint8_t note[MARK_NOTE_BYTES], const char *run_id, con
 /* Which boot of this machine this is; empty when the system does not say. */
 void journal_mark_current_boot (char boot[MARK_BOOT_BYTES + 1]);
 
-/* journal_marker.c - keeps the mark of a journal (journal_mark.h).
- * Setting it costs one write into the kernel's memory, which survives the death of this process. A thread of its own
- * makes it durable, at most every MARK_PACE_MS: no commit waits for that, and after a power loss the mark may be that
- * much and one sync behind. It is set only to what is durable in the journal, so it is never ahead. A failed sync is
- * final. journal_marker_set is for one thread. */
+/* journal_marker.c - keeps the mark of a journal (journal_mark.h). Setting it is one write into the kernel's memory,
+ * which survives this process. Its own thread makes it durable, at most every MARK_PACE_MS: no commit waits, and after
+ * a power loss the mark may be that and one sync behind. It is set only to what is durable in the journal, so it is
+ * never ahead. A failed sync is final. journal_marker_set is for one thread. */
 enum { MARK_PACE_MS = 1000 };
 
 struct journal_marker;

@@ -333,8 +333,7 @@ static int reader_prepare (struct journal_reader *reader, struct err *err)
     return reader->last ? 0 : -1;
 }
 
-/* A mark is placed before its journal: alone it tells of a journal that is gone only when it names facts. What cannot
- * be read is taken to. */
+/* A mark precedes its journal: alone, it tells of a lost journal if it names facts. An unreadable one is taken to. */
 static bool mark_names_facts (const char *path)
 {
     struct journal_mark mark;

@@ -1,5 +1,4 @@
-/* journal_read.h - declarations for reading that the parts of the journal share: the start of the chain, and the
- * position of a reader. */
+/* journal_read.h - what the parts of the journal share for reading: the start of the chain and a reader's position. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_READ_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_READ_H
 

@@ -13,8 +13,7 @@
 /* A queue that grew past this in a burst gives its memory back. */
 enum { QUEUE_KEEP_BYTES = 4 * 1024 * 1024 };
 
-/* One fact in the queue. `previous` stands right before the bytes, so that a link of the chain is one digest over one
- * piece of memory. */
+/* One fact in the queue. `previous` stands right before the bytes: a link of the chain is one digest over both. */
 struct queued {
     uint64_t index, at_ms, wall_ms;
     uint32_t kind, len;
@@ -95,8 +94,7 @@ static int commit_all (struct journal_writer *writer, uint64_t *last, struct err
     if (insert_all (writer, last, err) == 0 && database_run (writer->db, "COMMIT", "make facts durable", err) == 0)
         return 0;
     int keep = 1;
-    /* Leave everything as it lies: what is in the write-ahead log now is for the next opening to judge. SQLite may have
-     * rolled back already, and then says so. */
+    /* Leave everything: the next opening judges the write-ahead log. SQLite says so if it has rolled back already. */
     (void) sqlite3_db_config (writer->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, &keep);
     (void) sqlite3_exec (writer->db, "ROLLBACK", NULL, NULL, NULL);
     return -1;

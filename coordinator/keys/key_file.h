@@ -1,8 +1,7 @@
 /* key_file.h - files that hold one key: a pair, of a slice or of a run's monitors on this machine; or who is admitted.
  *
  * A pair is a czmq certificate of mode 0600, whole at once. What was written before that was so ("sliceup link keys 1")
- * is read as well. A file that others may use, of another owner, or behind a link is refused before a byte of it is
- * read. */
+ * is read as well. It refuses, unread, a file that others may use, of another owner, or behind a link. */
 #ifndef SLICEUP_COORDINATOR_KEYS_KEY_FILE_H
 #define SLICEUP_COORDINATOR_KEYS_KEY_FILE_H
 

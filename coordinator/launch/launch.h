@@ -6,8 +6,7 @@
  * docs/spec/protocol.md. Workers outlive the coordinator, but for tied ones and those of Slurm.
  *
  * All on the loop's thread. `exited` is not called for a start that launch_start refused. A rank has one worker at a
- * time; its standard error, or its courier's, is <directory>/worker.log. Callbacks may call back, to start the next
- * worker for example. */
+ * time; its standard error, or its courier's, is <directory>/worker.log. Callbacks may call back. */
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_H
 

@@ -1,8 +1,9 @@
 /* launch_private.h - the parts of a launch, for the files that make it up and for its tests.
- *              launch_start         a place is free        its key line        launch_note_admitted     the courier's
- * "left" (nothing) ------------> QUEUED --------------> AWAITED -------------> KEYED ---------------> ADMITTED ------>
- * LEFT | refused, broken, flood, no answer in time ADOPTED <--- launch_adopt                         +----> GIVEN_UP:
- * killed, reported, waits to be reaped
+ *
+ *            launch_start      a place is free      its key line    launch_note_admitted       the courier's "left"
+ *   (nothing) --------> QUEUED -------------> AWAITED ---------> KEYED --------------> ADMITTED ---------> LEFT
+ *                                                | refused, broken, flood, no answer in time
+ *   ADOPTED <--- launch_adopt                    +----> GIVEN_UP: killed, reported, waits to be reaped
  *
  *   "The process" is the worker, or its courier. From every state its end leads to nothing again; it is reported, but
  *   for GIVEN_UP, and for LEFT: then the courier is done, and its worker stands on its own. */

@@ -1,7 +1,6 @@
 /* launch_process.h - one worker process: started without a fork of the coordinator, watched by a pidfd.
  *
- * Knows nothing of what is said to it. A pid alone is never trusted: it names another process as soon as ours was
- * reaped, so signals go to the pidfd. */
+ * Knows nothing of what is said to it. Signals go to the pidfd: once ours is reaped a pid may name another process. */
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 
@@ -26,11 +25,9 @@ int launch_process_start (const char *path, const char *word, bool courier, int 
 int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err);
 bool launch_process_start_time (int64_t pid, uint64_t *ticks);
 void launch_process_kill (int pidfd);
-/* With all that it started and that stayed in its process group. Only before it was reaped: until then nobody else can
- * have its number. */
+/* With all it started that stayed in its process group. Only before it is reaped: until then its number is its own. */
 void launch_process_kill_group (const struct launch_process *process);
-/* Reaps it when it ended and says how: "ended with exit status 3", "was killed by
- * signal 9 (SIGKILL)". False: it runs. */
+/* Reaps it if it ended and says how: "ended with exit status 3", "was killed by signal 9 (SIGKILL)". False: it runs. */
 bool launch_process_reap (int pidfd, struct buf *how, bool *clean);
 
 /* <directory>/worker.log: a worker's standard error until it redirects it itself. What a loader, a shell
@@ -40,8 +37,7 @@ struct worker_log {
     int64_t begin; /* what earlier workers wrote there is not of this one */
 };
 
-/* A descriptor to append to it, or -1. The caller's; `log` is for worker_log_append_last_line and is released always.
- */
+/* A descriptor to append to it, or -1; the caller's. `log` is for worker_log_append_last_line, always released. */
 int worker_log_open (struct worker_log *log, const char *directory, struct err *err);
 void worker_log_release (struct worker_log *log);
 /* Appends "; its last output: " and the last line written, made safe to show; nothing when there is none. */

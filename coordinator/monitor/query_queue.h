@@ -30,8 +30,7 @@ struct query_queue {
 
 void query_queue_add (struct query_queue *query_queue, const struct hub_monitor *who,
                       const struct snapshot_position *from, uint64_t now_ms);
-/* Whose turn it is; its question is taken, and it is served until query_queue_done. False: nobody waits and is not
- * served. */
+/* Whose turn it is: takes its question and serves it until query_queue_done. False: nobody waits unserved. */
 bool query_queue_next (struct query_queue *query_queue, struct hub_monitor *who, struct snapshot_position *from);
 void query_queue_done (struct query_queue *query_queue, const struct hub_monitor *who, bool told);
 void query_queue_note_gone (struct query_queue *query_queue, const struct hub_monitor *who);

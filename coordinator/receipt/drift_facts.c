@@ -185,8 +185,7 @@ static uint32_t value_pinned (const struct drift_table *table, const struct drif
     return DRIFT_NONE_AT;
 }
 
-/* That of the reference hosts; of a fact that is not settled, or of which they say nothing while few others do, the
- * largest. */
+/* That of the reference hosts. The largest, if the fact is not settled, or if they and few others say nothing of it. */
 static uint32_t reference_value (const struct drift_comparison *work, const struct drift_compared_fact *candidate,
                                  bool *absent)
 {

@@ -48,8 +48,7 @@ static uint64_t doing (const struct rung_receipt *rung, bool writer)
     return drift_hash_number (hash + counter_of (rung, "cache_hits"));
 }
 
-/* Phases that one host goes through for all, as building an environment that they share, are no part of how long it
- * took. */
+/* Phases that one host runs for all, as building a shared environment, are no part of how long it took. */
 static bool differs_by_nature (struct drift_comparison *work, const struct drift_measure *measure)
 {
     uint64_t key = drift_hash (measure->phase, drift_hash (measure->rung, measure->pass)) | 1;

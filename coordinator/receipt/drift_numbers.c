@@ -1,9 +1,8 @@
 /* drift_numbers.c - numbers that should be near one another: median and MAD, which one slow host of four cannot move.
  *
  * A number is an outlier when its modified z-score, 0.6745 (x - median) / MAD, is past 3.5 (Iglewicz and Hoaglin, How
- * to Detect and Handle Outliers, ASQC 1993) and it is far enough to matter, relatively and absolutely: where all are
- * nearly equal the score alone would cry over milliseconds. With a MAD of 0 more than half are equal, and the effects
- * alone decide. */
+ * to Detect and Handle Outliers, ASQC 1993) and it is far enough to matter, relatively and absolutely: among near
+ * equals the score alone would cry over milliseconds. With a MAD of 0 (more than half equal) the effects decide. */
 #include "coordinator/receipt/drift_private.h"
 
 #include <math.h>

@@ -63,9 +63,8 @@ const struct drift_rule *drift_rule_of (const struct drift_query *query, struct 
     return &agree;
 }
 
-/* From what stops a slice to what nobody may ever notice. Digests over other facts stand behind these: they differ
- * because something else does. (facts: E0200 wants the same flags, image and libtpu on all hosts; JAX wants huge
- * pages.) */
+/* From what stops a slice to what nobody may ever notice. Digests over other facts come last: they differ because
+ * something else does. (facts: E0200 wants the same flags, image and libtpu on all hosts; JAX wants huge pages.) */
 static const struct {
     const char *pattern;
     enum drift_severity severity;

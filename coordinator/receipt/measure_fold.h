@@ -33,10 +33,8 @@ void measure_fold_apply (struct measure_fold *fold, const struct fact *fact);
 /* Those of the facts applied; they live as long as the fold. */
 struct measure_list measure_fold_list (const struct measure_fold *fold);
 
-/* launch_fingerprint.c - what is known of a launch before anything is started: code, bundle, hardware, shape,
- * parallelism, feature toggles. Launches with equal fingerprints ask for the same memory and fail in the same way.
- * Pure.
- */
+/* launch_fingerprint.c - what is known of a launch before its start: code, bundle, hardware, shape, parallelism,
+ * feature toggles. Launches with equal fingerprints ask for the same memory and fail in the same way. Pure. */
 /* 16 hexadecimal digits, of the arena; empty for what is no canary: commands and builtins tell nothing of memory. */
 struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, struct arena *arena);
 /* The same without the bundle: after a change of it these are to be measured anew. */

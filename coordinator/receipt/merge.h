@@ -1,7 +1,6 @@
 /* merge.h - receipts of the same or of different runs into one: the union of their sets.
  *
- * Commutative, associative, idempotent; nothing is overwritten. Two different receipts of one host in one run both
- * stay, and merge_host_has_conflict finds them. */
+ * Commutative, associative, idempotent. Different receipts of one host in a run both stay (merge_host_has_conflict). */
 #ifndef SLICEUP_COORDINATOR_RECEIPT_MERGE_H
 #define SLICEUP_COORDINATOR_RECEIPT_MERGE_H
 

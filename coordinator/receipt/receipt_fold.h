@@ -11,8 +11,7 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact);
 /* What the run was to do, as its first fact says; empty before that. Lives as long as the fold. */
 const struct plan *receipt_fold_plan (const struct receipt_fold *fold);
 /* The receipt as of the facts applied, normalised; lives in `arena`, except for texts, which live as long as the fold.
- * It is within the bounds of its record, so that it can be read back: of a list that is full the rest is left out, and
- * it says so. */
+ * It fits its record's bounds, so that it can be read back; it says what full lists leave out. */
 void receipt_fold_build (const struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out);
 
 #endif

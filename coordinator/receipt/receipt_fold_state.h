@@ -4,7 +4,6 @@
 
 #include "coordinator/receipt/receipt_fold.h"
 
-/* Lists that grow while the fold goes on. */
 struct growing_list {
     void *items;
     uint32_t n, capacity;

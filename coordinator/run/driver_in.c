@@ -7,8 +7,7 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
-/* Of each channel at a pass: then the other one, timers, signals and logs get their turn, and the next pass comes at
- * once. */
+/* Of each channel at a pass. Then the other one, timers, signals and logs get their turn before the next pass. */
 enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
 /* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
 enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };

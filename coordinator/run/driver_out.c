@@ -206,8 +206,7 @@ static bool monitors_wait (const struct driver *driver)
     return driver->monitors && driver->now_ms < driver->farewell_by_ms && !monitors_are_caught_up (driver->monitors);
 }
 
-/* The run is over when its workers are gone as well; they were told, and are told again with each of their heartbeats.
- */
+/* The run is over when its workers are gone as well; they are told again with each of their heartbeats. */
 void driver_leave_when_alone (struct driver *driver)
 {
     if (!driver->ended)

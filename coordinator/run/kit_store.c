@@ -1,4 +1,3 @@
-/* kit_store.c - see kit_store.h. */
 #include "coordinator/run/kit_store.h"
 
 #include <errno.h>

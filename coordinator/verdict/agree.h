@@ -1,6 +1,5 @@
-/* agree.h - what must be the same on all hosts of a pass although each host passed by itself: the restored
- * environment's fingerprint, and for slice-wide programs the flags as seen after import, compared as sets of tokens.
- * The minority is at fault. */
+/* agree.h - what must be the same on all hosts of a pass that each passed: the restored environment's fingerprint, and
+ * for slice-wide programs the flags after import, as sets of tokens. The minority is at fault. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_AGREE_H
 #define SLICEUP_COORDINATOR_VERDICT_AGREE_H
 
@@ -23,11 +22,10 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
  * aside. */
 void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
-/* premapped.c - may this host set aside the premapped buffer that the profile asks for?
- * libtpu maps TPU_PREMAPPED_BUFFER_SIZE bytes of host memory for each process
- * (docs.cloud.google.com/tpu/docs/performance-guide). What is left must be enough for data loaders and the system. How
- * much that is, nobody documents: a quarter of the memory, and at least PREMAPPED_LEAST_LEFT_BYTES, is our judgement.
- * Pure. */
+/* premapped.c - may this host set aside the premapped buffer that the profile asks for? libtpu maps
+ * TPU_PREMAPPED_BUFFER_SIZE bytes of host memory for each process (docs.cloud.google.com/tpu/docs/performance-guide).
+ * Enough must be left for data loaders and the system; nobody documents how much. Our judgement: a quarter of the
+ * memory, and at least PREMAPPED_LEAST_LEFT_BYTES. Pure. */
 #define PREMAPPED_VAR "TPU_PREMAPPED_BUFFER_SIZE"
 #define PREMAPPED_LEAST_LEFT_BYTES (UINT64_C (2) << 30)
 

@@ -1,6 +1,5 @@
-/* bundle_rules.h - is what is installed a tuple of versions that is known to work together, or not to? The rules are
- * data of the plan (configs/bundles, docs/spec/bundles.md); what is compared is what hosts observed, never the pins.
- * Pure. */
+/* bundle_rules.h - do the installed versions form a tuple that is known to work, or not to? The rules are data of the
+ * plan (configs/bundles, docs/spec/bundles.md); they are compared with what hosts observed, never with pins. Pure. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_BUNDLE_RULES_H
 #define SLICEUP_COORDINATOR_VERDICT_BUNDLE_RULES_H
 

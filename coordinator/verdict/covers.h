@@ -1,10 +1,9 @@
 /* covers.h - what a generation is known to hold: a text for each rung and what its program is made of
  * (cache_family_rung_cover), the longest unused first.
  *
- * A generation built upon another one takes over its covers, so they would grow for as long as a cache root lives.
- * Those that no ladder has used for longest are dropped, long before a record is full. A run that needs a dropped one
- * runs a cold pass again: whether something was restored is decided by the program's counters, never by a cover.
- * Pure. */
+ * A generation built upon another one takes over its covers, so they would grow for as long as a cache root lives. The
+ * longest unused are dropped, long before a record is full. A run that needs a dropped one runs a cold pass again:
+ * whether something was restored is decided by the program's counters, never by a cover. Pure. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_COVERS_H
 #define SLICEUP_COORDINATOR_VERDICT_COVERS_H
 

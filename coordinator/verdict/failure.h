@@ -1,7 +1,6 @@
 /* failure.h - who owns the failure of one host: the part of a verdict that texts decide.
  *
- * Knows neither what a host must show to pass nor the other hosts. Pure; what it gives out lives in the arena, the plan
- * or the result. */
+ * Knows one host, and not what it must show to pass. Pure; its results live in the arena, the plan or the result. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_FAILURE_H
 #define SLICEUP_COORDINATOR_VERDICT_FAILURE_H
 

@@ -3,8 +3,7 @@
  * A failure is without a cause when nobody's words or ending point at its own host: all complain of others, are silent,
  * or say what nobody recognises. Then parts of the slice are run by themselves, and what each showed decides the next.
  * Knows no clock, no message and no fact beside those it gets; the same trials always give the same next step, so that
- * a coordinator that takes over goes on where the last one stood. docs/spec/retries.md. Lists live in the arena given.
- */
+ * a coordinator that takes over goes on where the last one stood. docs/spec/retries.md. Lists live in the arena. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_ISOLATE_H
 #define SLICEUP_COORDINATOR_VERDICT_ISOLATE_H
 

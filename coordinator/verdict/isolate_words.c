@@ -1,5 +1,4 @@
-/* isolate_words.c - which host reports a cause, and what isolation says in words: the part of isolate.h that reads and
- * makes verdicts. */
+/* isolate_words.c - reads and makes the verdicts for isolate.h: which host reports a cause, and isolation in words. */
 #include "coordinator/verdict/isolate.h"
 
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* judge.h - one host's result against what the rung asked for: evidence in, verdict out.
  *
- * Knows one host at a time; blame.h says who made whom fail. Absence is never evidence: what the contract asks
- * for and the result does not hold fails it. Texts of a verdict live in the arena given, or in the plan or the result.
- */
+ * Knows one host at a time; blame.h says who made whom fail. Absence is never evidence: what the contract asks for and
+ * the result does not hold fails it. A verdict's texts live in the arena, the plan or the result. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 #define SLICEUP_COORDINATOR_VERDICT_JUDGE_H
 

@@ -3,9 +3,8 @@
  * The coordinator dealt every device a secret number; the canary reduced it beside the metric in one collective.
  * Knowing all numbers, the sum a device holds says which devices took part: exactly those of its axes, only itself, the
  * wrong axes, all but one host, some host twice. The locals then say whether the value is the right function of the
- * parts. A host is at fault when it reported something wrong while others of its group of devices are right, or lack
- * just its contribution. A reduction that is wrong in the same way everywhere blames nobody. Knows nothing of rungs or
- * attempts. */
+ * parts. A host is at fault when it reported something wrong while others of its device group are right, or lack just
+ * its contribution. A reduction that is wrong in the same way everywhere blames nobody. Knows no rungs or attempts. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_REDUCE_H
 #define SLICEUP_COORDINATOR_VERDICT_REDUCE_H
 

@@ -27,8 +27,7 @@ struct live_time {
 struct live;
 struct live *live_open (const struct live_options *options);
 void live_fact (struct live *live, const struct fact *fact, struct live_time now);
-/* Redraws, when there is something new to see; a plain view says now and then what is waited for. Some five times a
- * second. */
+/* Redraws when there is something new; a plain view says now and then what is waited for. Some five times a second. */
 void live_tick (struct live *live, uint64_t boot_ms);
 /* A remark that is no fact, e.g. "the coordinator is gone"; one line, escaped. */
 void live_print_remark (struct live *live, const char *remark);

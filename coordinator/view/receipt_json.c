@@ -272,8 +272,7 @@ static json_t *conflicts_json (const struct slice_receipt *receipt)
 
 /* ---- hosts ---- */
 
-/* How long each part of a host's receipt may be believed: until code changes, until model or runtime change, never
- * unchecked. */
+/* How long a part of a host's receipt may be believed: until code, or model or runtime, changes; never unchecked. */
 static json_t *durability_json (void)
 {
     return json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable", "policy", "stable",
@@ -365,14 +364,13 @@ static void drop_derived (json_t *receipt)
     static const char *const derived[] = { "outcome", "frontier", "durability", "conflict" };
     size_t i;
     json_t *host, *header;
-    json_array_foreach (json_object_get (receipt, "headers"), i, header)
-    {
+    json_array_foreach (json_object_get (receipt, "headers"), i, header) {
         json_object_del (header, "began");
         json_object_del (header, "ended");
     }
-    json_array_foreach (json_object_get (receipt, "hosts"), i,
-                        host) for (size_t k = 0; k < sizeof (derived) / sizeof (derived[0]); k++)
-        json_object_del (host, derived[k]);
+    json_array_foreach (json_object_get (receipt, "hosts"), i, host)
+        for (size_t k = 0; k < sizeof (derived) / sizeof (derived[0]); k++)
+            json_object_del (host, derived[k]);
 }
 
 int receipt_from_json (struct text text, struct slice_receipt *out, struct arena *arena, struct err *err)

@@ -1,5 +1,4 @@
-/* receipt_text.h - the receipt as one would paste it into a ticket: at most about 100 columns, nothing a host said
- * unescaped. */
+/* receipt_text.h - the receipt to paste into a ticket: at most about 100 columns, all that hosts said escaped. */
 #ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
 #define SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
 
@@ -15,8 +14,7 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_rule 
 void reduction_text (const struct reduction_receipt *metric, struct buf *out);
 
 /* receipt_cache.c - what follows from a receipt about its compile cache: which generation counts, and what kept
- * programs from writing it, as the latest rung with a cache saw it on each host. Derived, never stored. Pure;
- * any thread. */
+ * programs from writing it, as each host's latest rung with a cache saw it. Derived, never stored. Pure; any thread. */
 /* The newest one that is not dropped; NULL: there is none. */
 const struct generation_receipt *receipt_newest_generation (const struct slice_receipt *receipt, struct text run);
 /* Names of the run's hosts with this level, in receipt order, in `names` (room for receipt->hosts.n); how many. */

@@ -216,8 +216,7 @@ static int take_vars (const json_t *json, const struct field *field, struct any_
     out->items = arena_array (arena, json_object_size (json), field->of->bytes);
     const char *name;
     json_t *member;
-    json_object_foreach ((json_t *) (uintptr_t) json, name, member)
-    {
+    json_object_foreach ((json_t *) (uintptr_t) json, name, member) {
         struct var *var = (struct var *) out->items + out->n;
         struct named_number *number = (struct named_number *) out->items + out->n;
         struct text *at = numbers ? &number->name : &var->name;
@@ -303,8 +302,7 @@ int record_from_json (const struct record *record, const json_t *json, void *out
         return 0;
     if (!json_is_object (json))
         return err_set (err, ERR_PARSE, "expected an object (%s)", record->name);
-    json_object_foreach ((json_t *) (uintptr_t) json, name, member)
-    {
+    json_object_foreach ((json_t *) (uintptr_t) json, name, member) {
         const struct field *field = field_named (record, name);
         if (field == NULL)
             return err_set (err, ERR_PARSE, "%s: unknown member of %s", name, record->name);

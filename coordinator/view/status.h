@@ -15,9 +15,10 @@
  *   waiting     [line, ...], as in the live view
  *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
  *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why", "culprits",
- * "contradicted"}] conflicts   how many contradicting results were seen Members may be added; none changes its meaning
- * within version 2. Texts are what hosts said: the JSON is pure printable ASCII; the text form is escaped for
- * terminals. Pure. */
+ *               "contradicted"}]
+ *   conflicts   how many contradicting results were seen
+ * Members may be added; none changes its meaning within version 2. Texts are what hosts said: the JSON is pure
+ * printable ASCII; the text form is escaped for terminals. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_STATUS_H
 #define SLICEUP_COORDINATOR_VIEW_STATUS_H
 

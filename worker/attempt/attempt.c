@@ -1,4 +1,3 @@
-/* attempt.c - see attempt.h. */
 #include "common/io/fd.h"
 #include "worker/attempt/attempt_state.h"
 

@@ -46,8 +46,7 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
 
 /* ---- tasks, and the files that a task misses ---- */
 
-/* The process that holds the device is a better error than a time limit: some of the rung's time is kept to report it.
- */
+/* The process that holds the device is a better error than a time limit: some of the rung's time is kept for it. */
 static uint64_t device_wait_ms (const struct attempt *attempt)
 {
     uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->context->device_wait_ms;

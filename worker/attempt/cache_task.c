@@ -30,8 +30,7 @@ static int root_of (struct text frontend_root, char root[PATH_MAX_BYTES + 1], st
     return 0;
 }
 
-/* Each host looks for itself: it may see other owners than the coordinator does. A writer's own generation is not there
- * yet. */
+/* Each host looks for itself: it may see other owners than the coordinator does. A writer's own is not there yet. */
 static int check_owners (const struct cache_access *access, struct err *err)
 {
     uint64_t given = access->role == CACHE_ROLE_WRITER ? access->base : access->token;

@@ -1,7 +1,6 @@
 /* cache_task.h - the work of a task on the shared compile cache: prepare, seal and audit.
  *
- * Each function fills `answer` and reads or writes whole generations: only in the task's own process. Texts of the
- * answer live in `arena`. */
+ * Each function fills `answer` and handles whole generations: only in the task's own process. Texts live in `arena`. */
 #ifndef SLICEUP_WORKER_ATTEMPT_CACHE_TASK_H
 #define SLICEUP_WORKER_ATTEMPT_CACHE_TASK_H
 

@@ -1,4 +1,3 @@
-/* device_wait.c - see device_wait.h. */
 #include "worker/attempt/device_wait.h"
 
 #include "common/base/duration.h"

@@ -1,4 +1,3 @@
-/* log_search.c - see log_search.h. */
 #include "worker/attempt/log_search.h"
 
 #include "common/io/fd.h"

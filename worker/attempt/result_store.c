@@ -1,4 +1,3 @@
-/* result_store.c - see result_store.h. */
 #include "worker/attempt/result_store.h"
 
 #include "common/io/atomic_file.h"

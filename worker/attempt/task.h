@@ -40,7 +40,6 @@ struct task_answer {
     LIST_OF (struct text) shown;
 };
 
-/* Is there anything to prepare? */
 bool task_prepare_is_needed (const struct msg_run *run);
 /* Is there a published generation to hold against its manifest again when the program is gone? */
 bool task_audit_is_needed (const struct msg_run *run);

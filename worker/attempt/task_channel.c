@@ -1,4 +1,3 @@
-/* task_channel.c - see task_channel.h. */
 #include "worker/attempt/task_channel.h"
 
 #include "common/io/fd.h"

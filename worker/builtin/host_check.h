@@ -23,8 +23,7 @@ struct host_check_results {
     uint64_t wall_ms;
 
     bool namespace_asked;
-    char namespace_problem[ERR_TEXT_BYTES]; /* why there is no pid namespace for programs (pid_namespace.h); empty:
-                                               there is */
+    char namespace_problem[ERR_TEXT_BYTES]; /* why programs get no pid namespace (pid_namespace.h), or empty */
 
     const char *directory; /* NULL: not asked for */
     int directory_error;   /* making a file in it */

@@ -79,7 +79,6 @@ static void add_notes (const struct probe_report *report, struct buf *out)
     }
 }
 
-/* Where the last lines begin. */
 static struct text last_lines (struct text all)
 {
     uint32_t at = all.len, lines = 0;

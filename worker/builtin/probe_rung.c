@@ -87,8 +87,7 @@ static int read_options (struct probe *probe, const json_t *args, struct err *er
     json_t *options = json_object_get (args, "options"), *value;
     struct pjrt_named_value read;
     const char *name;
-    json_object_foreach (options, name, value)
-    {
+    json_object_foreach (options, name, value) {
         const char *written = write_option (&probe->arena, name, value);
         if (!written || probe->request.options_n == OPTIONS_MAX)
             return err_set (err, ERR_PARSE,

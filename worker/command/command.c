@@ -1,4 +1,3 @@
-/* command.c - see command.h. */
 #include "worker/command/command.h"
 
 #include "common/cache/owners.h"

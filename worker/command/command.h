@@ -28,8 +28,7 @@ struct command {
     struct text line;
 };
 
-/* The constant path at which every program finds its cache, whatever the generation:
- * <directory>/cache/generation. */
+/* The constant path at which every program finds its cache, whatever the generation: <directory>/cache/generation. */
 struct text command_cache_path (const struct command_context *context, struct arena *arena);
 /* -1: it cannot be started as ordered; the sentence is for people. */
 int command_make (const struct msg_run *run, const struct command_context *context, struct arena *arena,

@@ -1,4 +1,3 @@
-/* counters.c - see counters.h. */
 #include "worker/command/counters.h"
 
 #include "common/frontend/xla_metrics.h"

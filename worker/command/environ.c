@@ -1,4 +1,3 @@
-/* environ.c - see environ.h. */
 #include "worker/command/environ.h"
 
 #include "worker/facts/runtime_variables.h"

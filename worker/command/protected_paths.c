@@ -198,8 +198,7 @@ static void add_searches (const struct finding_out *find)
     }
 }
 
-/* What interpreters say that they load (interpreter.h). A folder whole: a pyvenv.cfg that is new in it would decide as
- * well. */
+/* What interpreters say that they load (interpreter.h). A whole folder, since a new pyvenv.cfg would decide as well. */
 static void add_loaded (const struct finding_out *find, const char *path)
 {
     struct stat at;

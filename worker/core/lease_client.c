@@ -1,4 +1,3 @@
-/* lease_client.c - see lease_client.h. */
 #include "worker/core/lease_client.h"
 
 #include "common/model/lease.h"

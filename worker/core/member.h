@@ -1,9 +1,7 @@
-/* member.h - decides what the worker does: join, run what the coordinator orders, report until acknowledged, survive a
- * silent coordinator.
+/* member.h - decides what the worker does: join, run orders, report until acknowledged, survive a silent coordinator.
  *
- * Pure, like the coordinator's core: (state, input, now) -> effects. It holds at most one attempt that is not
- * acknowledged. A repeated RUN is answered with the state it has; a result is sent again with every heartbeat until it
- * is acknowledged.
+ * Pure, like the coordinator's core: (state, input, now) -> effects. It holds at most one unacknowledged attempt. It
+ * answers a repeated RUN with its state, and sends a result again with every heartbeat until acknowledged.
  *
  * The writer of a cache is taken like any other attempt, but not started before it holds the lease of its generation
  * (worker/core/lease_client.h). Without the lease it is killed, whatever it does; its result then seals nothing.
@@ -11,8 +9,7 @@
  *            HELLO sent          WELCOME              RUN            program ended        RESULT_ACK
  *   joining ------------> joining ------> idle ------------> running ------------> reporting ----------> idle
  *      ^                                    |  silence > orphan_ms: the program is killed (ending orphaned)
- *      +---- REHELLO, new epoch ------------+  silence > exit_ms: leave
- */
+ *      +---- REHELLO, new epoch ------------+  silence > exit_ms: leave */
 #ifndef SLICEUP_WORKER_CORE_MEMBER_H
 #define SLICEUP_WORKER_CORE_MEMBER_H
 

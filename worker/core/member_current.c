@@ -1,5 +1,4 @@
-/* member_current.c - the attempt whose program is alive, with its lease if it writes a generation, and the one that
- * waits for it to be gone. */
+/* member_current.c - the attempt whose program is alive, with a writer's lease, and the one that waits for its end. */
 #include "worker/core/member_state.h"
 
 #include <assert.h>

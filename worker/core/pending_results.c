@@ -1,4 +1,3 @@
-/* pending_results.c - see pending_results.h. */
 #include "worker/core/pending_results.h"
 
 #include <assert.h>

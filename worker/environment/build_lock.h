@@ -1,5 +1,4 @@
-/* build_lock.h - lets one process at a time build in a folder: an flock on a file beside it, which names the holder for
- * people.
+/* build_lock.h - lets one process at a time build in a folder: an flock on a file beside it that names the holder.
  *
  * The lock is the kernel's and ends with the last descriptor of it, so a crash leaves none behind; the file stays. Only
  * sliceup's own programs respect it. One thread a lock. */

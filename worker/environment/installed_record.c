@@ -18,8 +18,7 @@ void installed_record_print_base64 (const struct digest *digest, char out[RECORD
     out[RECORD_SHA256_BYTES] = '\0';
 }
 
-/* Down from the environment, or from site-packages; never out of both. A RECORD is UTF-8 (PEP 376), and facts and
- * sentences hold its paths. */
+/* Down from the environment or site-packages, never out of both. RECORD is UTF-8 (PEP 376): facts hold its paths. */
 static bool stays_inside (struct text path)
 {
     uint32_t up = 0;

@@ -66,9 +66,8 @@ static struct text nobody (const struct device_users *device_users)
                                     : TEXT_LIT ("none");
 }
 
-/* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Processes have
- * other numbers on each host, and one host is slower to search than the next: hosts are compared by the names of the
- * programs that were seen. */
+/* All groups, not only the first device: libtpu's own search misses the others (tpu_initialize_util.cc). Hosts differ
+ * in process numbers and in how fast they are searched: the names of the programs seen are compared. */
 static void add_device_users (struct host_fact_list *list)
 {
     struct device_users device_users;

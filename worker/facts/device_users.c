@@ -1,4 +1,3 @@
-/* device_users.c - see device_users.h. */
 #include "worker/facts/device_users.h"
 
 #include "common/base/buf.h"

@@ -1,4 +1,3 @@
-/* display.c - see display.h. */
 #include "worker/facts/display.h"
 
 #include "common/base/buf.h"

@@ -1,7 +1,6 @@
 /* display.h - makes a text of this host fit to be shown to others: facts end up in receipts.
  *
- * One line, with nothing that a terminal would obey, and without what looks like a secret. Pure; what it makes lives in
- * the arena. */
+ * One line, without what a terminal would obey or what looks like a secret. Pure; results live in the arena. */
 #ifndef SLICEUP_WORKER_FACTS_DISPLAY_H
 #define SLICEUP_WORKER_FACTS_DISPLAY_H
 

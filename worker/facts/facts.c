@@ -1,4 +1,3 @@
-/* facts.c - see facts.h. */
 #include "worker/facts/facts.h"
 
 #include "common/base/duration.h"

@@ -1,7 +1,6 @@
 /* host_fact_list.h - facts being gathered, and how a file becomes one.
  *
- * The roots stand in one place so that a test can show a machine that has devices. Texts live in the arena.
- * One thread. */
+ * The roots are together, so that a test can show a machine with devices. Texts live in the arena. One thread. */
 #ifndef SLICEUP_WORKER_FACTS_HOST_FACT_LIST_H
 #define SLICEUP_WORKER_FACTS_HOST_FACT_LIST_H
 

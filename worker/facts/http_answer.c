@@ -1,4 +1,3 @@
-/* http_answer.c - see http_answer.h. */
 #include "worker/facts/http_answer.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* http_asker.c - see http_asker.h. */
 #include "worker/facts/http_asker.h"
 
 #include "common/base/buf.h"

@@ -1,4 +1,3 @@
-/* library_digest.c - see library_digest.h. */
 #define XXH_INLINE_ALL /* more libraries than a host has */
 #include <xxhash.h>
 

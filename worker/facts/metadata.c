@@ -1,4 +1,3 @@
-/* metadata.c - see metadata.h. */
 #include "worker/facts/metadata.h"
 
 #include "common/io/clock.h"
@@ -29,8 +28,7 @@ struct metadata {
     uint64_t asked_ms;
 };
 
-/* GCE_METADATA_HOST as google-auth has it: a host, with a port or without. Names are not looked up: that may take
- * long. */
+/* GCE_METADATA_HOST as in google-auth: a host, with or without a port. Names are not looked up: that may take long. */
 static const char *address_of (bool google)
 {
     const char *named = getenv ("GCE_METADATA_HOST");

@@ -12,8 +12,7 @@ enum { ACCELERATORS_MAX = 64 };
 #define VENDOR_GOOGLE "0x1ae0"
 #define VENDOR_NVIDIA "0x10de"
 
-/* pytorch/xla:torch_xla/_internal/tpu.py, jax-ml/jax:jax/_src/hardware_utils.py. The vendor's network card, 0x0042, is
- * on the same bus. */
+/* pytorch/xla:torch_xla/_internal/tpu.py, jax-ml/jax:jax/_src/hardware_utils.py. 0x0042: the vendor's network card. */
 static const struct {
     const char *device, *generation;
 } tpus[] = { { "0x0027", "v2/v3" }, { "0x0056", "0x0056" }, { "0x005e", "v4" }, { "0x0062", "v5p" },
@@ -57,8 +56,7 @@ static const char *generation_of (struct text device)
     return NULL;
 }
 
-/* Of a GPU's board the sound card and the USB ports are functions as well; displays and 3D controllers are class 0x03.
- */
+/* Sound card and USB ports of a GPU's board are functions as well; displays and 3D controllers are class 0x03. */
 static bool is_gpu (struct host_fact_list *list, struct text address)
 {
     return text_starts (read_one (list, address, "class"), "0x03");

@@ -1,4 +1,3 @@
-/* runtime_variables.c - see runtime_variables.h. */
 #include "worker/facts/runtime_variables.h"
 
 #include "common/model/secret.h"

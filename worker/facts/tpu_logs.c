@@ -1,4 +1,3 @@
-/* tpu_logs.c - see tpu_logs.h. */
 #include "worker/facts/tpu_logs.h"
 
 #include "common/base/buf.h"

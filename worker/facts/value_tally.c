@@ -1,4 +1,3 @@
-/* value_tally.c - see value_tally.h. */
 #include "worker/facts/value_tally.h"
 
 #include "common/base/buf.h"

@@ -1,4 +1,3 @@
-/* fetch.c - see fetch.h. */
 #include "worker/files/fetch.h"
 
 #include "worker/files/wheels.h"

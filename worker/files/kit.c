@@ -1,4 +1,3 @@
-/* kit.c - see kit.h. */
 #include "worker/files/kit.h"
 
 #include "common/io/atomic_file.h"
@@ -57,8 +56,7 @@ struct text kit_file_path (struct text folder, const struct kit_file *file, stru
     return text_format (arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (file->name));
 }
 
-/* By its size first: what stands at the plan's path may be anything, and reading it take for ever. Links and pipes are
- * refused by digest_of_file. */
+/* By size first: what stands at the plan's path may take for ever to read. digest_of_file refuses links and pipes. */
 static bool holds (struct text at, struct text sha256)
 {
     char path[PATH_MAX];

@@ -28,8 +28,7 @@ int kit_prepare (const struct kit_list *list, const char *directory, struct aren
                  struct err *err);
 /* Keeps bytes that were fetched; they are looked at again by kit_prepare. */
 int kit_store_file (const char *directory, struct text sha256, struct text bytes, struct err *err);
-/* Reads one file into `out`, from where the plan has it or from what was fetched; false: this host has it in neither
- * place, with this sha256. */
+/* Reads one file into `out`, from the plan's place or what was fetched; false: neither has it with this sha256. */
 bool kit_read_file (const struct file_ref *file, const char *directory, struct arena *arena, struct buf *out);
 /* Where one file of the list is, in a kit folder or, without one, in place. */
 struct text kit_file_path (struct text folder, const struct kit_file *file, struct arena *arena);

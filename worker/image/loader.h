@@ -2,8 +2,7 @@
  *
  *   sliceup-worker --inhibit-cache --preload <library>:<library>... --argv0 <argv0> <program> <argument>...
  *
- * Every library is loaded from its descriptor before the program asks for it by name, so none is looked for in a file.
- */
+ * Every library is loaded from its descriptor before the program asks for it by name: none is looked for in a file. */
 #ifndef SLICEUP_WORKER_IMAGE_LOADER_H
 #define SLICEUP_WORKER_IMAGE_LOADER_H
 

@@ -15,8 +15,7 @@ struct self_exec {
 };
 
 /* In main, before anything else opens or starts anything: finds out which it is. An image has the path of its file as
- * `argv0`. What is executed from then on gets no
- * descriptor of the image. */
+ * `argv0`. What is executed from then on gets no descriptor of the image. */
 void self_init (const char *argv0);
 /* `argv`, argv[0] included and NULL at its end, is borrowed; what is made lives in the arena. */
 struct self_exec self_make_exec (char *const *argv, struct arena *arena);

@@ -1,4 +1,3 @@
-/* join.c - see join.h. */
 #include "worker/link/join.h"
 
 #include "common/io/atomic_file.h"

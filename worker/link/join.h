@@ -1,5 +1,4 @@
-/* join.h - tells a worker its run, host and coordinator: one JSON line each way over standard input and output, then
- * "GO".
+/* join.h - tells a worker its run, host and coordinator: a JSON line each way on standard input and output, then "GO".
  *
  * Nothing secret is in argv or the environment, and the worker's own secret key never leaves this process. Every wait
  * is bounded. Spec: docs/spec/protocol.md, "Launch". */

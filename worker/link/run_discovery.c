@@ -1,4 +1,3 @@
-/* run_discovery.c - see run_discovery.h. */
 #include "worker/link/run_discovery.h"
 
 #include "common/base/duration.h"

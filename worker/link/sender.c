@@ -1,4 +1,3 @@
-/* sender.c - see sender.h. */
 #include "worker/link/sender.h"
 
 #include "common/io/clock.h"

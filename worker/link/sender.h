@@ -1,8 +1,7 @@
 /* sender.h - sends this worker's messages: gives each its envelope, a number and its bytes on the wire.
  *
- * A message that cannot be sent is lost; the member sends it again until it is answered. Only a HELLO before the
- * connection exists is kept and tried again. It decides nothing and receives nothing. Borrows what it is given. Main
- * thread only. */
+ * An unsendable message is lost; the member sends it again until answered. Only a HELLO before the connection exists is
+ * kept and tried again. It decides nothing and receives nothing. Borrows what it is given. Main thread only. */
 #ifndef SLICEUP_WORKER_LINK_SENDER_H
 #define SLICEUP_WORKER_LINK_SENDER_H
 

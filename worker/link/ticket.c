@@ -1,4 +1,3 @@
-/* ticket.c - see ticket.h. */
 #include "worker/link/ticket.h"
 
 #include "common/io/private_file.h"

@@ -1,6 +1,5 @@
 /* ticket.h - reads the file with which a worker joins by itself (launcher join): the address of its coordinator, the
- * name of its host, and the key pair that proves it. `sliceup ticket` writes it; every process that has it counts as
- * that host. */
+ * name of its host, and the key pair that proves it. `sliceup ticket` writes it; whoever has it counts as that host. */
 #ifndef SLICEUP_WORKER_LINK_TICKET_H
 #define SLICEUP_WORKER_LINK_TICKET_H
 

@@ -1,10 +1,9 @@
-/* child_report.h - reports the steps of the process that loads the plugin to the process that watches it: one line a
- * statement, over a pipe.
+/* child_report.h - reports the plugin process's steps to the process that watches it: a line a statement, over a pipe.
  *
  *   step NAME | call NAME | is NAME TEXT | note TEXT | lacks TEXT | refused CODE TEXT | wrong OWNER TEXT | done
  *
- * In a text a newline is "\n", a backslash is "\\"; it is cut to REPORTER_TEXT_MAX. When the reader of the pipe is gone
- * the process ends. One thread. */
+ * In texts newline is "\n", backslash "\\"; they are cut to REPORTER_TEXT_MAX. Without a reader the process ends. One
+ * thread. */
 #ifndef SLICEUP_WORKER_PROBE_CHILD_REPORT_H
 #define SLICEUP_WORKER_PROBE_CHILD_REPORT_H
 

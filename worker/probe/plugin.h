@@ -28,8 +28,7 @@ int plugin_open (struct plugin *plugin, const char *path);  /* file, load, inter
 int plugin_initialize (struct plugin *plugin);              /* initialize, attributes */
 bool plugin_has (const struct plugin *plugin, size_t slot); /* its structure covers the slot, and it is not empty */
 
-/* Calls the function at offset `slot` of PJRT_Api, announced by name. plugin_call says a refusal; plugin_try leaves it
- * to the caller. */
+/* Calls PJRT_Api's function at offset `slot`, announced by name. plugin_call says a refusal; plugin_try returns it. */
 int plugin_call (struct plugin *plugin, size_t slot, void *args);
 int plugin_try (struct plugin *plugin, size_t slot, void *args, struct plugin_error *refusal);
 /* As much as can be read of `bytes` at `ptr`, at most `max`; in the plugin's arena. */

@@ -1,4 +1,3 @@
-/* containment.c - see containment.h. */
 #include "worker/process/containment.h"
 
 #include "common/base/mem.h"

@@ -1,8 +1,7 @@
 /* control_group.h - a leaf of cgroup v2 for everything that this worker starts: the second best way to end all of it.
  *
  * Whatever a program does, its processes stay in the leaf, and cgroup.kill ends them at once (Linux 5.14). Nothing ends
- * them when the worker itself is killed: a file in the worker's directory names the leaf, and the next worker of the
- * directory empties it first.
+ * them when the worker is killed: a file in its directory names the leaf, and the next worker there empties it first.
  *
  * Main thread only. */
 #ifndef SLICEUP_WORKER_PROCESS_CONTROL_GROUP_H

@@ -1,4 +1,3 @@
-/* exec.c - see exec.h. */
 #include "worker/process/exec.h"
 
 #include "common/base/mem.h"

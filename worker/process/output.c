@@ -1,4 +1,3 @@
-/* output.c - see output.h. */
 #include "worker/process/output.h"
 
 #include "common/base/utf8.h"

@@ -1,9 +1,8 @@
-/* output.h - takes what a program prints: into a file up to a cap, to the coordinator at a bounded rate, and keeps its
- * end.
+/* output.h - takes what a program prints: into a file up to a cap, to the coordinator at a bounded rate; keeps its end.
  *
- * The pipe is always read to its end, whatever becomes of the bytes: a program must never block, or die of SIGPIPE,
- * because somebody stopped listening. What the file or the coordinator did not get is counted. It knows nothing of
- * messages or attempts. Not thread-safe. */
+ * It reads the pipe to its end, whatever becomes of the bytes: no program may block, or die of SIGPIPE, for lack of a
+ * listener. What the file or the coordinator did not get is counted. It knows no messages or attempts. Not
+ * thread-safe. */
 #ifndef SLICEUP_WORKER_PROCESS_OUTPUT_H
 #define SLICEUP_WORKER_PROCESS_OUTPUT_H
 

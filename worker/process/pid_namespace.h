@@ -1,17 +1,14 @@
-/* pid_namespace.h - a pid namespace for everything that this worker starts, held by its first process, the init
- * process.
+/* pid_namespace.h - a pid namespace for everything that this worker starts, held by its first (the init) process.
  *
  * What is started in it (spawn.h, pid_namespace_spawn_target) stays a child of the worker, which waits for it and
- * signals it as ever; what a program leaves behind becomes the init process's child, whatever it did to escape. When
- * the init process dies the kernel kills all of the namespace, and the init process dies with the worker, SIGKILL or
- * not (pid_namespaces(7), prctl(2)).
+ * signals it as ever; what a program leaves behind becomes the init process's child, whatever it did to escape. The
+ * init process dies with the worker, SIGKILL or not, and then the kernel kills all of the namespace (pid_namespaces(7),
+ * prctl(2)).
  *
  * For root the namespace is made as it is; for others inside a user namespace in which no other user exists. It has a
  * /proc of its own, so that programs find themselves there under the pids they know.
  *
- * It knows nothing of programs. Main thread only: the parent-death signal is tied to the thread that made the init
- * process.
- */
+ * Main thread only: the parent-death signal is tied to the thread that made the init process. It knows no programs. */
 #ifndef SLICEUP_WORKER_PROCESS_PID_NAMESPACE_H
 #define SLICEUP_WORKER_PROCESS_PID_NAMESPACE_H
 

@@ -1,8 +1,7 @@
 /* spawn.h - starts one process in a session of its own; it inherits nothing of the worker but what it is given.
  *
- * It knows nothing of attempts or protocols, nor who made the place that it starts a process in. Call it from the main
- * thread only: the parent-death signal is tied to the thread that forked (prctl(2)). The caller stays the owner of
- * every descriptor it passes. */
+ * It knows no attempts or protocols, nor who made the place for a process. Main thread only: the parent-death signal is
+ * tied to the thread that forked (prctl(2)). The caller stays the owner of every descriptor it passes. */
 #ifndef SLICEUP_WORKER_PROCESS_SPAWN_H
 #define SLICEUP_WORKER_PROCESS_SPAWN_H
 

@@ -1,4 +1,3 @@
-/* cache_key_line.c - see cache_key_line.h. */
 #include "worker/protocol/cache_key_line.h"
 
 #include <string.h>
@@ -52,8 +51,7 @@ static int check_parts (const json_t *parts, struct err *err)
         return 0;
     if (!json_is_object (parts) || json_object_size (parts) > KEY_PARTS_MAX)
         return err_set (err, ERR_PARSE, "parts: expected an object of at most %d members", KEY_PARTS_MAX);
-    json_object_foreach ((json_t *) parts, name, digest)
-    {
+    json_object_foreach ((json_t *) parts, name, digest) {
         if (!name[0] || strlen (name) > PART_MAX_BYTES)
             return err_set (err, ERR_PARSE, "parts: expected names of 1 to %d bytes", PART_MAX_BYTES);
         if (check_word (digest, "parts", 0, PART_MAX_BYTES, &text, err) < 0)
@@ -93,8 +91,7 @@ static int read_parts (const json_t *line, struct json_budget *budget, var_list 
     *out = (var_list){ 0 };
     if (json_object_size (parts) > 0)
         out->items = arena_array (budget->arena, json_object_size (parts), sizeof (struct var));
-    json_object_foreach (parts, name, digest)
-    {
+    json_object_foreach (parts, name, digest) {
         json_t *pair = json_pack ("{s:s, s:O}", "name", name, "value", digest);
         rc = json_read_record (pair, &var_record, &out->items[out->n++], budget, NULL);
         json_decref (pair);

@@ -1,8 +1,7 @@
 /* cache_key_line.h - a canary's `cache` line taken into the keys of a result. Spec: docs/spec/canary.md.
  *
- * A program may compile more than a result carries, so the given budget is limited to the keys' share, parts are
- * dropped before keys are, and a key for which there is no room is left out. Not thread-safe. A line that breaks a rule
- * gives -1 and changes nothing. */
+ * A program may compile more than a result carries: the budget is limited to the keys' share, parts are dropped before
+ * keys, and a key without room is left out. Not thread-safe. A line that breaks a rule gives -1 and changes nothing. */
 #ifndef SLICEUP_WORKER_PROTOCOL_CACHE_KEY_LINE_H
 #define SLICEUP_WORKER_PROTOCOL_CACHE_KEY_LINE_H
 

@@ -1,4 +1,3 @@
-/* channel.c - see channel.h. */
 #include "worker/protocol/channel.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* evidence.c - see evidence.h. */
 #include "worker/protocol/evidence_state.h"
 
 #include "common/base/utf8.h"
@@ -185,13 +184,11 @@ static bool has_nul (const json_t *value)
     const char *name;
     json_t *item;
     size_t i;
-    json_object_foreach ((json_t *) value, name, item)
-    {
+    json_object_foreach ((json_t *) value, name, item) {
         if (has_nul (item))
             return true;
     }
-    json_array_foreach ((json_t *) value, i, item)
-    {
+    json_array_foreach ((json_t *) value, i, item) {
         if (has_nul (item))
             return true;
     }
@@ -203,8 +200,7 @@ static int refuse_nul (const json_t *line, struct err *err)
 {
     const char *member;
     json_t *value;
-    json_object_foreach ((json_t *) line, member, value)
-    {
+    json_object_foreach ((json_t *) line, member, value) {
         if (has_nul (value))
             return err_set (err, ERR_PARSE, "%.100s: expected a string without a NUL character", member);
     }

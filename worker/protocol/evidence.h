@@ -1,9 +1,8 @@
 /* evidence.h - turns the lines that a program sends on its channel into the pieces of a result.
  *
- * The one place where the rules for lines are kept. Nothing a program says is fatal: a line that breaks a rule counts
- * for nothing but as broken, and the first one is described. Whatever it sends, memory and the size of the result stay
- * within bounds. It judges nothing else. It knows nothing of descriptors or processes. Not thread-safe. Spec:
- * docs/spec/canary.md. */
+ * It alone keeps the rules for lines. Nothing a program says is fatal: a line that breaks a rule counts for nothing but
+ * as broken, and the first one is described. Whatever it sends, memory and the size of the result stay within bounds.
+ * It judges nothing else. It knows nothing of descriptors or processes. Not thread-safe. Spec: docs/spec/canary.md. */
 #ifndef SLICEUP_WORKER_PROTOCOL_EVIDENCE_H
 #define SLICEUP_WORKER_PROTOCOL_EVIDENCE_H
 

@@ -90,14 +90,14 @@ static int take_vars (struct evidence *evidence, const json_t *line, const char 
     const char *name;
     if (!json_is_object (items))
         return err_set (err, ERR_PARSE, "%s: expected a JSON object", member);
-    json_object_foreach (items, name, value)
-    {
+    json_object_foreach (items, name, value) {
         if (weigh_var (vars_at (evidence, offset), name, value, &tally, err) < 0)
             return -1;
     }
     if (afford (evidence, offset, &tally, err) < 0)
         return -1;
-    json_object_foreach (items, name, value) put_var (evidence, offset, name, value);
+    json_object_foreach (items, name, value)
+        put_var (evidence, offset, name, value);
     return 0;
 }
 
@@ -177,14 +177,14 @@ int evidence_take_counters (struct evidence *evidence, const json_t *line, struc
     (void) statement;
     if (!json_is_object (values))
         return err_set (err, ERR_PARSE, "values: expected a JSON object");
-    json_object_foreach (values, name, value)
-    {
+    json_object_foreach (values, name, value) {
         if (weigh_counter (evidence, name, value, &tally, err) < 0)
             return -1;
     }
     if (check_order (evidence, values, err) < 0 || afford (evidence, counters_offset, &tally, err) < 0)
         return -1;
-    json_object_foreach (values, name, value) put_counter (evidence, name, (uint64_t) json_integer_value (value));
+    json_object_foreach (values, name, value)
+        put_counter (evidence, name, (uint64_t) json_integer_value (value));
     return 0;
 }
 

@@ -28,8 +28,7 @@ int evidence_read_record (struct evidence *evidence, const json_t *line, const s
                           struct err *err);
 /* A copy of it, behind the others; there is room, and it is paid. */
 void evidence_put (struct evidence *evidence, size_t offset, const void *item);
-/* The same for what decides nothing: left out where the list has `places` items already, or there is no room to spare.
- */
+/* The same for what decides nothing: left out where the list has `places` items already, or no room is to spare. */
 void evidence_put_if_room (struct evidence *evidence, size_t offset, uint32_t places, const void *item);
 void evidence_count_left_out (struct evidence *evidence, const char *list);
 /* What is said anew leaves its old words behind: from time to time only the last ones are taken along. */

@@ -1,4 +1,3 @@
-/* json_record.c - see json_record.h. */
 #include "worker/protocol/json_record.h"
 
 #include "common/base/utf8.h"

@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 /* An attempt line carries a rung's arguments and may be longer than what a program may say. */
-/* A value is as long as a result may hold it; who says many of them bounds them together (worker/protocol/evidence.h).
- */
+/* A value is as long as a result may hold; who says many bounds them together (worker/protocol/evidence.h). */
 enum { PROTOCOL = 1, VALUE_BYTES_MAX = TEXT_MAX_BYTES, ATTEMPT_BYTES_MAX = 512 * 1024, ATTEMPT_WAIT_MS = 60000 };
 
 struct protocol_writer {
@@ -145,8 +144,10 @@ var_list protocol_writer_arg_vars (const struct protocol_writer *writer, const c
     json_t *object = json_object_get (json_object_get (writer->attempt, "args"), name), *value;
     var_list vars = { arena_array (arena, json_object_size (object), sizeof *vars.items), 0 };
     const char *key;
-    json_object_foreach (object, key, value) if (json_is_string (value)) vars.items[vars.n++] =
-        (struct var){ text_copy (arena, text_of (key)), text_copy (arena, text_of (json_string_value (value))) };
+    json_object_foreach (object, key, value)
+        if (json_is_string (value))
+            vars.items[vars.n++] = (struct var){ text_copy (arena, text_of (key)),
+                                                 text_copy (arena, text_of (json_string_value (value))) };
     return vars;
 }
 

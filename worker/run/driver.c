@@ -1,4 +1,3 @@
-/* driver.c - see driver.h. */
 #include "worker/run/driver.h"
 
 #include "common/io/clock.h"

@@ -1,4 +1,3 @@
-/* join_loop.c - see join_loop.h. */
 #include "worker/run/join_loop.h"
 
 #include "common/base/duration.h"

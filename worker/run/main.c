@@ -42,8 +42,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 done; 1 it ran and something did not hold; 2 usage; 3 it could not run.\n";
 
-/* The launcher's pipes must not be held, but for the one whose end means the end of a tied worker; and what is printed
- * from now on belongs to the host. */
+/* Hold no pipe of the launcher but the one whose end ends a tied worker. What is printed from now on is the host's. */
 static int detach (const char *directory, bool tied, struct err *err)
 {
     char path[PATH_MAX];

@@ -16,8 +16,7 @@
 enum { CONFINE_MORE_MAX = 64, CONFINE_PROTECTED_MAX = PROTECTED_MAX + CONFINE_MORE_MAX };
 enum { CONFINE_HIDDEN_MAX = HIDDEN_MAX + 2 };
 
-/* What the dynamic loader reads (ld.so(8)) would make another program of ours, too: such variables travel under other
- * names. */
+/* The dynamic loader's variables (ld.so(8)) would make ours another program, too: they travel under other names. */
 #define CONFINE_LOADER_PREFIX "LD_"
 #define CONFINE_KEPT_PREFIX "SLICEUP_KEPT_"
 

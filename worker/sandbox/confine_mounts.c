@@ -60,8 +60,7 @@ static int set_access_plainly (const char *path, bool writable)
     return mount (NULL, path, NULL, flags, NULL);
 }
 
-/* AT_RECURSIVE or 0; `propagation`: MS_PRIVATE, since what the host mounts there later would come in writable; 0: as it
- * is. */
+/* AT_RECURSIVE or 0; `propagation`: MS_PRIVATE, so that no later mount of the host comes in writable; 0: as it is. */
 static int set_access (const char *path, bool writable, unsigned recursive, unsigned long propagation)
 {
     struct mount_attr attr = { .attr_set = writable ? 0 : MOUNT_ATTR_RDONLY,
@@ -193,8 +192,7 @@ static int by_length (const void *a, const void *b)
     return x_len < y_len ? -1 : x_len > y_len;
 }
 
-/* What lies outside of the open places was closed with all else. Not so the cache: what the host mounts there later
- * would come in. */
+/* What lies outside of the open places is closed already, but not the cache: later mounts of the host would come in. */
 static bool needs_mount (const struct confine_cache_paths *cache_paths, const char *path)
 {
     return confine_paths_is_open (&cache_paths->paths, path) || strcmp (path, cache_paths->root) == 0;

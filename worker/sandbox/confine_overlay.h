@@ -1,6 +1,5 @@
 /* confine_overlay.h - mounts a scratch layer above a sealed generation (overlayfs), for programs that insist on
- * writing. The layer is discarded with the attempt's scratch folder. What landed in it is what the program tried to
- * write. */
+ * writing. It is discarded with the attempt's scratch folder, and shows what the program tried to write. */
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_OVERLAY_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_OVERLAY_H
 

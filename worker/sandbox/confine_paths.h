@@ -22,9 +22,8 @@ struct confine_paths {
     uint32_t protected_n;
 };
 
-/* The other names of the site: `directory` is the worker's; NULL: none. `own`: the generation that may be written;
- * NULL: none. ERR_STATE: a program could choose what one of the plan's writable paths names, or it is the whole file
- * system. */
+/* The other names of the site: `directory` is the worker's, `own` the generation that may be written; NULL: none.
+ * ERR_STATE: a program could choose what one of the plan's writable paths names, or it is the whole file system. */
 int confine_paths_find (const struct confine_args *args, const char *root, const char *directory, const char *scratch,
                         const char *own, struct arena *arena, struct confine_paths *out, struct err *err);
 /* Of the places that every program finds writable: `path` is one, or lies in one. */

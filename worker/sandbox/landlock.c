@@ -1,5 +1,4 @@
-/* landlock.c - see landlock.h. The numbers of rights after ABI 1 are those of linux/landlock.h, which may be older here
- * than the kernel. */
+/* landlock.c - rights after ABI 1 have the numbers of linux/landlock.h, which may be older here than the kernel. */
 #include "worker/sandbox/landlock.h"
 
 #include "common/base/path.h"

@@ -21,10 +21,9 @@ struct landlock_paths {
 int landlock_abi (void);                  /* 0: there is none */
 uint64_t landlock_scopes (int abi);       /* which processes outside are cut off: see landlock_restrict */
 uint64_t landlock_write_rights (int abi); /* all rights to change something that it knows */
-/* `scopes`: no abstract socket of others is reached, and no process outside is sent a signal.
- * Where a folder holds something closed, only what is in it now and does not is opened, not the folder itself. Of
- * /dev, everything but block devices and folders of them: whoever can write those can write any file system. Paths
- * that are not there are passed over. */
+/* `scopes`: no abstract socket of others is reached, and no process outside is sent a signal. Where a folder holds
+ * something closed, only what is in it now and does not is opened, not the folder itself. Of /dev, everything but block
+ * devices and folders of them: whoever can write those can write any file system. Missing paths are passed over. */
 int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *err);
 
 #endif

@@ -21,9 +21,8 @@ struct mount_table {
 }; /* in the order in which they were made */
 
 int mount_table_read (struct arena *arena, struct mount_table *out, struct err *err);
-/* One storage can be mounted at several places; what is below `folder` then has several names. Adds the others that can
- * be reached to `out`, of which `*n` are used and `max` may be. It cannot know mounts whose device number differs
- * although the server is the same. */
+/* One storage can be mounted at several places; what is below `folder` then has several names. Adds the other reachable
+ * ones to `out` (`*n` of `max` used). It cannot know mounts of one server with different device numbers. */
 int mount_table_aliases (const struct mount_table *table, const char *folder, struct arena *arena, const char **out,
                          uint32_t max, uint32_t *n, struct err *err);
 

@@ -1,7 +1,6 @@
 /* path_links.h - lists the symbolic links of a path, as the kernel resolves them.
  *
- * A user who may replace such a link chooses what the path names. It changes nothing, and does not check permissions.
- */
+ * A user who may replace such a link chooses what the path names. It changes nothing and checks no permissions. */
 #ifndef SLICEUP_WORKER_SANDBOX_PATH_LINKS_H
 #define SLICEUP_WORKER_SANDBOX_PATH_LINKS_H
 

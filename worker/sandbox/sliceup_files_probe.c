@@ -62,8 +62,7 @@ static bool writes_entry (struct look *look, const char *folder, const struct di
     return entry->d_type == DT_REG && writes (path);
 }
 
-/* Some of what is in it: all lies under the same rules. A file that is being executed cannot tell (open(2), ETXTBSY).
- */
+/* Some of it: all lies under the same rules. A file that is being executed cannot tell (open(2), ETXTBSY). */
 static bool writes_in (struct look *look, const char *folder, int depth)
 {
     DIR *entries = opendir (folder);

@@ -8,8 +8,7 @@
 #include "worker/sandbox/confine_paths.h"
 
 /* Bits of PROBE_OWN_* (write_probe.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the
- * constant path; NULL: none. `moves`: whether names are taken away as well, which others would miss for a moment if it
- * worked. */
+ * constant path; NULL: none. `moves`: names are taken away as well; if that works, others miss them for a moment. */
 uint32_t sliceup_files_probe (const struct confine_paths *paths, const char *shown, bool moves, const char **where);
 
 #endif

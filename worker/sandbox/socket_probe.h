@@ -1,8 +1,7 @@
-/* socket_probe.h - tries whether a program in the sandbox can reach a socket of a process outside of it, which could
- * write for the program.
+/* socket_probe.h - tries whether a sandboxed program reaches a socket of an outside process, which could write for it.
  *
- * Two sockets that are made before rights are taken away, one with a path and one with an abstract name (unix(7)),
- * stand for those of all such processes. */
+ * Two sockets made before rights go, one with a path, one with an abstract name (unix(7)), stand for all such
+ * sockets. */
 #ifndef SLICEUP_WORKER_SANDBOX_SOCKET_PROBE_H
 #define SLICEUP_WORKER_SANDBOX_SOCKET_PROBE_H
 

@@ -9,8 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* One request, one answer: the two rings in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4), the request in another.
- */
+/* One request, one answer: both rings in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4), the request in another. */
 struct ring {
     int fd;
     struct io_uring_params params;

@@ -1,5 +1,4 @@
-/* uring_probe.h - tries whether a file opened through io_uring(7) needs the same rights as one opened by a system call.
- */
+/* uring_probe.h - tries whether a file opened through io_uring(7) needs the same rights as by a system call. */
 #ifndef SLICEUP_WORKER_SANDBOX_URING_PROBE_H
 #define SLICEUP_WORKER_SANDBOX_URING_PROBE_H
 

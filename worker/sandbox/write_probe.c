@@ -250,8 +250,7 @@ static bool proc_root (const struct trial *trial)
     return creates_below (trial, "/proc/self/root");
 }
 
-/* The worker is the parent; inside a pid namespace it is not seen, but its socket process is, process 1
- * (pid_namespace.h). */
+/* The worker is the parent. A pid namespace hides it, but its socket process is process 1 there (pid_namespace.h). */
 static bool worker_root (const struct trial *trial)
 {
     char root[64];
@@ -301,8 +300,7 @@ uint32_t write_probe_try_all (const struct write_probe_target *target)
 
 /* ---- the catalogue ---- */
 
-/* Byte by byte as SQLite does (its locks of the database file begin at 2^30, those of the log are at 120 in its index).
- */
+/* Byte by byte as SQLite does (its database locks begin at 2^30, those of the log are at 120 in its index). */
 static bool locks (const char *path, off_t at)
 {
     struct stat is;

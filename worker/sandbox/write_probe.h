@@ -53,9 +53,7 @@ struct write_probe_target {
 
 const char *write_probe_name (enum probe probe);
 bool write_probe_find (struct text name, enum probe *probe);
-/* Bits of those that are open. Of those in other files (sliceup_files_probe.h, socket_probe.h, PROBE_CATALOGUE_LOCK)
- * none.
- */
+/* Open ones as bits; none of other files' (sliceup_files_probe.h, socket_probe.h, PROBE_CATALOGUE_LOCK). */
 uint32_t write_probe_try_all (const struct write_probe_target *target);
 /* <root>/catalogue.db and what belongs to it: may be locked, so that nobody can write it? */
 bool write_probe_catalogue_lock (const char *root);
