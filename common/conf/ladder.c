@@ -55,8 +55,7 @@ static const struct yaml_node *with_text (const struct yaml_node *first, const c
     return NULL;
 }
 
-/* Each host checks the cache and its protection before the first cold pass. Adds the rung for that when the ladder has
- * none. */
+/* Each host checks the cache and its protection before the first cold pass. Adds that rung where it is missing. */
 static void put_survey (struct draft *draft, const struct conf_value *list, const struct yaml_node *warm)
 {
     const struct yaml_node *taken = with_text (list->node->first, "id", SURVEY);

@@ -242,8 +242,7 @@ static int pass (struct loop *loop, int wait_ms, struct err *err)
     return 0;
 }
 
-/* The first pass does not wait: the owner sets its first deadline in it, and reads what edge-triggered descriptors
- * already announced. */
+/* The first pass does not wait: the owner sets its deadline and reads what edge-triggered descriptors announced. */
 int loop_run (struct loop *loop, struct err *err)
 {
     int rc = pass (loop, 0, err);

@@ -25,8 +25,7 @@ extern const enum outcome outcome_order[OUTCOME_N - 1];
 /* The one that matters more when a slice is summed up. */
 enum outcome outcome_worst (enum outcome a, enum outcome b);
 
-/* Who owns a failure. The numbers are bytes of journals and messages: 1 and 4 are of owners that are no longer told
- * apart, and have no word. */
+/* Who owns a failure. The numbers stand in journals and messages: 1 and 4 are owners of format 1, without a word. */
 enum owner {
     OWNER_NONE = 0,
     OWNER_FORMER_FRONTEND = 1, /* in journals of format 1; is bundle now */

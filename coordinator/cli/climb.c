@@ -13,8 +13,7 @@
 #include "coordinator/home/run_dir.h"
 #include "coordinator/run/driver.h"
 
-/* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); caches of SQLite,
- * facts under way. */
+/* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); SQLite's caches. */
 enum { OWN_THREADS = 7, OWN_BYTES = 16 * 1024 * 1024 };
 enum { INTERRUPTS_LEAVE = 3 };
 

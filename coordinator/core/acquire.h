@@ -5,8 +5,7 @@
 
 #include "coordinator/core/outbox.h"
 
-/* True: the catalogue's generation is known, and nothing was done to the cache since the root was audited. Else it does
- * what is next for that. */
+/* True: the generation is known, and the cache was not used since its audit. Else does what is next for that. */
 bool acquire_audited_generation (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* A cold pass has to be granted: does what is next for that. */
 void acquire_writer_grant (struct coord *coord, uint64_t now_ms, struct outbox *out);

@@ -1,5 +1,4 @@
-/* apply_cache.c - what facts about the cache change: which generation is used, who writes the next one, what was
- * violated. */
+/* apply_cache.c - what facts about the cache change: the generation in use, who writes the next, what was violated. */
 #include "coordinator/core/apply.h"
 
 #include <string.h>

@@ -169,8 +169,7 @@ static void fold_untried (struct receipt_fold *fold, struct host_fold *host, enu
     *add_rung (host, &key) = (struct rung_receipt){ .rung = id, .pass = key.pass, .outcome = outcome, .cause = *cause };
 }
 
-/* The run ended before the rung began: hosts were lost, or the launch is known bad. A run that the user ended tells of
- * its lost hosts, too. */
+/* The run ended before the rung began: hosts were lost (told of a cancelled run, too), or the launch is known bad. */
 static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
 {
     bool cancelled = outcome == OUTCOME_CANCELLED;

@@ -18,8 +18,7 @@ struct agree_case {
 void agree_environments (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 /* A survey of the cache: all hosts have to see one and the same storage. */
 void agree_storage (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
-/* The facts rung: the arithmetic of the slice (topology.h), and whether each host has room for what the profile sets
- * aside. */
+/* The facts rung: the arithmetic of the slice (topology.h), and room on each host for what the profile sets aside. */
 void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
 /* premapped.c - may this host set aside the premapped buffer that the profile asks for? libtpu maps

@@ -42,8 +42,7 @@ static json_t *host_frontier (const struct run_header *header, const struct host
                       rung_name (header, frontier.next_failing));
 }
 
-/* Which hosts make the slice stand there: those that passed it, or those that did not (without the cascades, if others
- * did). */
+/* Which hosts make the slice stand there: those that passed it, or those that did not (cascades only if all are). */
 static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung, bool passed)
 {
     struct text *names = mem_array (receipt->hosts.n, sizeof (*names));

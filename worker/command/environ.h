@@ -17,8 +17,7 @@ struct environ_list {
 void environ_begin (struct environ_list *list, struct arena *arena);
 /* What pip and its TLS need of this process: PIP_*, proxies, certificates, HOME. */
 void environ_add_pip_vars (struct environ_list *list);
-/* For the builtin that tells what this host is: the variables that decide what a runtime does. No other program gets
- * them. */
+/* For the builtin `facts` alone: the variables that decide what a runtime does. */
 void environ_add_runtime_vars (struct environ_list *list);
 void environ_set (struct environ_list *list, struct text name, struct text value);
 /* -1: one of the names is none; nothing was set then. */

@@ -9,8 +9,7 @@
 
 enum { WAYS_MAX = 3, WINDOW_BYTES_MAX = 64, ENDPOINTS_BYTES_MAX = 64 * 1024 };
 
-/* What torch_xla/_internal/tpu.py, jax/_src/clusters/cloud_tpu_cluster.py and GKE's documentation name; the first that
- * is there counts. */
+/* From torch_xla/_internal/tpu.py, jax/_src/clusters/cloud_tpu_cluster.py and GKE's pages; the first counts. */
 static const struct known {
     const char *fact;
     const char *variables[WAYS_MAX];

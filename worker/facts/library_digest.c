@@ -60,8 +60,7 @@ static bool recall (const struct stamp *stamp, char hex[LIBRARY_HEX_BYTES + 1])
     return found;
 }
 
-/* A file that changed just now may change again and bear the same time: clocks of file systems are as coarse as a
- * second or two. */
+/* A file that changed just now may change again and bear the same time: file systems' clocks are as coarse as 2 s. */
 static bool settled (const struct stamp *stamp)
 {
     uint64_t changed_ms = (uint64_t) stamp->ctime.tv_sec * 1000 + (uint64_t) stamp->ctime.tv_nsec / 1000000;

@@ -13,8 +13,7 @@
 
 #define IMAGE_MARK "sliceup-image-1"
 
-/* The copies are at descriptors IMAGE_FD_FIRST and up without a gap, in the order of the list. The one behind the last
- * is closed. */
+/* The copies are at descriptors IMAGE_FD_FIRST and up without a gap, in the list's order. The next one is closed. */
 enum { IMAGE_FD_FIRST = 64, IMAGE_PIECES_MAX = 64, IMAGE_NAME_BYTES = 64 };
 enum { IMAGE_LOADER = 0, IMAGE_PROGRAM = 1, IMAGE_LIBRARIES = 2 };
 /* What <start> ends with when it cannot become the worker; both are told in one sentence. */

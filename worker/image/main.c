@@ -147,8 +147,7 @@ static int sealed_memory (const struct image *image, const struct piece *piece)
     return fd;
 }
 
-/* A host may forbid to execute memory (vm.memfd_noexec). A file without a name, to which no descriptor for writing is
- * left, is the next best. */
+/* A host may forbid to execute memory (vm.memfd_noexec): then a file without a name that nobody can write any more. */
 static int nameless_file (const struct image *image, const struct piece *piece, int why)
 {
     char path[LOADER_PATH_BYTES];

@@ -101,8 +101,7 @@ static int read_parts (const json_t *line, struct json_budget *budget, var_list 
     return rc;
 }
 
-/* All of a line that was checked, without its parts when they would leave less than `reserve_bytes`. -1: the budget is
- * too light even so. */
+/* All of a checked line, without parts that would leave less than `reserve_bytes`. -1: the budget is too low. */
 static int read_key (const json_t *line, size_t reserve_bytes, struct json_budget *budget, struct cache_key *out)
 {
     if (budget->left_bytes < HEADS_COST_BYTES)

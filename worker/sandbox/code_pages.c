@@ -18,8 +18,7 @@ static bool has_relocated_code (const struct dl_phdr_info *object)
     return false;
 }
 
-/* Whole pages only: a page of two segments could be the other one's. That it is refused, as for the kernel's own
- * object, is as well. */
+/* Whole pages only: a page of two segments could be the other one's. A refusal, as for the kernel's object, is fine. */
 static int let_go_of (struct dl_phdr_info *object, size_t size, void *owner)
 {
     size_t page = (size_t) sysconf (_SC_PAGESIZE);

@@ -52,8 +52,7 @@ static uint32_t try_in (struct stage *stage, const char *folder)
     return write_probe_try_all (&target);
 }
 
-/* Where nothing is refused but by manners, other hosts would see our traces in what they audit: then it is tried in a
- * folder like a generation. */
+/* Where nothing refuses writes, other hosts would see our traces: then a folder like a generation is tried. */
 static uint32_t try_in_fixture (struct stage *stage)
 {
     struct scratch_generation fixture;

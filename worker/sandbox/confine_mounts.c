@@ -168,8 +168,7 @@ static int close_all_else (struct mounts *mounts, struct err *err)
     return 0;
 }
 
-/* A folder that something is mounted on cannot be renamed (rename(2), EBUSY): so nothing closed is moved away with the
- * folders above it. */
+/* A folder with a mount on it cannot be renamed (rename(2), EBUSY), so nothing closed moves with those above it. */
 static int pin_above (struct mounts *mounts, const char *path, struct err *err)
 {
     const char *open = confine_paths_open_holding (&mounts->cache_paths->paths, path);
