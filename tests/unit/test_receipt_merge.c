@@ -1,0 +1,177 @@
+/* links: view */
+/* Receipts that are there: the laws of merging, JSON there and back, the rules of their drift. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../wire/generate.h"
+#include "coordinator/receipt/merge.h"
+#include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_text.h"
+#include "receipt_fixture.h"
+
+enum { ROUNDS = 200 };
+
+static void random_receipt (uint64_t seed, struct slice_receipt *out, struct arena *arena)
+{
+    struct generator generator = { .mode = GENERATE_SPARSE, .rng = rng_seed (seed), .arena = arena };
+    memset (out, 0, sizeof (*out));
+    generate_record (&generator, &slice_receipt_record, out);
+    for (uint32_t i = 0; i < out->hosts.n; i++) { /* few names, so that merging meets the same host often */
+        out->hosts.items[i].host = text_format (arena, "h%u", (unsigned) rng_below (&generator.rng, 4));
+        out->hosts.items[i].run = TEXT_LIT ("run");
+    }
+    merge_normalise (out);
+}
+
+static void merging_is_commutative_associative_and_idempotent (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct arena arena = { 0 };
+        struct slice_receipt a, b, c, ab, ba, bc, left, right, aa;
+        random_receipt (3 * seed, &a, &arena);
+        random_receipt (3 * seed + 1, &b, &arena);
+        random_receipt (3 * seed + 2, &c, &arena);
+        merge_receipts (&a, &b, &arena, &ab);
+        merge_receipts (&b, &a, &arena, &ba);
+        assert_true (same (&ab, &ba));
+        merge_receipts (&b, &c, &arena, &bc);
+        merge_receipts (&ab, &c, &arena, &left);
+        merge_receipts (&a, &bc, &arena, &right);
+        assert_true (same (&left, &right));
+        merge_receipts (&a, &a, &arena, &aa);
+        assert_true (same (&a, &aa));
+        assert_int_equal (ab.hosts.n <= a.hosts.n + b.hosts.n, 1);
+        arena_release (&arena);
+    }
+}
+
+static struct host_receipt one_host (const char *name, const char *kernel, struct arena *arena)
+{
+    struct host_receipt host = { .run = TEXT_LIT ("run"), .host = text_copy (arena, text_of (name)) };
+    host.facts.items = arena_array (arena, 2, sizeof (struct var));
+    host.facts.items[0] = (struct var){ TEXT_LIT ("kernel.release"), text_of (kernel) };
+    host.facts.items[1] = (struct var){ TEXT_LIT ("hostname"), host.host };
+    host.facts.n = 2;
+    return host;
+}
+
+static void contradicting_receipts_of_one_host_both_stay (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct host_receipt x = one_host ("h0", "6.1", &arena), y = one_host ("h0", "6.2", &arena);
+    struct slice_receipt a = { 0 }, b = { 0 }, both;
+    a.hosts.items = &x;
+    b.hosts.items = &y;
+    a.hosts.n = b.hosts.n = 1;
+    merge_receipts (&a, &b, &arena, &both);
+    assert_int_equal (both.hosts.n, 2);
+    assert_true (merge_host_has_conflict (&both, 0) && merge_host_has_conflict (&both, 1));
+    merge_receipts (&a, &a, &arena, &both);
+    assert_int_equal (both.hosts.n, 1);
+    assert_false (merge_host_has_conflict (&both, 0));
+    arena_release (&arena);
+}
+
+static void the_drift_of_a_receipt_goes_by_the_rules_it_is_given (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct host_receipt hosts[3] = { one_host ("h0", "6.1", &arena), one_host ("h1", "6.1", &arena),
+                                     one_host ("h2", "6.2", &arena) };
+    const struct drift_rule ignored = { .fact = TEXT_LIT ("fact kernel.*"), .kind = DRIFT_IGNORED };
+    struct slice_receipt receipt = { 0 };
+    struct buf json, text;
+    buf_init (&json, 1 << 20);
+    buf_init (&text, 1 << 20);
+    receipt.hosts.items = hosts;
+    receipt.hosts.n = 3;
+    receipt_json (&receipt, NULL, 0, &json);
+    receipt_text (&receipt, NULL, 0, &text);
+    assert_non_null (strstr (buf_c (&json), "\"fact kernel.release\""));
+    assert_non_null (strstr (buf_c (&json), "\"expected\"")); /* their names */
+    assert_non_null (strstr (buf_c (&text), "h2: fact kernel.release is 6.2, 2 others have 6.1"));
+    buf_clear (&json);
+    buf_clear (&text);
+    receipt_json (&receipt, &ignored, 1, &json);
+    receipt_text (&receipt, &ignored, 1, &text);
+    assert_null (strstr (buf_c (&json), "\"fact kernel.release\""));
+    assert_null (strstr (buf_c (&text), "kernel.release is"));
+    buf_release (&json);
+    buf_release (&text);
+    arena_release (&arena);
+}
+
+/* JSON cannot hold infinities or a name twice in one object, so what is compared was through it once. */
+static void json_comes_back_as_it_went (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct arena arena = { 0 };
+        struct slice_receipt random, receipt, back;
+        struct buf first, json, again;
+        buf_init (&first, 64 << 20);
+        buf_init (&json, 64 << 20);
+        buf_init (&again, 64 << 20);
+        random_receipt (seed, &random, &arena);
+        receipt_json (&random, NULL, 0, &first);
+        read_back (&first, &receipt, &arena);
+        receipt_json (&receipt, NULL, 0, &json);
+        read_back (&json, &back, &arena);
+        receipt_json (&back, NULL, 0, &again);
+        assert_int_equal (receipt.hosts.n, random.hosts.n);
+        assert_int_equal (json.len, again.len);
+        assert_memory_equal (json.ptr, again.ptr, json.len);
+        buf_release (&first);
+        buf_release (&json);
+        buf_release (&again);
+        arena_release (&arena);
+    }
+}
+
+static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *json, *words;
+    } cases[] = {
+        { "", "" },
+        { "{", "line" },
+        { "{}", "not a receipt" },
+        { "{\"schema\":\"sliceup.receipt/3\"}", "not a receipt" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"host\":7}]}", "hosts: [0]: host: expected a string" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"hst\":\"x\"}]}", "hst: unknown member" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"attempt\":-1}]}",
+          "times: [0]: attempt: expected an integer" },
+        { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"pass\":\"warm\"}]}", "pass: expected null or a known word" },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct arena arena = { 0 };
+        struct slice_receipt receipt;
+        struct err err = { 0 };
+        assert_int_equal (receipt_from_json (text_of (cases[i].json), &receipt, &arena, &err), -1);
+        if (strstr (err.text, cases[i].words) == NULL)
+            fail_msg ("case %zu: %s", i, err.text);
+        arena_release (&arena);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (merging_is_commutative_associative_and_idempotent),
+        cmocka_unit_test (contradicting_receipts_of_one_host_both_stay),
+        cmocka_unit_test (the_drift_of_a_receipt_goes_by_the_rules_it_is_given),
+        cmocka_unit_test (json_comes_back_as_it_went),
+        cmocka_unit_test (what_is_not_a_receipt_is_refused_with_its_place),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

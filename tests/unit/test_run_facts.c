@@ -1,0 +1,71 @@
+/* links: home */
+/* What a journal holds at an index is a fact of this run, with this index, and the first is run-opened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "common/wire/wire.h"
+#include "coordinator/home/run_facts.h"
+
+static const char run_id[] = "0123456789abcdef0123456789abcdef";
+
+static void decodes (const struct fact *fact, uint64_t index, const char *problem)
+{
+    struct arena arena = { 0 };
+    struct fact back;
+    struct err err = { 0 };
+    struct buf bytes;
+    buf_init (&bytes, FACT_MAX_BYTES);
+    wire_put_fact (&bytes, fact);
+    int rc = run_facts_decode (run_id, index, buf_as_text (&bytes), &arena, &back, &err);
+    assert_int_equal (rc, problem ? -1 : 0);
+    assert_int_equal (err.code, problem ? ERR_DAMAGE : 0);
+    if (problem && !strstr (err.text, problem))
+        fail_msg ("%s", err.text);
+    buf_release (&bytes);
+    arena_release (&arena);
+}
+
+static void each_fact_has_its_place (void **state)
+{
+    (void) state;
+    struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1, .of.run_opened.run = text_of (run_id) };
+    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .index = 2, .of.epoch_began.epoch = 1 };
+    decodes (&opened, 1, NULL);
+    decodes (&epoch, 2, NULL);
+    decodes (&epoch, 3, "is damaged at fact 3: it says that it is fact 2");
+    epoch.index = 1;
+    decodes (&epoch, 1, "is damaged at fact 1: a journal begins with run-opened");
+    opened.index = 2;
+    decodes (&opened, 2, "is damaged at fact 2: a journal begins with run-opened, and has it once");
+    opened.index = 1;
+    opened.of.run_opened.run = TEXT_LIT ("ffffffffffffffffffffffffffffffff");
+    decodes (&opened, 1, "belongs to run ffffffff");
+}
+
+static void what_is_no_fact_is_told_why (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct fact back;
+    struct err err = { 0 };
+    assert_int_equal (run_facts_decode (run_id, 5, TEXT_LIT ("no fact"), &arena, &back, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+    assert_non_null (strstr (err.text, "is damaged at fact 5: "));
+    assert_null (strstr (err.text, "fact 5: ;")); /* a reason stands there */
+    arena_release (&arena);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (each_fact_has_its_place),
+        cmocka_unit_test (what_is_no_fact_is_told_why),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
