@@ -139,6 +139,17 @@ class Scripts(Views):
         by_prefix = self.lab.sliceup("receipt", listed[1]["run"][:6], "--json")
         self.assertEqual("good", json.loads(by_prefix.out)["headers"][0]["slice"])
 
+    def test_a_baseline_replaces_files_only(self):
+        self.passes(self.lab.sliceup("run", self.slice([{"id": "host-facts", "builtin": "facts"}])))
+        pipe, file = self.lab.root / "pipe", self.lab.root / "base.json"
+        os.mkfifo(pipe)
+        for _ in range(2):
+            self.assertIn("baseline written", self.lab.sliceup("drift", "--save", file).out)
+        refused = self.lab.sliceup("drift", "--save", pipe)
+        self.assertEqual(2, refused.status, refused)
+        self.assertIn("it exists and is no regular file", refused.err)
+        self.assertTrue(pipe.is_fifo())
+
     def test_logs_fold_equal_outputs_and_choose(self):
         rungs = [{"id": "one", "command": ["echo", "the same everywhere"]},
                  self.lab.rung("two", "fail_on.py", args={"host": "h1", "text": "only here"})]
