@@ -103,6 +103,7 @@ static const struct field verdict_fields[] = {
     F_TEXT (8, struct verdict, cache, ID_MAX_BYTES),
     F_BOOL (9, struct verdict, transient),
     F_TEXT (10, struct verdict, evidence, TEXT_MAX_BYTES),
+    F_BOOL (11, struct verdict, likely),
 };
 const struct record verdict_record = RECORD ("verdict", struct verdict, verdict_fields);
 

@@ -153,7 +153,8 @@ struct verdict {
     uint32_t host;
     enum outcome outcome;
     enum owner owner;
-    struct text signature; /* id, when one was recognised */
+    bool likely;           /* the owner follows from the form of the error; no known text says it */
+    struct text signature; /* id of the known text or of the rule for forms of errors; empty: neither decided */
     struct text cause;     /* what happened, no host name in it: equal causes fold together */
     struct text next;      /* what to look at */
     struct text phase;

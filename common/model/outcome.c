@@ -17,6 +17,19 @@ static const char *const owner_words[] = {
 _Static_assert(sizeof owner_words / sizeof owner_words[0] == OWNER_N, "a word for each owner");
 const struct enum_names owner_names = { owner_words, OWNER_N };
 
+static const char *const certainty_words[] = { "none", "known", "likely", "unknown" };
+_Static_assert(sizeof certainty_words / sizeof certainty_words[0] == CERTAINTY_N, "a word for each certainty");
+const struct enum_names certainty_names = { certainty_words, CERTAINTY_N };
+
+enum certainty certainty_of_owner (enum owner owner, bool likely)
+{
+    if (owner == OWNER_NONE)
+        return CERTAINTY_NONE;
+    if (owner == OWNER_UNKNOWN)
+        return CERTAINTY_UNKNOWN;
+    return likely ? CERTAINTY_LIKELY : CERTAINTY_KNOWN;
+}
+
 const enum outcome outcome_order[OUTCOME_N - 1] = {
     OUTCOME_FAILED,    OUTCOME_LOST,    OUTCOME_TIMED_OUT,   OUTCOME_BLOCKED,
     OUTCOME_CANCELLED, OUTCOME_CASCADE, OUTCOME_NOT_REACHED, OUTCOME_PASSED,

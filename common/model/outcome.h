@@ -45,4 +45,16 @@ enum owner {
 };
 extern const struct enum_names owner_names; /* none device launch bundle cache compiler peer program host platform
                                           sliceup unknown */
+
+/* How sure the owner is. */
+enum certainty {
+    CERTAINTY_NONE = 0, /* nothing failed */
+    CERTAINTY_KNOWN,    /* a known text or the coordinator's own observation proves it */
+    CERTAINTY_LIKELY,   /* the form of the error speaks for it: docs/spec/signatures.md */
+    CERTAINTY_UNKNOWN,
+    CERTAINTY_N
+};
+extern const struct enum_names certainty_names; /* none known likely unknown */
+/* `likely`: the owner follows from the form of an error. */
+enum certainty certainty_of_owner (enum owner owner, bool likely);
 #endif

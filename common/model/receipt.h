@@ -13,6 +13,7 @@ enum { RECEIPT_RUNGS_MAX = 32 * RUNGS_MAX, RECEIPT_HOSTS_MAX = 2 * HOSTS_MAX, RE
 
 struct cause {
     enum owner owner;
+    enum certainty certainty;
     struct text signature, text, evidence, next;
 };
 struct memory_receipt {

@@ -9,8 +9,8 @@ enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240 };
 
 static bool same_cause (const struct verdict *a, const struct verdict *b)
 {
-    return a->outcome == b->outcome && a->owner == b->owner && text_equal (a->signature, b->signature) &&
-           text_equal (a->cause, b->cause);
+    return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
+           text_equal (a->signature, b->signature) && text_equal (a->cause, b->cause);
 }
 
 /* "v6e[0-3]", or "300 hosts, a3,b7,c..." */
@@ -41,7 +41,8 @@ static void add_group (const struct plan *plan, const struct fact_pass_ended *en
     const struct verdict *verdict = &ended->verdicts.items[like];
     add_hosts (plan, ended, like, done, arena, line);
     buf_printf (line, " %s: %.*s", enum_name_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause));
-    failure_print_owner (line, verdict->owner, verdict->signature);
+    failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->likely), verdict->owner,
+                         verdict->signature);
     if (verdict->next.len)
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }

@@ -120,6 +120,7 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
     rung->outcome = verdict->outcome;
     rung->cache = receipt_fold_copy_text (fold, verdict->cache);
     rung->cause.owner = verdict->owner;
+    rung->cause.certainty = certainty_of_owner (verdict->owner, verdict->likely);
     rung->cause.signature = receipt_fold_copy_text (fold, verdict->signature);
     rung->cause.text = receipt_fold_copy_text (fold, verdict->cause);
     rung->cause.next = receipt_fold_copy_text (fold, verdict->next);
@@ -175,11 +176,13 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
     bool cancelled = outcome == OUTCOME_CANCELLED;
     struct text known_bad = fold->plan.rungs.items[fold->next_rung].known_bad;
     struct cause launch = { .owner = OWNER_PROGRAM,
+                            .certainty = CERTAINTY_KNOWN,
                             .text = known_bad,
                             .next = TEXT_LIT (
                                 "change what made that launch fail, or run it all the same with --again") };
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct cause lost = { .owner = OWNER_HOST,
+                              .certainty = CERTAINTY_KNOWN,
                               .text = fold->hosts[i].lost_why,
                               .next = blame_advice_for_lost (fold->plan.launcher) };
         if (fold->hosts[i].lost && cancelled)

@@ -62,12 +62,14 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
     struct verdict after, before = { .host = host,
                                      .outcome = rung->outcome,
                                      .owner = rung->cause.owner,
+                                     .likely = rung->cause.certainty == CERTAINTY_LIKELY,
                                      .signature = rung->cause.signature,
                                      .cause = rung->cause.text,
                                      .next = rung->cause.next };
     isolate_apply_ruling (ruling, &before, &fold->arena, &after);
     rung->outcome = after.outcome;
     rung->cause.owner = after.owner;
+    rung->cause.certainty = certainty_of_owner (after.owner, after.likely);
     rung->cause.signature = after.signature;
     rung->cause.text = receipt_fold_copy_text (fold, after.cause);
     rung->cause.next = receipt_fold_copy_text (fold, after.next);

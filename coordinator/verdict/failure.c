@@ -87,11 +87,12 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->evidence = reading.evidence;
 }
 
-void failure_print_owner (struct buf *out, enum owner owner, struct text signature)
+void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
 {
     if (owner == OWNER_UNKNOWN && !signature.len)
-        buf_puts (out, "; cause unknown: no known error matched");
+        buf_puts (out, "; owner unknown: no known error matched");
     else
-        buf_printf (out, " [%s%s%.*s]", enum_name_of (&owner_names, owner), signature.len ? ", " : "",
+        buf_printf (out, " [%s%s%s%s%.*s]", certainty ? enum_name_of (&certainty_names, certainty) : "",
+                    certainty ? " " : "", enum_name_of (&owner_names, owner), signature.len ? ", " : "",
                     TEXT_ARG (signature));
 }

@@ -15,7 +15,8 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
 /* Adds to the verdict on a hang what is recognised in its output. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
-/* After a cause: " [owner, signature]", or that no known error matched. */
-void failure_print_owner (struct buf *out, enum owner owner, struct text signature);
+/* After a cause: " [known host, disk-full]", " [likely bundle, module-missing]", or that the owner is unknown. A receipt
+ * of a build that did not tell its certainty has NONE: the owner stands alone. */
+void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature);
 
 #endif

@@ -39,6 +39,7 @@ struct board_host {
 struct board_verdict_group {
     enum outcome outcome;
     enum owner owner;
+    bool likely; /* struct verdict */
     struct text signature, cause, next, phase;
     LIST_OF (uint32_t) hosts;
 };

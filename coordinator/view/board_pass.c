@@ -91,7 +91,7 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
 static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict)
 {
     struct text cause = { verdict->cause.ptr, board_text_kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
-    return group->outcome == verdict->outcome && group->owner == verdict->owner &&
+    return group->outcome == verdict->outcome && group->owner == verdict->owner && group->likely == verdict->likely &&
            text_equal (group->signature, verdict->signature) && text_equal (group->cause, cause);
 }
 
@@ -111,6 +111,7 @@ static struct board_verdict_group *group_for (struct board_pass *pass, const str
     struct board_verdict_group *group = &pass->groups.items[pass->groups.n++];
     *group = (struct board_verdict_group){ .outcome = verdict->outcome,
                                            .owner = verdict->owner,
+                                           .likely = verdict->likely,
                                            .signature = keep_in (&pass->arena, verdict->signature),
                                            .cause = keep_in (&pass->arena, verdict->cause),
                                            .next = keep_in (&pass->arena, verdict->next),
@@ -217,6 +218,7 @@ static void regroup (struct board *board, struct board_pass *pass, const struct 
         struct verdict before = { .host = from->hosts.items[i],
                                   .outcome = from->outcome,
                                   .owner = from->owner,
+                                  .likely = from->likely,
                                   .signature = from->signature,
                                   .cause = from->cause,
                                   .next = from->next,

@@ -253,7 +253,7 @@ static void ask (const struct asked *asked, size_t at, struct explain_question *
 
 static bool same_cause (const struct explain_cause *a, const struct rung_receipt *b)
 {
-    return a->outcome == b->outcome && a->cause.owner == b->cause.owner &&
+    return a->outcome == b->outcome && a->cause.owner == b->cause.owner && a->cause.certainty == b->cause.certainty &&
            text_equal (a->cause.signature, b->cause.signature) && text_equal (a->cause.text, b->cause.text);
 }
 

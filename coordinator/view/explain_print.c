@@ -51,16 +51,25 @@ static void add_printed (const struct explain_cause *cause, struct buf *out)
         buf_printf (out, "    %u more hosts printed other lines: sliceup logs\n", cause->printed_more);
 }
 
+/* "host (known, disk-full)", "bundle (likely, module-missing)", "program (known)"; of older receipts the owner alone. */
+static void add_owner (const struct cause *cause, bool recognised, struct buf *out)
+{
+    buf_puts (out, enum_name_of (&owner_names, cause->owner));
+    if (!recognised && !cause->signature.len)
+        buf_puts (out, " (no known error matched)\n");
+    else if (cause->certainty)
+        buf_printf (out, " (%s%s%.*s)\n", enum_name_of (&certainty_names, cause->certainty),
+                    cause->signature.len ? ", " : "", TEXT_ARG (cause->signature));
+    else
+        buf_printf (out, "%s%.*s\n", cause->signature.len ? ", recognised as " : "", TEXT_ARG (cause->signature));
+}
+
 static void add_cause (const struct explain_cause *cause, struct buf *out)
 {
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
-    buf_printf (out, "  %s, owner: %s%s%.*s\n", enum_name_of (&outcome_names, cause->outcome),
-                enum_name_of (&owner_names, cause->cause.owner),
-                cause->cause.signature.len ? ", recognised as "
-                : cause->recognised        ? ""
-                                           : " (no known error matched)",
-                TEXT_ARG (cause->cause.signature));
+    buf_printf (out, "  %s, owner: ", enum_name_of (&outcome_names, cause->outcome));
+    add_owner (&cause->cause, cause->recognised, out);
     add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
     add_printed (cause, out);
     add_line ("    broke the canary protocol: ", cause->bad_line, SENTENCE_COLUMNS, out);
@@ -169,12 +178,15 @@ static json_t *json_causes (const struct explanation *explanation)
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
         json_array_append_new (
-            list, json_pack ("{s:o, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts),
-                             "outcome", enum_name_of (&outcome_names, cause->outcome), "owner",
-                             enum_name_of (&owner_names, cause->cause.owner), "signature",
-                             text_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
-                             text_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
-                             text_json (cause->bad_line), "next", text_json (cause->cause.next)));
+            list,
+            json_pack ("{s:o, s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "hosts", json_hosts (&cause->hosts),
+                       "outcome", enum_name_of (&outcome_names, cause->outcome), "owner",
+                       enum_name_of (&owner_names, cause->cause.owner), "certainty",
+                       cause->cause.certainty ? json_string (enum_name_of (&certainty_names, cause->cause.certainty))
+                                              : json_null (),
+                       "signature", text_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
+                       text_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
+                       text_json (cause->bad_line), "next", text_json (cause->cause.next)));
     }
     return list;
 }

@@ -301,7 +301,8 @@ static void tell_group (struct printer *printer, const struct board_verdict_grou
     board_print_hosts (printer->board, group->hosts.items, group->hosts.n, &printer->words);
     buf_printf (&printer->words, " %s: ", enum_name_of (&outcome_names, group->outcome));
     buf_add_text (&printer->words, group->cause);
-    failure_print_owner (&printer->words, group->owner, group->signature);
+    failure_print_owner (&printer->words, certainty_of_owner (group->owner, group->likely), group->owner,
+                         group->signature);
     add_after (printer, "; next: ", group->next);
     say (printer, at_ms);
 }

@@ -75,7 +75,7 @@ static bool same_line (const struct rung_receipt *a, const struct rung_receipt *
         return is_part (a) && is_part (b) && a->attempt == b->attempt;
     return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
            text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
-           text_equal (a->cause.text, b->cause.text);
+           a->cause.certainty == b->cause.certainty && text_equal (a->cause.text, b->cause.text);
 }
 
 static struct line *line_for (struct line *lines, uint32_t *n, const struct rung_receipt *rung, uint32_t hosts,
@@ -148,7 +148,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
         return;
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
-    failure_print_owner (out, rung->cause.owner, rung->cause.signature);
+    failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
     add_sighting (rung, out);
     add_bad_line (rung, out);
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);

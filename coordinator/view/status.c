@@ -98,6 +98,7 @@ static json_t *group_value (const struct board *board, const struct board_verdic
     json_t *object = json_object ();
     set (object, "outcome", word_or_null (&outcome_names, group->outcome));
     set (object, "owner", word_or_null (&owner_names, group->owner));
+    set (object, "certainty", word_or_null (&certainty_names, certainty_of_owner (group->owner, group->likely)));
     set (object, "signature", text_or_null (group->signature));
     set (object, "cause", escaped_json (group->cause));
     set (object, "next", text_or_null (group->next));

@@ -10,7 +10,7 @@
  *               "silent_ms"}]}
  *   rungs       [{"rung", "outcome", "duration_ms", "passes": [{"pass", "attempt", "state": skipped|running|ended,
  *               "outcome", "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures":
- *               [{"outcome", "owner", "signature", "cause", "next", "phase", "hosts": folded, "count"}],
+ *               [{"outcome", "owner", "certainty", "signature", "cause", "next", "phase", "hosts": folded, "count"}],
  *               "failures_left_out"}]}]
  *   waiting     [line, ...], as in the live view
  *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null

@@ -39,7 +39,7 @@ static void add_group (const struct board *board, const struct board_verdict_gro
     line_puts (&line, ": ");
     line_text (&line, group->cause);
     buf_clear (&names);
-    failure_print_owner (&names, group->owner, group->signature);
+    failure_print_owner (&names, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
     line_text (&line, buf_as_text (&names));
     if (group->next.len) {
         line_puts (&line, "; next: ");

@@ -37,13 +37,14 @@ static void fill_host (struct story *story, uint32_t i)
     story->observed[i][0] = (struct var){ TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_b --xla_a") };
     story->attempts[i][0] =
         (struct rung_receipt){ .rung = TEXT_LIT ("probe"), .pass = PASS_ONCE, .attempt = 1, .outcome = OUTCOME_PASSED };
-    story->attempts[i][1] =
-        (struct rung_receipt){ .rung = TEXT_LIT ("dense"),
-                               .pass = PASS_ONCE,
-                               .attempt = 1,
-                               .outcome = OUTCOME_CASCADE,
-                               .phase = TEXT_LIT ("run"),
-                               .cause = { .owner = OWNER_PEER, .text = TEXT_LIT ("aborted because v6e-3 failed") } };
+    story->attempts[i][1] = (struct rung_receipt){ .rung = TEXT_LIT ("dense"),
+                                                   .pass = PASS_ONCE,
+                                                   .attempt = 1,
+                                                   .outcome = OUTCOME_CASCADE,
+                                                   .phase = TEXT_LIT ("run"),
+                                                   .cause = { .owner = OWNER_PEER,
+                                                              .certainty = CERTAINTY_KNOWN,
+                                                              .text = TEXT_LIT ("aborted because v6e-3 failed") } };
     *host = (struct host_receipt){ .run = story->header.run, .host = story->names[i], .rank = i };
     host->bundle = (var_list){ story->bundle[i], 2 };
     host->facts = (var_list){ story->facts[i], 2 };
@@ -77,7 +78,10 @@ static int set_up (void **state)
     struct rung_receipt *culprit = &story->attempts[3][1];
     culprit->outcome = OUTCOME_FAILED;
     culprit->phase = TEXT_LIT ("init");
-    culprit->cause = (struct cause){ OWNER_DEVICE, TEXT_LIT ("vfio-busy"), TEXT_LIT ("exit status 1 in phase init"),
+    culprit->cause = (struct cause){ OWNER_DEVICE,
+                                     CERTAINTY_KNOWN,
+                                     TEXT_LIT ("vfio-busy"),
+                                     TEXT_LIT ("exit status 1 in phase init"),
                                      TEXT_LIT ("open(/dev/vfio/0): Device or resource busy\n\x1b[31msecond line"),
                                      TEXT_LIT ("find the holder") };
     story->receipt.headers.items = &story->header;
@@ -362,8 +366,8 @@ static void a_person_reads_the_fault_first (void **state)
     struct story *story = *state;
     explain (story);
     struct text text = printed (story, false);
-    expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device, "
-                  "recognised as vfio-busy\n");
+    expect (text, "run 01234567: slice v6e: stopped at rung dense\n\nwhose fault\n  v6e-3  failed, owner: device "
+                  "(known, vfio-busy)\n");
     expect (text, "    printed: open(/dev/vfio/0): Device or resource busy\n");
     expect (text, "  v6e-[0-2,4-7]  aborted because others failed (cascade)\n");
     expect (text, "1. which frontend did the program use?");

@@ -98,7 +98,7 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
         "[     0.2 s] all restored attempt 2 began on host[0-3] (4 hosts)\n[     0.2 s] all restored ended "
         "on host2: exited with status 3 in phase run\n[     0.2 s] all restored ended on host3: signal 15 in phase "
         "run\n[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n[     0.2 s]   host2 "
-        "failed: no space [host]; next: free some\n[     0.2 s]   host3 cascade: a peer failed [peer]\n");
+        "failed: no space [known host]; next: free some\n[     0.2 s]   host3 cascade: a peer failed [known peer]\n");
     show_release (&show);
 }
 

@@ -308,7 +308,7 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
     struct slice_receipt receipt;
     struct receipt_fold *fold = failed_at_two (&arena, &receipt);
     assert_true (text_has (&receipt, "passed         h[0-1]"));
-    assert_true (text_has (&receipt, "exit status 3 [program]"));
+    assert_true (text_has (&receipt, "exit status 3 [known program]"));
     assert_true (text_has (&receipt, "not reached"));
     receipt.hosts.items[1].rungs.items[1].cause.text = TEXT_LIT ("\x1b]52;c;evil\x07");
     assert_false (text_has (&receipt, "\x1b"));

@@ -141,7 +141,7 @@ static void the_text_tells_the_same (void **state)
                          "x facts once      1 passed, 2 failed                 700 ms\n"
                          ". tiny\n"
                          ". all\n"
-                         "  host[1-2] failed: no space [host, disk-full]; next: free some space, then resume\n"
+                         "  host[1-2] failed: no space [known host, disk-full]; next: free some space, then resume\n"
                          "cache generation 9: 3 entries, 300 B, written by host0\n"
                          "stopped at rung facts\n");
     buf_release (&out);
