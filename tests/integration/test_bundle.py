@@ -239,7 +239,7 @@ class Anywhere(BundleTest):
     def version(self, *argv, **more):
         done = subprocess.run([*map(str, argv), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=60, **more)
-        self.assertEqual((0, "sliceup-worker 0.2.0\n", ""), (done.returncode, done.stdout, done.stderr))
+        self.assertEqual((0, "sliceup-worker 0.3.0\n", ""), (done.returncode, done.stdout, done.stderr))
 
     def test_it_works_from_any_path(self):
         odd = self.lab.root / "a folder's $(name) \\ -x"
@@ -346,7 +346,7 @@ class Bare(BundleTest):
         return done.stdout
 
     def test_every_command_works(self):
-        self.assertEqual("sliceup-worker 0.2.0\n", self.inside(self.worker, "--version"))
+        self.assertEqual("sliceup-worker 0.3.0\n", self.inside(self.worker, "--version"))
         said = [json.loads(line) for line in self.inside(self.worker, "facts").splitlines()]
         facts = {line["name"]: line["value"] for line in said if line["type"] == "fact"}
         self.assertEqual(("debian", "11", "absent"), (facts["os.id"], facts["os.version"], facts["python3.path"]))

@@ -238,7 +238,7 @@ sys.path.insert(0, "{lib}")
 import zmq_peer
 public, secret = zmq_peer.key_pair()
 start = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
-print(json.dumps({{"sliceup-worker": 1, "key": public.decode(), "pid": os.getpid(), "pid_start": start, "version": "0.2.0"}}),
+print(json.dumps({{"sliceup-worker": 1, "key": public.decode(), "pid": os.getpid(), "pid_start": start, "version": "0.3.0"}}),
       flush=True)
 said = sys.stdin.buffer.readline() + sys.stdin.buffer.readline()
 peer = zmq_peer.Peer(order["address"], order["control_port"], order["key"].encode(), (public, secret))
@@ -249,7 +249,7 @@ end = time.monotonic() + 60
 for number in range(1, 200):
     if os.getppid() == 1 or time.monotonic() > end:
         break
-    if peer.send(zmq_peer.hello(order["run"], "{claims}", "0.2.0", number)):
+    if peer.send(zmq_peer.hello(order["run"], "{claims}", "0.3.0", number)):
         diary.write("claimed {claims}\\n")
     if peer.receive(0.3):
         diary.write("answered\\n")

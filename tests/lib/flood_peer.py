@@ -38,7 +38,7 @@ class Flooder:
     def __init__(self, order):
         keys = zmq_peer.key_pair()
         start = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
-        print(json.dumps({"sliceup-worker": 1, "key": keys[0].decode(), "pid": os.getpid(), "pid_start": start, "version": "0.2.0"}),
+        print(json.dumps({"sliceup-worker": 1, "key": keys[0].decode(), "pid": os.getpid(), "pid_start": start, "version": "0.3.0"}),
               flush=True)
         sys.stdin.buffer.readline()
         sys.stdin.buffer.readline()
@@ -62,7 +62,7 @@ class Flooder:
             bound_s = 0
 
     def join(self):
-        self.control.send(zmq_peer.hello(self.order["run"], self.order["host"], "0.2.0", 1))
+        self.control.send(zmq_peer.hello(self.order["run"], self.order["host"], "0.3.0", 1))
         for beat in itertools.count(1):
             self.hear(0.2)
             if self.ordered:
@@ -70,7 +70,7 @@ class Flooder:
             if self.session:
                 self.control.send(self.frame(HEARTBEAT, {1: beat}))
             else:
-                self.control.send(zmq_peer.hello(self.order["run"], self.order["host"], "0.2.0", 1))
+                self.control.send(zmq_peer.hello(self.order["run"], self.order["host"], "0.3.0", 1))
 
     def flood(self, kinds):
         """Until it is over. Without "beats" among the kinds it is soon lost, which does not stop it."""
@@ -96,10 +96,10 @@ KINDS = {
     "noise": lambda peer: peer.control.send(b"\xc1" * 24),
     "unknown": lambda peer: peer.control.send(peer.frame(77, {})),
     "orders": lambda peer: peer.control.send(peer.frame(RUN, {})),
-    "others": lambda peer: peer.control.send(peer.frame(HELLO, {1: "somebody", 2: "0.2.0", 3: 1, 4: 1})),
+    "others": lambda peer: peer.control.send(peer.frame(HELLO, {1: "somebody", 2: "0.3.0", 3: 1, 4: 1})),
     "strangers": lambda peer: peer.control.send(peer.frame(HEARTBEAT, {1: 1}, b"\x01" * 16)),
     "logs": lambda peer: peer.control.send(peer.frame(LOG, {2: 1, 3: b"x"})),
-    "hellos": lambda peer: peer.control.send(peer.frame(HELLO, {1: peer.order["host"], 2: "0.2.0", 3: next(peer.sequence), 4: 1})),
+    "hellos": lambda peer: peer.control.send(peer.frame(HELLO, {1: peer.order["host"], 2: "0.3.0", 3: next(peer.sequence), 4: 1})),
     "parts": lambda peer: peer.control.send(b"a", more=True) and peer.control.send(b"b"),
     "large": lambda peer: peer.control.send(b"\x99" * 65000),
     "long": long_beat,

@@ -240,7 +240,7 @@ def garbage(hub, say):
 
 def knock(hub, say, server, keys):
     """Eight peers at a time that connect and claim to be h1; one that is let in says so."""
-    words = hello("00" * 16, "h1", "0.2.0", 1)
+    words = hello("00" * 16, "h1", "0.3.0", 1)
     while True:
         peers = [Peer(hub["address"], port, server, keys() if server else None) for port in doors(hub)[:2] for _ in range(4)]
         for peer in peers:
