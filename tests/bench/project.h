@@ -4,7 +4,7 @@
 
 #include "crowd.h"
 
-#define BENCH_VERSION "0.2.0"
+#define BENCH_VERSION "0.3.0"
 #define BENCH_HOST_FORMAT "v6e-pod-host-%04u"
 enum { BENCH_ROUNDS_MAX = RUNGS_MAX };
 
