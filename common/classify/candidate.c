@@ -16,7 +16,8 @@ static const char error_words[] =
     "exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|Xid|Invalid|invalid|"
     "could not|Could not|DUE TO|unreachable|unable|missing|No such|signal|terminated|Terminated|unrecognized|Back-off|"
     "No module|FAILED|Insufficient|insufficient|exceeded|Exceeded|exhausted|EXHAUSTED|UNAVAILABLE|INTERNAL|INVALID|"
-    "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in use|aborted|error";
+    "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in "
+    "use|aborted|error|(most recent call first)";
 
 struct finding {
     const struct printed_lines *lines;
@@ -119,6 +120,7 @@ static void add_chain (struct finding *finding, const struct exception *first, u
     *candidate = (struct candidate){ .first = first->first,
                                      .last = last->last,
                                      .shown = cause->type_line,
+                                     .said_to = cause->last,
                                      .speaker = finding->lines->items[first->first].speaker,
                                      .exception = true,
                                      .fatal = !last->harmless,
@@ -183,12 +185,15 @@ static void add_line (struct finding *finding, uint32_t at)
     if (is_stack (body) || (!end && !looks_like_error (line, body)))
         return;
     struct error_clue clue = { .text = text_from (finding, at, end) };
-    if (words_any_exact (body, "Fatal Python error"))
+    if (words_any_exact (body, "Fatal Python error|(most recent call first)")) {
         clue.raised = crash_package (finding, at);
+        clue.type = TEXT_LIT ("Timeout"); /* of a program that hung: its stack says where */
+    }
     const struct error_rule *rule = error_rule_match (&clue);
     *add (finding) = (struct candidate){ .first = at,
                                          .last = at,
                                          .shown = at,
+                                         .said_to = at,
                                          .speaker = line->speaker,
                                          .fatal = end,
                                          .harmless = line->level == LEVEL_INFO || line->level == LEVEL_WARNING,

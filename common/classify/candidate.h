@@ -12,6 +12,7 @@ enum { CANDIDATES_MAX = 192 };
 struct candidate {
     uint32_t first, last; /* lines */
     uint32_t shown;       /* the line to show: with the type, or itself */
+    uint32_t said_to;     /* the last line of its words, which begin with `shown` */
     uint32_t speaker;
     bool exception;
     bool fatal;    /* an uncaught exception, level F, a crash */

@@ -94,6 +94,19 @@ static uint32_t host_form (struct text text)
     return digit && words_is_letter (head.ptr[0]) && text_starts (words_from (text, at), ": ") ? at + 2 : 0;
 }
 
+/* "[node-7] ": a name with a digit, in brackets. */
+static uint32_t bracket_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at = 1;
+    bool digit = false;
+    if (head.len < 4 || head.ptr[0] != '[' || !words_is_letter (head.ptr[1]))
+        return 0;
+    for (; at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'); at++)
+        digit |= words_is_digit (head.ptr[at]);
+    return digit && text_starts (words_from (text, at), "] ") ? at + 2 : 0;
+}
+
 static bool is_time (struct text text, uint32_t at)
 {
     return at + 8 <= text.len && words_is_digit (text.ptr[at]) && words_is_digit (text.ptr[at + 1]) &&
@@ -142,9 +155,10 @@ static const struct form {
     bool speaks; /* it tells who printed the line */
     bool common; /* ordinary text has it as well: many lines must have it */
 } forms[] = {
-    { rank_form, true, false }, { mpi_form, true, false },   { process_form, true, false },
-    { pod_form, true, false },  { time_form, false, false }, { syslog_form, false, false },
-    { bar_form, true, true },   { task_form, true, true },   { host_form, true, true },
+    { rank_form, true, false },   { mpi_form, true, false },   { process_form, true, false },
+    { pod_form, true, false },    { time_form, false, false }, { syslog_form, false, false },
+    { bar_form, true, true },     { task_form, true, true },   { host_form, true, true },
+    { bracket_form, true, true },
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 

@@ -92,7 +92,8 @@ static enum log_level level_at_letter (struct text body)
         return LEVEL_NONE;
     struct text behind = words_from (body, at + 2);
     struct text word = text_take_until (&behind, ' ');
-    bool source = words_any_exact (word, ".cc:|.cpp:|.cu:|.inc:|.h:|.py:|.go:");
+    bool date = word.len == 5 && words_is_digit (word.ptr[0]) && word.ptr[2] == '-';
+    bool source = date || words_any_exact (word, ".cc:|.cpp:|.cu:|.inc:|.h:|.py:|.go:");
     return digits == 3 || digits == 4 || (digits == 0 && source) ? level_of_letter (body.ptr[at]) : LEVEL_NONE;
 }
 

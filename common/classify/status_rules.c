@@ -29,7 +29,5 @@ static const struct error_rule items[] = {
       NULL, 0, "Look at the service named there and at the rights of the account." },
     { "status-exists", RULE_PRIOR, OWNER_LAUNCH, NULL, "ALREADY_EXISTS:", NULL, NULL, 0,
       "Another run or process writes in the same place: give each its own." },
-    { "status-data-loss", RULE_PRIOR, OWNER_PLATFORM, NULL, "DATA_LOSS:", NULL, NULL, 0,
-      "A stored file is damaged: compare its checksum, and take an older copy." },
 };
 const struct error_rules status_rules = { items, sizeof items / sizeof items[0] };

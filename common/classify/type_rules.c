@@ -20,7 +20,8 @@
     "module 'networkx|module 'librosa|module 'gym|module 'pydantic|module 'ray|module 'sklearn|module 'attr"
 
 static const struct error_rule items[] = {
-    { "cache-lock", RULE_FORM, OWNER_CACHE, "KeyboardInterrupt|Timeout|RuntimeError", NULL, NULL, NULL,
+    { "cache-lock", RULE_FORM, OWNER_CACHE,
+      "KeyboardInterrupt|Timeout|RuntimeError|EOFError|UnpicklingError|JSONDecodeError|BadZipFile", NULL, NULL, NULL,
       RAISED (PACKAGE_CACHE), "A lock in a build or compile cache was left behind: remove it." },
     { "frame-cache", RULE_FORM, OWNER_CACHE, NULL,
       "EOFError|UnpicklingError|BadZipFile|zlib.error|Error -3 while decompressing", "cache", NULL,
@@ -93,7 +94,7 @@ static const struct error_rule items[] = {
       "TypeError|ValueError|IndexError|KeyError|ZeroDivisionError|AssertionError|NotImplementedError|AttributeError|"
       "OverflowError|LookupError|UnicodeDecodeError|UnicodeEncodeError|ArithmeticError|LinAlgError|UFuncTypeError",
       NULL, NULL, "INTERNAL:|UNKNOWN:|FAILED_PRECONDITION:|DATA_LOSS:|ABORTED:|Gloo|NOT_FOUND:", 0, CODE },
-    { "program-frame", RULE_PRIOR, OWNER_PROGRAM, "RuntimeError|Exception", NULL, NULL,
+    { "program-frame", RULE_PRIOR, OWNER_PROGRAM, "RuntimeError|Exception|EqxRuntimeError|UsageError|Error", NULL, NULL,
       "CUDA error|cudaError|CUBLAS|CUDNN|cuDNN|NCCL|INTERNAL|Unknown|unknown error|unspecified|timed "
       "out|timeout|unhandled|Aborted|failed to|Failed to",
       RAISED (PACKAGE_USER) | RAISED (PACKAGE_TENSOR) | RAISED (PACKAGE_NUMERIC) | RAISED (PACKAGE_TRACE), CODE },

@@ -66,6 +66,21 @@ bool words_is (struct text text, const char *words)
     return false;
 }
 
+bool words_before_digit (struct text text, const char *word)
+{
+    uint32_t len = text_of (word).len;
+    for (uint32_t at = 0; at + len + 1 < text.len; at++) {
+        if (strncasecmp (text.ptr + at, word, len) != 0 || (at && words_is_letter (text.ptr[at - 1])))
+            continue;
+        uint32_t behind = at + len + (strchr (" :=[-", text.ptr[at + len]) != NULL);
+        for (uint32_t i = behind;
+             i < text.len && i < behind + 16 && (words_is_name (text.ptr[i]) || text.ptr[i] == '-'); i++)
+            if (words_is_digit (text.ptr[i]))
+                return true;
+    }
+    return false;
+}
+
 bool words_ends_with (struct text text, const char *end)
 {
     struct text word = text_of (end);

@@ -16,6 +16,8 @@ bool words_any (struct text text, const char *words);
 bool words_any_exact (struct text text, const char *words);
 /* Is `text` one of the alternatives, as written? */
 bool words_is (struct text text, const char *words);
+/* Does `word` stand there as a word, with a number behind it: "task 3", "/task:3", "rank=2", "node n7"? */
+bool words_before_digit (struct text text, const char *word);
 bool words_ends_with (struct text text, const char *end);
 struct text words_from (struct text text, uint32_t at); /* what stands from `at` on */
 struct text words_trimmed (struct text text);           /* without blanks at both ends */

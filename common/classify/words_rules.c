@@ -77,6 +77,9 @@ static const struct error_rule items[] = {
       "ephemeral-storage|PytorchStreamWriter failed writing|Not enough free disk space|not enough disk space|"
       "unexpected pos|File too large|Exceeded disk|out of disk",
       NULL, "/dev/shm", 0, SPACE },
+    { "kernel-old", RULE_FORM, OWNER_HOST, NULL, "FATAL: kernel too old", NULL, NULL, 0,
+      "The C library needs a newer kernel than this host has." },
+    { "bus-error", RULE_PRIOR, OWNER_LAUNCH, NULL, "Bus error|SIGBUS", NULL, "bus_error|Caught signal", 0, SHM },
     { "disk-broken", RULE_FORM, OWNER_HOST, NULL,
       "Input/output error|Read-only file system|EXT4-fs error|XFS|I/O error, dev|blk_update_request|"
       "Buffer I/O error|Stale file handle|ESTALE|Transport endpoint is not connected|Structure needs cleaning|"
@@ -107,6 +110,12 @@ static const struct error_rule items[] = {
     { "module-missing", RULE_FORM, OWNER_BUNDLE, NULL, "No module named|ModuleNotFoundError", NULL, NULL, 0, PINS },
     { "import-circular", RULE_FORM, OWNER_PROGRAM, NULL, "partially initialized module|circular import", NULL,
       "site-packages|dist-packages", 0, CODE },
+    { "launcher-cache", RULE_FORM, OWNER_CACHE, NULL,
+      "importing __triton_launcher|importing cuda_utils|importing __grouped_gemm", NULL, NULL, 0, CACHE },
+    { "cache-advice", RULE_FORM, OWNER_CACHE, NULL,
+      "Delete your|delete the cache|clear the cache|remove the cache|Clear the cache|clear your cache|"
+      "delete your",
+      "cache", "kv cache|memory|empty_cache", 0, CACHE },
     { "import-name", RULE_FORM, OWNER_BUNDLE, NULL, "cannot import name|DLL load failed|multiarray failed to import",
       NULL, NULL, 0, PINS },
     { "library-loader", RULE_FORM, OWNER_BUNDLE, NULL,
@@ -117,13 +126,13 @@ static const struct error_rule items[] = {
       NULL, NULL, 0, PINS },
     { "binary-abi", RULE_FORM, OWNER_BUNDLE, NULL,
       "binary incompatibility|compiled using NumPy 1|_ARRAY_API not found|compiled against API version|"
-      "compiled against ABI version|size changed, may indicate|was compiled with|was built with|was built for|"
-      "was not built with|not built with|Unable to locate package|Illegal instruction|SIGILL|Exec format error|"
-      "not compiled with|no kernel image is available|no kernel image|Torch not compiled with|CPU-only version|"
-      "without CUDA support|incompatible architecture|compiled without|built without|is not a supported wheel|"
-      "undefined reference|free(): invalid pointer|double free or corruption|PJRT API version|"
-      "Attributes_Args size|_Args size|not compatible with the current PyTorch installation|"
-      "Please use a build of|not enabled in this build",
+      "compiled against ABI version|size changed, may indicate|was compiled with|was built with|"
+      "was built using|built to use|was built for|was not built with|not built with|Unable to locate package|"
+      "Illegal instruction|SIGILL|Exec format error|not compiled with|no kernel image is available|"
+      "no kernel image|Torch not compiled with|CPU-only version|without CUDA support|incompatible architecture|"
+      "compiled without|built without|is not a supported wheel|undefined reference|free(): invalid pointer|"
+      "double free or corruption|PJRT API version|Attributes_Args size|_Args size|"
+      "not compatible with the current PyTorch installation|Please use a build of|not enabled in this build",
       NULL, "torch.compile|Loss|recompil|cudaErrorNoKernelImageForDevice in", 0, PINS },
     { "operator-missing", RULE_FORM, OWNER_BUNDLE, NULL,
       "operator torchvision::|Could not run 'torch|Couldn't load custom C++ ops", NULL, NULL, 0, PINS },
@@ -131,7 +140,7 @@ static const struct error_rule items[] = {
       "Error building extension|Error compiling objects|unsupported GNU version|Unsupported gpu architecture|"
       "CUDA_HOME|nvcc fatal|mismatches the version that was used to compile|is not defined for option|"
       "Unsupported .version|needs a newer|gcc: error|g++: error|fatal error: |cannot find -l|ld returned|"
-      "No CMAKE_|CMake Error|cc1plus|collect2:|Could NOT find|Failed building wheel|Failed to build|"
+      "No CMAKE_|CMake Error|cc1plus|collect2:|Failed building wheel|Failed to build|"
       "metadata-generation-failed|subprocess-exited-with-error|Could not build wheels|legacy-install-failure|"
       "C compiler cannot create|Failed to find C compiler|Python.h|ninja is required|nvcc not found|rustc|cargo",
       NULL, "ModuleNotFoundError", 0,
@@ -183,8 +192,7 @@ static const struct error_rule items[] = {
     { "device-busy", RULE_FORM, OWNER_DEVICE, NULL,
       "already in use by process|busy or unavailable|CUDA_ERROR_DEVICE_UNAVAILABLE|is already in use|"
       "exclusive process|TPU is in use|libtpu.so is already in use|libtpu_lockfile|Unable to open accel|"
-      "device is in use|Failed to acquire device|already loaded in the other process|devices are in use|"
-      "Device or resource busy|EBUSY",
+      "device is in use|Failed to acquire device|already loaded in the other process|devices are in use",
       NULL, "port|address|umount|mount point|text file", 0, HOLDER },
     { "device-absent", RULE_FORM, OWNER_DEVICE, NULL,
       "/dev/accel|/dev/vfio|Failed to get TPU|no TPU devices|No TPU devices|TPU initialization failed|"
@@ -234,6 +242,13 @@ static const struct error_rule items[] = {
       "InvalidImageName|ErrImageNeverPull|bad interpreter|stat /|execve():|/bin/sh^M|not a valid identifier|"
       "Unable to find image",
       NULL, "nvidia|libcuda|Exec format", 0, COMMAND },
+    { "file-scheme", RULE_FORM, OWNER_LAUNCH, NULL, "File system scheme", "not implemented|not supported", NULL, 0,
+      "Give a path that the workers can read (gs://)." },
+    { "world-joined", RULE_FORM, OWNER_LAUNCH, NULL, "worker_count=", "Timed out initializing", NULL, 0,
+      "Compare the number of processes that joined with the world size of the launch." },
+    { "settings-argument", RULE_FORM, OWNER_LAUNCH, NULL,
+      "Args.__init__() got|Arguments.__init__() got|Config.__init__() got|Options.__init__() got", "unexpected keyword",
+      NULL, 0, COMMAND },
     { "port-taken", RULE_FORM, OWNER_LAUNCH, NULL,
       "Address already in use|EADDRINUSE|address already in use|Cannot assign requested address|EADDRNOTAVAIL|"
       "port is already allocated|Failed to bind|failed to listen on|port already in use|port is in use|"
@@ -269,8 +284,8 @@ static const struct error_rule items[] = {
       "Host key verification failed|Anonymous caller|authentication failed|Authentication failed|"
       "unauthorized: |pull access denied|Unauthorized|401 Client Error|UNPROTECTED PRIVATE KEY|"
       "AuthenticationError|not authorized|Invalid token|token is invalid|terminal prompts disabled|"
-      "could not read Username|Repository Not Found|RepositoryNotFound|GatedRepoError|LocalTokenNotFound|"
-      "403 Client Error|401 Unauthorized|Error code: 401|response code 401|HTTP code 401",
+      "could not read Username|Repository Not Found|RepositoryNotFound|GatedRepoError|api_key not configured|"
+      "LocalTokenNotFound|403 Client Error|401 Unauthorized|Error code: 401|response code 401|HTTP code 401",
       NULL, "metadata|special_tokens|oauth2: cannot fetch token", 0, CREDENTIALS },
     { "name-given", RULE_FORM, OWNER_LAUNCH, NULL,
       "is not a local folder and is not a valid model|Can't load tokenizer|Can't load config|"
@@ -289,6 +304,9 @@ static const struct error_rule items[] = {
       "operator",
       0, "Correct the name or path that the launch gives." },
     /* ---- platform ---- */
+    { "service-later", RULE_PRIOR, OWNER_PLATFORM, NULL,
+      "try again later|try again in|again an hour later|temporarily unavailable|API is giving errors", NULL,
+      "Resource temporarily", 0, SERVICE },
     { "preempted", RULE_FORM, OWNER_PLATFORM, NULL,
       "DUE TO PREEMPTION|DUE TO NODE FAILURE|DUE TO TIME LIMIT|DUE TO JOB REQUEUE|preempted|Preempted|"
       "preemption notice|spot instance|Spot VM|imminent node shutdown|maintenance event|TerminationByKubelet|"
@@ -338,7 +356,7 @@ static const struct error_rule items[] = {
       "Network is unreachable|network is unreachable|Host is down|EHOSTUNREACH|ENETUNREACH|Host unreachable|"
       "LocalEntryNotFoundError|check your internet connection|Internet connection|unable to access 'http|"
       "early EOF|RPC failed; curl|TimeoutError: [Errno 110]|An error happened while trying to locate|"
-      "Connection broken|Failed to download|Error downloading|failed to fetch|Failed to fetch|Cannot retrieve|"
+      "Connection broken|Failed to download|Error downloading|E: Failed to fetch|Cannot retrieve|"
       "Hub is not reachable|upstream connect",
       NULL,
       "rdzv|c10d|TCPStore|MASTER_ADDR|NCCL WARN|connect to the coordinator|/dev/|gloo|barrier|local path|"
@@ -377,8 +395,8 @@ static const struct error_rule items[] = {
       "nan or inf|NaN or Inf",
       NULL, NULL, 0, "Look at the data, the learning rate and the dtype of the step." },
     { "device-assert", RULE_FORM, OWNER_PROGRAM, NULL,
-      "device-side assert|IndexKernel.cu|indexSelectLargeIndex|illegal memory access|index out of bounds|"
-      "out of bounds|CUDA_ERROR_ILLEGAL_ADDRESS|CUDA_ERROR_ASSERT|misaligned address|"
+      "device-side assert triggered|IndexKernel.cu|indexSelectLargeIndex|illegal memory access|"
+      "index out of bounds|out of bounds|CUDA_ERROR_ILLEGAL_ADDRESS|CUDA_ERROR_ASSERT|misaligned address|"
       "srcIndex < srcSelectDimSize|t >= 0 && t < n_classes|input_val >= zero",
       NULL, "cudaErrorHardware|Xid", 0,
       "An index leaves its table: run with CUDA_LAUNCH_BLOCKING=1, and check ids and labels." },
