@@ -28,8 +28,10 @@ static const int strength[MEANINGS][FORMS] = {
     [MEANS_PRIOR] = { 0, 0, 40, 60, 80 },     [MEANS_FORM] = { 0, 55, 85, 95, 110 },
     [MEANS_KNOWN] = { 8, 90, 112, 120, 130 },
 };
-/* NEAR_BYTES: how far conditions of known texts reach (common/signature). END_LINES: what is harmless in itself may be why a program ended only when it did not go on for long. */
-enum { OVER_COSTS = 70, END_LINES = 64, NEAR_BYTES = 2 << 10 };
+/* OVER_COSTS: what an exception loses when the program worked on after it. END_LINES: noise may be why a program ended
+ * only when it did not go on for long, a warning only among its WARNED_LINES last ones. NEAR_BYTES: how far conditions
+ * of known texts reach (common/signature). */
+enum { OVER_COSTS = 70, END_LINES = 64, WARNED_LINES = 8, NEAR_BYTES = 2 << 10 };
 
 enum { NO_LINE = UINT32_MAX };
 struct choice {
@@ -153,8 +155,9 @@ static const struct signature *known_in (const struct choosing *choosing, const 
 /* Of equals the earlier one: what comes later follows from it. */
 static void offer (struct choosing *choosing, struct choice choice)
 {
+    bool warning = choice.strength == strength[MEANS_KNOWN][FORM_HARMLESS];
     bool faint = choice.strength <= strength[MEANS_KNOWN][FORM_HARMLESS];
-    if (faint && (choice.line == NO_LINE || choice.line + END_LINES < choosing->lines->n))
+    if (faint && (choice.line == NO_LINE || choice.line + (warning ? WARNED_LINES : END_LINES) < choosing->lines->n))
         return;
     if (choice.strength > choosing->best.strength)
         choosing->best = choice;
@@ -193,6 +196,8 @@ static struct text peer_id (struct text said, struct text id)
 
 static void offer_candidate (struct choosing *choosing, const struct candidate *candidate)
 {
+    if (choosing->lines->items[candidate->shown].level == LEVEL_INFO && !candidate->exception)
+        return;
     enum form form = form_of (candidate, &choosing->lines->items[candidate->shown]);
     if (candidate->rule && candidate->rule->weight == RULE_AFTERMATH)
         return;
@@ -239,9 +244,9 @@ static enum form form_of_sighting (const struct choosing *choosing, uint32_t lin
 {
     enum log_line_grade grade = log_line_grade (text);
     enum log_level level = line == NO_LINE ? LEVEL_NONE : choosing->lines->items[line].level;
-    if (line != NO_LINE && words_any_exact (choosing->lines->items[line].text, "NCCL INFO"))
+    if (level == LEVEL_INFO)
         return FORMS;
-    if (level == LEVEL_INFO || level == LEVEL_WARNING || (level == LEVEL_NONE && grade == LINE_HARMLESS))
+    if (level == LEVEL_WARNING || (level == LEVEL_NONE && grade == LINE_HARMLESS))
         return FORM_HARMLESS;
     return level == LEVEL_ERROR ? FORM_ERROR : level == LEVEL_FATAL || grade == LINE_FATAL ? FORM_FATAL : FORM_PLAIN;
 }
@@ -254,7 +259,7 @@ static void offer_sighting (struct choosing *choosing, const struct sighting *si
     if (!signature || (line != NO_LINE && in_candidate (choosing, line)))
         return;
     enum form form = form_of_sighting (choosing, line, sighting->text);
-    if (form == FORMS) /* NCCL looks for what most hosts lack, and says so at this level */
+    if (form == FORMS) /* healthy starts have such lines at level info */
         return;
     struct choice choice = { .strength = strength[meaning_of_signature (signature)][form],
                              .id = signature->id,

@@ -51,10 +51,12 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
     return awaited;
 }
 
-/* Lower is stronger: 0 a recognised cause, 1 one that nobody recognises, 2 a complaint about other hosts. */
+/* Lower is stronger: 0 a known cause, 1 a likely one, 2 one that nobody recognises, 3 a complaint about other hosts. */
 static uint32_t weakness (const struct plan *plan, const struct blame_host *host)
 {
-    return host->complains ? 2 : !recognised (plan, host);
+    if (host->complains)
+        return 3;
+    return recognised (plan, host) ? host->verdict->likely : 2;
 }
 
 /* Index of the host with the strongest cause of its own, the earliest of equals; -1: none has one. */

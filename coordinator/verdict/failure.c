@@ -96,6 +96,8 @@ void failure_print_owner (struct buf *out, enum certainty certainty, enum owner 
 {
     if (owner == OWNER_UNKNOWN && !signature.len)
         buf_puts (out, "; owner unknown: no known error matched");
+    else if (owner == OWNER_UNKNOWN)
+        buf_printf (out, "; owner unknown (%.*s)", TEXT_ARG (signature));
     else
         buf_printf (out, " [%s%s%s%s%.*s]", certainty ? enum_name_of (&certainty_names, certainty) : "",
                     certainty ? " " : "", enum_name_of (&owner_names, owner), signature.len ? ", " : "",

@@ -17,8 +17,8 @@ enum {
     MUTATED_MAX_BYTES = 11 << 20,
     ROUNDS = 24,
     LARGE_ROUNDS = 12,
-    RIGHT_OF_100 = 95,
-    UNKNOWN_OF_100 = 97,
+    RIGHT_OF_100 = 93,
+    UNKNOWN_OF_100 = 93,
     SEED = 20260117
 };
 
