@@ -73,7 +73,7 @@ static enum meaning meaning_of_rule (const struct error_rule *rule)
 static enum meaning meaning_of_signature (const struct signature *signature)
 {
     if (signature->noise)
-        return MEANS_NOISE;
+        return signature->owner == OWNER_UNKNOWN ? MEANS_NOTHING : MEANS_NOISE;
     if (signature->peer)
         return MEANS_KNOWN_PEER;
     return signature->likely ? MEANS_FORM : MEANS_KNOWN;
@@ -219,7 +219,8 @@ static void offer_candidate (struct choosing *choosing, const struct candidate *
     else if (by_rule != MEANS_NOTHING)
         choice.id = text_of (candidate->rule->id);
     enum meaning said = text_counts ? by_text : by_rule;
-    if (said == MEANS_PEER || said == MEANS_KNOWN_PEER)
+    bool of_peer = text_counts || candidate->rule->owner == OWNER_PEER;
+    if ((said == MEANS_PEER || said == MEANS_KNOWN_PEER) && of_peer)
         choice.id = peer_id (candidate->text, choice.id);
     offer (choosing, choice);
 }

@@ -47,6 +47,13 @@ static const struct error_rule items[] = {
       "Out Of Memory|terminated by signal: Bus|shared memory|No such file|not found|ProcessRaisedException",
       0, CHILD },
     /* other hosts */
+    /* who waited for the others complains of them; where nobody has a cause of its own, the launch is to be compared */
+    { "waited-for-others", RULE_PEER, OWNER_LAUNCH, NULL,
+      "Timed out initializing process group|worker_count=|clients joined|RendezvousTimeoutError|"
+      "RendezvousConnectionError|RendezvousStateError|DistStoreError|failed to connect to any network address|"
+      "client socket has failed|Timed out after",
+      "rendezvous|store|join|worker_count|connect|barrier", "http|ssh|huggingface", 0,
+      "Compare address, port and number of processes of the launch on all hosts; see which one did not come." },
     { "peer-unnamed", RULE_PEER, OWNER_UNKNOWN, NULL,
       "this text is in no log: the rule stands for echoes without a name", NULL, NULL, 0,
       "Another host or process was gone, and nothing here says which: look at who printed an error of its own." },

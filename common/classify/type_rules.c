@@ -55,7 +55,7 @@ static const struct error_rule items[] = {
       NULL, NULL, NULL, RAISED (PACKAGE_COMPILE),
       "Reduce the program, try another version of the compiler, and report it." },
     { "installer", RULE_PRIOR, OWNER_BUNDLE, NULL, NULL, NULL, NULL, RAISED (PACKAGE_INSTALLER), PINS },
-    { "distributed-start", RULE_PRIOR, OWNER_LAUNCH,
+    { "distributed-start", RULE_PEER, OWNER_LAUNCH,
       "DistStoreError|DistNetworkError|RendezvousConnectionError|RendezvousTimeoutError", NULL, NULL, NULL, 0,
       "Compare address, port and number of processes of the launch on all hosts." },
     { "backend-start", RULE_PRIOR, OWNER_LAUNCH, "ValueError|TypeError|KeyError|AssertionError|RuntimeError", NULL,

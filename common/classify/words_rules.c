@@ -244,8 +244,6 @@ static const struct error_rule items[] = {
       NULL, "nvidia|libcuda|Exec format", 0, COMMAND },
     { "file-scheme", RULE_FORM, OWNER_LAUNCH, NULL, "File system scheme", "not implemented|not supported", NULL, 0,
       "Give a path that the workers can read (gs://)." },
-    { "world-joined", RULE_FORM, OWNER_LAUNCH, NULL, "worker_count=", "Timed out initializing", NULL, 0,
-      "Compare the number of processes that joined with the world size of the launch." },
     { "settings-argument", RULE_FORM, OWNER_LAUNCH, NULL,
       "Args.__init__() got|Arguments.__init__() got|Config.__init__() got|Options.__init__() got", "unexpected keyword",
       NULL, 0, COMMAND },
@@ -257,8 +255,7 @@ static const struct error_rule items[] = {
     { "interface", RULE_FORM, OWNER_LAUNCH, NULL,
       "no socket interface found|No interface found|ifname|invalid network interface|"
       "unable to resolve hostname to|makeDeviceForHostname|makeDeviceForInterface|Unable to find address for|"
-      "does not have an IPv6|coordinator_address|clients joined|failed to connect to any network address|"
-      "RendezvousConnectionError|RendezvousTimeoutError",
+      "does not have an IPv6|coordinator_address",
       NULL, NULL, 0, "Compare address, port, interface and number of processes of the launch on all hosts." },
     { "world-size", RULE_FORM, OWNER_LAUNCH, NULL,
       "world size|world_size|Number of slices|number of processes|num_processes|nproc|tensor parallel size|"
