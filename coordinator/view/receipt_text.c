@@ -22,18 +22,21 @@ static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
 
 static void add_header (const struct run_header *header, struct buf *out)
 {
+    char span[DURATION_TEXT_BYTES];
     buf_puts (out, "slice    ");
     buf_escaped (out, header->slice, COLUMNS);
     buf_printf (out, "   run %.8s   sliceup %.*s   ", header->run.len ? header->run.ptr : "?",
                 TEXT_ARG (header->version));
     add_time (out, "began", header->began_wall_ms);
+    if (header->ended_wall_ms > header->began_wall_ms)
+        buf_printf (out, ", took %s", duration_print (header->ended_wall_ms - header->began_wall_ms, span));
     buf_puts (out, "\nresult   ");
     if (header->sentence.len)
         buf_escaped (out, header->sentence, 4 * COLUMNS);
     else
         buf_puts (out, "the run has not ended: this is how far it has come");
     if (header->exit_status == EXIT_CACHE_VIOLATION)
-        buf_puts (out, "\nexit     4: the cache was violated");
+        buf_puts (out, "\nexit     4: the cache was violated (the lines that begin with 'violated')");
     buf_byte (out, '\n');
 }
 
@@ -61,6 +64,7 @@ struct line {
     const struct rung_receipt *rung;
     struct text *hosts;
     uint32_t hosts_n;
+    uint64_t least_ms, most_ms; /* most_ms 0: no host told how long it ran */
 };
 
 static bool is_part (const struct rung_receipt *rung)
@@ -84,8 +88,17 @@ static struct line *line_for (struct line *lines, uint32_t *n, const struct rung
     for (uint32_t i = 0; i < *n; i++)
         if (same_line (lines[i].rung, rung))
             return &lines[i];
-    lines[*n] = (struct line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0 };
+    lines[*n] = (struct line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0, 0, 0 };
     return &lines[(*n)++];
+}
+
+static void take_host (struct line *line, struct text host, uint64_t duration_ms)
+{
+    line->hosts[line->hosts_n++] = host;
+    if (duration_ms && (line->most_ms == 0 || duration_ms < line->least_ms))
+        line->least_ms = duration_ms;
+    if (duration_ms > line->most_ms)
+        line->most_ms = duration_ms;
 }
 
 static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text rung, struct line **lines,
@@ -103,34 +116,44 @@ static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text 
             struct line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
             if (is_part (at) && at->outcome != OUTCOME_PASSED)
                 line->rung = at; /* an attempt that failed stands for the part */
-            line->hosts[line->hosts_n++] = receipt->hosts.items[i].host;
+            take_host (line, receipt->hosts.items[i].host, at->duration_ms);
         }
     return n;
 }
 
-static uint64_t time_of (const struct slice_receipt *receipt, const struct rung_receipt *rung)
+/* "  (1.2 s)", "  (1.2 s to 3 min 4 s)": of these hosts, by their own clocks. Nothing, when none of them told. */
+static void add_durations (const struct line *line, struct buf *out)
 {
-    for (uint32_t i = 0; i < receipt->times.n; i++) {
-        const struct rung_time *time = &receipt->times.items[i];
-        if (text_equal (time->rung, rung->rung) && time->pass == rung->pass && time->attempt == rung->attempt)
-            return time->duration_ms;
-    }
-    return 0;
+    char least[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
+    if (line->most_ms == 0)
+        return;
+    duration_print (line->least_ms, least);
+    duration_print (line->most_ms, most);
+    buf_printf (out, strcmp (least, most) ? "  (%s to %s)" : "  (%s)", least, most);
 }
 
-static void add_sighting (const struct rung_receipt *rung, struct buf *out)
+static const struct sighting *deciding_sighting (const struct rung_receipt *rung)
 {
-    for (uint32_t i = 0; i < rung->sightings.n; i++) {
-        const struct sighting *sighting = &rung->sightings.items[i];
-        if (!text_equal (sighting->signature, rung->cause.signature))
-            continue;
-        if (sighting->line)
-            buf_printf (out, "\n             line %u: ", sighting->line);
-        else
-            buf_puts (out, "\n             at the end: ");
-        buf_escaped (out, sighting->text, CAUSE_COLUMNS);
+    for (uint32_t i = 0; i < rung->sightings.n; i++)
+        if (text_equal (rung->sightings.items[i].signature, rung->cause.signature))
+            return &rung->sightings.items[i];
+    return NULL;
+}
+
+/* What was printed, before our words about it. */
+static void add_error_line (const struct rung_receipt *rung, struct buf *out)
+{
+    const struct sighting *sighting = deciding_sighting (rung);
+    struct text error = rung->cause.evidence.len ? error_line_of (rung->cause.evidence, rung->cause.text)
+                        : sighting               ? sighting->text
+                                                 : (struct text){ 0 };
+    if (error.len == 0)
         return;
-    }
+    if (sighting && sighting->line)
+        buf_printf (out, "\n             line %u: ", sighting->line);
+    else
+        buf_puts (out, sighting ? "\n             at the end: " : "\n             printed: ");
+    buf_escaped (out, error, CAUSE_COLUMNS);
 }
 
 static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
@@ -146,32 +169,29 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
 {
     if (rung->outcome == OUTCOME_PASSED || rung->cause.text.len == 0)
         return;
+    add_error_line (rung, out);
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
     failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
-    add_sighting (rung, out);
     add_bad_line (rung, out);
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
-static void add_part (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
+static void add_part (const struct line *line, struct buf *out)
 {
-    char span[DURATION_TEXT_BYTES];
-    duration_print (time_of (receipt, line->rung), span);
     buf_printf (out, "    %-9s%-14s ", "in parts", line->rung->outcome == OUTCOME_PASSED ? "works" : "fails");
     hostset_fold (line->hosts, line->hosts_n, out);
-    buf_printf (out, "  (%s)\n", span);
+    add_durations (line, out);
+    buf_byte (out, '\n');
 }
 
-static void add_line (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
+static void add_line (const struct line *line, struct buf *out)
 {
-    char span[DURATION_TEXT_BYTES];
-    duration_print (time_of (receipt, line->rung), span);
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
                 enum_name_of (&outcome_names, line->rung->outcome));
     hostset_fold (line->hosts, line->hosts_n, out);
-    buf_printf (out, "  (%s)", span);
+    add_durations (line, out);
     if (line->rung->attempt > 1)
         buf_printf (out, "  attempt %u", line->rung->attempt);
     add_cause (line->rung, out);
@@ -190,10 +210,10 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
         buf_puts (out, n ? "\n" : "   not reached\n");
         for (uint32_t k = 0; k < n; k++)
             if (!is_part (lines[k].rung))
-                add_line (receipt, &lines[k], out);
+                add_line (&lines[k], out);
         for (uint32_t k = 0; k < n; k++)
             if (is_part (lines[k].rung))
-                add_part (receipt, &lines[k], out);
+                add_part (&lines[k], out);
         arena_reset (&arena);
     }
     arena_release (&arena);
@@ -335,14 +355,16 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
             const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
-            if (note_told (receipt, i, k) || shown >= NOTES_SHOWN)
+            if (note_told (receipt, i, k) || shown++ >= NOTES_SHOWN)
                 continue;
-            buf_puts (out, shown++ ? "         " : "notes    ");
+            buf_puts (out, shown > 1 ? "         " : "notes    ");
             buf_escaped (out, note->text, CAUSE_COLUMNS);
             buf_puts (out, "  (");
             buf_escaped (out, note->source, 40);
             buf_printf (out, ", %s)\n", enum_name_of (&durability_names, note->durability));
         }
+    if (shown > NOTES_SHOWN)
+        buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
 }
 
 void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,

@@ -118,7 +118,7 @@ static void hosts_come_and_go (void **state)
 {
     (void) state;
     struct show show = gathered (3);
-    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78 } };
+    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 0 } };
     show.at_ms = 44000;
     show_suspected (&show, 2, 7000);
     show_lost (&show, 2, TEXT_LIT ("silent for 30 s"));
