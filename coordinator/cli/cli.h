@@ -60,7 +60,10 @@ int cli_refuse_argument (const struct cli *cli, const struct cli_command *comman
 
 /* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
 struct style cli_detect_style (const struct cli *cli);
-/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. */
+/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. That nobody could write there
+ * is told once, by cli_main. */
 int cli_write_stdout (const struct cli *cli, struct buf *bytes);
+/* EXIT_HOLDS, unless both were asked for. */
+int cli_check_forms (const struct cli *cli, const struct cli_command *command, bool json, bool markdown);
 
 #endif

@@ -1,6 +1,5 @@
 #include "coordinator/view/receipt_text.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "common/base/duration.h"
@@ -8,6 +7,7 @@
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/receipt_lines.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 
@@ -20,23 +20,27 @@ static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
         buf_printf (out, "%s %s", label, text);
 }
 
-static void add_header (const struct run_header *header, struct buf *out)
+static void add_result (const struct run_header *header, struct buf *out)
 {
-    char span[DURATION_TEXT_BYTES];
-    buf_puts (out, "slice    ");
-    buf_escaped (out, header->slice, COLUMNS);
-    buf_printf (out, "   run %.8s   sliceup %.*s   ", header->run.len ? header->run.ptr : "?",
-                TEXT_ARG (header->version));
-    add_time (out, "began", header->began_wall_ms);
-    if (header->ended_wall_ms > header->began_wall_ms)
-        buf_printf (out, ", took %s", duration_print (header->ended_wall_ms - header->began_wall_ms, span));
-    buf_puts (out, "\nresult   ");
+    buf_puts (out, "result   ");
     if (header->sentence.len)
         buf_escaped (out, header->sentence, 4 * COLUMNS);
     else
         buf_puts (out, "the run has not ended: this is how far it has come");
-    if (header->exit_status == EXIT_CACHE_VIOLATION)
-        buf_puts (out, "\nexit     4: the cache was violated (the lines that begin with 'violated')");
+    buf_byte (out, '\n');
+}
+
+static void add_subject (const struct run_header *header, struct buf *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    buf_puts (out, "slice    ");
+    buf_escaped (out, header->slice, COLUMNS);
+    buf_puts (out, "   run ");
+    buf_escaped (out, header->run.len ? text_clip (header->run, 8) : TEXT_LIT ("?"), COLUMNS);
+    buf_escaped_after (out, "   sliceup ", header->version, COLUMNS);
+    add_time (out, "   began", header->began_wall_ms);
+    if (header->ended_wall_ms > header->began_wall_ms)
+        buf_printf (out, ", took %s", duration_print (header->ended_wall_ms - header->began_wall_ms, span));
     buf_byte (out, '\n');
 }
 
@@ -58,78 +62,16 @@ static void add_frontier (const struct slice_receipt *receipt, const struct run_
     buf_byte (out, '\n');
 }
 
-/* ---- folding hosts with the same outcome and cause ---- */
-
-struct line {
-    const struct rung_receipt *rung;
-    struct text *hosts;
-    uint32_t hosts_n;
-    uint64_t least_ms, most_ms; /* most_ms 0: no host told how long it ran */
-};
-
-static bool is_part (const struct rung_receipt *rung)
+static void add_durations (const struct receipt_line *line, struct buf *out)
 {
-    return rung->purpose == PURPOSE_ISOLATION;
+    buf_puts (out, line->most_ms ? "  (" : "");
+    receipt_line_durations (line, out);
+    buf_puts (out, line->most_ms ? ")" : "");
 }
 
-/* Of an isolation pass only whether it works is shown, not which host failed because of which. */
-static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
+static bool is_part (const struct receipt_line *line)
 {
-    if (is_part (a) || is_part (b))
-        return is_part (a) && is_part (b) && a->attempt == b->attempt;
-    return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
-           text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
-           a->cause.certainty == b->cause.certainty && text_equal (a->cause.text, b->cause.text);
-}
-
-static struct line *line_for (struct line *lines, uint32_t *n, const struct rung_receipt *rung, uint32_t hosts,
-                              struct arena *arena)
-{
-    for (uint32_t i = 0; i < *n; i++)
-        if (same_line (lines[i].rung, rung))
-            return &lines[i];
-    lines[*n] = (struct line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0, 0, 0 };
-    return &lines[(*n)++];
-}
-
-static void take_host (struct line *line, struct text host, uint64_t duration_ms)
-{
-    line->hosts[line->hosts_n++] = host;
-    if (duration_ms && (line->most_ms == 0 || duration_ms < line->least_ms))
-        line->least_ms = duration_ms;
-    if (duration_ms > line->most_ms)
-        line->most_ms = duration_ms;
-}
-
-static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text rung, struct line **lines,
-                               struct arena *arena)
-{
-    uint32_t n = 0, most = 0;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        most += receipt->hosts.items[i].rungs.n;
-    *lines = arena_array (arena, most, sizeof (**lines));
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
-            const struct rung_receipt *at = &receipt->hosts.items[i].rungs.items[k];
-            if (!text_equal (at->rung, rung))
-                continue;
-            struct line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
-            if (is_part (at) && at->outcome != OUTCOME_PASSED)
-                line->rung = at; /* an attempt that failed stands for the part */
-            take_host (line, receipt->hosts.items[i].host, at->duration_ms);
-        }
-    return n;
-}
-
-/* "  (1.2 s)", "  (1.2 s to 3 min 4 s)": of these hosts, by their own clocks. Nothing, when none of them told. */
-static void add_durations (const struct line *line, struct buf *out)
-{
-    char least[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
-    if (line->most_ms == 0)
-        return;
-    duration_print (line->least_ms, least);
-    duration_print (line->most_ms, most);
-    buf_printf (out, strcmp (least, most) ? "  (%s to %s)" : "  (%s)", least, most);
+    return line->rung->purpose == PURPOSE_ISOLATION;
 }
 
 static const struct sighting *deciding_sighting (const struct rung_receipt *rung)
@@ -177,7 +119,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
-static void add_part (const struct line *line, struct buf *out)
+static void add_part (const struct receipt_line *line, struct buf *out)
 {
     buf_printf (out, "    %-9s%-14s ", "in parts", line->rung->outcome == OUTCOME_PASSED ? "works" : "fails");
     hostset_fold (line->hosts, line->hosts_n, out);
@@ -185,7 +127,7 @@ static void add_part (const struct line *line, struct buf *out)
     buf_byte (out, '\n');
 }
 
-static void add_line (const struct line *line, struct buf *out)
+static void add_line (const struct receipt_line *line, struct buf *out)
 {
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
@@ -203,16 +145,16 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
     struct arena arena = { 0 };
     buf_puts (out, "ladder\n");
     for (uint32_t i = 0; i < header->rungs.n; i++) {
-        struct line *lines;
-        uint32_t n = lines_of_rung (receipt, header->rungs.items[i], &lines, &arena);
+        struct receipt_line *lines;
+        uint32_t n = receipt_lines_of_rung (receipt, header->run, header->rungs.items[i], &lines, &arena);
         buf_printf (out, "  %-2u ", i + 1);
         buf_escaped (out, header->rungs.items[i], COLUMNS);
         buf_puts (out, n ? "\n" : "   not reached\n");
         for (uint32_t k = 0; k < n; k++)
-            if (!is_part (lines[k].rung))
+            if (!is_part (&lines[k]))
                 add_line (&lines[k], out);
         for (uint32_t k = 0; k < n; k++)
-            if (is_part (lines[k].rung))
+            if (is_part (&lines[k]))
                 add_part (&lines[k], out);
         arena_reset (&arena);
     }
@@ -367,20 +309,36 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
         buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
 }
 
-void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                   struct buf *out)
+void receipt_text_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
+                        struct buf *out)
 {
-    for (uint32_t i = 0; i < receipt->headers.n; i++) {
-        const struct run_header *header = &receipt->headers.items[i];
-        add_header (header, out);
-        add_frontier (receipt, header, out);
-        add_ladder (receipt, header, out);
-        receipt_text_cache (receipt, header, out);
-    }
+    add_subject (header, out);
+    if (with_result)
+        add_result (header, out);
+    if (header->exit_status == EXIT_CACHE_VIOLATION)
+        buf_puts (out, "exit     4: the cache was violated (the lines that begin with 'violated')\n");
+    add_frontier (receipt, header, out);
+}
+
+void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                        struct buf *out)
+{
     add_metrics (receipt, out);
     add_backend (receipt, out);
     add_setup (receipt, out);
     add_drift (receipt, rules, rules_n, out);
     add_recoveries (receipt, out);
     add_notes (receipt, out);
+}
+
+void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                   struct buf *out)
+{
+    for (uint32_t i = 0; i < receipt->headers.n; i++) {
+        const struct run_header *header = &receipt->headers.items[i];
+        receipt_text_head (receipt, header, true, out);
+        add_ladder (receipt, header, out);
+        receipt_text_cache (receipt, header, out);
+    }
+    receipt_text_rest (receipt, rules, rules_n, out);
 }
