@@ -52,6 +52,17 @@ int cli_refuse_argument (const struct cli *cli, const struct cli_command *comman
     return EXIT_USAGE;
 }
 
+bool cli_take_switch (int *argc, char **argv, const char *name)
+{
+    int kept = 0;
+    for (int i = 0; i < *argc; i++)
+        if (strcmp (argv[i], name) != 0)
+            argv[kept++] = argv[i];
+    bool taken = kept < *argc;
+    *argc = kept;
+    return taken;
+}
+
 static bool take_choice (const struct cli_option_spec *choice, int argc, char **argv, int *i)
 {
     if (choice->value)

@@ -54,6 +54,8 @@ enum { CLI_CHOICES_MAX = 8 };
 /* Reads a command's options, and its operand where it takes one (NULL: none). EXIT_HOLDS, or what to leave with. */
 int cli_read_arguments (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
                         const struct cli_option_spec *choices, const char **operand);
+/* Takes a switch out of the arguments wherever it stands: was it there? */
+bool cli_take_switch (int *argc, char **argv, const char *name);
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
 int cli_refuse_argument (const struct cli *cli, const struct cli_command *command, const char *argument,
                          const char *const known[]);
