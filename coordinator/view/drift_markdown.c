@@ -27,6 +27,8 @@ static void add_silences (const struct drift *drift, struct buf *out)
 {
     struct buf hosts;
     buf_init (&hosts, SENTENCE_BYTES_MAX);
+    if (drift->no_facts)
+        markdown_paragraph (out, "", "", TEXT_LIT ("Not compared: facts of the machines: no host reported any"));
     for (uint32_t i = 0; i < drift->silences_n; i++) {
         buf_clear (&hosts);
         drift_sentence_hosts (drift, drift->silences[i].hosts, drift->silences[i].hosts_n, &limits, &hosts);

@@ -172,14 +172,6 @@ static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
     }
 }
 
-static bool nobody_reported (const struct slice_receipt *receipt)
-{
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (receipt->hosts.items[i].facts.n > 0 || receipt->hosts.items[i].bundle.n > 0)
-            return false;
-    return true;
-}
-
 static void add_drift (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                        struct buf *out)
 {
@@ -193,8 +185,8 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
     }
     if (summary.more)
         buf_printf (out, "         ... differences not shown: %u; sliceup drift lists them\n", summary.more);
-    if (summary.n == 0 && receipt->hosts.n > 1 && nobody_reported (receipt))
-        buf_puts (out, "drift    not known: no host reported facts or packages\n");
+    if (summary.n == 0 && receipt->hosts.n > 1 && summary.no_facts)
+        buf_puts (out, "drift    not known: no host reported facts of its machine\n");
     else if (summary.n == 0 && receipt->hosts.n > 1)
         buf_printf (out, "drift    none (differences that are expected, such as names, ids and free space: %u)\n",
                     summary.expected);
