@@ -69,9 +69,10 @@ void drift_markdown (const struct drift *drift, const struct drift_subject *subj
                     drift->left_out + (drift->findings > most ? drift->findings - most : 0));
     add_silences (drift, out);
     buf_clear (&sentence);
-    buf_printf (&sentence, "slice %.*s, %.*s: %u hosts, %u facts compared by drift policy %s%s%s",
-                TEXT_ARG (subject->slice), TEXT_ARG (subject->name), drift->hosts_n, drift->compared, subject->policy,
-                subject->against ? ", against " : "", subject->against ? subject->against : "");
+    buf_printf (&sentence, "slice %.*s, %.*s: %u host%s, %u fact%s compared by drift policy %s%s%s",
+                TEXT_ARG (subject->slice), TEXT_ARG (subject->name), drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
+                drift->compared, drift->compared == 1 ? "" : "s", subject->policy, subject->against ? ", against " : "",
+                subject->against ? subject->against : "");
     markdown_text (out, buf_as_text (&sentence));
     buf_byte (out, '\n');
     buf_release (&sentence);

@@ -323,11 +323,11 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
         drift_sentence (drift, &drift->items[0], drift_minority_next (&drift->items[0], &at), limits, out);
     else if (drift->no_facts)
         buf_printf (out,
-                    "not known: no host reported facts of its machine; nothing else differs in %u values of %u host%s",
-                    drift->compared, drift->hosts_n, drift->hosts_n == 1 ? "" : "s");
+                    "not known: no host reported facts of its machine; nothing else differs in %u value%s of %u host%s",
+                    drift->compared, drift->compared == 1 ? "" : "s", drift->hosts_n, drift->hosts_n == 1 ? "" : "s");
     else
-        buf_printf (out, "no drift: %u host%s, %u facts compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
-                    drift->compared);
+        buf_printf (out, "no drift: %u host%s, %u fact%s compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
+                    drift->compared, drift->compared == 1 ? "" : "s");
 }
 
 /* ---- a few sentences for the middle of another page ---- */

@@ -79,7 +79,8 @@ static void put_silences (struct page *page)
         buf_puts (&page->sentence, "not compared: ");
         drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &page->limits, &page->sentence);
         if (silence->told)
-            buf_printf (&page->sentence, " did not report %s, %u hosts did", silence->what, silence->told);
+            buf_printf (&page->sentence, " did not report %s, %u host%s did", silence->what, silence->told,
+                        silence->told == 1 ? "" : "s");
         else
             buf_printf (&page->sentence, ": only one of the two runs has %s", silence->what);
         put_line (page, PAINT_WARN, "");
@@ -104,8 +105,9 @@ static void put_others (struct page *page)
 static void put_subject (struct page *page, const struct drift_subject *subject)
 {
     const struct drift *drift = page->drift;
-    buf_printf (&page->sentence, "slice %.*s, %.*s: %u hosts, %u facts compared", TEXT_ARG (subject->slice),
-                TEXT_ARG (subject->name), drift->hosts_n, drift->compared);
+    buf_printf (&page->sentence, "slice %.*s, %.*s: %u host%s, %u fact%s compared", TEXT_ARG (subject->slice),
+                TEXT_ARG (subject->name), drift->hosts_n, drift->hosts_n == 1 ? "" : "s", drift->compared,
+                drift->compared == 1 ? "" : "s");
     if (subject->against)
         buf_printf (&page->sentence, ", against %s%s", subject->against,
                     drift->by_group ? " (the two have no host in common: the values of most hosts were compared)" : "");

@@ -266,7 +266,9 @@ static void add_recoveries (const struct slice_receipt *receipt, struct buf *out
         buf_byte (out, '\n');
     }
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (merge_host_has_conflict (receipt, i)) {
+        if (merge_host_has_conflict (receipt, i) &&
+            (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host) ||
+             !text_equal (receipt->hosts.items[i].run, receipt->hosts.items[i - 1].run))) {
             buf_puts (out, "conflict ");
             buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
             buf_puts (out, " has several receipts for this run that differ; all are kept\n");

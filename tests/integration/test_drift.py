@@ -140,7 +140,7 @@ class Environments(Drifting):
         os.utime(library, ns=(before.st_atime_ns, before.st_mtime_ns))
         self.build(1)
         self.assertRegex(self.first_line(),
-                         r"^h3: fact library\.tinylib/libtinylib\.so is [0-9a-f]+\.\.\., 7 others have [0-9a-f]+")
+                         r"^h3: fact library\.tinylib/libtinylib\.so is [0-9a-f]+, 7 others have [0-9a-f]+")
 
 
 class Equal(Drifting):
