@@ -287,7 +287,7 @@ static void print_hostile (uint32_t columns, struct buf *text, struct buf *markd
     make (&a, "h", arena);
     a.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT ("6\x1b[31m|<b>\n`x` https://e");
     a.receipt.hosts.items[3].policy.observed.items[0].value = TEXT_LIT (
-        "--a --b --xla_a_flag_with_a_long_name=1 --xla_another_flag_with_a_long_name=2 "
+        "--a --b --xla_a_flag_with_a_name_longer_than_a_value_may_be=1 --xla_another_flag_with_a_long_name=2 "
         "--xla_a_third_one_that_is_long=3");
     drift_compare_hosts (&a.receipt, &plain, arena, &drift);
     drift_text (&drift, &subject, true, &style, text);
@@ -342,8 +342,10 @@ static void no_line_of_the_text_is_wider_than_120 (void **state)
     assert_true (lines > 3);
     buf_clear (&text);
     print_hostile (0, &text, &markdown, &json, &arena); /* of what is piped nothing is cut */
-    assert_non_null (strstr (buf_c (&text), "has --xla_a_flag_with_a_long_name=1 --xla_another_flag_with_a_long_name=2 "
-                                            "--xla_a_third_one_that_is_long=3, unlike 3 others"));
+    assert_non_null (
+        strstr (buf_c (&text),
+                "has --xla_a_flag_with_a_name_longer_than_a_value_may_be=1 --xla_another_flag_with_a_long_name=2 "
+                "--xla_a_third_one_that_is_long=3, unlike 3 others"));
     buf_release (&text);
     buf_release (&markdown);
     buf_release (&json);
