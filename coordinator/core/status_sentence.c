@@ -37,15 +37,16 @@ static struct text take_group (const struct plan *plan, const struct fact_pass_e
 }
 
 /* How many causes nobody has been told of. */
-static uint32_t count_left_out (const struct plan *plan, const struct fact_pass_ended *ended, bool *done,
-                                struct arena *arena)
+static uint32_t count_left_out (const struct fact_pass_ended *ended, bool *done)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        if (!done[i] && ended->verdicts.items[i].outcome != OUTCOME_CASCADE) {
-            take_group (plan, ended, i, done, arena);
-            n++;
-        }
+    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+        if (done[i] || ended->verdicts.items[i].outcome == OUTCOME_CASCADE)
+            continue;
+        for (uint32_t k = i + 1; k < ended->verdicts.n; k++)
+            done[k] = done[k] || same_cause (&ended->verdicts.items[i], &ended->verdicts.items[k]);
+        n++;
+    }
     return n;
 }
 
@@ -90,7 +91,7 @@ struct text status_sentence_of_verdicts (const struct plan *plan, const struct f
     bool *done = arena_array (arena, ended->verdicts.n, sizeof (*done));
     add_groups (plan, ended, done, arena, &line);
     struct text text = text_clip (buf_as_text (&line), SENTENCE_MAX_BYTES - REMARKS_BYTES);
-    uint32_t left = count_left_out (plan, ended, done, arena);
+    uint32_t left = count_left_out (ended, done);
     text = left ? text_format (arena, "%.*s | and %u more cause%s: see the receipt", TEXT_ARG (text), left,
                                left == 1 ? "" : "s")
                 : text_copy (arena, text);
