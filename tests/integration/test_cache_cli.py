@@ -90,6 +90,7 @@ class Carrying(Cache):
         said = self.passes(self.cache("export", BUNDLE, out)).out
         claim = json.loads((out / "generation.json").read_text())["generation"]
         self.assertIn(claim["sha256"], said)
+        self.assertEqual(claim["sha256"], self.asked("export", BUNDLE, self.lab.files / "as-json")["sha256"])
         self.assertEqual(["tiny:11", "dense:22"], claim["covers"])
         self.assertEqual("ab" * 16, claim["from_run"], "who wrote it first is forgotten")
         other = self.lab.root / "other"
@@ -351,6 +352,7 @@ class Looking(Cache):
         self.finished_run()
         ended = self.lab.sliceup("cache", "explain", "h0", "h1")
         self.assertEqual(3, ended.status, ended)
+        schema.document(self.lab.sliceup("cache", "explain", "h0", "h1", "--json").out)
         self.assertIn("no rung reported cache keys", ended.out)
         ended = self.lab.sliceup("cache", "explain", "h0", "h9")
         self.assertEqual(2, ended.status, ended)
