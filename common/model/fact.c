@@ -14,7 +14,8 @@ static const struct field run_opened_fields[] = { F_TEXT (1, struct fact_run_ope
                                                   F_TEXT (4, struct fact_run_opened, version, ID_MAX_BYTES) };
 
 static const struct field epoch_began_fields[] = { F_U64 (1, struct fact_epoch_began, epoch, UINT64_MAX),
-                                                   F_U64 (2, struct fact_epoch_began, pid, COUNT_MAX) };
+                                                   F_U64 (2, struct fact_epoch_began, pid, COUNT_MAX),
+                                                   F_U64 (3, struct fact_epoch_began, away_ms, UINT64_MAX) };
 
 static const struct field host_keyed_fields[] = { F_U32 (1, struct fact_host_keyed, host, HOSTS_MAX - 1),
                                                   F_TEXT (2, struct fact_host_keyed, public_key, Z85_KEY_BYTES) };

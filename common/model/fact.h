@@ -57,6 +57,7 @@ struct fact_run_opened {
 struct fact_epoch_began {
     uint64_t epoch;
     uint64_t pid;
+    uint64_t away_ms; /* by the wall clock: since the last fact, on which the run's clock stands still; 0: unknown */
 };
 struct fact_host_keyed {
     uint32_t host;

@@ -85,3 +85,9 @@ bool enum_value_of (const struct enum_names *names, struct text name, uint32_t *
     }
     return former_find (names, name, value);
 }
+
+struct text error_line_of (struct text evidence, struct text cause)
+{
+    struct text line = text_take_until (&evidence, '\n');
+    return line.len && text_find (cause, line, NULL) ? (struct text){ 0 } : line;
+}

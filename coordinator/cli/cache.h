@@ -46,7 +46,7 @@ struct text cache_writer_name (const char *home, const struct catalogue_entry *e
 struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena);
 
 /* Prints and releases it: the exit status of that. */
-int cache_print_json (const struct cli *cli, json_t *json);
+int cache_print_json (const struct cli *cli, const char *schema, json_t *json);
 
 int cache_ls (struct cli *cli, const struct cache_request *request);
 int cache_verify (struct cli *cli, const struct cache_request *request);

@@ -262,8 +262,9 @@ static int show_json (const struct explanation *all)
     json_t *rungs = json_array ();
     for (uint32_t i = 0; i < all->n; i++)
         json_array_append_new (rungs, rung_json (&all->rungs[i]));
-    return cache_print_json (all->cli, json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there",
-                                                  side_json (&all->there), "rungs", rungs));
+    return cache_print_json (all->cli, "sliceup.cache-explain/1",
+                             json_pack ("{s:o, s:o, s:o}", "here", side_json (&all->here), "there",
+                                        side_json (&all->there), "rungs", rungs));
 }
 
 static void add_keys (const struct explained *rung, const struct style *style, struct buf *out)

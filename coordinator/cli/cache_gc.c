@@ -154,9 +154,10 @@ static int show_json (const struct collection *gc)
             json_object_set_new (object, "stays", escaped_json (line->stays));
         json_array_append_new (line->removed ? removed : kept, object);
     }
-    return cache_print_json (gc->cli, json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run",
-                                                 gc->request->dry_run, "bytes", (json_int_t) gc->bytes, "leftovers",
-                                                 (int) gc->leftovers, "removed", removed, "kept", kept));
+    return cache_print_json (gc->cli, "sliceup.cache-gc/1",
+                             json_pack ("{s:s, s:b, s:I, s:i, s:o, s:o}", "root", gc->root, "dry_run",
+                                        gc->request->dry_run, "bytes", (json_int_t) gc->bytes, "leftovers",
+                                        (int) gc->leftovers, "removed", removed, "kept", kept));
 }
 
 static void add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style,

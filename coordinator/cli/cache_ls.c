@@ -6,6 +6,7 @@
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/view/line.h"
+#include "coordinator/view/record_json.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -153,16 +154,16 @@ static json_t *row_json (struct listing *list, const struct row *row)
     const struct catalogue_entry *entry = row->entry;
     const struct fact_generation *published = &entry->published;
     bool sealed = published->token != 0;
-    return json_pack ("{s:I, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "generation",
+    return json_pack ("{s:I, s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "generation",
                       (json_int_t) entry->token, "state", enum_name_of (&generation_state_names, entry->state),
-                      "leased", entry->leased, "why", entry->why.len ? escaped_json (entry->why) : json_null (), "run",
-                      escaped_json (entry->run), "handed_out_wall_ms", (json_int_t) entry->wall_ms, "bytes",
-                      (json_int_t) row->bytes, "lies_there", row->lies, "entries", (json_int_t) row->entries, "sha256",
-                      sealed ? escaped_json (published->sha256) : json_null (), "from_run",
-                      sealed ? escaped_json (published->from_run) : json_null (), "writer",
+                      "leased", entry->leased, "why", text_or_null_json (entry->why), "run",
+                      text_or_null_json (entry->run), "handed_out_wall_ms", number_or_null_json (entry->wall_ms),
+                      "handed_out", time_json (entry->wall_ms), "bytes", (json_int_t) row->bytes, "lies_there",
+                      row->lies, "entries", (json_int_t) row->entries, "sha256", text_or_null_json (published->sha256),
+                      "from_run", text_or_null_json (published->from_run), "writer",
                       sealed ? escaped_json (cache_writer_name (list->cli->home, entry, &list->arena)) : json_null (),
                       "covers", texts_json (published->covers.items, published->covers.n), "users", users_json (entry),
-                      "compile_ms", (json_int_t) published->compile_ms);
+                      "compile_ms", number_or_null_json (published->compile_ms));
 }
 
 static json_t *ls_family_json (struct listing *list, const struct ls_family *family)
@@ -186,7 +187,8 @@ static int show_json (struct listing *list)
     for (uint32_t i = 0; i < list->families_n; i++)
         json_array_append_new (bundles, ls_family_json (list, &list->families[i]));
     return cache_print_json (
-        list->cli, json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
+        list->cli, "sliceup.cache-ls/1",
+        json_pack ("{s:s, s:s, s:o}", "root", list->root, "storage", list->storage, "bundles", bundles));
 }
 
 /* ---- text ---- */

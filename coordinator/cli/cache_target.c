@@ -193,10 +193,11 @@ struct text cache_covered_rungs (const struct fact_generation *generation, struc
     return buf_finish (&out, arena);
 }
 
-int cache_print_json (const struct cli *cli, json_t *json)
+int cache_print_json (const struct cli *cli, const char *schema, json_t *json)
 {
     struct buf out;
     buf_init (&out, CACHE_ANSWER_MAX_BYTES);
+    json_object_set_new (json, "schema", json_string (schema));
     json_print_release (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
     return cli_write_stdout (cli, &out);
 }

@@ -64,11 +64,12 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
     char size[SIZE_TEXT_BYTES];
     const char *folder = request->operands[1];
     if (request->json)
-        return cache_print_json (
-            cli, json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation", (json_int_t) generation->token, "bundle",
-                            escaped_json (generation->bundle), "sha256", escaped_json (generation->sha256), "entries",
-                            (int) generation->entries, "bytes", (json_int_t) generation->bytes, "folder",
-                            escaped_json (text_of (folder))));
+        return cache_print_json (cli, "sliceup.cache-export/1",
+                                 json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation",
+                                            (json_int_t) generation->token, "bundle", escaped_json (generation->bundle),
+                                            "sha256", escaped_json (generation->sha256), "entries",
+                                            (int) generation->entries, "bytes", (json_int_t) generation->bytes,
+                                            "folder", escaped_json (text_of (folder))));
     printf ("exported generation %" PRIu64 " of %.*s to %s: %u entries, %s, manifest sha256 %.*s\n", generation->token,
             TEXT_ARG (generation->bundle), folder, generation->entries, size_print (generation->bytes, size),
             TEXT_ARG (generation->sha256));
@@ -231,10 +232,11 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
 {
     char size[SIZE_TEXT_BYTES];
     if (request->json)
-        return cache_print_json (
-            cli, json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token, "was_here_before",
-                            before, "bundle", escaped_json (claim->bundle), "sha256", escaped_json (claim->sha256),
-                            "entries", (int) claim->entries, "bytes", (json_int_t) claim->bytes, "root", target->root));
+        return cache_print_json (cli, "sliceup.cache-import/1",
+                                 json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
+                                            "was_here_before", before, "bundle", escaped_json (claim->bundle), "sha256",
+                                            escaped_json (claim->sha256), "entries", (int) claim->entries, "bytes",
+                                            (json_int_t) claim->bytes, "root", target->root));
     if (before)
         printf ("%s already has this generation, as generation %" PRIu64 " of %.*s: nothing was imported\n",
                 target->root, token, TEXT_ARG (claim->bundle));

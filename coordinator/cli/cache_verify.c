@@ -5,6 +5,7 @@
 #include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/view/line.h"
+#include "coordinator/view/record_json.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -127,23 +128,19 @@ static int look (struct verification *run, struct err *err)
 
 /* ---- JSON ---- */
 
-static json_t *text_or_null (struct text text)
-{
-    return text.len ? escaped_json (text) : json_null ();
-}
-
 static int show_json (const struct verification *run)
 {
     const struct cache_audit_result *looked = &run->looked;
     json_t *found = json_array (), *problems = json_array ();
     for (uint32_t i = 0; i < looked->found.n; i++) {
         const struct finding *finding = &looked->found.items[i].found.finding;
-        json_array_append_new (found, json_pack ("{s:s, s:o, s:I, s:o, s:o, s:o}", "finding",
+        json_array_append_new (found, json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o}", "finding",
                                                  enum_name_of (&finding_kind_names, finding->kind), "bundle",
-                                                 text_or_null (looked->found.items[i].bundle), "generation",
-                                                 (json_int_t) finding->token, "path", text_or_null (finding->path),
-                                                 "detail", text_or_null (finding->detail), "run",
-                                                 text_or_null (looked->found.items[i].found.run)));
+                                                 text_or_null_json (looked->found.items[i].bundle), "generation",
+                                                 number_or_null_json (finding->token), "path",
+                                                 text_or_null_json (finding->path), "detail",
+                                                 text_or_null_json (finding->detail), "run",
+                                                 text_or_null_json (looked->found.items[i].found.run)));
     }
     for (uint32_t i = 0; i < looked->problems.n; i++) {
         const struct cache_audit_problem *problem = &looked->problems.items[i];
@@ -151,10 +148,11 @@ static int show_json (const struct verification *run)
                                json_pack ("{s:o, s:I, s:o}", "bundle", escaped_json (problem->bundle), "generation",
                                           (json_int_t) problem->token, "why", escaped_json (problem->why)));
     }
-    return cache_print_json (run->cli, json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->target->root,
-                                                  "storage", run->storage, "every_byte", !run->request->quick,
-                                                  "generations", (int) looked->generations, "bytes",
-                                                  (json_int_t) looked->bytes, "findings", found, "problems", problems));
+    return cache_print_json (run->cli, "sliceup.cache-verify/1",
+                             json_pack ("{s:s, s:s, s:b, s:i, s:I, s:o, s:o}", "root", run->target->root, "storage",
+                                        run->storage, "every_byte", !run->request->quick, "generations",
+                                        (int) looked->generations, "bytes", (json_int_t) looked->bytes, "findings",
+                                        found, "problems", problems));
 }
 
 /* ---- text ---- */

@@ -14,7 +14,8 @@ enum {
     RUNG_COLUMNS = 18,
     CAUSE_COLUMNS = 240,
     RUN_COLUMNS = 8,
-    LAUNCHES_SHOWN_MAX = 10000
+    LAUNCHES_SHOWN_MAX = 10000,
+    ANSWER_MAX_BYTES = 256 << 20
 };
 
 struct question {
@@ -103,33 +104,42 @@ static json_t *json_launch (const struct measure_list *all, uint32_t at)
 {
     const struct measure *measure = &all->items[at];
     json_t *launch = json_pack (
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s}", "signature", text_json (measure->signature), "shape",
-        text_json (measure->shape), "rung", text_json (measure->rung), "slice", text_json (measure->slice), "run",
-        text_json (measure->run), "pins", text_json (measure->pins), "pass", enum_name_of (&pass_names, measure->pass),
-        "outcome", enum_name_of (&outcome_names, measure->outcome), "owner",
-        enum_name_of (&owner_names, measure->owner));
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "signature", text_or_null_json (measure->signature), "shape",
+        text_or_null_json (measure->shape), "rung", text_or_null_json (measure->rung), "slice",
+        text_or_null_json (measure->slice), "run", text_or_null_json (measure->run), "pins",
+        text_or_null_json (measure->pins), "pass", enum_name_of (&pass_names, measure->pass), "outcome",
+        enum_name_of (&outcome_names, measure->outcome), "owner",
+        measure->owner ? json_string (enum_name_of (&owner_names, measure->owner)) : json_null ());
     json_t *rest = json_pack (
-        "{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "failure", text_json (measure->failure), "cause",
-        text_json (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)), "outdated",
-        (int) is_outdated (all, at), "hosts", (json_int_t) measure->hosts, "predicted_bytes",
-        (json_int_t) measure->predicted_bytes, "device_peak_bytes", (json_int_t) measure->device_peak_bytes,
-        "host_peak_bytes", (json_int_t) measure->host_peak_bytes, "start_ms", (json_int_t) measure->start_ms,
-        "duration_ms", (json_int_t) measure->duration_ms, "ended_wall_ms", (json_int_t) measure->wall_ms);
+        "{s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "failure", text_or_null_json (measure->failure),
+        "cause", text_or_null_json (measure->cause), "known_bad", (int) (measure->bad && !is_outdated (all, at)),
+        "outdated", (int) is_outdated (all, at), "hosts", (json_int_t) measure->hosts, "predicted_bytes",
+        number_or_null_json (measure->predicted_bytes), "device_peak_bytes",
+        number_or_null_json (measure->device_peak_bytes), "host_peak_bytes",
+        number_or_null_json (measure->host_peak_bytes), "start_ms", number_or_null_json (measure->start_ms),
+        "duration_ms", number_or_null_json (measure->duration_ms), "ended_wall_ms",
+        number_or_null_json (measure->wall_ms), "ended", time_json (measure->wall_ms));
     json_object_update (launch, rest);
     json_decref (rest);
     return launch;
 }
 
-static void show_json (const struct question *question, const struct measure_list *all)
+static int print_json (const struct cli *cli, json_t *answer)
+{
+    struct buf out;
+    buf_init (&out, ANSWER_MAX_BYTES);
+    json_object_set_new (answer, "schema", json_string ("sliceup.calibration/3"));
+    json_print_release (answer, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
+    return cli_write_stdout (cli, &out);
+}
+
+static int show_json (const struct cli *cli, const struct question *question, const struct measure_list *all)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < all->n; i++)
         if (asked_for (question, &all->items[i]) && (question->history || is_latest (all, i)))
             json_array_append_new (list, json_launch (all, i));
-    json_t *answer = json_pack ("{s:s, s:o}", "schema", "sliceup.calibration/2", "launches", list);
-    json_dumpf (answer, stdout, JSON_INDENT (2));
-    putchar ('\n');
-    json_decref (answer);
+    return print_json (cli, json_pack ("{s:o}", "launches", list));
 }
 
 static void show_text (const struct question *question, const struct measure_list *all)
@@ -149,12 +159,16 @@ static void show_text (const struct question *question, const struct measure_lis
                                : "no launch was measured yet; every run measures its canaries");
 }
 
-static int forget (struct cli *cli, const char *signature)
+static int forget (struct cli *cli, const char *signature, bool json)
 {
     struct err err = { 0 };
     uint32_t n;
     if (calibration_forget (cli->home, text_of (signature), &n, &err) < 0)
         return cli_fail (cli, &err);
+    if (json) {
+        int status = print_json (cli, json_pack ("{s:i}", "forgotten", (int) n));
+        return status == EXIT_HOLDS && n == 0 ? EXIT_BROKEN : status;
+    }
     if (n == 0) {
         printf ("no measures of this fingerprint: give the whole fingerprint that sliceup calibration shows\n");
         return EXIT_BROKEN;
@@ -175,11 +189,11 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
                                                { 0 } };
     int status = cli_read_arguments (cli, &calibration_command, argc, argv, choices, &question.of);
     if (status != EXIT_HOLDS || question.forget)
-        return status != EXIT_HOLDS ? status : forget (cli, question.forget);
+        return status != EXIT_HOLDS ? status : forget (cli, question.forget, question.json);
     if (calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0)
         status = cli_fail (cli, &err);
     else if (question.json)
-        show_json (&question, &all);
+        status = show_json (cli, &question, &all);
     else
         show_text (&question, &all);
     arena_release (&arena);
@@ -188,7 +202,7 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command calibration_command = {
     .name = "calibration",
-    .usage = "calibration [RUNG|FINGERPRINT] [--history] [--json] | calibration --forget FINGERPRINT",
+    .usage = "calibration [RUNG|FINGERPRINT] [--history] [--json] | calibration --forget FINGERPRINT [--json]",
     .summary = "memory and time of every canary rung that ran, and which launches are known bad",
     .help = "Every canary that ran is a launch. Its fingerprint covers code, bundle, hardware, arguments, mesh and "
             "variables.\n"

@@ -1,5 +1,6 @@
 #include "coordinator/cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -51,6 +52,17 @@ int cli_refuse_argument (const struct cli *cli, const struct cli_command *comman
     return EXIT_USAGE;
 }
 
+bool cli_take_switch (int *argc, char **argv, const char *name)
+{
+    int kept = 0;
+    for (int i = 0; i < *argc; i++)
+        if (strcmp (argv[i], name) != 0)
+            argv[kept++] = argv[i];
+    bool taken = kept < *argc;
+    *argc = kept;
+    return taken;
+}
+
 static bool take_choice (const struct cli_option_spec *choice, int argc, char **argv, int *i)
 {
     if (choice->value)
@@ -95,10 +107,23 @@ struct style cli_detect_style (const struct cli *cli)
 int cli_write_stdout (const struct cli *cli, struct buf *bytes)
 {
     struct err err = { 0 };
-    if (bytes->overflow)
+    int status = EXIT_HOLDS;
+    if (bytes->overflow) {
         err_set (&err, ERR_LIMIT, "the answer is larger than %zu bytes", bytes->max);
-    else if (fwrite (bytes->ptr, 1, bytes->len, stdout) != bytes->len || fflush (stdout) != 0)
-        err_errno (&err, ERR_IO, "standard output cannot be written");
+        status = cli_fail (cli, &err);
+    } else if (fwrite (bytes->ptr, 1, bytes->len, stdout) != bytes->len || fflush (stdout) != 0)
+        status = EXIT_COULD_NOT;
+    int why = errno;
     buf_release (bytes);
-    return err.code ? cli_fail (cli, &err) : EXIT_HOLDS;
+    errno = why;
+    return status;
+}
+
+int cli_check_forms (const struct cli *cli, const struct cli_command *command, bool json, bool markdown)
+{
+    if (!json || !markdown)
+        return EXIT_HOLDS;
+    fprintf (cli->log.to, "sliceup %s: --json and --markdown exclude each other; see sliceup %s --help\n",
+             command->name, command->name);
+    return EXIT_USAGE;
 }

@@ -54,13 +54,18 @@ enum { CLI_CHOICES_MAX = 8 };
 /* Reads a command's options, and its operand where it takes one (NULL: none). EXIT_HOLDS, or what to leave with. */
 int cli_read_arguments (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
                         const struct cli_option_spec *choices, const char **operand);
+/* Takes a switch out of the arguments wherever it stands: was it there? */
+bool cli_take_switch (int *argc, char **argv, const char *name);
 /* An argument no command knows: says so, suggests the nearest of `known` (NULL-terminated), returns EXIT_USAGE. */
 int cli_refuse_argument (const struct cli *cli, const struct cli_command *command, const char *argument,
                          const char *const known[]);
 
 /* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
 struct style cli_detect_style (const struct cli *cli);
-/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. */
+/* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. That nobody could write there
+ * is told once, by cli_main. */
 int cli_write_stdout (const struct cli *cli, struct buf *bytes);
+/* EXIT_HOLDS, unless both were asked for. */
+int cli_check_forms (const struct cli *cli, const struct cli_command *command, bool json, bool markdown);
 
 #endif

@@ -12,6 +12,7 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/run/driver.h"
+#include "coordinator/view/event_json.h"
 
 /* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); SQLite's caches. */
 enum { OWN_THREADS = 7, OWN_BYTES = 16 * 1024 * 1024 };
@@ -24,14 +25,18 @@ struct run_loop {
     struct loop *loop;
     uint32_t interrupts;
     char sentence[4096]; /* of RUN_ENDED */
+    enum outcome outcome;
+    bool json;
 };
 
 static void take_sentence (struct run_loop *run_loop, struct text bytes)
 {
     struct arena arena = { 0 };
     struct fact fact;
-    if (wire_get_fact (bytes, &fact, &arena, NULL) == 0)
+    if (wire_get_fact (bytes, &fact, &arena, NULL) == 0) {
         snprintf (run_loop->sentence, sizeof (run_loop->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
+        run_loop->outcome = fact.of.run_ended.outcome;
+    }
     arena_release (&arena);
 }
 
@@ -162,10 +167,12 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
     if (problem.code == ERR_DAMAGE)
         return EXIT_DAMAGED;
     if (unfinished) {
-        say_unfinished (dir, forgotten);
+        if (!run_loop->json)
+            say_unfinished (dir, forgotten);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
-    say_end (run_loop, dir, written == 0);
+    if (!run_loop->json)
+        say_end (run_loop, dir, written == 0);
     if (written == 0)
         return (int) exit_status;
     int failed = cli_fail (run_loop->cli, err); /* a run whose record is gone proves nothing */
@@ -188,11 +195,24 @@ int climb_check_capacity (uint32_t hosts, struct err *err)
     return process_capacity_check (what, &needs, err);
 }
 
-int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading)
+/* The last line of `--json`, whatever happened. */
+static void print_exit (const struct run_loop *run_loop, int status)
+{
+    struct buf line;
+    buf_init (&line, 16 * sizeof (run_loop->sentence));
+    event_json_exit (run_loop->outcome, text_of (run_loop->sentence), status, &line);
+    fwrite (line.ptr, 1, line.len, stdout);
+    buf_release (&line);
+}
+
+int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
+           bool json)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
-    struct run_loop run_loop = { .cli = cli };
-    struct live_options look = { .plain = cli->plain, .color = cli->color, .out = stdout, .heading = heading };
+    struct run_loop run_loop = { .cli = cli, .json = json };
+    struct live_options look = {
+        .plain = cli->plain || json, .json = json, .color = cli->color, .out = stdout, .heading = heading
+    };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
     bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop.loop = loop_open (&err)) != NULL &&
@@ -213,5 +233,7 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
         status = finish (&run_loop, dir, &err);
     }
     loop_close (run_loop.loop);
+    if (json)
+        print_exit (&run_loop, status);
     return status;
 }

@@ -12,7 +12,8 @@ struct capacity_needs climb_capacity_needed (uint32_t hosts); /* beside what the
 int climb_check_capacity (uint32_t hosts, struct err *err);
 /* `plan`: a new run, and `making_fd` is from run_begun_create_run, closed here; NULL: resume what the folder holds.
  * `heading` is shown above everything else, and NULL none: whoever does not read it holds up nothing but the end of the
- * process, which any signal brings then. Returns the exit status. */
-int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading);
+ * process, which any signal brings then. `json`: standard output has events, one a line. Returns the exit status. */
+int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
+           bool json);
 
 #endif

@@ -8,12 +8,10 @@
 #include "coordinator/cli/drift_side.h"
 #include "coordinator/view/drift_json.h"
 
-enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
 struct request {
     const char *run, *against, *policy, *save, *rung;
     struct host_filter hosts;
-    enum form form;
-    bool all;
+    bool json, markdown, all;
 };
 struct answer {
     struct arena arena;
@@ -25,26 +23,15 @@ struct answer {
     struct drift_subject subject;
 };
 
-static int take_form (const struct cli *cli, struct request *request, enum form form)
-{
-    if (request->form != FORM_TEXT && request->form != form) {
-        fprintf (cli->log.to, "sliceup drift: --json and --markdown exclude each other; see sliceup drift --help\n");
-        return EXIT_USAGE;
-    }
-    request->form = form;
-    return EXIT_HOLDS;
-}
-
 static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
 {
     static const char *const known[] = { "--against", "--hosts", "--exclude",  "--policy", "--save",
                                          "--rung",    "--json",  "--markdown", "--all",    NULL };
-    int status = EXIT_HOLDS;
-    for (int i = 1; i < argc && status == EXIT_HOLDS; i++) {
+    for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--json") == 0)
-            status = take_form (cli, request, FORM_JSON);
+            request->json = true;
         else if (strcmp (argv[i], "--markdown") == 0)
-            status = take_form (cli, request, FORM_MARKDOWN);
+            request->markdown = true;
         else if (strcmp (argv[i], "--all") == 0)
             request->all = true;
         else if (host_filter_read_option (&request->hosts, argc, argv, &i) ||
@@ -58,7 +45,7 @@ static int take_arguments (struct cli *cli, int argc, char **argv, struct reques
         else
             request->run = argv[i];
     }
-    return status;
+    return cli_check_forms (cli, &drift_command, request->json, request->markdown);
 }
 
 /* The command's, the run's, or the shipped ones: a file says nothing of how its hosts are to be compared. */
@@ -117,7 +104,7 @@ static void compare (const struct request *request, struct answer *answer)
                                  .pins_n = answer->pins.n,
                                  .topology = &answer->topology,
                                  .rung = text_of (request->rung),
-                                 .all = request->all || request->form == FORM_JSON };
+                                 .all = request->all || request->json };
     if (request->against)
         drift_compare_receipts (&answer->now.receipt, &answer->before.receipt, &query, &answer->arena, &answer->drift);
     else
@@ -147,13 +134,13 @@ static int show (const struct cli *cli, const struct request *request, const str
     struct style style = cli_detect_style (cli);
     struct buf out;
     buf_init (&out, DRIFT_FILE_MAX_BYTES);
-    if (request->form == FORM_JSON)
+    if (request->json)
         drift_json (&answer->drift, &answer->subject, &out);
-    else if (request->form == FORM_MARKDOWN)
+    else if (request->markdown)
         drift_markdown (&answer->drift, &answer->subject, request->all, &out);
     else
         drift_text (&answer->drift, &answer->subject, request->all, &style, &out);
-    if (request->form == FORM_TEXT && request->save)
+    if (!request->json && !request->markdown && request->save)
         buf_printf (&out, "baseline written: %s (later: sliceup drift --against %s)\n", request->save, request->save);
     int status = cli_write_stdout (cli, &out);
     if (status != EXIT_HOLDS)

@@ -54,7 +54,7 @@ static int reduce (struct plan *plan, bool build, struct arena *arena, struct er
     return 0;
 }
 
-static int climb_it (struct cli *cli, struct plan *plan, bool build, struct arena *arena)
+static int climb_it (struct cli *cli, struct plan *plan, bool build, bool json, struct arena *arena)
 {
     struct run_dir dir;
     struct err err = { 0 };
@@ -66,16 +66,17 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, struct aren
               "run %.8s: environment %.*s is to be %s on %u host%s (from another terminal: sliceup watch %.8s)", dir.id,
               TEXT_ARG (plan->pins.name), build ? "restored" : "checked", plan->hosts.n, plan->hosts.n == 1 ? "" : "s",
               dir.id);
-    return climb (cli, &dir, plan, making_fd, heading);
+    return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json);
 }
 
 static int restore (struct cli *cli, int argc, char **argv, bool build)
 {
     struct arena arena = { 0 };
     struct plan plan = { 0 };
+    bool json = cli_take_switch (&argc, argv, "--json");
     int status = planning_load (cli, &env_command, argc, argv, &arena, &plan);
     if (status == EXIT_HOLDS)
-        status = climb_it (cli, &plan, build, &arena);
+        status = climb_it (cli, &plan, build, json, &arena);
     arena_release (&arena);
     return status;
 }
@@ -122,6 +123,7 @@ static int env_run (struct cli *cli, int argc, char **argv)
 const struct cli_command env_command = {
     .name = "env",
     .usage = "env restore | check SLICE.yaml [--hosts EXPR] [--exclude EXPR] [--pins NAME|FILE] [--wheels DIR]\n"
+             "               [--json]\n"
              "        env ls [--json]",
     .summary = "build, verify and list the Python environments of the pins",
     .help = "sliceup builds an environment on each host from a pin set: exact versions with hashes. It verifies the "
@@ -145,7 +147,7 @@ const struct cli_command env_command = {
             "  --wheels DIR                  a folder of this machine with a wheel for every pin: sliceup copies the "
             "wheels to the\n"
             "                                hosts that need them, and no package index is used\n"
-            "  --json                        ls: a list of objects; sizes in bytes\n"
+            "  --json                        ls: one object, sizes in bytes; else each event as a line of JSON\n"
             "\n"
             "Examples:\n"
             "  sliceup env restore slice.yaml --wheels ~/wheels --plain\n"

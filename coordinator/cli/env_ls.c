@@ -15,6 +15,7 @@
 #include "coordinator/cli/cache.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/view/line.h"
+#include "coordinator/view/record_json.h"
 
 enum {
     ENVIRONMENTS_MAX = 4096,
@@ -185,16 +186,16 @@ static int print_json (const struct listing *list)
     for (uint32_t i = 0; i < list->n; i++) {
         const struct environment *one = &list->items[i];
         json_t *object = json_pack (
-            "{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "path", escaped_json (text_of (one->path)), "python",
+            "{s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o, s:o}", "path", escaped_json (text_of (one->path)), "python",
             one->python[0] ? json_string (one->python) : json_null (), "complete", one->sha256[0] != '\0', "pins",
-            one->pins.len ? escaped_json (one->pins) : json_null (), "pins_sha256",
-            one->sha256[0] ? json_string (one->sha256) : json_null (), "bytes", (json_int_t) one->bytes, "last_run",
-            one->run[0] ? json_string (one->run) : json_null (), "last_used_wall_ms",
-            one->run[0] ? json_integer ((json_int_t) one->used_wall_ms) : json_null ());
+            text_or_null_json (one->pins), "pins_sha256", one->sha256[0] ? json_string (one->sha256) : json_null (),
+            "bytes", (json_int_t) one->bytes, "last_run", one->run[0] ? json_string (one->run) : json_null (),
+            "last_used_wall_ms", number_or_null_json (one->run[0] ? one->used_wall_ms : 0), "last_used",
+            time_json (one->run[0] ? one->used_wall_ms : 0));
         if (!object || json_array_append_new (array, object) != 0)
             mem_exit_exhausted (0);
     }
-    return cache_print_json (list->cli, array);
+    return cache_print_json (list->cli, "sliceup.environments/1", json_pack ("{s:o}", "environments", array));
 }
 
 static void add_used (struct line *line, const struct environment *one, uint64_t now_ms)

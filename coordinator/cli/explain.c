@@ -13,7 +13,7 @@ static int status_of (const struct explanation *explanation)
 }
 
 static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct plan *plan, bool json,
-                 struct arena *arena)
+                 bool markdown, struct arena *arena)
 {
     struct explanation explanation;
     struct buf out;
@@ -21,6 +21,8 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
     buf_init (&out, EXPLAIN_MAX_BYTES);
     if (json)
         explain_json (&explanation, &out);
+    else if (markdown)
+        explain_markdown (&explanation, &out);
     else
         explain_text (&explanation, &out);
     int status = cli_write_stdout (cli, &out);
@@ -30,13 +32,15 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
 static int explain_run (struct cli *cli, int argc, char **argv)
 {
     const char *run = NULL;
-    bool json = false;
+    bool json = false, markdown = false;
     struct run_dir dir;
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct err err = { 0 };
-    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { 0 } };
+    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { "--markdown", .set = &markdown }, { 0 } };
     int status = cli_read_arguments (cli, &explain_command, argc, argv, choices, &run);
+    if (status == EXIT_HOLDS)
+        status = cli_check_forms (cli, &explain_command, json, markdown);
     if (status != EXIT_HOLDS)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();
@@ -44,7 +48,7 @@ static int explain_run (struct cli *cli, int argc, char **argv)
         receipt_build (&dir, fold, &arena, &receipt, &err) < 0)
         status = cli_fail (cli, &err);
     else
-        status = show (cli, &receipt, receipt_fold_plan (fold), json, &arena);
+        status = show (cli, &receipt, receipt_fold_plan (fold), json, markdown, &arena);
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;
@@ -52,7 +56,7 @@ static int explain_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command explain_command = {
     .name = "explain",
-    .usage = "explain [RUN] [--json]",
+    .usage = "explain [RUN] [--json | --markdown]",
     .summary = "show the cause of a failure, and five diagnostic answers from the evidence of the run",
     .help = "Names the hosts that failed first, the owner of the failure, the output line that shows the cause, and "
             "the next\n"
@@ -64,7 +68,8 @@ const struct cli_command explain_command = {
             "answer without\n"
             "evidence is 'not known', never 'clear'. Last, it shows how the hosts differ.\n"
             "\n"
-            "  --json   print JSON, as docs/spec/explain.md describes\n"
+            "  --json       print JSON, as docs/spec/explain.md describes\n"
+            "  --markdown   the same to paste into an issue\n"
             "\n"
             "RUN is an id, the beginning of one, or 'last' (the default). For differences between the hosts: sliceup "
             "drift RUN.\n"

@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdlib.h>
+
+#include "coordinator/view/record_json.h"
 
 /* 100,000 names of 63 bytes, escaped and quoted, twice. */
 enum { FOLDED_MAX_BYTES = 32 << 20, JSON_INDENT_COLUMNS = 2 };
@@ -100,13 +101,8 @@ static json_t *parts_json (const struct hostset_output *output, const struct nam
 static void write_json (const struct hostset_output *output, json_t *object, struct buf *out)
 {
     put (object, "schema", json_string ("sliceup.hosts/1"));
-    size_t layout = output->compact ? JSON_COMPACT : JSON_INDENT (JSON_INDENT_COLUMNS);
-    char *text = json_dumps (object, JSON_SORT_KEYS | layout);
-    assert (text);
-    buf_puts (out, text);
-    buf_byte (out, '\n');
-    free (text);
-    json_decref (object);
+    json_print_release (object, JSON_SORT_KEYS | (output->compact ? JSON_COMPACT : JSON_INDENT (JSON_INDENT_COLUMNS)),
+                        out);
 }
 
 /* ---- both ---- */

@@ -15,30 +15,34 @@ enum { RECEIPT_MAX_BYTES = 512 << 20 };
 struct request {
     const char *run;
     struct host_filter hosts;
-    bool json;
+    bool json, markdown;
     int merge_from;
 };
 
 static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
 {
-    static const char *const known[] = { "--json", "--hosts", "--exclude", "--merge", NULL };
+    static const char *const known[] = { "--json", "--markdown", "--hosts", "--exclude", "--merge", NULL };
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--json") == 0)
             request->json = true;
+        else if (strcmp (argv[i], "--markdown") == 0)
+            request->markdown = true;
         else if (host_filter_read_option (&request->hosts, argc, argv, &i))
             continue;
         else if (strcmp (argv[i], "--merge") == 0) {
             request->merge_from = i + 1;
-            if (i + 1 < argc && argv[i + 1][0] != '-')
-                return EXIT_HOLDS;
-            fprintf (cli->log.to, "sliceup receipt: --merge: expected receipt files; give other options before it\n");
+            if (i + 1 < argc && argv[i + 1][0] != '-' && !request->run)
+                return cli_check_forms (cli, &receipt_command, request->json, request->markdown);
+            fprintf (cli->log.to,
+                     "sliceup receipt: --merge: expected receipt files behind it; give other options before "
+                     "it, and no RUN\n");
             return EXIT_USAGE;
         } else if (argv[i][0] == '-' || request->run)
             return cli_refuse_argument (cli, &receipt_command, argv[i], known);
         else
             request->run = argv[i];
     }
-    return EXIT_HOLDS;
+    return cli_check_forms (cli, &receipt_command, request->json, request->markdown);
 }
 
 static int read_receipt (const char *path, struct slice_receipt *out, struct arena *arena, struct err *err)
@@ -106,17 +110,19 @@ static int status_of (const struct slice_receipt *receipt)
     return receipt->headers.n ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
-static int show (const struct request *request, const struct slice_receipt *receipt, const struct plan *plan)
+static int show (const struct cli *cli, const struct request *request, const struct slice_receipt *receipt,
+                 const struct plan *plan)
 {
     struct buf out;
     buf_init (&out, RECEIPT_MAX_BYTES);
     if (request->json)
         receipt_json (receipt, plan->drift.items, plan->drift.n, &out);
+    else if (request->markdown)
+        receipt_markdown (receipt, plan->drift.items, plan->drift.n, &out);
     else
         receipt_text (receipt, plan->drift.items, plan->drift.n, &out);
-    fwrite (out.ptr, 1, out.len, stdout);
-    buf_release (&out);
-    return status_of (receipt);
+    int status = cli_write_stdout (cli, &out);
+    return status != EXIT_HOLDS ? status : status_of (receipt);
 }
 
 static int build (struct cli *cli, const struct request *request, char **argv, struct receipt_fold *fold,
@@ -144,7 +150,7 @@ static int receipt_run (struct cli *cli, int argc, char **argv)
         (!host_filter_is_default (&request.hosts) && keep_hosts (&receipt, &request.hosts, &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
-        status = show (&request, &receipt, receipt_fold_plan (fold));
+        status = show (cli, &request, &receipt, receipt_fold_plan (fold));
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;
@@ -152,13 +158,15 @@ static int receipt_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command receipt_command = {
     .name = "receipt",
-    .usage = "receipt [RUN] [--json] " HOST_CHOICE_USAGE " | receipt [--json] --merge FILE...",
-    .summary = "show the results of a run: as text for a ticket, or as JSON",
+    .usage = "receipt [RUN] [--json | --markdown] " HOST_CHOICE_USAGE "\n"
+             "            | receipt [--json | --markdown] --merge FILE...",
+    .summary = "show the results of a run: as text or Markdown for a ticket, or as JSON",
     .help = "The receipt is built from the run's journal, so it works for finished, running and interrupted runs. The "
             "JSON\n"
             "follows docs/spec/receipt.schema.json; a finished run also writes it as receipt.json in its folder.\n"
             "\n"
-            "  --json         the whole receipt as JSON\n" HOST_CHOICE_HELP
+            "  --json         the whole receipt as JSON\n"
+            "  --markdown     a table of the rungs and the causes, to paste into an issue\n" HOST_CHOICE_HELP
             "  --merge FILE   merge receipt files (of one run or several) into one, in any order; nothing is\n"
             "                 overwritten, and contradictions are listed as conflicts\n"
             "\n"

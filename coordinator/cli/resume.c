@@ -4,19 +4,21 @@
 
 static int resume_run (struct cli *cli, int argc, char **argv)
 {
-    static const char *const known[] = { NULL };
+    const char *run = NULL;
+    bool json = false;
+    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { 0 } };
     struct run_dir dir;
     struct err err = { 0 };
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cli_refuse_argument (cli, &resume_command, argv[argc - 1], known);
-    if (run_dir_find (&dir, cli->home, argc == 2 ? argv[1] : "last", &err) < 0 || climb_check_capacity (1, &err) < 0)
+    if (cli_read_arguments (cli, &resume_command, argc, argv, choices, &run) != EXIT_HOLDS)
+        return EXIT_USAGE;
+    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0 || climb_check_capacity (1, &err) < 0)
         return cli_fail (cli, &err);
-    return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err) : climb (cli, &dir, NULL, -1, NULL);
+    return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err) : climb (cli, &dir, NULL, -1, NULL, json);
 }
 
 const struct cli_command resume_command = {
     .name = "resume",
-    .usage = "resume [RUN]",
+    .usage = "resume [RUN] [--json]",
     .summary = "take over a run whose coordinator is gone; finished work is not repeated",
     .help =
         "Replays the run's journal, binds the same ports with the same keys and waits for the workers, which keep\n"
@@ -31,6 +33,8 @@ const struct cli_command resume_command = {
         "that reconnects reports the last fact it received. Then keep the folder, and restore a complete copy of it if "
         "you\n"
         "have one; else start a new run with sliceup run, which takes over a cache lease that this run held.\n"
+        "\n"
+        "  --json   print each event as a line of JSON: docs/spec/events.md\n"
         "\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n"
         "\n"

@@ -1,21 +1,7 @@
-#include <string.h>
-
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/home/run_begun.h"
-
-/* --again is this command's own: the others belong to the plan. */
-static bool take_again (int *argc, char **argv)
-{
-    int kept = 0;
-    for (int i = 0; i < *argc; i++)
-        if (strcmp (argv[i], "--again") != 0)
-            argv[kept++] = argv[i];
-    bool taken = kept < *argc;
-    *argc = kept;
-    return taken;
-}
 
 static int run_run (struct cli *cli, int argc, char **argv)
 {
@@ -25,7 +11,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
     struct err err = { 0 };
     char heading[256];
     int making_fd = -1;
-    bool again = take_again (&argc, argv);
+    bool again = cli_take_switch (&argc, argv, "--again"), json = cli_take_switch (&argc, argv, "--json");
     int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
     if (status == EXIT_HOLDS && planning_check_cache_owners (&plan, &err) < 0)
         status = cli_fail (cli, &err);
@@ -43,7 +29,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
                   "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,
                   TEXT_ARG (plan.slice), plan.hosts.n, plan.hosts.n == 1 ? "" : "s", plan.rungs.n,
                   plan.rungs.n == 1 ? "" : "s", dir.id);
-        status = climb (cli, &dir, &plan, making_fd, heading);
+        status = climb (cli, &dir, &plan, making_fd, json ? NULL : heading, json);
     }
     arena_release (&arena);
     return status;
@@ -52,7 +38,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
 const struct cli_command run_command = {
     .name = "run",
     .usage = "run SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--hosts EXPR]\n"
-             "            [--exclude EXPR] [--wheels DIR] [--again]",
+             "            [--exclude EXPR] [--wheels DIR] [--again] [--json]",
     .summary = "run the ladder on every host of the slice, and write a receipt",
     .help =
         "Checks the configuration, starts a worker on each host, runs the rungs in order on all hosts in lockstep, "
@@ -73,6 +59,7 @@ const struct cli_command run_command = {
         "file)\n"
         "  --wheels DIR                  a folder with a wheel for every pin: no package index is used\n"
         "  --again                       also run launches that are known bad (sliceup calibration)\n"
+        "  --json                        print each event as a line of JSON: docs/spec/events.md\n"
         "\n"
         "Examples:\n"
         "  sliceup run configs/slices/local-jax.yaml\n"

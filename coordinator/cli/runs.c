@@ -87,23 +87,19 @@ static uint64_t lasted_ms (const struct listing *listing, const struct listed *r
 
 /* ---- JSON ---- */
 
-static json_t *safe_text (struct text text)
-{
-    return text_is_utf8 (text) ? json_stringn (text.len ? text.ptr : "", text.len) : json_string ("?");
-}
-
 static void list_json (struct listing *listing, const struct listed *run)
 {
     const struct board *board = run->board;
     bool known = run->err.code == 0;
     int reached = rung_reached (board);
-    json_t *object = json_pack ("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "run", run->dir->id, "state", word_of (run),
-                                "slice", board->opened ? safe_text (board->plan.slice) : json_null (), "rung_reached",
-                                reached < 0 ? json_null () : safe_text (board_rung_id (board, (uint32_t) reached)),
-                                "exit_status", known && board->ended ? json_integer (board->exit_status) : json_null (),
-                                "created_wall_ms", (json_int_t) begun_wall_ms (run), "duration_ms",
-                                known ? json_integer ((json_int_t) lasted_ms (listing, run)) : json_null (), "problem",
-                                known ? json_null () : safe_text (text_of (run->err.text)));
+    json_t *object = json_pack (
+        "{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "run", run->dir->id, "state", word_of (run), "slice",
+        board->opened ? escaped_json (board->plan.slice) : json_null (), "rung_reached",
+        reached < 0 ? json_null () : escaped_json (board_rung_id (board, (uint32_t) reached)), "exit_status",
+        known && board->ended ? json_integer (board->exit_status) : json_null (), "created_wall_ms",
+        (json_int_t) begun_wall_ms (run), "created", time_json (begun_wall_ms (run)), "duration_ms",
+        known ? json_integer ((json_int_t) lasted_ms (listing, run)) : json_null (), "problem",
+        known ? json_null () : escaped_json (text_of (run->err.text)));
     if (object == NULL || json_array_append_new (listing->list, object) != 0)
         mem_exit_exhausted (0);
 }
@@ -186,7 +182,8 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
 static int finish (struct listing *listing)
 {
     if (listing->json) {
-        json_print_release (json_incref (listing->list), JSON_INDENT (2) | JSON_ENSURE_ASCII, &listing->out);
+        json_t *answer = json_pack ("{s:s, s:O}", "schema", "sliceup.runs/1", "runs", listing->list);
+        json_print_release (answer, JSON_INDENT (2) | JSON_ENSURE_ASCII, &listing->out);
     } else if (listing->n == 0) {
         buf_puts (&listing->out, "no runs yet; start one with: sliceup run SLICE.yaml\n");
     }
@@ -220,12 +217,11 @@ const struct cli_command runs_command = {
         "removes\n"
         "the run. A run with a damaged journal is listed as damaged.\n"
         "\n"
-        "  --json   a list of objects: run, state, slice, rung_reached, exit_status, created_wall_ms, duration_ms, "
-        "problem\n"
+        "  --json   one object with a list of them: docs/spec/runs.schema.json\n"
         "\n"
         "Examples:\n"
         "  sliceup runs\n"
-        "  sliceup runs --json | jq -r '.[] | select(.state == \"interrupted\") | .run'\n"
+        "  sliceup runs --json | jq -r '.runs[] | select(.state == \"interrupted\") | .run'\n"
         "\n"
         "Exit status: 0 listed, 2 usage, 3 the folder of runs cannot be read.\n",
     .run = runs_run,

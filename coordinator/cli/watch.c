@@ -4,6 +4,7 @@
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/follow.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/view/event_json.h"
 #include "coordinator/view/live.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
@@ -20,6 +21,7 @@ struct watcher {
     uint64_t answered_ms;          /* with a key: when the coordinator last did */
     struct live *live;
     struct follow *follow;
+    bool json;
     bool over;
     uint64_t look_ms;      /* when the journal and its lock are looked at next */
     bool more;             /* the journal was not read to its end */
@@ -163,16 +165,28 @@ static void say_sentence (const struct watcher *watcher, const struct text sente
     cli_write_stdout (watcher->cli, &out);
 }
 
+/* The last line of `--json`, whatever happened. */
+static void say_exit (const struct watcher *watcher, enum outcome outcome, struct text sentence)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    event_json_exit (outcome, sentence, watcher->status, &out);
+    cli_write_stdout (watcher->cli, &out);
+}
+
 static int finish (struct watcher *watcher)
 {
     struct arena arena = { 0 };
     bool ended = live_board (watcher->live)->ended;
+    enum outcome outcome = ended ? live_board (watcher->live)->outcome : OUTCOME_NONE;
     struct text sentence = text_copy (&arena, live_board (watcher->live)->sentence);
     live_close (watcher->live);
     if (watcher->err.code)
         watcher->status = cli_fail (watcher->cli, &watcher->err);
-    else if (ended)
+    else if (ended && !watcher->json)
         say_sentence (watcher, sentence);
+    if (watcher->json)
+        say_exit (watcher, outcome, sentence);
     arena_release (&arena);
     return watcher->status;
 }
@@ -188,12 +202,12 @@ static void watch (struct watcher *watcher)
 }
 
 /* Of a run in this home, or one elsewhere. */
-static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key)
+static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key, bool json)
 {
     struct watcher watcher = {
-        .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .status = EXIT_COULD_NOT
+        .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .json = json, .status = EXIT_COULD_NOT
     };
-    struct live_options look_of = { .plain = cli->plain, .color = cli->color, .out = stdout };
+    struct live_options look_of = { .plain = cli->plain || json, .json = json, .color = cli->color, .out = stdout };
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
     watcher.live = live_open (&look_of);
@@ -208,7 +222,8 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
 static int watch_run (struct cli *cli, int argc, char **argv)
 {
     const char *run = NULL, *file = NULL;
-    const struct cli_option_spec choices[] = { { "--key", .value = &file }, { 0 } };
+    bool json = false;
+    const struct cli_option_spec choices[] = { { "--key", .value = &file }, { "--json", .set = &json }, { 0 } };
     struct run_dir dir;
     struct monitor_key key;
     struct err err = { 0 };
@@ -220,12 +235,12 @@ static int watch_run (struct cli *cli, int argc, char **argv)
         monitor_key_load (&key, file, &err);
     else
         run_dir_find (&dir, cli->home, run ? run : "last", &err);
-    return err.code ? cli_fail (cli, &err) : follow_run (cli, &dir, file ? &key : NULL);
+    return err.code ? cli_fail (cli, &err) : follow_run (cli, &dir, file ? &key : NULL, json);
 }
 
 const struct cli_command watch_command = {
     .name = "watch",
-    .usage = "watch [RUN | --key FILE]",
+    .usage = "watch [RUN | --key FILE] [--json]",
     .summary = "follow a run from another terminal, as it happens",
     .help =
         "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
@@ -237,6 +252,7 @@ const struct cli_command watch_command = {
         "cannot see that, and waits for a minute without messages.\n"
         "\n"
         "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n"
+        "  --json       print each event as a line of JSON: docs/spec/events.md\n"
         "\n"
         "RUN is an id, the beginning of one, or 'last' (the default).\n"
         "\n"

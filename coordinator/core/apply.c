@@ -32,6 +32,8 @@ static void apply_epoch_began (struct engine *to, const struct fact *fact)
             host->joined_until = fact->index - 1;
     }
     to->state.epoch = fact->of.epoch_began.epoch;
+    to->state.away_ms += fact->of.epoch_began.away_ms;
+    to->state.pass.away_ms += fact->of.epoch_began.away_ms;
     to->state.began_ms = fact->at_ms;
 }
 
@@ -461,4 +463,6 @@ void coord_apply (struct coord *coord, const struct fact *fact)
         to->state.next_index = fact->index + 1;
     if (fact->at_ms > to->coord.soft.clock_ms)
         to->coord.soft.clock_ms = fact->at_ms;
+    if (fact->wall_ms)
+        to->coord.soft.wall_ms = fact->wall_ms;
 }

@@ -36,10 +36,11 @@ void coord_destroy (struct coord *coord)
     mem_free (engine);
 }
 
-static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
+static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t away_ms, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_add_fact (out, FACT_EPOCH_BEGAN);
-    fact->of.epoch_began = (struct fact_epoch_began){ .epoch = coord->state->epoch + 1, .pid = pid };
+    fact->of.epoch_began =
+        (struct fact_epoch_began){ .epoch = coord->state->epoch + 1, .pid = pid, .away_ms = away_ms };
     coord_commit_fact (coord, fact, now_ms);
 }
 
@@ -52,7 +53,7 @@ void coord_open (struct coord *coord, struct text run_id_hex, const struct plan 
         (struct fact_run_opened){ .run = run_id_hex, .plan = *plan, .seed = seed, .version = version };
     coord_commit_fact (coord, fact, now_ms);
     write_lease_resume (coord, now_ms);
-    begin_epoch (coord, pid, now_ms, out);
+    begin_epoch (coord, pid, 0, now_ms, out);
     launch_hosts (coord, HOST_EXPECTED, out);
 }
 
@@ -67,7 +68,7 @@ static void admit_known (struct coord *coord, struct outbox *out)
     }
 }
 
-void coord_resume (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out)
+void coord_resume (struct coord *coord, uint64_t pid, uint64_t wall_ms, uint64_t now_ms, struct outbox *out)
 {
     coord->soft.clock_offset_ms = (int64_t) coord->soft.clock_ms - (int64_t) now_ms;
     if (coord->state->lost_facts.len) {
@@ -81,7 +82,8 @@ void coord_resume (struct coord *coord, uint64_t pid, uint64_t now_ms, struct ou
     coord->soft.climbing = coord->state->next_index > 1 && coord->state->joined_n == coord->state->plan.hosts.n;
     write_lease_resume (coord, now_ms);
     coord->soft.acquisition = coord->state->cache_known ? ACQUISITION_FOUND : ACQUISITION_UNKNOWN;
-    begin_epoch (coord, pid, now_ms, out);
+    uint64_t since_ms = coord->soft.wall_ms;
+    begin_epoch (coord, pid, since_ms && wall_ms > since_ms ? wall_ms - since_ms : 0, now_ms, out);
     for (uint32_t i = 0; i < coord->state->plan.hosts.n && coord->state->plan.limits.lost_ms < COME_BACK_MS; i++)
         coord->soft.hosts[i].received_ms += COME_BACK_MS -
                                             coord->state->plan.limits.lost_ms; /* they are on their way here */

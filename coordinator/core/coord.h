@@ -93,7 +93,8 @@ void coord_destroy (struct coord *coord);
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, uint64_t seed,
                  struct text version, uint64_t pid, uint64_t now_ms, struct outbox *out);
 /* After replay: a new epoch over the same run. Emits EPOCH_BEGAN; waits for the workers to come back. */
-void coord_resume (struct coord *coord, uint64_t pid, uint64_t now_ms, struct outbox *out);
+/* `wall_ms`: Unix time, for how long there was no coordinator; 0: nobody knows. */
+void coord_resume (struct coord *coord, uint64_t pid, uint64_t wall_ms, uint64_t now_ms, struct outbox *out);
 void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
 void coord_apply (struct coord *coord, const struct fact *fact);
 /* The next instant at which coord_step (IN_TICK) has something to do; UINT64_MAX: none. */

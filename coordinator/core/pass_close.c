@@ -241,7 +241,7 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
     struct fact_pass_ended *ended = &fact->of.pass_ended;
     ended->key = coord->state->pass.key;
     ended->outcome = OUTCOME_PASSED;
-    ended->duration_ms = coord_to_run_clock (coord, now_ms) - coord->state->pass.began_ms;
+    ended->duration_ms = coord_to_run_clock (coord, now_ms) - coord->state->pass.began_ms + coord->state->pass.away_ms;
     struct verdict *listed = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*listed));
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         ended->outcome = outcome_worst (ended->outcome, verdicts[i].outcome);

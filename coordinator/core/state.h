@@ -61,6 +61,7 @@ struct pass_state {
     struct mesh mesh;    /* of its hosts */
     uint64_t timeout_ms; /* of one attempt in it */
     uint64_t began_ms, seed;
+    uint64_t away_ms;  /* of its time, how long there was no coordinator */
     uint64_t began_at; /* index of PASS_BEGAN */
     LIST_OF (struct part) parts;
     uint32_t ended_n;
@@ -124,6 +125,7 @@ struct state {
     uint64_t next_index;
     uint64_t epoch;
     uint64_t began_ms; /* of this epoch */
+    uint64_t away_ms;  /* how long there was no coordinator: the run's clock stood still */
 
     LIST_OF (struct host) hosts;
     uint32_t joined_n;
@@ -182,6 +184,7 @@ struct gate_arrivals {
 
 struct soft_state {
     uint64_t clock_ms;       /* at_ms of the newest fact */
+    uint64_t wall_ms;        /* of the newest fact that was replayed */
     int64_t clock_offset_ms; /* run clock = now + offset */
     struct host_soft_state *hosts;
     uint32_t *part_of_host; /* of the running pass; NONE: does not take part */

@@ -53,7 +53,8 @@ static const struct field pass_fields[] = { F_BOOL (1, struct pass_state, active
                                             F_BOOL (15, struct pass_state, dropped),
                                             F_RECORD (16, struct pass_state, why, &pass_stopped_record),
                                             F_LIST (17, struct pass_state, gates, GATES_MAX, &gate_record),
-                                            F_BOOL (18, struct pass_state, cancelled) };
+                                            F_BOOL (18, struct pass_state, cancelled),
+                                            F_U64 (19, struct pass_state, away_ms, ANY_U64) };
 static const struct record pass_record = RECORD ("pass", struct pass_state, pass_fields);
 
 static const struct field violation_fields[] = { F_ENUM (1, struct seen_violation, kind, &finding_kind_names),
@@ -138,5 +139,6 @@ static const struct field state_fields[] = {
     F_BOOL (31, struct state, ended),
     F_U32 (32, struct state, exit_status, ANY),
     F_TEXT (33, struct state, lost_facts, ANY_BYTES),
+    F_U64 (34, struct state, away_ms, ANY_U64),
 };
 const struct record state_record = RECORD ("state", struct state, state_fields);

@@ -5,7 +5,7 @@
 #include "coordinator/verdict/failure.h"
 
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
-enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240 };
+enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, ERROR_LINE_BYTES = 200, REMARKS_BYTES = 384 };
 
 static bool same_cause (const struct verdict *a, const struct verdict *b)
 {
@@ -22,8 +22,9 @@ static struct text folded (struct text *names, uint32_t n, struct arena *arena)
     return text_format (arena, "%u hosts, %.*s...", n, TEXT_ARG (text_clip (all, HOSTS_SHOWN_BYTES)));
 }
 
-static void add_hosts (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
-                       struct arena *arena, struct buf *line)
+/* The hosts that have the cause of the one at `like`, which is told with it. */
+static struct text take_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
+                               struct arena *arena)
 {
     struct text *names = arena_array (arena, ended->verdicts.n, sizeof (*names));
     uint32_t n = 0;
@@ -32,15 +33,31 @@ static void add_hosts (const struct plan *plan, const struct fact_pass_ended *en
             done[i] = true;
             names[n++] = plan->hosts.items[ended->verdicts.items[i].host].name;
         }
-    buf_add_text (line, folded (names, n, arena));
+    return folded (names, n, arena);
+}
+
+/* How many causes nobody has been told of. */
+static uint32_t count_left_out (const struct fact_pass_ended *ended, bool *done)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+        if (done[i] || ended->verdicts.items[i].outcome == OUTCOME_CASCADE)
+            continue;
+        for (uint32_t k = i + 1; k < ended->verdicts.n; k++)
+            done[k] = done[k] || same_cause (&ended->verdicts.items[i], &ended->verdicts.items[k]);
+        n++;
+    }
+    return n;
 }
 
 static void add_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
                        struct arena *arena, struct buf *line)
 {
     const struct verdict *verdict = &ended->verdicts.items[like];
-    add_hosts (plan, ended, like, done, arena, line);
-    buf_printf (line, " %s: %.*s", enum_name_of (&outcome_names, verdict->outcome), TEXT_ARG (verdict->cause));
+    struct text error = text_clip (error_line_of (verdict->evidence, verdict->cause), ERROR_LINE_BYTES);
+    buf_add_text (line, take_group (plan, ended, like, done, arena));
+    buf_printf (line, " %s: %.*s%s%.*s", enum_name_of (&outcome_names, verdict->outcome), TEXT_ARG (error),
+                error.len ? "; " : "", TEXT_ARG (verdict->cause));
     failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->likely), verdict->owner,
                          verdict->signature);
     if (verdict->next.len)
@@ -73,7 +90,11 @@ struct text status_sentence_of_verdicts (const struct plan *plan, const struct f
         buf_printf (&line, ", %s pass", enum_name_of (&pass_names, ended->key.pass));
     bool *done = arena_array (arena, ended->verdicts.n, sizeof (*done));
     add_groups (plan, ended, done, arena, &line);
-    struct text text = text_copy (arena, text_clip (buf_as_text (&line), SENTENCE_MAX_BYTES - 128));
+    struct text text = text_clip (buf_as_text (&line), SENTENCE_MAX_BYTES - REMARKS_BYTES);
+    uint32_t left = count_left_out (ended, done);
+    text = left ? text_format (arena, "%.*s | and %u more cause%s: see the receipt", TEXT_ARG (text), left,
+                               left == 1 ? "" : "s")
+                : text_copy (arena, text);
     buf_release (&line);
     return text;
 }
@@ -124,11 +145,20 @@ static struct text all_hosts (const struct plan *plan, struct arena *arena)
     return folded (names, plan->hosts.n, arena);
 }
 
+/* The first kind: "changed"; all of them stand in the receipt. */
+static const char *violated_how (const struct state *state)
+{
+    uint32_t i = 0;
+    while (i + 1 < state->violations.n && !finding_is_violation (state->violations.items[i].kind))
+        i++;
+    return enum_name_of (&finding_kind_names, state->violations.items[i].kind);
+}
+
 static struct text run_sentence (const struct coord *coord, struct arena *arena)
 {
     const struct plan *plan = &coord->state->plan;
     char span[DURATION_TEXT_BYTES];
-    duration_print (coord->soft.clock_ms, span);
+    duration_print (coord->soft.clock_ms + coord->state->away_ms, span);
     if (coord->state->cancel_level > 0 && coord->state->isolation.called_for)
         return text_format (arena,
                             "slice %.*s: %.*s; cancelled by the user while parts of the slice were run by themselves",
@@ -145,5 +175,11 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
 
 struct text status_sentence_of_run (const struct coord *coord, struct arena *arena)
 {
-    return text_clip (run_sentence (coord, arena), SENTENCE_MAX_BYTES);
+    const struct state *state = coord->state;
+    bool cancelled = state->cancel_level > 0 && (state->stop.len || state->rung < state->plan.rungs.n);
+    struct text sentence = text_clip (run_sentence (coord, arena), SENTENCE_MAX_BYTES - REMARKS_BYTES / 2);
+    if (cancelled || state->counted_violations == 0)
+        return sentence;
+    return text_format (arena, "%.*s; the cache was violated (%s), so the exit status is 4", TEXT_ARG (sentence),
+                        violated_how (state));
 }

@@ -1,6 +1,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "common/io/curve_key.h"
 #include "common/io/private_file.h"
 #include "coordinator/czmq/certificate.h"
 #include "coordinator/keys/monitor_key.h"
@@ -86,6 +87,10 @@ int monitor_key_load (struct monitor_key *key, const char *path, struct err *err
     struct text text = buf_as_text (&file);
     if (rc == 0 && !parse_certificate (text, &found) && !parse_json (text, &found))
         rc = err_set (err, ERR_PARSE, "%s is not a monitor key: sliceup monitor-key RUN prints one", path);
+    struct curve_key coordinator;
+    if (rc == 0 && (link_keys_check (&found.keys, err) < 0 ||
+                    curve_key_parse (text_of (found.coordinator_key), &coordinator, err) < 0))
+        rc = err_prefix (err, "monitor key %s", path);
     if (rc == 0)
         *key = found;
     if (file.ptr)

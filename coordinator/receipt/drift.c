@@ -101,26 +101,32 @@ static uint32_t *index_of_rank (const struct drift_comparison *work, uint32_t *r
     return index;
 }
 
-static void add_impossible (struct drift_comparison *work, const struct topology_finding *findings, uint32_t n,
-                            const uint32_t *index, uint32_t ranks_n)
+void drift_add_impossible (struct drift_comparison *work, struct text fact, struct text what, struct text next,
+                           uint32_t *hosts, uint32_t hosts_n)
 {
     struct drift_group *group = arena_alloc (work->arena, sizeof (*group));
-    *group = (struct drift_group){ .value = findings->what, .hosts = arena_array (work->arena, n, sizeof (uint32_t)) };
-    for (uint32_t i = 0; i < n; i++)
-        if (findings[i].host < ranks_n && index[findings[i].host] != DRIFT_NONE_AT)
-            group->hosts[group->hosts_n++] = index[findings[i].host];
-    if (group->hosts_n == 0)
-        return;
     struct drift_item *item = drift_add_item (work);
-    *item = (struct drift_item){ .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (findings->fact)),
+    *group = (struct drift_group){ .value = what, .hosts = hosts, .hosts_n = hosts_n };
+    *item = (struct drift_item){ .fact = text_format (work->arena, "topology %.*s", TEXT_ARG (fact)),
                                  .kind = DRIFT_AGREE,
                                  .verdict = DRIFT_IMPOSSIBLE,
                                  .groups = group,
                                  .groups_n = 1,
-                                 .deviating = group->hosts_n,
-                                 .next = findings->next };
+                                 .deviating = hosts_n,
+                                 .next = next };
     item->severity = drift_severity_of (item->fact, &item->order);
     work->out->findings++;
+}
+
+static void add_impossible (struct drift_comparison *work, const struct topology_finding *findings, uint32_t n,
+                            const uint32_t *index, uint32_t ranks_n)
+{
+    uint32_t *hosts = arena_array (work->arena, n, sizeof (*hosts)), hosts_n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (findings[i].host < ranks_n && index[findings[i].host] != DRIFT_NONE_AT)
+            hosts[hosts_n++] = index[findings[i].host];
+    if (hosts_n)
+        drift_add_impossible (work, findings->fact, findings->what, findings->next, hosts, hosts_n);
 }
 
 static void judge_topology (struct drift_comparison *work)
@@ -156,6 +162,9 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
     if (!query->said_only)
         drift_measures_judge (&work, receipt);
     judge_topology (&work);
+    if (!query->rung.len)
+        drift_duplicates_judge (&work);
+    out->no_facts = !query->rung.len && work.table.reporting_n[SECTION_FACT] == 0;
     drift_items_sort (out);
     drift_items_keep_worst (out);
 }

@@ -19,7 +19,7 @@
 enum { DRIFT_ITEMS_MAX = 1024, DRIFT_FEW = 4 };
 
 enum drift_severity {
-    DRIFT_BREAKS = 0,
+    DRIFT_BREAKS = 1,
     DRIFT_SLOWS,
     DRIFT_REST
 }; /* the mesh or the program; its pace; neither is known */
@@ -60,6 +60,7 @@ struct drift_item {
     struct drift_group *groups; /* largest first; among equals the one with the lowest rank */
     uint32_t groups_n;
     uint32_t section;   /* whose tellers the hosts of the item are; for drift_group_host_names */
+    double size;        /* OUTLIER, a CHANGED number: how many times what it should be, or a part of it; else 0 */
     uint32_t deviating; /* hosts that are not in the reference group */
     bool settled;       /* at least half of the hosts have one value */
     struct text pinned; /* NOT_PINNED: what the pin set says */
@@ -95,6 +96,7 @@ struct drift {
     uint32_t *only_now, only_now_n; /* two receipts: hosts that the other does not have */
     struct text *only_before;
     uint32_t only_before_n;
+    bool no_facts; /* no host told a fact: whether the machines differ is not known */
     bool by_group; /* two receipts without a common host: their reference groups were compared */
 };
 

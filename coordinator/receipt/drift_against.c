@@ -331,6 +331,7 @@ static void compare_measure (struct drift_comparison *work, const struct drift_m
     item.groups_n = 1;
     item.deviating = group->hosts_n;
     item.median = group->before_number;
+    item.size = drift_times (group->number, group->before_number);
     count_item (work, &item, rule);
 }
 

@@ -185,7 +185,20 @@ static uint32_t value_pinned (const struct drift_table *table, const struct drif
     return DRIFT_NONE_AT;
 }
 
-/* That of the reference hosts. The largest, if the fact is not settled, or if they and few others say nothing of it. */
+/* Two largest groups that are equally large, those who say nothing of it counted: neither is usual. */
+static bool largest_are_equal (const struct drift_table *table, const struct drift_fact *fact)
+{
+    uint32_t all = hosts_of (table, fact), most = all - (all < fact->hosts_n ? all : fact->hosts_n), alike = most > 0;
+    for (uint32_t v = fact->first; v != DRIFT_NONE_AT; v = table->values[v].next) {
+        if (table->values[v].same_as != v || table->values[v].hosts_n < most)
+            continue;
+        alike = table->values[v].hosts_n == most ? alike + 1 : 1;
+        most = table->values[v].hosts_n;
+    }
+    return alike > 1;
+}
+
+/* That of the reference hosts. None, where no group is the largest. The largest, if the fact is not settled, or if they and few others say nothing of it. */
 static uint32_t reference_value (const struct drift_comparison *work, const struct drift_compared_fact *candidate,
                                  bool *absent)
 {
@@ -193,6 +206,8 @@ static uint32_t reference_value (const struct drift_comparison *work, const stru
     *absent = false;
     if (candidate->pinned.len)
         return value_pinned (&work->table, fact, candidate->pinned);
+    if (largest_are_equal (&work->table, fact))
+        return DRIFT_NONE_AT;
     if (!candidate->settled || work->out->reference_n == 0)
         return largest_of (&work->table, fact);
     uint32_t host = work->out->reference[0], value = said_by (&work->table, fact, host);
@@ -277,6 +292,31 @@ static bool judge_number (struct drift_comparison *work, const struct drift_fact
     return all;
 }
 
+/* Each host's value is that of all others, but for its own name or its rank in a path. */
+static bool differs_by_place (const struct drift_comparison *work, const struct drift_fact *fact,
+                              const struct drift_rule *rule)
+{
+    const struct drift_table *table = &work->table;
+    bool flags = fact->section == SECTION_POLICY || fact->section == SECTION_LAUNCHED ||
+                 (fact->section == SECTION_FACT && text_starts (fact->name, "env."));
+    struct arena arena = { 0 };
+    struct text first = { 0 };
+    bool same = flags && fact->values_n > 1 && fact->missing == DRIFT_NONE_AT;
+    for (uint32_t i = 0, n = 0; same && i < table->hosts_n; i++) {
+        uint32_t value = said_by (table, fact, i);
+        if (value == DRIFT_NONE_AT)
+            continue;
+        struct text plain = drift_without_place (table->values[value].text, work->hosts.names[i],
+                                                 work->hosts.receipts[i]->rank, &arena);
+        if (rule->kind == DRIFT_TOKENS)
+            plain = flag_set_normalise (plain, &arena);
+        same = n++ == 0 || text_equal (plain, first);
+        first = plain;
+    }
+    arena_release (&arena);
+    return same;
+}
+
 static struct text pin_of (const struct drift_comparison *work, const struct drift_fact *fact)
 {
     for (uint32_t i = 0; fact->section == SECTION_BUNDLE && i < work->query->pins_n; i++)
@@ -312,6 +352,9 @@ static void sort_out (struct drift_comparison *work, uint32_t at, struct candida
     const struct drift_rule unheard = {
         .kind = DRIFT_EXPECTED, .why = TEXT_LIT ("some host did not report this in time: whether it differs is unknown")
     };
+    const struct drift_rule of_place = {
+        .kind = DRIFT_EXPECTED, .why = TEXT_LIT ("each host has its own name or rank in it, and else the same")
+    };
     struct drift_fact *fact = &work->table.facts[at];
     bool equal = fact->values_n == 1 && fact->missing == DRIFT_NONE_AT;
     struct text pinned = pin_of (work, fact);
@@ -326,6 +369,8 @@ static void sort_out (struct drift_comparison *work, uint32_t at, struct candida
         list_expected (work, fact, rule);
     else if (only_unheard (&work->table, fact))
         list_expected (work, fact, &unheard);
+    else if (!pinned.len && differs_by_place (work, fact, rule))
+        list_expected (work, fact, &of_place);
     else if (rule->kind != DRIFT_TOLERANCE || !judge_number (work, fact, rule)) {
         if (rule->kind == DRIFT_TOKENS)
             join_equal_sets (work, fact);

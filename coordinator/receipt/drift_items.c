@@ -22,6 +22,12 @@ static bool is_finding (const struct drift_item *item)
     return item->verdict != DRIFT_TOO_FEW && item->verdict != DRIFT_AS_EXPECTED;
 }
 
+/* Numbers of one severity stand together, whatever they measure: the largest difference comes first. */
+static uint32_t order_of (const struct drift_item *item)
+{
+    return item->severity == DRIFT_SLOWS && item->size > 0 ? 0 : item->order;
+}
+
 static int worst_first (const void *a, const void *b)
 {
     const struct drift_item *x = a, *y = b;
@@ -29,8 +35,10 @@ static int worst_first (const void *a, const void *b)
         return is_finding (x) ? -1 : 1;
     if (x->severity != y->severity)
         return x->severity < y->severity ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
+    if (order_of (x) != order_of (y))
+        return order_of (x) < order_of (y) ? -1 : 1;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
     if (x->deviating != y->deviating)
         return x->deviating < y->deviating ? -1 : 1;
     return text_compare (x->fact, y->fact);
@@ -74,5 +82,5 @@ const struct text *drift_group_host_names (const struct drift *drift, const stru
 
 bool drift_is_incomplete (const struct drift *drift)
 {
-    return drift->silent_n || drift->silences_n || drift->only_now_n || drift->only_before_n;
+    return drift->silent_n || drift->no_facts || drift->silences_n || drift->only_now_n || drift->only_before_n;
 }

@@ -5,6 +5,7 @@
  * equals the score alone would cry over milliseconds. With a MAD of 0 (more than half equal) the effects decide. */
 #include "coordinator/receipt/drift_private.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,7 @@ static void group_outliers (struct drift_comparison *work, const double *numbers
     for (uint32_t i = 0; i < outliers_n; i++)
         add_single (work, outliers[i].number, outliers[i].host, item);
     item->deviating = outliers_n;
+    item->size = drift_times (outliers[0].number, item->median);
 }
 
 static void count_too_few (struct drift_comparison *work, const double *numbers, uint32_t n,
@@ -138,6 +140,12 @@ void drift_numbers_judge (struct drift_comparison *work, const double *numbers, 
         *drift_add_item (work) = *item;
     }
     mem_free (outliers);
+}
+
+double drift_times (double number, double usual)
+{
+    double least = fmin (fabs (number), fabs (usual)), most = fmax (fabs (number), fabs (usual));
+    return least > 0 ? most / least : most > 0 ? DBL_MAX : 1;
 }
 
 bool drift_parse_number (struct text text, double *number)

@@ -149,6 +149,13 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
 
 /* drift_facts.c: findings from what is said. */
 void drift_facts_judge (struct drift_comparison *work);
+/* drift_place.c: the value, with the host's own name, and its rank where that stands in a path, replaced. */
+struct text drift_without_place (struct text value, struct text host, uint32_t rank, struct arena *arena);
+/* drift_duplicates.c: two hosts of one run with one rank, or with one TPU worker number. */
+void drift_duplicates_judge (struct drift_comparison *work);
+/* A finding of the slice's arithmetic about these hosts; `hosts` in the arena. */
+void drift_add_impossible (struct drift_comparison *work, struct text fact, struct text what, struct text next,
+                           uint32_t *hosts, uint32_t hosts_n);
 /* drift_reference.c */
 struct drift_compared_fact {
     uint32_t fact;
@@ -189,6 +196,8 @@ bool drift_number_matters (double number, double from, const struct drift_rule *
 /* Numbers per host, NaN: none. Adds a finding, or counts why there is none. `item` is filled in but for the verdict. */
 void drift_numbers_judge (struct drift_comparison *work, const double *numbers, uint32_t n,
                           const struct drift_rule *rule, bool above_only, struct drift_item *item);
+/* The larger of the two over the smaller one; never less than 1. */
+double drift_times (double number, double usual);
 double drift_median (double *numbers, uint32_t n); /* sorts them */
 /* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
 bool drift_parse_number (struct text text, double *number);

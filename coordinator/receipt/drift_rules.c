@@ -1,6 +1,6 @@
 #include "coordinator/receipt/drift_private.h"
 
-static const char *const severities[] = { "breaks", "slows", "other" };
+static const char *const severities[] = { "none", "breaks", "slows", "other" };
 const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
 static const char *const verdicts[] = { "none",       "differs", "not-as-pinned", "outlier",
                                         "impossible", "changed", "too-few",       "expected" };

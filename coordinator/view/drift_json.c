@@ -79,6 +79,9 @@ static json_t *silences_json (const struct drift *drift)
     if (drift->silent_n)
         json_array_append_new (array, json_pack ("{s:s, s:o}", "what", "everything", "hosts",
                                                  hosts_json (drift, drift->silent, drift->silent_n)));
+    if (drift->no_facts)
+        json_array_append_new (array, json_pack ("{s:s, s:o}", "what", "facts", "hosts",
+                                                 folded_hosts_json (drift->names, drift->hosts_n)));
     for (uint32_t i = 0; i < drift->silences_n; i++)
         json_array_append_new (array,
                                json_pack ("{s:s, s:o}", "what", drift->silences[i].what, "hosts",

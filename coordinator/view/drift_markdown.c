@@ -1,73 +1,49 @@
 /* drift_markdown.c - how hosts differ, as a table to paste into a ticket. */
-#include <string.h>
-
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/drift_text.h"
+#include "coordinator/view/markdown.h"
 
-enum { CELL_BYTES_MAX = 1 << 20 };
+enum { SENTENCE_BYTES_MAX = 1 << 20 };
 static const struct drift_sentence_limits limits = { .value_bytes = 120, .hosts_bytes = 200 };
-
-/* What has a meaning in Markdown or HTML is written as a character reference, so that no value can leave its cell. */
-static void add_cell (struct buf *out, struct text text)
-{
-    struct buf safe;
-    buf_init (&safe, CELL_BYTES_MAX);
-    buf_escaped (&safe, text, 0);
-    for (size_t i = 0; i < safe.len; i++) {
-        uint8_t c = safe.ptr[i];
-        if (strchr ("|<>&`*_[]\\~#@!", c) && c)
-            buf_printf (out, "&#%u;", c);
-        else
-            buf_byte (out, c);
-    }
-    buf_release (&safe);
-}
 
 static void add_row (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                      struct buf *out)
 {
     struct buf sentence;
-    buf_init (&sentence, CELL_BYTES_MAX);
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
     drift_sentence_hosts (drift, group->hosts, group->rest ? 0 : group->hosts_n, &limits, &sentence);
-    buf_puts (out, "| ");
-    add_cell (out, buf_as_text (&sentence));
-    buf_puts (out, " | ");
-    add_cell (out, item->fact);
+    markdown_cell (out, buf_as_text (&sentence));
+    markdown_cell (out, item->fact);
     buf_clear (&sentence);
     drift_sentence (drift, item, group, &limits, &sentence);
-    buf_puts (out, " | ");
-    add_cell (out, buf_as_text (&sentence));
-    buf_printf (out, " | %s | %s |\n", enum_name_of (&drift_verdict_names, item->verdict),
-                enum_name_of (&drift_severity_names, item->severity));
+    markdown_cell (out, buf_as_text (&sentence));
+    markdown_cell (out, text_of (enum_name_of (&drift_verdict_names, item->verdict)));
+    markdown_cell (out, text_of (enum_name_of (&drift_severity_names, item->severity)));
+    markdown_row_end (out);
     buf_release (&sentence);
-}
-
-static void add_paragraph (struct buf *out, const char *lead, struct text text, const char *mark)
-{
-    buf_printf (out, "%s%s", mark, lead);
-    add_cell (out, text);
-    buf_printf (out, "%s\n\n", mark);
 }
 
 static void add_silences (const struct drift *drift, struct buf *out)
 {
     struct buf hosts;
-    buf_init (&hosts, CELL_BYTES_MAX);
+    buf_init (&hosts, SENTENCE_BYTES_MAX);
+    if (drift->no_facts)
+        markdown_paragraph (out, "", "", TEXT_LIT ("Not compared: facts of the machines: no host reported any"));
     for (uint32_t i = 0; i < drift->silences_n; i++) {
         buf_clear (&hosts);
         drift_sentence_hosts (drift, drift->silences[i].hosts, drift->silences[i].hosts_n, &limits, &hosts);
         buf_printf (&hosts, " did not report %s", drift->silences[i].what);
-        add_paragraph (out, "Not compared: ", buf_as_text (&hosts), "");
+        markdown_paragraph (out, "", "Not compared: ", buf_as_text (&hosts));
     }
     if (drift->only_now_n) {
         buf_clear (&hosts);
         drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &limits, &hosts);
-        add_paragraph (out, "Hosts only in this run: ", buf_as_text (&hosts), "");
+        markdown_paragraph (out, "", "Hosts only in this run: ", buf_as_text (&hosts));
     }
     if (drift->only_before_n) {
         buf_clear (&hosts);
         hostset_fold (drift->only_before, drift->only_before_n, &hosts);
-        add_paragraph (out, "Hosts only in the run before: ", buf_as_text (&hosts), "");
+        markdown_paragraph (out, "", "Hosts only in the run before: ", buf_as_text (&hosts));
     }
     buf_release (&hosts);
 }
@@ -77,12 +53,12 @@ void drift_markdown (const struct drift *drift, const struct drift_subject *subj
     const struct drift_group *group;
     struct buf sentence;
     uint32_t most = all ? drift->findings : DRIFT_TEXT_FINDINGS;
-    buf_init (&sentence, CELL_BYTES_MAX);
+    buf_init (&sentence, SENTENCE_BYTES_MAX);
     drift_sentence_summary (drift, &limits, &sentence);
-    add_paragraph (out, "", buf_as_text (&sentence), "**");
+    markdown_paragraph (out, "**", "", buf_as_text (&sentence));
     for (uint32_t i = 0; i < drift->findings && i < most; i++) {
         if (i == 0)
-            buf_puts (out, "| hosts | fact | what | verdict | severity |\n| --- | --- | --- | --- | --- |\n");
+            markdown_table (out, "hosts | fact | what | verdict | severity");
         for (uint32_t at = 0; (group = drift_minority_next (&drift->items[i], &at));)
             add_row (drift, &drift->items[i], group, out);
     }
@@ -93,10 +69,11 @@ void drift_markdown (const struct drift *drift, const struct drift_subject *subj
                     drift->left_out + (drift->findings > most ? drift->findings - most : 0));
     add_silences (drift, out);
     buf_clear (&sentence);
-    buf_printf (&sentence, "slice %.*s, %.*s: %u hosts, %u facts compared by drift policy %s%s%s",
-                TEXT_ARG (subject->slice), TEXT_ARG (subject->name), drift->hosts_n, drift->compared, subject->policy,
-                subject->against ? ", against " : "", subject->against ? subject->against : "");
-    add_cell (out, buf_as_text (&sentence));
+    buf_printf (&sentence, "slice %.*s, %.*s: %u host%s, %u fact%s compared by drift policy %s%s%s",
+                TEXT_ARG (subject->slice), TEXT_ARG (subject->name), drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
+                drift->compared, drift->compared == 1 ? "" : "s", subject->policy, subject->against ? ", against " : "",
+                subject->against ? subject->against : "");
+    markdown_text (out, buf_as_text (&sentence));
     buf_byte (out, '\n');
     buf_release (&sentence);
 }

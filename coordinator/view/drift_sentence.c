@@ -13,13 +13,25 @@ const struct drift_group *drift_reference_group (const struct drift_item *item)
     return NULL;
 }
 
+/* What the other groups are told against: the reference, or one of the groups that are equally large. */
+static const struct drift_group *group_beside (const struct drift_item *item)
+{
+    const struct drift_group *reference = drift_reference_group (item);
+    return reference || item->verdict != DRIFT_DIFFERS || item->groups_n < 2 ? reference : &item->groups[0];
+}
+
+uint32_t drift_minorities (const struct drift_item *item)
+{
+    return item->groups_n - (group_beside (item) != NULL);
+}
+
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at)
 {
     while (*at < item->groups_n) {
         /* Outliers stand farthest first; everything else largest first. */
         uint32_t index = item->verdict == DRIFT_OUTLIER ? *at : item->groups_n - 1 - *at;
         (*at)++;
-        if (!item->groups[index].reference)
+        if (&item->groups[index] != group_beside (item))
             return &item->groups[index];
     }
     return NULL;
@@ -171,7 +183,7 @@ static bool add_words (struct text value, struct text reference, const struct dr
 static void say_difference (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                             const struct drift_sentence_limits *limits, struct buf *out)
 {
-    const struct drift_group *reference = drift_reference_group (item);
+    const struct drift_group *reference = group_beside (item);
     struct text beside = reference ? reference->value : (struct text){ 0 };
     if (group->absent)
         buf_printf (out, ": no %.*s", TEXT_ARG (item->fact));
@@ -309,9 +321,13 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
         drift_sentence_hosts (drift, drift->silent, drift->silent_n, limits, out);
     } else if (drift->findings)
         drift_sentence (drift, &drift->items[0], drift_minority_next (&drift->items[0], &at), limits, out);
+    else if (drift->no_facts)
+        buf_printf (out,
+                    "not known: no host reported facts of its machine; nothing else differs in %u value%s of %u host%s",
+                    drift->compared, drift->compared == 1 ? "" : "s", drift->hosts_n, drift->hosts_n == 1 ? "" : "s");
     else
-        buf_printf (out, "no drift: %u host%s, %u facts compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
-                    drift->compared);
+        buf_printf (out, "no drift: %u host%s, %u fact%s compared", drift->hosts_n, drift->hosts_n == 1 ? "" : "s",
+                    drift->compared, drift->compared == 1 ? "" : "s");
 }
 
 /* ---- a few sentences for the middle of another page ---- */
@@ -335,7 +351,8 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
     struct drift drift;
     drift_compare_hosts (receipt, &query, arena, &drift);
     *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
-                                         .expected = drift.expected };
+                                         .expected = drift.expected,
+                                         .no_facts = drift.no_facts };
     for (; out->n < drift.findings && out->n < most; out->n++)
         out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;

@@ -27,7 +27,8 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
                            const struct drift_sentence_limits *limits, struct buf *out);
 const struct drift_group *drift_reference_group (const struct drift_item *item); /* NULL: there is none */
-/* The groups a sentence is made for, fewest hosts first: *at counts on from 0; NULL: no more. */
+uint32_t drift_minorities (const struct drift_item *item); /* for how many groups a sentence is made */
+/* They, fewest hosts first: *at counts on from 0; NULL: no more. */
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);
 
 /* How the hosts of a receipt differ in what they said, for the middle of another page; what was measured is left to
@@ -35,6 +36,7 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 struct drift_sentence_list {
     struct text *sentences; /* the worst first */
     uint32_t n, more;       /* more: findings that have none here */
+    bool no_facts;          /* no host told a fact */
     uint32_t expected;      /* facts that differ by their nature */
 };
 /* `rules`: how hosts are compared; at most `most` sentences. */

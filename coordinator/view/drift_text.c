@@ -3,11 +3,12 @@
 #include "coordinator/view/drift_sentence.h"
 
 enum { SENTENCE_BYTES_MAX = 1 << 20 };
-static const struct drift_sentence_limits limits = { .value_bytes = 40, .hosts_bytes = 40 };
+static const struct drift_sentence_limits narrow = { .value_bytes = 40, .hosts_bytes = 40 };
 
 struct page {
     const struct drift *drift;
     struct style style;
+    struct drift_sentence_limits limits; /* none, where lines are not cut */
     struct buf *out;
     struct buf sentence; /* of the line being made */
     bool all;
@@ -30,7 +31,7 @@ static void put_finding (struct page *page, const struct drift_item *item)
     const struct drift_group *group;
     uint32_t told = 0;
     for (uint32_t at = 0; (group = drift_minority_next (item, &at)) && (told < GROUPS_SHOWN || page->all); told++) {
-        drift_sentence (page->drift, item, group, &limits, &page->sentence);
+        drift_sentence (page->drift, item, group, &page->limits, &page->sentence);
         put_line (page, item->severity == DRIFT_BREAKS ? PAINT_BAD : PAINT_WARN, "");
         if (page->all && item->why.len && told == 0) {
             buf_add_text (&page->sentence, item->why);
@@ -39,7 +40,7 @@ static void put_finding (struct page *page, const struct drift_item *item)
     }
     if (group && !page->all) {
         buf_printf (&page->sentence, "%.*s: %u more values; --all lists them", TEXT_ARG (item->fact),
-                    item->groups_n - told - (drift_reference_group (item) != NULL));
+                    drift_minorities (item) - told);
         put_line (page, PAINT_FAINT, "    ");
     }
     if (item->next.len) {
@@ -53,7 +54,7 @@ static void put_findings (struct page *page)
     const struct drift *drift = page->drift;
     uint32_t most = page->all ? drift->findings : DRIFT_TEXT_FINDINGS;
     if (drift->silent_n || !drift->findings) {
-        drift_sentence_summary (drift, &limits, &page->sentence);
+        drift_sentence_summary (drift, &page->limits, &page->sentence);
         put_line (page, drift->silent_n ? PAINT_BAD : drift_is_incomplete (drift) ? PAINT_NONE : PAINT_GOOD, "");
     }
     for (uint32_t i = 0; i < drift->findings && i < most; i++)
@@ -69,12 +70,17 @@ static void put_findings (struct page *page)
 static void put_silences (struct page *page)
 {
     const struct drift *drift = page->drift;
+    if (drift->no_facts && (drift->findings || drift->silent_n)) {
+        buf_puts (&page->sentence, "not compared: facts of the machines: no host reported any");
+        put_line (page, PAINT_WARN, "");
+    }
     for (uint32_t i = 0; i < drift->silences_n; i++) {
         const struct drift_silent_hosts *silence = &drift->silences[i];
         buf_puts (&page->sentence, "not compared: ");
-        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &limits, &page->sentence);
+        drift_sentence_hosts (drift, silence->hosts, silence->hosts_n, &page->limits, &page->sentence);
         if (silence->told)
-            buf_printf (&page->sentence, " did not report %s, %u hosts did", silence->what, silence->told);
+            buf_printf (&page->sentence, " did not report %s, %u host%s did", silence->what, silence->told,
+                        silence->told == 1 ? "" : "s");
         else
             buf_printf (&page->sentence, ": only one of the two runs has %s", silence->what);
         put_line (page, PAINT_WARN, "");
@@ -86,7 +92,7 @@ static void put_others (struct page *page)
     const struct drift *drift = page->drift;
     if (drift->only_now_n) {
         buf_puts (&page->sentence, "hosts only in this run: ");
-        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &limits, &page->sentence);
+        drift_sentence_hosts (drift, drift->only_now, drift->only_now_n, &page->limits, &page->sentence);
         put_line (page, PAINT_WARN, "");
     }
     if (drift->only_before_n) {
@@ -99,15 +105,16 @@ static void put_others (struct page *page)
 static void put_subject (struct page *page, const struct drift_subject *subject)
 {
     const struct drift *drift = page->drift;
-    buf_printf (&page->sentence, "slice %.*s, %.*s: %u hosts, %u facts compared", TEXT_ARG (subject->slice),
-                TEXT_ARG (subject->name), drift->hosts_n, drift->compared);
+    buf_printf (&page->sentence, "slice %.*s, %.*s: %u host%s, %u fact%s compared", TEXT_ARG (subject->slice),
+                TEXT_ARG (subject->name), drift->hosts_n, drift->hosts_n == 1 ? "" : "s", drift->compared,
+                drift->compared == 1 ? "" : "s");
     if (subject->against)
         buf_printf (&page->sentence, ", against %s%s", subject->against,
                     drift->by_group ? " (the two have no host in common: the values of most hosts were compared)" : "");
     put_line (page, PAINT_NONE, "");
     if (!subject->against && drift->findings && drift->reference_n) {
         buf_puts (&page->sentence, "reference: ");
-        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &limits, &page->sentence);
+        drift_sentence_hosts (drift, drift->reference, drift->reference_n, &page->limits, &page->sentence);
         buf_printf (&page->sentence, ", %s%s",
                     drift->reference_n == 1 ? "as no two hosts agree" : "which agree in all that was compared",
                     drift->tie ? "; another group is as large, but this one has the host of the lowest rank" : "");
@@ -129,7 +136,7 @@ static void put_rest (struct page *page, const struct drift_subject *subject)
         put_line (page, PAINT_WARN, "");
     }
     for (uint32_t i = drift->findings; page->all && i < drift->n; i++) {
-        drift_sentence_all_values (drift, &drift->items[i], &limits, &page->sentence);
+        drift_sentence_all_values (drift, &drift->items[i], &page->limits, &page->sentence);
         put_line (page, PAINT_NONE, drift->items[i].verdict == DRIFT_TOO_FEW ? "  too few: " : "  expected: ");
     }
 }
@@ -138,7 +145,9 @@ void drift_text (const struct drift *drift, const struct drift_subject *subject,
                  struct buf *out)
 {
     struct page page = { .drift = drift, .style = *style, .out = out, .all = all };
-    if (page.style.columns == 0 || page.style.columns > DRIFT_TEXT_COLUMNS)
+    if (style->columns)
+        page.limits = narrow;
+    if (page.style.columns > DRIFT_TEXT_COLUMNS)
         page.style.columns = DRIFT_TEXT_COLUMNS;
     buf_init (&page.sentence, SENTENCE_BYTES_MAX);
     put_findings (&page);

@@ -184,9 +184,9 @@ static json_t *json_causes (const struct explanation *explanation)
                        enum_name_of (&owner_names, cause->cause.owner), "certainty",
                        cause->cause.certainty ? json_string (enum_name_of (&certainty_names, cause->cause.certainty))
                                               : json_null (),
-                       "signature", text_json (cause->cause.signature), "recognised", (int) cause->recognised, "text",
-                       text_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
-                       text_json (cause->bad_line), "next", text_json (cause->cause.next)));
+                       "signature", text_or_null_json (cause->cause.signature), "recognised", (int) cause->recognised,
+                       "text", text_or_null_json (cause->cause.text), "printed", json_printed (cause), "bad_line",
+                       text_or_null_json (cause->bad_line), "next", text_or_null_json (cause->cause.next)));
     }
     return list;
 }
@@ -226,9 +226,10 @@ void explain_json (const struct explanation *explanation, struct buf *out)
     static const struct run_header nobody;
     const struct run_header *header = explanation->header ? explanation->header : &nobody;
     json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                             "sliceup.explain/2", "run", text_json (header->run), "slice", text_json (header->slice),
-                             "sentence", text_json (header->sentence), "rung", text_json (explanation->rung), "causes",
-                             json_causes (explanation), "cascades", json_hosts (&explanation->cascades), "passed",
+                             "sliceup.explain/3", "run", text_or_null_json (header->run), "slice",
+                             text_or_null_json (header->slice), "sentence", text_or_null_json (header->sentence),
+                             "rung", text_or_null_json (explanation->rung), "causes", json_causes (explanation),
+                             "cascades", json_hosts (&explanation->cascades), "passed",
                              json_hosts (&explanation->passed), "metrics", json_metrics (explanation), "steps",
                              header == &nobody ? json_array () : json_steps (explanation), "differences",
                              texts_json (explanation->differences.sentences, explanation->differences.n), "history",

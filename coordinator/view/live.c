@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
+#include "coordinator/view/event_json.h"
 #include "coordinator/view/grid.h"
 #include "coordinator/view/plain.h"
 
@@ -142,7 +143,10 @@ void live_fact (struct live *live, const struct fact *fact, struct live_time now
     take_age (live, fact, now.wall_ms);
     board_apply (live->board, fact);
     buf_clear (&live->lines);
-    plain_fact (live->board, fact, &uncut, &live->lines);
+    if (live->options.json)
+        event_json (live->board, fact, &live->lines);
+    else
+        plain_fact (live->board, fact, &uncut, &live->lines);
     tell_lines (live);
 }
 
@@ -150,7 +154,10 @@ void live_print_remark (struct live *live, const char *remark)
 {
     struct style uncut = { .unicode = live->style.unicode };
     buf_clear (&live->lines);
-    line_print_painted (&live->lines, &uncut, PAINT_NONE, text_of (remark));
+    if (live->options.json)
+        event_json_remark (text_of (remark), &live->lines);
+    else
+        line_print_painted (&live->lines, &uncut, PAINT_NONE, text_of (remark));
     tell_lines (live);
 }
 
@@ -242,7 +249,9 @@ static void remark_waiting (struct live *live)
 void live_tick (struct live *live, uint64_t boot_ms)
 {
     take_time (live, boot_ms);
-    if (live->options.plain) {
+    if (live->options.json) {
+        return; /* what is waited for is no event */
+    } else if (live->options.plain) {
         remark_waiting (live);
     } else if (live->now_ms >= live->drawn_ms + REDRAW_LEAST_MS) {
         /* whoever ticks with every fact must not draw with every heartbeat */

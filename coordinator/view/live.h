@@ -15,6 +15,7 @@
 
 struct live_options {
     bool plain; /* lines only */
+    bool json;  /* with `plain`: lines of JSON, docs/spec/event.schema.json */
     bool color;
     FILE *out;
     const char *heading; /* a line above everything else; lives until live_open returns; NULL: none */

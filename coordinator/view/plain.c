@@ -8,7 +8,7 @@
 #include "coordinator/view/line.h"
 #include "coordinator/view/waiting.h"
 
-enum { SENTENCE_BYTES = 1 << 20, FAILED_TOLD_MAX = 3, SET_COLUMNS = 120 };
+enum { SENTENCE_BYTES = 1 << 20, FAILED_TOLD_MAX = 3, SET_COLUMNS = 120, EXIT_CACHE_VIOLATION = 4 };
 
 struct printer {
     const struct board *board;
@@ -408,8 +408,8 @@ static void tell_conflict (struct printer *printer, const struct fact *fact)
 static void tell_run_ended (struct printer *printer, const struct fact *fact)
 {
     const struct fact_run_ended *ended = &fact->of.run_ended;
-    buf_printf (&printer->words, "ended: %s (exit status %u)", enum_name_of (&outcome_names, ended->outcome),
-                ended->exit_status);
+    buf_printf (&printer->words, "ended: %s (exit status %u%s)", enum_name_of (&outcome_names, ended->outcome),
+                ended->exit_status, ended->exit_status == EXIT_CACHE_VIOLATION ? ": the cache was violated" : "");
 }
 
 /* Puts words together; those that are left when it returns become the last line. */

@@ -1,30 +1,12 @@
 #include "coordinator/view/receipt_json.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
-
-static json_t *text_or_null (struct text text)
-{
-    return text.len ? text_json (text) : json_null ();
-}
-
-/* RFC 3339, in UTC; null: not known. */
-static json_t *time_json (uint64_t wall_ms)
-{
-    struct tm day;
-    char seconds[32], whole[48];
-    time_t at = (time_t) (wall_ms / 1000);
-    if (wall_ms == 0 || !gmtime_r (&at, &day) || !strftime (seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &day))
-        return json_null ();
-    snprintf (whole, sizeof whole, "%s.%03uZ", seconds, (unsigned) (wall_ms % 1000));
-    return json_string (whole);
-}
 
 enum { RECEIPT_JSON_MAX_BYTES = 512 << 20 };
 static const char schema[] = "sliceup.receipt/2", former_schema[] = "sliceup.receipt/1";
@@ -244,11 +226,12 @@ static json_t *trust_json (const struct run_header *header)
 static json_t *cache_json (const struct slice_receipt *receipt, const struct run_header *header)
 {
     const struct generation_receipt *generation = receipt_newest_generation (receipt, header->run);
-    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_or_null (header->cache_mode),
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", text_or_null_json (header->cache_mode),
                       "generation", generation ? text_json (generation->bundle) : json_null (), "token",
                       generation ? json_integer ((json_int_t) generation->token) : json_null (), "writer",
-                      generation ? text_or_null (generation->writer.len ? generation->writer : header->cache_writer)
-                                 : json_null (),
+                      generation
+                          ? text_or_null_json (generation->writer.len ? generation->writer : header->cache_writer)
+                          : json_null (),
                       "digest", generation ? text_json (generation->sha256) : json_null (), "enforcement",
                       enforcement_json (receipt, header->run), "trust", trust_json (header), "violations",
                       violations_json (receipt, header->run));
@@ -342,11 +325,11 @@ void receipt_json (const struct slice_receipt *receipt, const struct drift_rule 
     add_times (json, receipt);
     json_object_set_new (json, "hosts", hosts_json (receipt));
     json_object_set_new (json, "schema", json_string (schema));
-    json_object_set_new (json, "run", text_or_null (header->run));
-    json_object_set_new (json, "slice", text_or_null (header->slice));
+    json_object_set_new (json, "run", text_or_null_json (header->run));
+    json_object_set_new (json, "slice", text_or_null_json (header->slice));
     json_object_set_new (json, "outcome",
                          json_string (enum_name_of (&outcome_names, frontier_slice_outcome (header, receipt))));
-    json_object_set_new (json, "sentence", text_or_null (header->sentence));
+    json_object_set_new (json, "sentence", text_or_null_json (header->sentence));
     json_object_set_new (json, "frontier", slice_frontier (receipt, header));
     json_object_set_new (json, "mesh", mesh_json (header));
     json_object_set_new (json, "ladder", ladder_json (receipt, header));

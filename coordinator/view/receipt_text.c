@@ -1,6 +1,5 @@
 #include "coordinator/view/receipt_text.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "common/base/duration.h"
@@ -8,6 +7,7 @@
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/drift_sentence.h"
+#include "coordinator/view/receipt_lines.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 
@@ -20,20 +20,27 @@ static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
         buf_printf (out, "%s %s", label, text);
 }
 
-static void add_header (const struct run_header *header, struct buf *out)
+static void add_result (const struct run_header *header, struct buf *out)
 {
-    buf_puts (out, "slice    ");
-    buf_escaped (out, header->slice, COLUMNS);
-    buf_printf (out, "   run %.8s   sliceup %.*s   ", header->run.len ? header->run.ptr : "?",
-                TEXT_ARG (header->version));
-    add_time (out, "began", header->began_wall_ms);
-    buf_puts (out, "\nresult   ");
+    buf_puts (out, "result   ");
     if (header->sentence.len)
         buf_escaped (out, header->sentence, 4 * COLUMNS);
     else
         buf_puts (out, "the run has not ended: this is how far it has come");
-    if (header->exit_status == EXIT_CACHE_VIOLATION)
-        buf_puts (out, "\nexit     4: the cache was violated");
+    buf_byte (out, '\n');
+}
+
+static void add_subject (const struct run_header *header, struct buf *out)
+{
+    char span[DURATION_TEXT_BYTES];
+    buf_puts (out, "slice    ");
+    buf_escaped (out, header->slice, COLUMNS);
+    buf_puts (out, "   run ");
+    buf_escaped (out, header->run.len ? text_clip (header->run, 8) : TEXT_LIT ("?"), COLUMNS);
+    buf_escaped_after (out, "   sliceup ", header->version, COLUMNS);
+    add_time (out, "   began", header->began_wall_ms);
+    if (header->ended_wall_ms > header->began_wall_ms)
+        buf_printf (out, ", took %s", duration_print (header->ended_wall_ms - header->began_wall_ms, span));
     buf_byte (out, '\n');
 }
 
@@ -55,82 +62,40 @@ static void add_frontier (const struct slice_receipt *receipt, const struct run_
     buf_byte (out, '\n');
 }
 
-/* ---- folding hosts with the same outcome and cause ---- */
-
-struct line {
-    const struct rung_receipt *rung;
-    struct text *hosts;
-    uint32_t hosts_n;
-};
-
-static bool is_part (const struct rung_receipt *rung)
+static void add_durations (const struct receipt_line *line, struct buf *out)
 {
-    return rung->purpose == PURPOSE_ISOLATION;
+    buf_puts (out, line->most_ms ? "  (" : "");
+    receipt_line_durations (line, out);
+    buf_puts (out, line->most_ms ? ")" : "");
 }
 
-/* Of an isolation pass only whether it works is shown, not which host failed because of which. */
-static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
+static bool is_part (const struct receipt_line *line)
 {
-    if (is_part (a) || is_part (b))
-        return is_part (a) && is_part (b) && a->attempt == b->attempt;
-    return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
-           text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
-           a->cause.certainty == b->cause.certainty && text_equal (a->cause.text, b->cause.text);
+    return line->rung->purpose == PURPOSE_ISOLATION;
 }
 
-static struct line *line_for (struct line *lines, uint32_t *n, const struct rung_receipt *rung, uint32_t hosts,
-                              struct arena *arena)
+static const struct sighting *deciding_sighting (const struct rung_receipt *rung)
 {
-    for (uint32_t i = 0; i < *n; i++)
-        if (same_line (lines[i].rung, rung))
-            return &lines[i];
-    lines[*n] = (struct line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0 };
-    return &lines[(*n)++];
+    for (uint32_t i = 0; i < rung->sightings.n; i++)
+        if (text_equal (rung->sightings.items[i].signature, rung->cause.signature))
+            return &rung->sightings.items[i];
+    return NULL;
 }
 
-static uint32_t lines_of_rung (const struct slice_receipt *receipt, struct text rung, struct line **lines,
-                               struct arena *arena)
+/* What was printed, before our words about it. */
+static void add_error_line (const struct rung_receipt *rung, struct buf *out)
 {
-    uint32_t n = 0, most = 0;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        most += receipt->hosts.items[i].rungs.n;
-    *lines = arena_array (arena, most, sizeof (**lines));
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
-            const struct rung_receipt *at = &receipt->hosts.items[i].rungs.items[k];
-            if (!text_equal (at->rung, rung))
-                continue;
-            struct line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
-            if (is_part (at) && at->outcome != OUTCOME_PASSED)
-                line->rung = at; /* an attempt that failed stands for the part */
-            line->hosts[line->hosts_n++] = receipt->hosts.items[i].host;
-        }
-    return n;
-}
-
-static uint64_t time_of (const struct slice_receipt *receipt, const struct rung_receipt *rung)
-{
-    for (uint32_t i = 0; i < receipt->times.n; i++) {
-        const struct rung_time *time = &receipt->times.items[i];
-        if (text_equal (time->rung, rung->rung) && time->pass == rung->pass && time->attempt == rung->attempt)
-            return time->duration_ms;
-    }
-    return 0;
-}
-
-static void add_sighting (const struct rung_receipt *rung, struct buf *out)
-{
-    for (uint32_t i = 0; i < rung->sightings.n; i++) {
-        const struct sighting *sighting = &rung->sightings.items[i];
-        if (!text_equal (sighting->signature, rung->cause.signature))
-            continue;
-        if (sighting->line)
-            buf_printf (out, "\n             line %u: ", sighting->line);
-        else
-            buf_puts (out, "\n             at the end: ");
-        buf_escaped (out, sighting->text, CAUSE_COLUMNS);
+    const struct sighting *sighting = deciding_sighting (rung);
+    struct text error = rung->cause.evidence.len ? error_line_of (rung->cause.evidence, rung->cause.text)
+                        : sighting               ? sighting->text
+                                                 : (struct text){ 0 };
+    if (error.len == 0)
         return;
-    }
+    if (sighting && sighting->line)
+        buf_printf (out, "\n             line %u: ", sighting->line);
+    else
+        buf_puts (out, sighting ? "\n             at the end: " : "\n             printed: ");
+    buf_escaped (out, error, CAUSE_COLUMNS);
 }
 
 static void add_bad_line (const struct rung_receipt *rung, struct buf *out)
@@ -146,32 +111,29 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
 {
     if (rung->outcome == OUTCOME_PASSED || rung->cause.text.len == 0)
         return;
+    add_error_line (rung, out);
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
     failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
-    add_sighting (rung, out);
     add_bad_line (rung, out);
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
-static void add_part (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
+static void add_part (const struct receipt_line *line, struct buf *out)
 {
-    char span[DURATION_TEXT_BYTES];
-    duration_print (time_of (receipt, line->rung), span);
     buf_printf (out, "    %-9s%-14s ", "in parts", line->rung->outcome == OUTCOME_PASSED ? "works" : "fails");
     hostset_fold (line->hosts, line->hosts_n, out);
-    buf_printf (out, "  (%s)\n", span);
+    add_durations (line, out);
+    buf_byte (out, '\n');
 }
 
-static void add_line (const struct slice_receipt *receipt, const struct line *line, struct buf *out)
+static void add_line (const struct receipt_line *line, struct buf *out)
 {
-    char span[DURATION_TEXT_BYTES];
-    duration_print (time_of (receipt, line->rung), span);
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
                 enum_name_of (&outcome_names, line->rung->outcome));
     hostset_fold (line->hosts, line->hosts_n, out);
-    buf_printf (out, "  (%s)", span);
+    add_durations (line, out);
     if (line->rung->attempt > 1)
         buf_printf (out, "  attempt %u", line->rung->attempt);
     add_cause (line->rung, out);
@@ -183,17 +145,17 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
     struct arena arena = { 0 };
     buf_puts (out, "ladder\n");
     for (uint32_t i = 0; i < header->rungs.n; i++) {
-        struct line *lines;
-        uint32_t n = lines_of_rung (receipt, header->rungs.items[i], &lines, &arena);
+        struct receipt_line *lines;
+        uint32_t n = receipt_lines_of_rung (receipt, header->run, header->rungs.items[i], &lines, &arena);
         buf_printf (out, "  %-2u ", i + 1);
         buf_escaped (out, header->rungs.items[i], COLUMNS);
         buf_puts (out, n ? "\n" : "   not reached\n");
         for (uint32_t k = 0; k < n; k++)
-            if (!is_part (lines[k].rung))
-                add_line (receipt, &lines[k], out);
+            if (!is_part (&lines[k]))
+                add_line (&lines[k], out);
         for (uint32_t k = 0; k < n; k++)
-            if (is_part (lines[k].rung))
-                add_part (receipt, &lines[k], out);
+            if (is_part (&lines[k]))
+                add_part (&lines[k], out);
         arena_reset (&arena);
     }
     arena_release (&arena);
@@ -210,14 +172,6 @@ static void add_metrics (const struct slice_receipt *receipt, struct buf *out)
     }
 }
 
-static bool nobody_reported (const struct slice_receipt *receipt)
-{
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (receipt->hosts.items[i].facts.n > 0 || receipt->hosts.items[i].bundle.n > 0)
-            return false;
-    return true;
-}
-
 static void add_drift (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                        struct buf *out)
 {
@@ -231,8 +185,8 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
     }
     if (summary.more)
         buf_printf (out, "         ... differences not shown: %u; sliceup drift lists them\n", summary.more);
-    if (summary.n == 0 && receipt->hosts.n > 1 && nobody_reported (receipt))
-        buf_puts (out, "drift    not known: no host reported facts or packages\n");
+    if (summary.n == 0 && receipt->hosts.n > 1 && summary.no_facts)
+        buf_puts (out, "drift    not known: no host reported facts of its machine\n");
     else if (summary.n == 0 && receipt->hosts.n > 1)
         buf_printf (out, "drift    none (differences that are expected, such as names, ids and free space: %u)\n",
                     summary.expected);
@@ -312,7 +266,9 @@ static void add_recoveries (const struct slice_receipt *receipt, struct buf *out
         buf_byte (out, '\n');
     }
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        if (merge_host_has_conflict (receipt, i)) {
+        if (merge_host_has_conflict (receipt, i) &&
+            (i == 0 || !text_equal (receipt->hosts.items[i].host, receipt->hosts.items[i - 1].host) ||
+             !text_equal (receipt->hosts.items[i].run, receipt->hosts.items[i - 1].run))) {
             buf_puts (out, "conflict ");
             buf_escaped (out, receipt->hosts.items[i].host, COLUMNS);
             buf_puts (out, " has several receipts for this run that differ; all are kept\n");
@@ -335,14 +291,38 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].notes.n; k++) {
             const struct result_note *note = &receipt->hosts.items[i].notes.items[k];
-            if (note_told (receipt, i, k) || shown >= NOTES_SHOWN)
+            if (note_told (receipt, i, k) || shown++ >= NOTES_SHOWN)
                 continue;
-            buf_puts (out, shown++ ? "         " : "notes    ");
+            buf_puts (out, shown > 1 ? "         " : "notes    ");
             buf_escaped (out, note->text, CAUSE_COLUMNS);
             buf_puts (out, "  (");
             buf_escaped (out, note->source, 40);
             buf_printf (out, ", %s)\n", enum_name_of (&durability_names, note->durability));
         }
+    if (shown > NOTES_SHOWN)
+        buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
+}
+
+void receipt_text_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
+                        struct buf *out)
+{
+    add_subject (header, out);
+    if (with_result)
+        add_result (header, out);
+    if (header->exit_status == EXIT_CACHE_VIOLATION)
+        buf_puts (out, "exit     4: the cache was violated (the lines that begin with 'violated')\n");
+    add_frontier (receipt, header, out);
+}
+
+void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                        struct buf *out)
+{
+    add_metrics (receipt, out);
+    add_backend (receipt, out);
+    add_setup (receipt, out);
+    add_drift (receipt, rules, rules_n, out);
+    add_recoveries (receipt, out);
+    add_notes (receipt, out);
 }
 
 void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
@@ -350,15 +330,9 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_rule 
 {
     for (uint32_t i = 0; i < receipt->headers.n; i++) {
         const struct run_header *header = &receipt->headers.items[i];
-        add_header (header, out);
-        add_frontier (receipt, header, out);
+        receipt_text_head (receipt, header, true, out);
         add_ladder (receipt, header, out);
         receipt_text_cache (receipt, header, out);
     }
-    add_metrics (receipt, out);
-    add_backend (receipt, out);
-    add_setup (receipt, out);
-    add_drift (receipt, rules, rules_n, out);
-    add_recoveries (receipt, out);
-    add_notes (receipt, out);
+    receipt_text_rest (receipt, rules, rules_n, out);
 }

@@ -8,6 +8,16 @@
 void receipt_text (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                    struct buf *out);
 
+/* Its parts above the ladder, with the sentence of the run or without, */
+void receipt_text_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
+                        struct buf *out);
+/* and below it: metrics, backends, drift, history, notes. */
+void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                        struct buf *out);
+/* receipt_markdown.c: the same to paste into an issue: a table of the rungs, the causes, and the rest as text. */
+void receipt_markdown (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
+                       struct buf *out);
+
 /* ---- reduction_text.c: one metric and what was proved of it, in one line. Pure ---- */
 
 /* "collective loss = 3.5  local over data, model: why, missing h2, on h1; earlier values ...". Without newline. */

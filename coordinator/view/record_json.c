@@ -2,8 +2,10 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/model/receipt.h"
 
@@ -20,6 +22,27 @@ json_t *text_json (struct text text)
 {
     json_t *value = json_stringn (text.len ? text.ptr : "", text.len);
     return value ? value : json_string ("");
+}
+
+json_t *text_or_null_json (struct text text)
+{
+    return text.len ? escaped_json (text) : json_null ();
+}
+
+json_t *number_or_null_json (uint64_t number)
+{
+    return number ? json_integer ((json_int_t) number) : json_null ();
+}
+
+json_t *time_json (uint64_t wall_ms)
+{
+    struct tm day;
+    char seconds[32], whole[48];
+    time_t at = (time_t) (wall_ms / 1000);
+    if (wall_ms == 0 || !gmtime_r (&at, &day) || !strftime (seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &day))
+        return json_null ();
+    snprintf (whole, sizeof whole, "%s.%03uZ", seconds, (unsigned) (wall_ms % 1000));
+    return json_string (whole);
 }
 
 json_t *buf_take_json (struct buf *buf)
@@ -52,7 +75,11 @@ void json_print_release (json_t *json, size_t flags, struct buf *out)
     char *text = json ? json_dumps (json, flags) : NULL;
     if (!text)
         mem_exit_exhausted (0);
-    buf_puts (out, text);
+    for (const char *at = text; *at; at++) /* jansson leaves DEL as it is; it can stand in a string only */
+        if (*at == 0x7f)
+            buf_puts (out, "\\u007f");
+        else
+            buf_byte (out, (uint8_t) *at);
     buf_byte (out, '\n');
     free (text);
     json_decref (json);
@@ -136,7 +163,7 @@ static json_t *list_json (const struct field *field, const struct any_list *list
     return array;
 }
 
-static json_t *field_json (const struct field *field, const void *at)
+json_t *record_field_json (const struct field *field, const void *at)
 {
     switch (field->kind) {
     case FIELD_BOOL: return json_boolean (*(const bool *) at);
@@ -158,7 +185,7 @@ json_t *record_to_json (const struct record *record, const void *value)
     json_t *object = json_object ();
     for (uint32_t i = 0; i < record->fields_n; i++)
         json_object_set_new (object, record->fields[i].name,
-                             field_json (&record->fields[i], (const char *) value + record->fields[i].offset));
+                             record_field_json (&record->fields[i], (const char *) value + record->fields[i].offset));
     return object;
 }
 

@@ -10,6 +10,7 @@
 
 /* Every field is present, also when empty; an enum that is none is null; a double that is not finite is null. */
 json_t *record_to_json (const struct record *record, const void *value);
+json_t *record_field_json (const struct field *field, const void *at); /* of the value at `at` */
 /* The reverse: unknown members, wrong types and values out of bounds are errors that name the place. Missing members
  * and null are empty. Texts are copied into `arena`. */
 int record_from_json (const struct record *record, const json_t *json, void *out, struct arena *arena, struct err *err);
@@ -17,8 +18,11 @@ int record_from_json (const struct record *record, const json_t *json, void *out
 json_t *text_json (struct text text); /* of UTF-8, which all that records hold is; else "" */
 json_t *folded_hosts_json (const struct text *names, uint32_t n);
 
-json_t *buf_take_json (struct buf *buf); /* its bytes; releases it */
-json_t *escaped_json (struct text text); /* of any bytes: what is no UTF-8 is escaped rather than lost */
+json_t *buf_take_json (struct buf *buf);       /* its bytes; releases it */
+json_t *escaped_json (struct text text);       /* of any bytes: what is no UTF-8 is escaped rather than lost */
+json_t *text_or_null_json (struct text text);  /* escaped; null: empty, which stands for not known */
+json_t *number_or_null_json (uint64_t number); /* null: 0, which stands for not known */
+json_t *time_json (uint64_t wall_ms);          /* RFC 3339, in UTC; null: 0, not known */
 json_t *texts_json (const struct text *items, uint32_t n);
 /* Appends it as text with these flags of jansson and a newline, and releases it. */
 void json_print_release (json_t *json, size_t flags, struct buf *out);

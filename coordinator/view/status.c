@@ -259,6 +259,7 @@ static void set_run (const struct status *status, json_t *object)
     set (object, "exit_status", board->ended ? number (board->exit_status) : json_null ());
     set (object, "sentence", board->ended ? escaped_json (board->sentence) : json_null ());
     set (object, "opened_wall_ms", number (board->opened_wall_ms));
+    set (object, "opened", time_json (board->opened_wall_ms));
     set (object, "now_ms", number (status->now_ms));
     set (object, "epoch", number (board->epoch));
     set (object, "pid", status->pid ? number ((uint64_t) status->pid) : json_null ());
@@ -279,15 +280,5 @@ void status_json (const struct status *status, struct buf *out)
     set (object, "leases_lost", number (status->board->leases_lost_n));
     set (object, "metrics", metrics_value (status->board));
     set (object, "conflicts", number (status->board->conflicts_n));
-    char *text = json_dumps (object, JSON_INDENT (2) | JSON_ENSURE_ASCII);
-    json_decref (object);
-    if (text == NULL)
-        abort ();                          /* out of memory */
-    for (const char *at = text; *at; at++) /* jansson leaves DEL as it is; it can stand in a string only */
-        if (*at == 0x7f)
-            buf_puts (out, "\\u007f");
-        else
-            buf_byte (out, (uint8_t) *at);
-    buf_byte (out, '\n');
-    free (text);
+    json_print_release (object, JSON_INDENT (2) | JSON_ENSURE_ASCII, out);
 }

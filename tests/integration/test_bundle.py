@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 import lab
+import schema
 import plugins
 
 BUNDLE = lab.BUNDLE
@@ -362,7 +363,7 @@ class Bare(BundleTest):
 
     def test_preflight_is_content_and_says_what_canaries_would_lack(self):
         self.assertEqual("", self.inside(self.worker, "preflight", "--brief", "--directory", str(self.lab.root)))
-        said = json.loads(self.inside(self.worker, "preflight", "--json"))
+        said = schema.document(self.inside(self.worker, "preflight", "--json"))
         self.assertTrue(said["ready"])
         states = {check["check"]: check["state"] for check in said["checks"]}
         self.assertEqual(("ok", "ok", "note"), (states["kernel"], states["proc"], states["python"]))

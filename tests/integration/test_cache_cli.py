@@ -15,6 +15,7 @@ import threading
 import unittest
 
 import lab
+import schema
 
 BUNDLE = "jax/0123456789abcdef"
 FILES = {"jit_a-cache": b"executable one", "jit_b-cache": b"executable two", "xla/autotune/results": b"version: 3\n"}
@@ -54,7 +55,7 @@ class Cache(lab.LabTest):
         return self.lab.sliceup("cache", *args, "--root", root or self.root, **more)
 
     def asked(self, *args, **more):
-        return json.loads(self.passes(self.cache(*args, "--json", **more)).out)
+        return schema.document(self.passes(self.cache(*args, "--json", **more)).out)
 
     def bring(self, n):
         """Generations 1 to n, each with content of its own."""
@@ -89,6 +90,7 @@ class Carrying(Cache):
         said = self.passes(self.cache("export", BUNDLE, out)).out
         claim = json.loads((out / "generation.json").read_text())["generation"]
         self.assertIn(claim["sha256"], said)
+        self.assertEqual(claim["sha256"], self.asked("export", BUNDLE, self.lab.files / "as-json")["sha256"])
         self.assertEqual(["tiny:11", "dense:22"], claim["covers"])
         self.assertEqual("ab" * 16, claim["from_run"], "who wrote it first is forgotten")
         other = self.lab.root / "other"
@@ -318,7 +320,7 @@ class Looking(Cache):
         (self.root / BUNDLE / "gen-77").mkdir()
         ended = self.cache("verify", "--json")
         self.assertEqual(4, ended.status, ended)
-        found = {(f["generation"], f["finding"], f["path"]) for f in json.loads(ended.out)["findings"]}
+        found = {(f["generation"], f["finding"], f["path"]) for f in schema.document(ended.out)["findings"]}
         self.assertEqual({(1, "changed", "jit_a-cache"), (2, "missing", "jit_b-cache"), (2, "extra", "stray"),
                           (77, "foreign-token", "gen-77")}, found)
         self.assertEqual(4, self.cache("verify", "1").status)
@@ -350,6 +352,7 @@ class Looking(Cache):
         self.finished_run()
         ended = self.lab.sliceup("cache", "explain", "h0", "h1")
         self.assertEqual(3, ended.status, ended)
+        schema.document(self.lab.sliceup("cache", "explain", "h0", "h1", "--json").out)
         self.assertIn("no rung reported cache keys", ended.out)
         ended = self.lab.sliceup("cache", "explain", "h0", "h9")
         self.assertEqual(2, ended.status, ended)

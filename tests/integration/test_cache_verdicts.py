@@ -5,6 +5,7 @@ The environment is the one of test_jax.py, built once below $SLICEUP_BUILD/envs.
 import unittest
 
 import lab
+import schema
 
 
 class Verdicts(lab.LabTest):
@@ -53,6 +54,8 @@ class Verdicts(lab.LabTest):
             self.assertEqual(1, ended.status, ended)
             for word in words:
                 self.assertIn(word, ended.out)
+            told = schema.document(self.lab.sliceup("cache", "explain", "h0", host, "--json").out)
+            self.assertIn(words[0].split()[0].rstrip(":") if host == "h1" else "computation", str(told["rungs"]))
         ended = self.lab.sliceup("cache", "explain", "h0", f"h{last}")
         self.assertEqual(0, ended.status, ended)
         self.assertIn("equal cache keys for 2 programs", ended.out)

@@ -6,6 +6,7 @@ import subprocess
 import unittest
 
 import lab
+import schema
 
 # openxla/xla:docs/errors/error_1000.md
 HBM = ("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
@@ -20,7 +21,7 @@ class Calibration(lab.LabTest):
         return self.lab.sliceup("run", path, *options), path
 
     def launches(self, *options):
-        return json.loads(self.passes(self.lab.sliceup("calibration", "--json", *options)).out)["launches"]
+        return schema.document(self.passes(self.lab.sliceup("calibration", "--json", *options)).out)["launches"]
 
     def test_a_known_bad_launch_is_not_paid_for_twice(self):
         first, path = self.climb()

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import lab
+import schema
 import stopped
 
 LIMITS = {"stop": "200ms", "cascade": "1s", "orphan": "30s"}
@@ -145,7 +146,7 @@ class Journal(Damaged):
         (earlier / "created").write_text(f"{ahead} {ahead}\n")
         self.passes(self.lab.sliceup("run", self.slice(hosts=1)))
         last = json.loads(self.passes(self.lab.sliceup("receipt", "--json")).out)["run"]
-        listed = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+        listed = schema.document(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"]
         self.assertEqual([last, earlier.name], [each["run"] for each in listed])
         self.assertNotEqual(last, earlier.name)
         self.assertLess(listed[0]["created_wall_ms"], time.time() * 1000, "that was the order, and not the time")

@@ -11,6 +11,7 @@ import unittest
 import zipfile
 
 import lab
+import schema
 import netlab
 
 PROFILE = "profile: {name}\nfrontend: {frontend}\nbackend: {backend}\ndevices_per_host: 1\n"
@@ -234,7 +235,7 @@ class Environments(lab.LabTest, Wheels):
         unfinished.mkdir(parents=True)
         (unfinished / ".sliceup-environment").touch()
         (self.lab.home / "envs" / "foreign-py3.11").mkdir()
-        listed = {entry["path"]: entry for entry in json.loads(self.passes(self.lab.sliceup("env", "ls", "--json")).out)}
+        listed = {entry["path"]: entry for entry in schema.document(self.passes(self.lab.sliceup("env", "ls", "--json")).out)["environments"]}
         path = str(self.site().parents[2])
         self.assertEqual({path, str(unfinished)}, set(listed))
         own = listed[path]

@@ -205,7 +205,7 @@ class Slices(Failing):
                 self.assertEqual(["cascade", "cascade", "failed", "cascade"], outcomes)
                 self.assertEqual("aborted because h2 failed", self.attempt(receipt, "h0", "together")["cause"]["text"])
                 self.assertEqual({"failed": "h2", "cascade": "h[0-1,3]"}, receipt["ladder"][0]["hosts_by_outcome"])
-                self.sentence(receipt, ended, "h2 failed: exited with status 1 in phase ")
+                self.sentence(receipt, ended, "h2 failed: this host cannot go on; exited with status 1 in phase ")
                 self.assertNotIn("cascade", receipt["headers"][0]["sentence"])
 
     def test_the_next_run_works(self):
@@ -232,7 +232,7 @@ class Slices(Failing):
                           "six": "not-reached"}, by_rung)
         cause = self.attempt(receipt, "h2", "four")["cause"]
         self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
-        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: exited with status 1 in phase run [known host, disk-full]",
+        self.sentence(receipt, ended, "stopped at rung four (4 of 6)", "h2 failed: No space left on device; exited with status 1 in phase run [known host, disk-full]",
                       "Free space")
         self.assertEqual({"highest_passing": ("three", "h[0-3]"), "next_failing": ("four", "h2")},
                          {name: (receipt["frontier"][name]["rung"], receipt["frontier"][name]["hosts"])
@@ -291,7 +291,7 @@ class Liars(Failing):
     def test_who_came_to_the_end_beside_one_that_fell_has_not_passed_what_is_not_proved(self):
         receipt = self.reduced("falls_in_slice.py", "devices", ["cascade", "cascade", "failed", "cascade"], host="h2", when="end")
         self.assertEqual([("unproved", ["h2"])], [(item["proof"], item["missing"]) for item in receipt["reductions"]])
-        self.sentence(receipt, self.ended, "h2 failed: exited with status 1 in phase run")
+        self.sentence(receipt, self.ended, "h2 failed: ", "; exited with status 1 in phase run")
         self.assertEqual("metric devices is not proved, because h2 did not pass", self.attempt(receipt, "h3", "metric")["cause"]["text"])
 
     def test_many_values_are_judged_by_the_last_and_what_went_before_is_told(self):

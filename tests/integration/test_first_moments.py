@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import lab
+import schema
 import unlucky
 
 READERS = (("status",), ("receipt",), ("explain",), ("logs",), ("watch",), ("drift",), ("cache", "ls"), ("monitor-key",))
@@ -37,7 +38,7 @@ class FirstMoments(lab.LabTest):
         return run.with_name(run.name + ".unbegun")
 
     def listed(self):
-        return json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+        return schema.document(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"]
 
     def says_never_begun(self, *words):
         ended = self.lab.sliceup(*words)

@@ -6,6 +6,7 @@ import sqlite3
 import unittest
 
 import lab
+import schema
 
 FORMER = pathlib.Path(__file__).parent / "former"
 
@@ -34,9 +35,9 @@ class Former(lab.LabTest):
         receipt = json.loads(self.said("receipt", run, "--json"))
         self.assertEqual(words, {host: self.attempt(receipt, host, "own")["outcome"] for host in words})
         self.assertEqual("failed", receipt["outcome"])
-        status = json.loads(self.said("status", run, "--json"))
+        status = schema.document(self.said("status", run, "--json"))
         self.assertEqual(words, {host["host"]: host["outcome"] for host in status["hosts"]["list"]})
-        causes = json.loads(self.said("explain", run, "--json"))["causes"]
+        causes = schema.document(self.said("explain", run, "--json"))["causes"]
         self.assertEqual({"timed-out", "failed", "lost"}, {cause["outcome"] for cause in causes})
         self.assertIn("1 passed, 2 failed, 1 lost, 1 timed-out", self.said("watch", run, "--plain"))
         self.assertIn("No space left on device", self.said("logs", run))

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 import lab
+import schema
 
 ALICE, BOB = 61001, 61002  # nobody's: a uid needs no account
 
@@ -89,7 +90,7 @@ class Home(Owned):
         os.chown(one, BOB, BOB)
         for command in (("status",), ("resume",), ("receipt",)):
             self.refused(self.lab.sliceup(*command), f"folder of the sliceup home {one}", f"uid {BOB}", "chown")
-        listed, = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+        listed, = schema.document(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"]
         self.assertEqual("unreadable", listed["state"])
         self.assertIn(f"uid {BOB}", listed["problem"])
 

@@ -13,6 +13,7 @@ import time
 import unittest
 
 import lab
+import schema
 import plugins
 
 WORKER = lab.BUILD / "bin" / "sliceup-worker"
@@ -138,7 +139,7 @@ class Probe(unittest.TestCase):
     def probe(self, plugin, *args, **more):
         done = self.run_probe("--plugin", plugin, "--json", *args, **more)
         self.assertEqual("", done.stderr)
-        report = json.loads(done.stdout)
+        report = schema.document(done.stdout)
         self.assertEqual(report["works"], done.returncode == 0)
         self.assertEqual(report["works"], report["failure"] is None)
         return report

@@ -4,6 +4,7 @@ import os
 import unittest
 
 import lab
+import schema
 import terminal
 
 COMMANDS = ("check", "run", "resume", "status", "watch", "receipt", "logs", "runs")
@@ -117,20 +118,20 @@ class Scripts(Views):
         self.assertIn("compile", text)
         self.assertEqual(0, run.end().status)
         ended = self.passes(self.lab.sliceup("status", "--json"))
-        status = json.loads(ended.out)
+        status = schema.document(ended.out)
         self.assertEqual(("ended", "passed", 0), (status["state"], status["outcome"], status["exit_status"]))
 
     def running_phase(self):
         status = self.lab.sliceup("status", "--json")
         self.assertEqual(0, status.status, status)
-        status = json.loads(status.out)
+        status = schema.document(status.out)
         return status if {host["phase"] for host in status["hosts"]["list"]} == {"compile"} else None
 
     def test_runs_lists_them_with_outcome_and_rung(self):
         self.passes(self.lab.sliceup("run", self.slice(name="good.yaml")))
         bad = self.slice([self.lab.rung("low", "plain/hello.py"), self.lab.rung("exits", "exit3.py")], name="bad.yaml")
         self.assertEqual(1, self.lab.sliceup("run", bad).status)
-        listed = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)
+        listed = schema.document(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"]
         self.assertEqual([("bad", "low", 1), ("good", "metrics", 0)],
                          [(run["slice"], run["rung_reached"], run["exit_status"]) for run in listed])
         text = self.passes(self.lab.sliceup("runs")).out

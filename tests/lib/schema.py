@@ -1,5 +1,7 @@
 """schema.py - as much of JSON Schema (draft 7) as docs/spec/receipt.schema.json uses, for tests."""
 
+import json
+import pathlib
 import re
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
@@ -66,3 +68,16 @@ def of_object(value, schema, root, at):
         if "propertyNames" in schema:
             found += problems(name, schema["propertyNames"], root, f"{at}: name {name}")
     return found
+
+
+SPEC = pathlib.Path(__file__).resolve().parents[2] / "docs/spec"
+
+
+def document(text):
+    """What a command printed as JSON, once it fits the schema file of its id; AssertionError naming what does not."""
+    value = json.loads(text)
+    name = value["schema"].removeprefix("sliceup.").partition("/")[0]
+    found = problems(value, json.loads((SPEC / f"{name}.schema.json").read_text()))
+    if found:
+        raise AssertionError(f"{value['schema']}: {found[:12]}")
+    return value

@@ -392,7 +392,7 @@ static void resume_coord (struct world *world)
                     text_of ("sim"), 1, world->now_ms, &world->outbox);
     else {
         replay (world, world->coord, 0, world->recorded);
-        coord_resume (world->coord, 1, world->now_ms, &world->outbox);
+        coord_resume (world->coord, 1, 0, world->now_ms, &world->outbox);
     }
     world->report->epochs++;
     take_outbox (world);

@@ -142,7 +142,7 @@ static inline void die_unheard (struct bench *bench, enum fact_kind kind)
     bench->coord = coord_create ();
     replay (bench);
     memset (bench->said, 0, sizeof (bench->said));
-    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, 0, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 

@@ -216,7 +216,7 @@ static void facts_before_the_run_was_opened_are_ignored (void **state)
     board_apply (board, &fact);
     assert_false (board->opened);
     assert_int_equal (board->index, 1);
-    fact = (struct fact){ .kind = FACT_EPOCH_BEGAN, .index = 2, .of.epoch_began = { 3, 4 } };
+    fact = (struct fact){ .kind = FACT_EPOCH_BEGAN, .index = 2, .of.epoch_began = { 3, 4, 0 } };
     board_apply (board, &fact);
     assert_int_equal (board->epoch, 0);
     board_destroy (board);

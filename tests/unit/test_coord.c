@@ -13,6 +13,7 @@
 #include "common/base/digest.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/core/state.h"
+#include "coordinator/core/status_sentence.h"
 #include "fact_copy.h"
 #include "sample.h"
 
@@ -140,14 +141,19 @@ static void end (struct bench *bench, uint32_t host, enum ending ending)
 }
 
 /* The coordinator dies and another one replays what was durable; all workers say hello again. */
-static void restart (struct bench *bench)
+static void restart_at (struct bench *bench, uint64_t wall_ms)
 {
     coord_destroy (bench->coord);
     bench->coord = coord_create ();
     for (uint32_t i = 0; i < bench->facts_n; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, wall_ms, ++bench->now_ms, &bench->out);
     collect (bench);
+}
+
+static void restart (struct bench *bench)
+{
+    restart_at (bench, 0);
 }
 
 static const struct fact *last_fact (const struct bench *bench, enum fact_kind kind)
@@ -582,6 +588,44 @@ static void a_resumed_coordinator_gives_workers_the_time_to_find_it (void **stat
     bench_close (&bench);
 }
 
+/* The run's clock stands still meanwhile, and nothing is late; what people are told counts it. */
+static void time_without_a_coordinator_counts_in_durations (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 0);
+    all_join (&bench);
+    for (uint32_t i = 0; i < bench.facts_n; i++)
+        bench.facts[i].wall_ms = 5000;
+    restart_at (&bench, 5000 + 600000);
+    all_join (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        end (&bench, host, ENDING_EXITED);
+    assert_in_range (last_fact (&bench, FACT_PASS_ENDED)->of.pass_ended.duration_ms, 600000, 600100);
+    assert_in_range (last_fact (&bench, FACT_RUN_ENDED)->at_ms, 1, 1000);
+    bench_close (&bench);
+    bench_open (&bench, 0); /* a wall clock that was set back, or is unknown, adds nothing */
+    all_join (&bench);
+    for (uint32_t i = 0; i < bench.facts_n; i++)
+        bench.facts[i].wall_ms = 5000;
+    restart_at (&bench, 4000);
+    assert_int_equal (last_fact (&bench, FACT_EPOCH_BEGAN)->of.epoch_began.away_ms, 0);
+    bench_close (&bench);
+}
+
+static void the_sentence_counts_time_without_a_coordinator (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench, 0);
+    bench.facts[bench.facts_n - 1].wall_ms = 5000;
+    restart_at (&bench, 5000 + 600000);
+    struct arena arena = { 0 };
+    assert_true (text_find (status_sentence_of_run (bench.coord, &arena), TEXT_LIT (" in 10 min"), NULL));
+    arena_release (&arena);
+    bench_close (&bench);
+}
+
 static void an_unknown_rung_in_a_journal_is_not_followed (void **state)
 {
     (void) state;
@@ -623,6 +667,8 @@ int main (void)
         cmocka_unit_test (a_beat_that_comes_in_time_is_no_silence),
         cmocka_unit_test (time_in_which_the_coordinator_stood_still_is_nobodys_silence),
         cmocka_unit_test (a_resumed_coordinator_gives_workers_the_time_to_find_it),
+        cmocka_unit_test (time_without_a_coordinator_counts_in_durations),
+        cmocka_unit_test (the_sentence_counts_time_without_a_coordinator),
         cmocka_unit_test (an_unknown_rung_in_a_journal_is_not_followed),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -102,6 +102,119 @@ static const struct drift_query plain;
 
 /* ---- what is said ---- */
 
+static struct text planted (struct slice *slice, const char *name, const char *value)
+{
+    struct host_receipt *at;
+    for (uint32_t i = 0; i < slice->receipt.hosts.n; i++) {
+        at = host (slice, i);
+        at->policy.observed.items[0] = (struct var){ text_of (name), text_format (&slice->arena, value, i, i) };
+    }
+    return text_format (&slice->arena, "policy %s", name);
+}
+
+static void a_path_of_the_host_itself_is_expected_to_differ (void **state)
+{
+    struct slice slice;
+    (void) state;
+    make (&slice, 4);
+    const struct drift_query all = { .all = true };
+    planted (&slice, "XLA_FLAGS", "--a=1 --xla_dump_to=/dump/h%u/rank-%u");
+    assert_string_equal (first_line (&slice, &all), "no drift: 4 hosts, 18 facts compared");
+    assert_int_equal (slice.drift.expected, 2);
+    static const char *const names[] = { "alpha", "beta", "gamma", "delta" };
+    for (uint32_t i = 0; i < 4; i++) {
+        host (&slice, i)->host = text_of (names[i]);
+        host (&slice, i)->policy.observed.items[0].value = text_format (&slice.arena, "--a=/dump/%s.log", names[i]);
+    }
+    first_line (&slice, &all);
+    assert_int_equal (slice.drift.findings, 0);
+    planted (&slice, "XLA_FLAGS", "--xla_dump_to=/dump/host%u --b=1 --c=%u"); /* a number is no path */
+    first_line (&slice, &all);
+    assert_int_equal (slice.drift.findings, 1);
+    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("--xla_dump_to=/other/h2");
+    planted (&slice, "LOGS", "/dump/h%u.log");
+    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("/other/h2.log");
+    first_line (&slice, &all);
+    assert_int_equal (slice.drift.findings, 1);
+    host (&slice, 2)->policy.observed.items[0].value = TEXT_LIT ("/dump/h3.log"); /* another host's */
+    first_line (&slice, &all);
+    assert_int_equal (slice.drift.findings, 1);
+    done (&slice);
+}
+
+static void of_two_equal_groups_neither_is_the_reference (void **state)
+{
+    struct slice slice;
+    (void) state;
+    make (&slice, 4);
+    for (uint32_t i = 2; i < 4; i++)
+        host (&slice, i)->bundle.items[0].value = TEXT_LIT ("0.10.1");
+    assert_string_equal (first_line (&slice, &plain), "h[2-3]: bundle jaxlib is 0.10.1, 2 others have 0.10.2");
+    assert_string_equal (enum_name_of (&drift_severity_names, slice.drift.items[0].severity), "breaks");
+    assert_false (slice.drift.items[0].groups[0].reference || slice.drift.items[0].groups[1].reference);
+    host (&slice, 2)->bundle.items[0].value = TEXT_LIT ("0.10.2");
+    first_line (&slice, &plain);
+    assert_true (slice.drift.items[0].groups[0].reference);
+    done (&slice);
+}
+
+static void without_facts_it_is_not_known (void **state)
+{
+    struct slice slice;
+    (void) state;
+    make (&slice, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        host (&slice, i)->facts.n = 0;
+    assert_true (strstr (first_line (&slice, &plain), "not known: no host reported facts"));
+    assert_true (drift_is_incomplete (&slice.drift));
+    const struct drift_query dense = { .rung = TEXT_LIT ("dense") };
+    first_line (&slice, &dense);
+    assert_false (drift_is_incomplete (&slice.drift));
+    done (&slice);
+}
+
+static void two_hosts_with_one_place_are_found_in_files (void **state)
+{
+    struct slice slice;
+    (void) state;
+    make (&slice, 3);
+    host (&slice, 2)->rank = 1;
+    assert_string_equal (first_line (&slice, &plain), "h[1-2]: they have the same rank: 1");
+    host (&slice, 2)->run = TEXT_LIT ("zzz"); /* each run has its own */
+    assert_true (strstr (first_line (&slice, &plain), "no drift"));
+    host (&slice, 2)->run = TEXT_LIT ("run");
+    host (&slice, 2)->rank = 2;
+    for (uint32_t i = 0; i < 3; i++)
+        host (&slice, i)->facts.items[2] = (struct var){ TEXT_LIT ("tpu.worker_id"),
+                                                         i ? TEXT_LIT ("7") : TEXT_LIT ("0") };
+    assert_string_equal (first_line (&slice, &plain), "h[1-2]: they have the same TPU worker number: 7");
+    host (&slice, 2)->host = host (&slice, 1)->host; /* two receipts of one host are a conflict */
+    host (&slice, 2)->facts.items[0].value = host (&slice, 1)->host;
+    first_line (&slice, &plain);
+    assert_int_not_equal (slice.drift.items[0].verdict, DRIFT_IMPOSSIBLE);
+    done (&slice);
+}
+
+static void the_larger_difference_comes_first (void **state)
+{
+    struct slice slice;
+    (void) state;
+    make (&slice, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        struct host_receipt *at = host (&slice, i);
+        at->rungs.items[0].memory.peak_bytes = i == 4 ? 40ull << 30 : 1ull << 30;
+    }
+    host (&slice, 1)->rungs.items[0].phases.items[1].value = 30000;
+    host (&slice, 1)->rungs.items[0].duration_ms = 30900;
+    first_line (&slice, &plain);
+    assert_true (slice.drift.findings == 2 && text_starts (slice.drift.items[0].fact, "memory dense"));
+    host (&slice, 1)->rungs.items[0].phases.items[1].value = 3000000;
+    host (&slice, 1)->rungs.items[0].duration_ms = 3000900;
+    first_line (&slice, &plain);
+    assert_true (slice.drift.findings == 2 && text_starts (slice.drift.items[0].fact, "duration dense"));
+    done (&slice);
+}
+
 static void equal_hosts_have_no_drift (void **state)
 {
     struct slice slice;
@@ -700,6 +813,11 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (equal_hosts_have_no_drift),
+        cmocka_unit_test (a_path_of_the_host_itself_is_expected_to_differ),
+        cmocka_unit_test (of_two_equal_groups_neither_is_the_reference),
+        cmocka_unit_test (without_facts_it_is_not_known),
+        cmocka_unit_test (two_hosts_with_one_place_are_found_in_files),
+        cmocka_unit_test (the_larger_difference_comes_first),
         cmocka_unit_test (the_minority_is_named_in_the_first_line),
         cmocka_unit_test (what_a_host_did_not_hear_is_no_difference),
         cmocka_unit_test (the_first_host_may_be_the_odd_one),

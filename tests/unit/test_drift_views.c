@@ -277,16 +277,17 @@ static void every_damage_of_a_baseline_is_refused (void **state)
 
 static const char hostile[] = "6\x1b[31m|<b>\n`x` https://e";
 
-static void print_hostile (struct buf *text, struct buf *markdown, struct buf *json, struct arena *arena)
+static void print_hostile (uint32_t columns, struct buf *text, struct buf *markdown, struct buf *json,
+                           struct arena *arena)
 {
     struct drift_subject subject = { .name = TEXT_LIT ("run x"), .slice = TEXT_LIT ("s"), .policy = "default" };
-    struct style style = { .columns = 0 };
+    struct style style = { .columns = columns };
     struct slice a;
     struct drift drift;
     make (&a, "h", arena);
     a.receipt.hosts.items[2].facts.items[1].value = TEXT_LIT ("6\x1b[31m|<b>\n`x` https://e");
     a.receipt.hosts.items[3].policy.observed.items[0].value = TEXT_LIT (
-        "--a --b --xla_a_flag_with_a_long_name=1 --xla_another_flag_with_a_long_name=2 "
+        "--a --b --xla_a_flag_with_a_name_longer_than_a_value_may_be=1 --xla_another_flag_with_a_long_name=2 "
         "--xla_a_third_one_that_is_long=3");
     drift_compare_hosts (&a.receipt, &plain, arena, &drift);
     drift_text (&drift, &subject, true, &style, text);
@@ -303,7 +304,7 @@ static void nothing_a_host_said_leaves_its_place (void **state)
     buf_init (&text, 1 << 20);
     buf_init (&markdown, 1 << 20);
     buf_init (&json, 1 << 20);
-    print_hostile (&text, &markdown, &json, &arena);
+    print_hostile (0, &text, &markdown, &json, &arena);
     assert_null (strchr (buf_c (&text), 0x1b));
     assert_null (strchr (buf_c (&markdown), 0x1b));
     assert_null (strstr (markdown.ptr ? (char *) markdown.ptr : "", "<b>"));
@@ -334,11 +335,17 @@ static void no_line_of_the_text_is_wider_than_120 (void **state)
     buf_init (&text, 1 << 20);
     buf_init (&markdown, 1 << 20);
     buf_init (&json, 1 << 20);
-    print_hostile (&text, &markdown, &json, &arena);
+    print_hostile (200, &text, &markdown, &json, &arena);
     uint32_t lines = 0;
     for (char *line = strtok (buf_c (&text), "\n"); line; line = strtok (NULL, "\n"), lines++)
         assert_true (text_columns (text_of (line)) <= DRIFT_TEXT_COLUMNS);
     assert_true (lines > 3);
+    buf_clear (&text);
+    print_hostile (0, &text, &markdown, &json, &arena); /* of what is piped nothing is cut */
+    assert_non_null (
+        strstr (buf_c (&text),
+                "has --xla_a_flag_with_a_name_longer_than_a_value_may_be=1 --xla_another_flag_with_a_long_name=2 "
+                "--xla_a_third_one_that_is_long=3, unlike 3 others"));
     buf_release (&text);
     buf_release (&markdown);
     buf_release (&json);

@@ -436,7 +436,7 @@ static void json_has_every_host_by_name (void **state)
     struct story *story = *state;
     explain (story);
     struct text text = printed (story, true);
-    expect (text, "\"schema\": \"sliceup.explain/2\"");
+    expect (text, "\"schema\": \"sliceup.explain/3\"");
     expect (text, "\"v6e-7\"");
     expect (text, "\"id\": \"end\"");
 }

@@ -106,7 +106,7 @@ static void restart_from (struct bench *bench, uint32_t kept)
     bench->facts_n = kept;
     for (uint32_t i = 0; i < kept; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, 0, ++bench->now_ms, &bench->out);
     collect (bench);
 }
 

@@ -153,7 +153,7 @@ static void what_is_waited_for_is_said_after_ten_seconds_that_passed (void **sta
 static void a_fact_that_comes_late_has_its_age_by_the_wall_clock_and_goes_on_by_the_other (void **state)
 {
     struct watched watched;
-    struct fact beat = { .kind = FACT_EPOCH_BEGAN, .index = 2, .at_ms = 60000, .of.epoch_began = { 1, 77 } };
+    struct fact beat = { .kind = FACT_EPOCH_BEGAN, .index = 2, .at_ms = 60000, .of.epoch_began = { 1, 77, 0 } };
     (void) state;
     watched_make (&watched);
     watched.boot_ms += 5000;

@@ -74,6 +74,8 @@ static void what_befalls_the_cache_is_told (void **state)
                 "[     0.2 s] cache violated: changed in generation 7, seen by host1: a-cache: other bytes\n");
     assert_has (&show.lines, "[     0.2 s] cache: not-same-storage: ");
     assert_has (&show.lines, "[     0.2 s] cache generation 7 is no longer used: it was violated\n");
+    show_run_ended (&show, OUTCOME_PASSED, 4, TEXT_LIT ("climbed"));
+    assert_has (&show.lines, "[     0.2 s] ended: passed (exit status 4: the cache was violated)\n");
     show_release (&show);
 }
 
@@ -118,7 +120,7 @@ static void hosts_come_and_go (void **state)
 {
     (void) state;
     struct show show = gathered (3);
-    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78 } };
+    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 0 } };
     show.at_ms = 44000;
     show_suspected (&show, 2, 7000);
     show_lost (&show, 2, TEXT_LIT ("silent for 30 s"));

@@ -145,7 +145,7 @@ static void who_ended_well_beside_one_that_failed_has_not_passed (void **state)
     assert_true (loss->missing.n == 1 && loss->missing.items[0] == 2 && loss->culprits.n == 1);
     assert_int_equal (last (&bench, FACT_RUN_ENDED)->of.run_ended.exit_status, 1);
     struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
-    assert_true (text_find (sentence, TEXT_LIT ("host2 failed: exited with status 3"), NULL));
+    assert_true (text_find (sentence, TEXT_LIT ("host2 failed: something odd; exited with status 3"), NULL));
     assert_false (text_find (sentence, TEXT_LIT ("cascade"), NULL));
     bench_close (&bench);
 }

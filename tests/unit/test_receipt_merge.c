@@ -13,6 +13,7 @@
 #include "../wire/generate.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/receipt_json.h"
+#include "coordinator/view/receipt_lines.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
 
@@ -75,9 +76,35 @@ static void contradicting_receipts_of_one_host_both_stay (void **state)
     merge_receipts (&a, &b, &arena, &both);
     assert_int_equal (both.hosts.n, 2);
     assert_true (merge_host_has_conflict (&both, 0) && merge_host_has_conflict (&both, 1));
+    struct buf text;
+    buf_init (&text, 1 << 20);
+    receipt_text (&both, NULL, 0, &text);
+    const char *told = strstr (buf_c (&text), "conflict h0 has several receipts");
+    assert_true (told && !strstr (told + 1, "conflict ")); /* once */
+    buf_release (&text);
     merge_receipts (&a, &a, &arena, &both);
     assert_int_equal (both.hosts.n, 1);
     assert_false (merge_host_has_conflict (&both, 0));
+    arena_release (&arena);
+}
+
+/* As a file may have it. */
+static void an_attempt_that_stands_there_twice_names_its_host_once (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct host_receipt host = one_host ("h0", "6.1", &arena);
+    struct rung_receipt twice[2] = { { .rung = TEXT_LIT ("one"), .pass = PASS_ONCE, .attempt = 1, .duration_ms = 5 } };
+    struct slice_receipt receipt = { 0 };
+    struct receipt_line *lines;
+    twice[1] = twice[0];
+    host.rungs.items = twice;
+    host.rungs.n = 2;
+    receipt.hosts.items = &host;
+    receipt.hosts.n = 1;
+    assert_int_equal (receipt_lines_of_rung (&receipt, host.run, TEXT_LIT ("one"), &lines, &arena), 1);
+    assert_true (lines[0].hosts_n == 1 && lines[0].most_ms == 5);
+    assert_int_equal (receipt_lines_of_rung (&receipt, TEXT_LIT ("other"), TEXT_LIT ("one"), &lines, &arena), 0);
     arena_release (&arena);
 }
 
@@ -169,6 +196,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (merging_is_commutative_associative_and_idempotent),
         cmocka_unit_test (contradicting_receipts_of_one_host_both_stay),
+        cmocka_unit_test (an_attempt_that_stands_there_twice_names_its_host_once),
         cmocka_unit_test (the_drift_of_a_receipt_goes_by_the_rules_it_is_given),
         cmocka_unit_test (json_comes_back_as_it_went),
         cmocka_unit_test (what_is_not_a_receipt_is_refused_with_its_place),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coordinator/core/apply.h"
+#include "coordinator/core/status_sentence.h"
 #include "retry_fixture.h"
 
 static void the_second_attempt_begins_when_its_moment_has_come (void **state)
@@ -196,6 +197,27 @@ static void what_was_dropped_from_the_cache_is_not_run_again (void **state)
     bench_close (&bench);
 }
 
+/* As many as there is room for are told, and how many are not. */
+static void causes_that_are_not_told_are_counted (void **state)
+{
+    (void) state;
+    struct verdict verdicts[HOSTS];
+    struct plan plan = { 0 };
+    struct arena arena = { 0 };
+    static const char *const causes[HOSTS] = { "a", "b", "c", "d" };
+    sample_plan (&plan, HOSTS, &arena);
+    for (uint32_t i = 0; i < HOSTS; i++)
+        verdicts[i] = (struct verdict){
+            .host = i, .outcome = OUTCOME_FAILED, .owner = OWNER_UNKNOWN, .cause = text_of (causes[i])
+        };
+    struct fact_pass_ended ended = { .verdicts = { verdicts, HOSTS } };
+    assert_true (text_find (status_sentence_of_verdicts (&plan, &ended, &arena),
+                            TEXT_LIT (" | and 1 more cause: see the receipt"), NULL));
+    ended.verdicts.n = HOSTS - 1;
+    assert_false (text_find (status_sentence_of_verdicts (&plan, &ended, &arena), TEXT_LIT (" more "), NULL));
+    arena_release (&arena);
+}
+
 /* A journal of a version that knew neither retries nor parts. */
 static void of_older (struct plan *plan)
 {
@@ -321,8 +343,10 @@ static void names_leave_room_for_what_is_said (void **state)
             end_all (&bench, ENDING_EXITED, 1, "No space left on device");
         struct text sentence = last (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
         assert_true (text_find (sentence, TEXT_LIT (" 4 hosts, pppp"), NULL));
-        assert_true (text_find (
-            sentence, passes ? TEXT_LIT ("sss... in ") : TEXT_LIT ("sss... failed: exited with status 1"), NULL));
+        assert_true (text_find (sentence,
+                                passes ? TEXT_LIT ("sss... in ")
+                                       : TEXT_LIT ("sss... failed: No space left on device; exited with status 1"),
+                                NULL));
         bench_close (&bench);
     }
 }
@@ -361,6 +385,7 @@ int main (void)
         cmocka_unit_test (without_a_wait_it_begins_at_once),
         cmocka_unit_test (nothing_begins_before_everybody_is_back),
         cmocka_unit_test (names_leave_room_for_what_is_said),
+        cmocka_unit_test (causes_that_are_not_told_are_counted),
         cmocka_unit_test (one_that_passes_then_says_so),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

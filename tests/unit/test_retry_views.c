@@ -35,7 +35,7 @@ static void both_open (struct both *both)
                                .of.run_opened = { .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"),
                                                   .plan = both->show.plan,
                                                   .version = TEXT_LIT ("0.1.0") } });
-    tell (both, (struct fact){ .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 1, 77 } });
+    tell (both, (struct fact){ .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 1, 77, 0 } });
     for (uint32_t i = 0; i < HOSTS; i++)
         tell (both, (struct fact){ .kind = FACT_HOST_JOINED, .of.host_joined = { .host = i, .session = 1 } });
 }
@@ -65,6 +65,7 @@ static void end (struct both *both, struct attempt_key key, uint32_t from, uint3
                                                          .result = { .key = key,
                                                                      .ending = ending,
                                                                      .code = code,
+                                                                     .duration_ms = 700 + 200 * i,
                                                                      .backend.platform = TEXT_LIT ("cpu"),
                                                                      .backend.devices = 2 * n } } });
 }
@@ -257,8 +258,8 @@ static void parts_stand_in_the_receipt_and_count_for_nothing (void **state)
     struct buf out;
     buf_init (&out, 1 << 20);
     receipt_text (&receipt, NULL, 0, &out);
-    assert_has (&out, "in parts works          host[0-1]  (1 s)\n");
-    assert_has (&out, "in parts fails          host[2-3]  (1 s)\n");
+    assert_has (&out, "in parts works          host[0-1]  (700 ms to 900 ms)\n");
+    assert_has (&out, "in parts fails          host[2-3]  (1.1 s to 1.3 s)\n");
     assert_has (&out, "aborted because host3 failed");
     buf_release (&out);
     both_close (&both);

@@ -84,6 +84,8 @@ static void a_late_write_is_told_once_and_hurts_nobody (void **state)
     assert_true (coord_ended (bench.coord, &exit_status));
     assert_int_equal (exit_status, 4);
     assert_int_equal (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.outcome, OUTCOME_PASSED);
+    assert_true (text_find (last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.sentence,
+                            TEXT_LIT ("; the cache was violated (late-write), so the exit status is 4"), NULL));
     assert_int_equal (last_effect (&bench, FX_CACHE_DROP)->token, 77);
     bench_close (&bench);
 }

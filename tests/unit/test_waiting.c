@@ -133,7 +133,7 @@ static void after_a_takeover_hosts_are_waited_for_again (void **state)
 {
     (void) state;
     struct show show;
-    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78 } };
+    struct fact epoch = { .kind = FACT_EPOCH_BEGAN, .of.epoch_began = { 2, 78, 0 } };
     show_gathered (&show, 2);
     show.at_ms = 1000;
     show_fact (&show, epoch);

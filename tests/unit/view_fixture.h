@@ -61,7 +61,7 @@ static inline void show_open (struct show *show)
     opened.of.run_opened = (struct fact_run_opened){ .run = TEXT_LIT ("3fa9c1d2000000000000000000000000"),
                                                      .plan = show->plan,
                                                      .version = TEXT_LIT ("0.1.0") };
-    epoch.of.epoch_began = (struct fact_epoch_began){ 1, 77 };
+    epoch.of.epoch_began = (struct fact_epoch_began){ 1, 77, 0 };
     show_fact (show, opened);
     show_fact (show, epoch);
 }

@@ -224,7 +224,7 @@ static inline void restart (struct bench *bench)
     bench->coord = coord_create ();
     for (uint32_t i = 0; i < bench->facts_n; i++)
         coord_apply (bench->coord, &bench->facts[i]);
-    coord_resume (bench->coord, 2, ++bench->now_ms, &bench->out);
+    coord_resume (bench->coord, 2, 0, ++bench->now_ms, &bench->out);
     collect (bench);
     all_join (bench);
 }

@@ -1,0 +1,71 @@
+#include "coordinator/view/receipt_lines.h"
+
+#include <string.h>
+
+#include "common/base/duration.h"
+
+static bool of_part (const struct rung_receipt *rung)
+{
+    return rung->purpose == PURPOSE_ISOLATION;
+}
+
+/* Of an isolation pass only whether it works is shown, not which host failed because of which. */
+static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
+{
+    if (of_part (a) || of_part (b))
+        return of_part (a) && of_part (b) && a->attempt == b->attempt;
+    return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
+           text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
+           a->cause.certainty == b->cause.certainty && text_equal (a->cause.text, b->cause.text);
+}
+
+static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung,
+                                      uint32_t hosts, struct arena *arena)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (same_line (lines[i].rung, rung))
+            return &lines[i];
+    lines[*n] = (struct receipt_line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0, 0, 0 };
+    return &lines[(*n)++];
+}
+
+/* A receipt read from a file may hold an attempt of a host twice: the host is named once. */
+static void take_host (struct receipt_line *line, struct text host, uint64_t duration_ms)
+{
+    if (line->hosts_n == 0 || line->hosts[line->hosts_n - 1].ptr != host.ptr)
+        line->hosts[line->hosts_n++] = host;
+    if (duration_ms && (line->most_ms == 0 || duration_ms < line->least_ms))
+        line->least_ms = duration_ms;
+    if (duration_ms > line->most_ms)
+        line->most_ms = duration_ms;
+}
+
+uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text run, struct text rung,
+                                struct receipt_line **lines, struct arena *arena)
+{
+    uint32_t n = 0, most = 0;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        most += receipt->hosts.items[i].rungs.n;
+    *lines = arena_array (arena, most, sizeof (**lines));
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
+            const struct rung_receipt *at = &receipt->hosts.items[i].rungs.items[k];
+            if (!text_equal (at->rung, rung) || !text_equal (receipt->hosts.items[i].run, run))
+                continue;
+            struct receipt_line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
+            if (of_part (at) && at->outcome != OUTCOME_PASSED)
+                line->rung = at; /* an attempt that failed stands for the part */
+            take_host (line, receipt->hosts.items[i].host, at->duration_ms);
+        }
+    return n;
+}
+
+void receipt_line_durations (const struct receipt_line *line, struct buf *out)
+{
+    char least[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
+    if (line->most_ms == 0)
+        return;
+    duration_print (line->least_ms, least);
+    duration_print (line->most_ms, most);
+    buf_printf (out, strcmp (least, most) ? "%s to %s" : "%s", least, most);
+}

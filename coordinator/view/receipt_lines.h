@@ -1,0 +1,20 @@
+/* receipt_lines.h - the hosts of a rung, folded: those with the same outcome and the same cause are one line. Pure. */
+#ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_LINES_H
+#define SLICEUP_COORDINATOR_VIEW_RECEIPT_LINES_H
+
+#include "common/model/receipt.h"
+
+struct receipt_line {
+    const struct rung_receipt *rung; /* of one of them; of a part of the slice by itself, one that failed */
+    struct text *hosts;
+    uint32_t hosts_n;
+    uint64_t least_ms, most_ms; /* most_ms 0: no host told how long it ran */
+};
+
+/* How many; they live in the arena. */
+uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text run, struct text rung,
+                                struct receipt_line **lines, struct arena *arena);
+/* "1.2 s", "1.2 s to 3 min 4 s": of these hosts, by their own clocks. Nothing, when none of them told. */
+void receipt_line_durations (const struct receipt_line *line, struct buf *out);
+
+#endif

@@ -1,0 +1,67 @@
+/* Nothing that a program printed leaves its cell, its paragraph or its block of code. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "coordinator/view/markdown.h"
+
+static void expect (struct buf *out, const char *wanted)
+{
+    assert_string_equal (buf_c (out), wanted);
+    buf_clear (out);
+}
+
+static void what_has_a_meaning_becomes_a_reference (void **state)
+{
+    (void) state;
+    struct buf out;
+    buf_init (&out, 1 << 16);
+    markdown_text (&out, TEXT_LIT ("a|b `c` <b>&amp; *x* _y_ [l](u) \\ ~z~ #1 @all !i $m$"));
+    assert_null (strpbrk (buf_c (&out), "|<>`*_[]\\~@!$"));
+    buf_clear (&out);
+    markdown_text (&out, TEXT_LIT ("|\n\x1b[1m"));
+    expect (&out, "&#124;&#92;x0a&#92;x1b&#91;1m");
+    buf_release (&out);
+}
+
+static void a_row_stays_one_row (void **state)
+{
+    (void) state;
+    struct buf out;
+    buf_init (&out, 1 << 16);
+    markdown_table (&out, "one | two");
+    markdown_cell (&out, TEXT_LIT ("x | y\n| z"));
+    markdown_cell (&out, (struct text){ 0 });
+    markdown_row_end (&out);
+    expect (&out, "| one | two |\n| --- | --- |\n| x &#124; y&#92;x0a&#124; z |  |\n");
+    buf_release (&out);
+}
+
+static void no_line_ends_the_block_of_code (void **state)
+{
+    (void) state;
+    struct buf out;
+    buf_init (&out, 1 << 16);
+    markdown_code (&out, (struct text){ 0 });
+    expect (&out, "");
+    markdown_code (&out, TEXT_LIT ("plain"));
+    expect (&out, "```\nplain\n```\n\n");
+    markdown_code (&out, TEXT_LIT ("a\n````\n</pre>\r\x1b[2J"));
+    expect (&out, "`````\na\n````\n</pre>\\x0d\\x1b[2J\n`````\n\n");
+    buf_release (&out);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (what_has_a_meaning_becomes_a_reference),
+        cmocka_unit_test (a_row_stays_one_row),
+        cmocka_unit_test (no_line_ends_the_block_of_code),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
