@@ -152,6 +152,10 @@ static const struct field result_fields[] = {
     F_TEXTS (35, struct result, shown, SHOWN_MAX, SHOWN_LINE_BYTES),
     F_TEXT (36, struct result, bad_line, BAD_LINE_MAX_BYTES),
     F_LIST (37, struct result, left_out, LEFT_OUT_MAX, &number_record),
+    F_TEXTS (38, struct result, stack, STACK_LINES_MAX, SHOWN_LINE_BYTES),
+    F_U64 (39, struct result, group_memory_kills, COUNT_MAX),
+    F_U64 (40, struct result, machine_memory_kills, COUNT_MAX),
+    F_U64 (41, struct result, memory_limit_bytes, COUNT_MAX),
 };
 const struct record result_record = RECORD ("result", struct result, result_fields);
 

@@ -10,7 +10,7 @@ enum { RESULT_FACTS_MAX = 256, RESULT_BUNDLE_MAX = 256, RESULT_COUNTERS_MAX = 64
 enum { RESULT_PROGRAMS_MAX = 32, RESULT_METRICS_MAX = 32, RESULT_SHARDS_MAX = 64, RESULT_NOTES_MAX = 32 };
 enum { RESULT_KEYS_MAX = 64, KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32, PHASES_MAX = 32 };
 enum { SIGHTINGS_MAX = 16, SHOWN_MAX = 12, SHOWN_LINE_BYTES = 400, BAD_LINE_MAX_BYTES = 383, LEFT_OUT_MAX = 8 };
-enum { RESULT_TAIL_MAX_BYTES = 2048 };
+enum { RESULT_TAIL_MAX_BYTES = 2048, STACK_LINES_MAX = 12, STACK_MAX_BYTES = 1536 };
 
 /* Which attempt: the idempotency key with run and host. `rung` is an index into the plan. */
 struct attempt_key {
@@ -188,6 +188,10 @@ struct result {
     LIST_OF (struct text) shown; /* nothing was recognised: the lines that look most like an error, as printed */
     struct text bad_line;        /* the first of bad_lines: the rule that it breaks, and the line itself, cut */
     number_list left_out;        /* name of a list -> how much of what was said has no place in it; no failure */
+    LIST_OF (struct text) stack; /* of a program that was stopped while it ran: where it was, the innermost first */
+    /* Processes that the kernel killed for lack of memory meanwhile: in the program's memory cgroup, on this machine. */
+    uint64_t group_memory_kills, machine_memory_kills;
+    uint64_t memory_limit_bytes; /* of that cgroup and those above it; 0: none, or not visible */
 };
 extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record,

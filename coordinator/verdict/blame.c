@@ -59,6 +59,15 @@ static uint32_t weakness (const struct plan *plan, const struct blame_host *host
     return recognised (plan, host) ? host->verdict->likely : 2;
 }
 
+/* An error that was printed before a program hung is older than any end at a limit. */
+static bool began_before (const struct blame_host *a, const struct blame_host *b)
+{
+    bool late = a->ending == ENDING_TIMEOUT && b->ending == ENDING_TIMEOUT;
+    if (late && a->verdict->outcome != b->verdict->outcome)
+        return a->verdict->outcome == OUTCOME_FAILED;
+    return a->order < b->order;
+}
+
 /* Index of the host with the strongest cause of its own, the earliest of equals; -1: none has one. */
 static int initiator (const struct plan *plan, const struct blame_host *hosts, uint32_t n)
 {
@@ -68,7 +77,7 @@ static int initiator (const struct plan *plan, const struct blame_host *hosts, u
         if (!failed (&hosts[i]) || follows (plan, &hosts[i]))
             continue;
         uint32_t weak = weakness (plan, &hosts[i]);
-        if (first < 0 || weak < least || (weak == least && hosts[i].order < hosts[first].order)) {
+        if (first < 0 || weak < least || (weak == least && began_before (&hosts[i], &hosts[first]))) {
             first = (int) i;
             least = weak;
         }
@@ -162,7 +171,7 @@ static bool keeps_its_cause (const struct plan *plan, const struct blame_host *h
         return true;
     if (follows (plan, host) || (host->complains && !cause->complains))
         return false;
-    return recognised (plan, host) || (!named && host->order < cause->order);
+    return recognised (plan, host) || (!named && began_before (host, cause));
 }
 
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena)

@@ -1,8 +1,13 @@
 #include "coordinator/verdict/failure.h"
 
+#include <ctype.h>
 #include <signal.h>
+#include <string.h>
 
+#include "common/signature/log_line.h"
 #include "coordinator/verdict/failure_reading.h"
+
+enum { EVIDENCE_MAX_BYTES = 1024 };
 
 struct text failure_phase (const struct result *result)
 {
@@ -22,13 +27,73 @@ static void take_decision (const struct cause_decision *of, struct verdict *out)
     out->next = of->next;
 }
 
-/* A hang is never transient, whatever the program printed. */
+struct text failure_stack (const struct result *result, struct arena *arena)
+{
+    struct buf lines;
+    buf_init (&lines, STACK_MAX_BYTES + STACK_LINES_MAX);
+    for (uint32_t i = 0; i < result->stack.n; i++) {
+        buf_puts (&lines, i ? "\n" : "");
+        buf_add_text (&lines, result->stack.items[i]);
+    }
+    struct text stack = text_copy (arena, text_clip (buf_as_text (&lines), EVIDENCE_MAX_BYTES));
+    buf_release (&lines);
+    return stack;
+}
+
+/* Of "jaxlib.XlaRuntimeError: ...": the name; empty: it is no exception. */
+static struct text name_of_error (struct text line)
+{
+    struct text name = text_take_until (&line, ':');
+    for (uint32_t i = 0; i < name.len; i++)
+        if (!strchr ("._", name.ptr[i]) && !isalnum ((unsigned char) name.ptr[i]))
+            return (struct text){ 0 };
+    return name;
+}
+
+/* An exception is a failure, whatever the program did after it. */
+static void say_that_it_hung_later (struct text error, struct arena *arena, struct verdict *out)
+{
+    struct text name = name_of_error (error), said = name.len ? name : TEXT_LIT ("an error that ends programs");
+    out->cause = text_clip (
+        text_format (arena, "printed %.*s and then hung: %.*s", TEXT_ARG (said), TEXT_ARG (out->cause)),
+        SENTENCE_MAX_BYTES);
+    out->next = TEXT_LIT (
+        "correct what the error names; a program that hangs at its exit after an error should print it "
+        "and leave with os._exit(1)");
+    if (name.len)
+        out->outcome = OUTCOME_FAILED;
+}
+
+static struct text joined (struct text first, struct text second, struct arena *arena)
+{
+    struct text both = text_format (arena, "%.*s%s%.*s", TEXT_ARG (first), first.len && second.len ? "\n" : "",
+                                    TEXT_ARG (second));
+    return text_clip (both, EVIDENCE_MAX_BYTES);
+}
+
+/* From the first line on that looks like the reason of an end; false: there is none. */
+static bool find_fatal (struct text lines, struct text *from)
+{
+    for (; lines.len; (void) text_take_until (&lines, '\n')) {
+        struct text rest = lines;
+        *from = lines;
+        if (log_line_grade (text_take_until (&rest, '\n')) == LINE_FATAL)
+            return true;
+    }
+    return false;
+}
+
+/* A hang is never transient, whatever the program printed. What tells most comes first. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct failure_reading reading;
     failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
-    out->evidence = reading.evidence;
-    if (reading.of.weight >= CAUSE_PEER)
+    struct text printed = reading.evidence, stack = failure_stack (of->result, arena);
+    bool known = reading.of.weight >= CAUSE_PEER, fatal = find_fatal (reading.evidence, &printed);
+    out->evidence = fatal || known ? joined (printed, stack, arena) : joined (stack, reading.evidence, arena);
+    if (fatal)
+        say_that_it_hung_later (text_take_until (&printed, '\n'), arena, out);
+    if (known)
         take_decision (&reading.of, out);
 }
 
@@ -39,7 +104,8 @@ static bool sent_from_outside (uint32_t signal)
 
 bool failure_is_outside_kill (enum ending ending, uint32_t code)
 {
-    return ending == ENDING_SIGNALLED && sent_from_outside (code);
+    return (ending == ENDING_SIGNALLED && sent_from_outside (code)) ||
+           (ending == ENDING_EXITED && (code == 128 + SIGKILL || code == 128 + SIGTERM)); /* as shells tell it */
 }
 
 /* Builtins report their owner rightly, except the probe, which repeats the words of a PJRT plugin. */

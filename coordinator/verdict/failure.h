@@ -12,7 +12,10 @@ struct text failure_phase (const struct result *result);
 bool failure_is_outside_kill (enum ending ending, uint32_t code);
 /* `how` it ended: "exit status 1". Gives the whole verdict, FAILED. */
 void failure_judge (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out);
-/* Adds to the verdict on a hang what is recognised in its output. */
+/* Where the program was when it was stopped: its frames, what its threads waited in. Empty: nobody looked. */
+struct text failure_stack (const struct result *result, struct arena *arena);
+/* Adds to the verdict on a hang what is recognised in its output, and where it hung. An error that programs do not
+ * survive is the cause of a hang that comes after it. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 /* After a cause: " [known host, disk-full]", " [likely bundle, module-missing]", or that the owner is unknown. A receipt

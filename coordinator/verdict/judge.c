@@ -8,6 +8,7 @@
 #include "common/frontend/frontend.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/kill.h"
 #include "coordinator/verdict/recompile_reason.h"
 
 enum { SPOILING_MAX = 8 };
@@ -54,6 +55,7 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
             text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
             "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
         failure_describe_hang (of, arena, out);
+        kill_judge_sender (of, arena, out);
         return false;
     }
     if (result->ending == ENDING_ORPHANED)
@@ -64,9 +66,11 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
         return verdict_set (out, OUTCOME_LOST, OWNER_CACHE,
                             result->problem.len ? result->problem : TEXT_LIT ("the lease to write the cache was lost"),
                             "see whether the host was suspended or lost its network; no run uses what it wrote later");
-    if (result->ending == ENDING_CANCELLED)
+    if (result->ending == ENDING_CANCELLED) {
+        out->evidence = failure_stack (result, arena);
         return verdict_set (out, OUTCOME_CANCELLED, OWNER_SLICEUP,
                             result->problem.len ? result->problem : TEXT_LIT ("the host was asked to stop"), "");
+    }
     return true;
 }
 
@@ -100,10 +104,9 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     const struct result *result = of->result;
     if (!result_ended_badly (result))
         return true;
-    struct text how = result->ending == ENDING_SIGNALLED ? text_format (arena, "killed by signal %u (%s)", result->code,
-                                                                        strsignal ((int) result->code))
-                                                         : text_format (arena, "exited with status %u", result->code);
+    struct text how = kill_describe_end (result, arena);
     failure_judge (of, arena, how, out);
+    kill_judge_sender (of, arena, out);
     if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* no better cause is known */
         broke_protocol (of, arena, how, out);
     if (of->key.pass == PASS_RESTORED &&

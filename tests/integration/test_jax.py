@@ -212,6 +212,33 @@ class Compiling(Jax):
         self.nothing_is_left()
 
 
+class Raises(Jax):
+    def raised(self, how, host, timeout):
+        rung = self.lab.rung("raises", "jax/raises.py", scope="slice", timeout=timeout, args={"host": host, "how": how})
+        ended = self.climb([rung], hosts=2, mesh={"data": 2, "model": 2}, cache={"mode": "off"})
+        self.assertEqual(1, ended.status, ended)
+        hosts = {entry["host"]: entry for entry in self.lab.receipt()["hosts"]}
+        return next(rung for rung in hosts[host]["rungs"] if rung["rung"] == "raises")  # before parts ran by themselves
+
+    def test_an_exception_after_the_distributed_runtime_began_ends_the_program(self):
+        for how in ("run", "connect"):
+            with self.subTest(how):
+                attempt = self.raised(how, "h1", "90s")
+                self.assertEqual("failed", attempt["outcome"], attempt)
+                self.assertIn("ValueError: boom", attempt["cause"]["text"])
+                self.assertLess(attempt["duration_ms"], 60000)
+
+    def test_without_the_helper_it_hangs_and_the_exception_is_the_cause(self):
+        attempt = self.raised("bare", "h0", "20s")
+        cause = attempt["cause"]
+        self.assertEqual("failed", attempt["outcome"], attempt)
+        self.assertTrue(cause["text"].startswith("printed ValueError and then hung: still in phase run after 20 s; killed"), cause)
+        lines = cause["evidence"].splitlines()
+        self.assertEqual("ValueError: boom", lines[0])
+        self.assertRegex(cause["evidence"], r"main thread: File .*jax.* in ")
+        print("    " + "\n    ".join(lines))
+
+
 class Liars(Jax):
     """Both axes of the mesh lie across hosts, so that a wrong axis is another thing than a local value."""
 

@@ -167,6 +167,114 @@ static void a_limit_ends_it (void **state)
     has (r->tail, "begun");
 }
 
+/* ---- a program that hangs ---- */
+
+static bool stack_has (const struct result *r, const char *words)
+{
+    for (uint32_t i = 0; i < r->stack.n; i++)
+        if (text_find (r->stack.items[i], text_of (words), NULL))
+            return true;
+    return false;
+}
+
+static void what_its_threads_wait_in_stands_in_the_log_and_the_result (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.timeout_ms = 300;
+    use_command (b, "printf begun; trap 'echo late error: FATAL' INT; while :; do sleep 5; done");
+    const struct result *r = run (b);
+    has (log_of (b),
+         "begun\n[sliceup] the program is stopped: the attempt exceeded its time limit of 300 ms; its threads:\n"
+         "[sliceup] sh: main thread ");
+    has (log_of (b), "[sliceup] sleep: main thread ");
+    assert_true (stack_has (r, "sh: main thread ") && stack_has (r, "sleep: main thread "));
+    assert_false (text_find (log_of (b), TEXT_LIT ("stacks"), NULL)); /* nobody was asked */
+    assert_true (text_is (r->tail, "begun"));                         /* what it printed before */
+    assert_true (text_equal (log_of (b), buf_as_text (&b->chunks)));
+}
+
+static void a_python_program_shows_where_the_interrupt_met_it (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.timeout_ms = 1000;
+    use_canary (b, "def inner(): time.sleep(100)\ndef outer(): inner()\nouter()\n");
+    const struct result *r = run (b);
+    assert_true (r->stack.n >= 4);
+    has (r->stack.items[0], "main thread: File ");
+    has (r->stack.items[0], "canary.py\", line 7, in inner");
+    has (r->stack.items[1], "called from: File ");
+    assert_true (stack_has (r, ": main thread sleeping"));
+}
+
+#define OFFERS                                                                                                         \
+    "import faulthandler, signal, threading\n"                                                                         \
+    "for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)\n"                           \
+    "def offer(): say(type='stacks', signal=attempt['stacks_signal'], pid=os.getpid())\n"                              \
+    "def hang():\n    while True: time.sleep(100)\n"
+
+static void a_program_that_said_so_is_asked_for_its_stacks (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.timeout_ms = 1000;
+    use_canary (b, OFFERS "threading.Thread(target=hang).start()\n"
+                          "faulthandler.register(attempt['stacks_signal'], file=2)\noffer()\nhang()\n");
+    const struct result *r = run (b);
+    has (log_of (b), "[sliceup] the stacks of its Python threads, as it prints them:\n");
+    has (log_of (b), "Current thread 0x");
+    has (r->stack.items[0], "canary.py\", line 11 in hang");
+    assert_true (stack_has (r, ": 1 thread sleeping"));
+    assert_true (r->code == SIGKILL && r->bad_lines == 0);
+}
+
+static void who_said_so_without_a_handler_is_not_killed_by_it (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.timeout_ms = 1000;
+    use_canary (b, OFFERS "signal.signal(signal.SIGTERM, lambda *_: os._exit(7))\noffer()\nhang()\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    assert_int_equal (r->code, 7);
+    assert_false (text_find (log_of (b), TEXT_LIT ("stacks"), NULL));
+}
+
+static void one_that_prints_nothing_or_is_stopped_is_killed_all_the_same (void **state)
+{
+    static const char *const bodies[] = { "signal.signal(signal.SIGUSR1, lambda *_: None)\noffer()\nhang()\n",
+                                          "faulthandler.register(signal.SIGUSR1, file=2)\noffer()\n"
+                                          "os.kill(os.getpid(), signal.SIGSTOP)\nhang()\n" };
+    struct bench *b = *state;
+    for (int i = 0; i < 2; i++) {
+        b->run.rung.timeout_ms = 1000;
+        use_canary (b, text_format (&b->arena, OFFERS "%s", bodies[i]).ptr);
+        const struct result *r = i ? run_again (b) : run (b);
+        assert_true (r->ending == ENDING_TIMEOUT && r->code == SIGKILL);
+        has (log_of (b), "[sliceup] it printed no stack within 1 s\n");
+        assert_true (r->duration_ms >= 2000 && r->duration_ms < 10 * 1000);
+    }
+}
+
+static void one_that_waits_at_a_gate_is_not_looked_at (void **state)
+{
+    struct bench *b = *state;
+    b->run.rung.timeout_ms = 1000;
+    use_canary (b, "say(type='gate', name='g', mode='share', value='v')\nlines.readline()\n");
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_TIMEOUT);
+    assert_int_equal (r->stack.n, 0);
+    assert_false (text_find (log_of (b), TEXT_LIT ("[sliceup]"), NULL));
+}
+
+static void a_line_about_stacks_is_checked (void **state)
+{
+    static const char *const lines[] = { "signal=0, pid=1", "signal=65, pid=1", "signal=10, pid=0", "signal=10",
+                                         "pid=3" };
+    struct bench *b = *state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        use_canary (b, text_format (&b->arena, "say(type='stacks', %s)\ndone()\n", lines[i]).ptr);
+        assert_int_equal ((i ? run_again (b) : run (b))->bad_lines, 1);
+    }
+}
+
 static void a_stop_is_reported_as_ordered (void **state)
 {
     struct bench *b = *state;
@@ -208,13 +316,14 @@ static void a_canary_hears_the_attempt_and_speaks (void **state)
     assert_true (r->peak_bytes == 1ull << 40);
     if (strcmp (b->phases, "start run ") != 0) /* fetching was over within one pass of the loop */
         assert_string_equal (b->phases, "files start run ");
-    assert_true (text_is (r->facts.items[0].value,
-                          "{\"address\": \"127.0.0.1\", \"args\": {\"name\": \"x\", \"steps\": 3}, \"attempt\": 1, "
-                          "\"backend\": \"cpu\", \"devices_per_host\": 2, \"host\": \"h0\", "
-                          "\"mesh\": [{\"axis\": \"host\", \"size\": 2}], \"nonce\": \"" NONCE "\", "
-                          "\"pass\": \"once\", "
-                          "\"protocol\": 1, \"rank\": 0, \"run\": \"ab\", \"rung\": \"tiny\", \"scope\": \"host\", "
-                          "\"secret\": 77, \"type\": \"attempt\", \"warm\": \"none\", \"world\": 1}"));
+    assert_true (
+        text_is (r->facts.items[0].value,
+                 "{\"address\": \"127.0.0.1\", \"args\": {\"name\": \"x\", \"steps\": 3}, \"attempt\": 1, "
+                 "\"backend\": \"cpu\", \"devices_per_host\": 2, \"host\": \"h0\", "
+                 "\"mesh\": [{\"axis\": \"host\", \"size\": 2}], \"nonce\": \"" NONCE "\", "
+                 "\"pass\": \"once\", "
+                 "\"protocol\": 1, \"rank\": 0, \"run\": \"ab\", \"rung\": \"tiny\", \"scope\": \"host\", "
+                 "\"secret\": 77, \"stacks_signal\": 10, \"type\": \"attempt\", \"warm\": \"none\", \"world\": 1}"));
 }
 
 static void a_slice_canary_hears_its_place_in_the_slice (void **state)
@@ -652,6 +761,13 @@ int main (int argc, char **argv)
         T (invalid_output_becomes_a_valid_tail),
         T (a_tail_of_garbage_ends_where_the_output_ends),
         T (strays_are_counted),
+        T (what_its_threads_wait_in_stands_in_the_log_and_the_result),
+        T (a_python_program_shows_where_the_interrupt_met_it),
+        T (a_program_that_said_so_is_asked_for_its_stacks),
+        T (who_said_so_without_a_handler_is_not_killed_by_it),
+        T (one_that_prints_nothing_or_is_stopped_is_killed_all_the_same),
+        T (one_that_waits_at_a_gate_is_not_looked_at),
+        T (a_line_about_stacks_is_checked),
         T (a_limit_ends_it),
         T (a_stop_is_reported_as_ordered),
         T (an_unknown_program_kind_does_not_start),

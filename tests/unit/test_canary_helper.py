@@ -71,9 +71,8 @@ class Worker:
 class Process:
     """A canary in a process of its own: body is the inside of body(canary)."""
 
-    def __init__(self, body, **changes):
-        source = "import sliceup_canary\ndef body(canary):\n" + textwrap.indent(body, "    ")
-        source += "\nsliceup_canary.run(body)\n"
+    def __init__(self, body, source=None, **changes):
+        source = source or "import sliceup_canary\ndef body(canary):\n" + textwrap.indent(body, "    ") + "\nsliceup_canary.run(body)\n"
         mine, other = socket.socketpair()
         env = {**os.environ, "SLICEUP_FD": str(other.fileno()), "PYTHONPATH": CANARIES}
         self.process = subprocess.Popen([sys.executable, "-B", "-c", source], env=env, text=True,
@@ -229,6 +228,31 @@ class Ends(unittest.TestCase):
         process = Process("raise SystemExit(3)")
         self.assertEqual(process.end(), 3)
         self.assertEqual(process.said, [])
+
+    def test_no_exit_handler_holds_up_the_end(self):
+        hold = "import atexit, time\natexit.register(time.sleep, 600)\n"
+        for body, status in (("raise SystemExit(3)", 3), ("raise SystemExit('no devices')", 1), ("raise SystemExit", 0), ("1 / 0", 1)):
+            with self.subTest(body):
+                process = Process(hold + body)
+                self.assertEqual(process.end(), status)
+        source = hold + "import sliceup_canary\nsliceup_canary.connect()\n1 / 0\n"
+        ran = subprocess.run([sys.executable, "-B", "-c", source], timeout=TIMEOUT_S, capture_output=True, text=True,
+                             env={**os.environ, "PYTHONPATH": CANARIES})
+        self.assertEqual(1, ran.returncode)
+        self.assertIn("ZeroDivisionError", ran.stderr)
+        self.assertEqual("failure", json.loads(ran.stdout.splitlines()[-1])["type"])
+
+    def test_stacks_are_offered_to_a_worker_that_asks_for_them(self):
+        process = Process("import os\nos.kill(os.getpid(), 10)", stacks_signal=10)
+        self.assertEqual(process.end(), 0)
+        self.assertEqual(process.said[0], {"type": "stacks", "signal": 10, "pid": process.process.pid})
+        self.assertRegex(process.err, r"Current thread 0x\w+ .*\n  File .* in body")
+
+    def test_a_handler_that_is_there_is_left_alone(self):
+        source = "import signal, sliceup_canary\nsignal.signal(10, signal.SIG_IGN)\nsliceup_canary.run(lambda canary: None)\n"
+        process = Process("pass", source=source, stacks_signal=10)
+        self.assertEqual(process.end(), 0)
+        self.assertEqual(["done"], [line["type"] for line in process.said])
 
     def test_children_of_the_canary_do_not_hold_the_descriptor(self):
         body = "import subprocess, os\nassert 'SLICEUP_FD' not in os.environ\n" \

@@ -309,6 +309,111 @@ static void our_own_programs_name_their_failures_themselves (void **state)
     arena_release (&bench.arena);
 }
 
+/* ---- kills ---- */
+
+static void the_kernel_s_counters_say_who_killed (void **state)
+{
+    static const struct {
+        enum ending ending;
+        uint32_t code;
+        uint64_t group, machine;
+        const char *tail;
+        enum owner owner;
+        bool likely;
+        const char *words;
+    } cases[] = {
+        { ENDING_SIGNALLED, SIGKILL, 1, 1, "", OWNER_HOST, false,
+          "the kernel killed a process of this program's memory cgroup because memory ran out" },
+        { ENDING_SIGNALLED, SIGKILL, 3, 3, "No space left on device", OWNER_HOST, false, "killed 3 processes of this" },
+        { ENDING_EXITED, 137, 1, 1, "", OWNER_HOST, false, "a shell reports of a program killed by signal 9 (Killed)" },
+        { ENDING_SIGNALLED, SIGKILL, 0, 2, "", OWNER_HOST, true, "the kernel killed 2 processes on this machine" },
+        { ENDING_SIGNALLED, SIGKILL, 0, 2, "No space left on device", OWNER_HOST, false, "signal 9 (Killed) in phase" },
+        { ENDING_SIGNALLED, SIGKILL, 0, 0, "", OWNER_UNKNOWN, false, "nothing in its log says by whom" },
+        { ENDING_EXITED, 143, 0, 0, "", OWNER_UNKNOWN, false,
+          "exited with status 143, which a shell reports of a program killed by signal 15 (Terminated)" },
+        { ENDING_EXITED, 1, 1, 1, "", OWNER_HOST, true,
+          "exited with status 1 in phase run; the kernel killed a process" },
+        { ENDING_EXITED, 1, 0, 1, "", OWNER_UNKNOWN, false, "exited with status 1 in phase run" },
+        { ENDING_SIGNALLED, SIGSEGV, 0, 0, "", OWNER_UNKNOWN, false, "signal 11" },
+        { ENDING_TIMEOUT, 0, 1, 1, "", OWNER_HOST, true, "killed; the kernel killed a process of this program's" },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_ONCE);
+        bench.result.ending = cases[i].ending;
+        bench.result.code = cases[i].code;
+        bench.result.group_memory_kills = cases[i].group;
+        bench.result.machine_memory_kills = cases[i].machine;
+        bench.result.memory_limit_bytes = 67108864;
+        bench.result.tail = text_of (cases[i].tail);
+        (void) judge (&bench);
+        if (!cause_has (&bench, cases[i].words))
+            fail_msg ("case %zu: %.*s", i, TEXT_ARG (bench.verdict.cause));
+        assert_int_equal (bench.verdict.owner, cases[i].owner);
+        assert_int_equal (bench.verdict.likely, cases[i].likely);
+        bool told = text_find (bench.verdict.evidence, TEXT_LIT ("memory limit of its cgroup: 67108864 bytes"), NULL);
+        assert_int_equal (told, cause_has (&bench, "the kernel killed"));
+        arena_release (&bench.arena);
+    }
+    assert_true (failure_is_outside_kill (ENDING_EXITED, 137) && failure_is_outside_kill (ENDING_EXITED, 143));
+    assert_false (failure_is_outside_kill (ENDING_EXITED, 139) || failure_is_outside_kill (ENDING_CANCELLED, 137));
+}
+
+/* ---- hangs ---- */
+
+static void where_it_hung_is_the_evidence (void **state)
+{
+    struct text stack[] = { TEXT_LIT ("main thread: File \"a.py\", line 3 in step"),
+                            TEXT_LIT ("python3: main thread sleeping in futex") };
+    static const enum ending endings[] = { ENDING_TIMEOUT, ENDING_CANCELLED };
+    (void) state;
+    for (int i = 0; i < 2; i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_ONCE);
+        bench.result.ending = endings[i];
+        bench.result.stack.items = stack;
+        bench.result.stack.n = 2;
+        (void) judge (&bench);
+        assert_true (text_is (bench.verdict.evidence, "main thread: File \"a.py\", line 3 in step\n"
+                                                      "python3: main thread sleeping in futex"));
+        arena_release (&bench.arena);
+    }
+}
+
+static void an_error_before_a_hang_is_its_cause (void **state)
+{
+    struct text stack[] = { TEXT_LIT ("main thread: File \"threading.py\", line 3 in _shutdown") };
+    static const struct {
+        const char *tail, *cause, *evidence;
+        enum outcome outcome;
+    } cases[] = {
+        { "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    raise ValueError('no')\n"
+          "ValueError: no\n",
+          "printed ValueError and then hung: still in phase run after 1 min; killed", "ValueError: no",
+          OUTCOME_FAILED },
+        { "F0604 12:45:24.926233 1 a.cc:3] Check failed: x\n",
+          "printed an error that ends programs and then hung: still", "F0604 12:45:24.926233 1 a.cc:3] Check failed: x",
+          OUTCOME_TIMED_OUT },
+        { "retrying after an error\n", "still in phase run after 1 min; killed", "main thread: File",
+          OUTCOME_TIMED_OUT },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_ONCE);
+        bench.result.ending = ENDING_TIMEOUT;
+        bench.result.tail = text_of (cases[i].tail);
+        bench.result.stack.items = stack;
+        bench.result.stack.n = 1;
+        assert_int_equal (judge (&bench), cases[i].outcome);
+        assert_true (text_starts (bench.verdict.cause, cases[i].cause));
+        assert_true (text_starts (bench.verdict.evidence, cases[i].evidence));
+        assert_true (text_find (bench.verdict.evidence, TEXT_LIT ("in _shutdown"), NULL));
+        arena_release (&bench.arena);
+    }
+}
+
 /* ---- blame ---- */
 
 struct failed_host {
@@ -409,6 +514,11 @@ static void the_cause_is_told_from_the_cascade (void **state)
         { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_TIMED_OUT },
         { ENDING_TIMEOUT, 0, "", 3, true, OUTCOME_CASCADE },
     };
+    const struct failed_host one_erred_before_it_hung[] = {
+        { ENDING_TIMEOUT, 0, "", 0, false, OUTCOME_CASCADE },
+        { ENDING_TIMEOUT, 0, "ValueError: no\n", 1, false, OUTCOME_FAILED },
+        { ENDING_CANCELLED, 0, "", 2, false, OUTCOME_CASCADE },
+    };
     const struct failed_host nobody_confesses[] = {
         { ENDING_EXITED, 1, "Connection closed by peer", 1, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "Connection closed by peer", 0, false, OUTCOME_FAILED },
@@ -433,6 +543,7 @@ static void the_cause_is_told_from_the_cascade (void **state)
     blame_case (unknown_after_known, 4);
     blame_case (killed_after_unknown, 3);
     blame_case (gate_waiters, 4);
+    blame_case (one_erred_before_it_hung, 3);
     blame_case (nobody_confesses, 2);
     blame_case (two_causes, 2);
 }
@@ -465,6 +576,9 @@ int main (void)
         cmocka_unit_test (a_writer_that_did_not_seal_fails),
         cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
         cmocka_unit_test (our_own_programs_name_their_failures_themselves),
+        cmocka_unit_test (the_kernel_s_counters_say_who_killed),
+        cmocka_unit_test (where_it_hung_is_the_evidence),
+        cmocka_unit_test (an_error_before_a_hang_is_its_cause),
         cmocka_unit_test (the_cause_is_told_from_the_cascade),
         cmocka_unit_test (those_for_whom_the_others_waited_are_the_cause),
         cmocka_unit_test (flags_compare_as_sets_of_tokens),

@@ -85,6 +85,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     if (!attempt->exec)
         return -1;
     attempt->step = STEP_RUNNING;
+    memory_watch_begin (exec_pid (attempt->exec), &attempt->memory);
     attempt->began_ms = now_ms;
     attempt_enter_own_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
     if (command.speaks && !channel_send (attempt->channel, command.line)) {
@@ -163,6 +164,16 @@ void attempt_go (struct attempt *attempt, struct text gate, struct text value)
     attempt_watch_writable (attempt);
 }
 
+static void end_program (struct attempt *attempt, bool hard, uint64_t now_ms)
+{
+    /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
+    if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
+        (void) channel_send_stop (attempt->channel, attempt->stop_why);
+    attempt->look.until_ms = 0;
+    assert (attempt->exec);
+    exec_stop (attempt->exec, hard, attempt->context->stop_ms, now_ms);
+}
+
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms)
 {
     if (attempt->step >= STEP_ENDED || attempt->step == STEP_DRAINING || (attempt->stopping && !hard))
@@ -172,22 +183,22 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
             attempt_stop_log_search (attempt, now_ms);
         return;
     }
+    bool looks = false;
     if (!attempt->stopping) {
         attempt->stopping = true;
         attempt->stop_ending = ending;
+        attempt->stop_why = text_copy (&attempt->arena, why);
         if (attempt->channel)
             channel_allow_partial_line (attempt->channel);
         attempt_set_problem (attempt, OWNER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
-        /* A canary that waits in its channel can leave without a signal; whether it hears does not matter. */
-        if (attempt->channel && attempt->step == STEP_RUNNING && !hard)
-            (void) channel_send_stop (attempt->channel, why);
+        looks = attempt->step == STEP_RUNNING && !hard && attempt_begin_look (attempt, why, now_ms);
     }
     if (attempt->step == STEP_FETCHING) { /* nothing runs that would have to end first */
         attempt_finish_unstarted (attempt, OWNER_NONE, why, now_ms);
         return;
     }
-    assert (attempt->exec);
-    exec_stop (attempt->exec, hard, attempt->context->stop_ms, now_ms);
+    if (!looks)
+        end_program (attempt, hard, now_ms);
 }
 
 static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
@@ -333,6 +344,8 @@ void attempt_poll (struct attempt *attempt, uint64_t now_ms)
         turn_fetch (attempt, now_ms);
     if (attempt->exec || attempt->step == STEP_FETCHING)
         watch_the_clock (attempt, now_ms);
+    if (attempt_look_is_over (attempt, now_ms))
+        end_program (attempt, false, now_ms);
     if (now_ms >= attempt->read_until_ms && attempt->step < STEP_ENDED)
         attempt_stop_log_search (attempt, now_ms);
     if (attempt->step < STEP_ENDED)
@@ -356,6 +369,8 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
         at_ms = earlier (at_ms, fetch_deadline_ms (attempt->fetch));
     if (attempt->exec)
         at_ms = earlier (at_ms, exec_deadline_ms (attempt->exec));
+    if (attempt->look.until_ms && attempt->step == STEP_RUNNING)
+        at_ms = earlier (at_ms, attempt->look.next_ms);
     at_ms = earlier (at_ms, attempt->read_until_ms);
     return attempt->stopping ? at_ms : earlier (at_ms, attempt->deadline_ms);
 }

@@ -15,7 +15,8 @@ static void count_output (struct attempt *attempt, uint64_t now_ms)
     struct result *result = attempt_result (attempt);
     result->output_bytes = output_bytes (attempt->output);
     result->dropped_bytes = output_dropped_bytes (attempt->output);
-    result->tail = output_tail (attempt->output, &attempt->arena);
+    bool late = attempt->look.begun && result->ending == ENDING_TIMEOUT; /* what came after says nothing of why */
+    result->tail = late ? attempt->look.tail : output_tail (attempt->output, &attempt->arena);
 }
 
 /* Only the worker knows it: the program that reports the host's facts does not. */
@@ -40,6 +41,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     if (attempt->waited.len)
         attempt_add_note (attempt, DEVICE_NOTE_SOURCE, attempt->waited);
     count_output (attempt, now_ms);
+    attempt_add_stack (attempt);
     counters_read (&attempt->run, attempt->scratch, attempt->log, &attempt->arena, result);
     attempt_fill_cache_view (attempt);
     add_containment (attempt);
@@ -83,6 +85,10 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
     result->strays = end->strays;
     if (end->peak_bytes > result->peak_bytes)
         result->peak_bytes = end->peak_bytes;
+    struct memory_kills kills = memory_watch_end (&attempt->memory);
+    result->group_memory_kills = kills.of_group;
+    result->machine_memory_kills = kills.of_machine;
+    result->memory_limit_bytes = kills.limit_bytes;
     if (end->unkillable)
         attempt_set_problem (attempt, OWNER_HOST, unkillable_text (attempt, end->unkillable));
 }

@@ -59,8 +59,9 @@ int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err
     const struct attempt_context *context = attempt->context;
     struct task_request command = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
     if (kind == TASK_READ) {
-        command.output_bytes = output_bytes (attempt->output);
-        command.tail = output_raw_tail (attempt->output, &attempt->arena);
+        bool looked = attempt->look.begun; /* what came after is our doing */
+        command.output_bytes = looked ? attempt->look.printed_bytes : output_bytes (attempt->output);
+        command.tail = looked ? attempt->look.raw_tail : output_raw_tail (attempt->output, &attempt->arena);
     }
     attempt->exec = task_start (kind, &command, context->host, context->directory, STDERR_FILENO, &attempt->task_fd,
                                 err);

@@ -6,6 +6,7 @@
 #include "worker/attempt/task.h"
 #include "worker/files/fetch.h"
 #include "worker/process/exec.h"
+#include "worker/process/memory_kills.h"
 #include "worker/protocol/channel.h"
 #include "worker/sandbox/confine_report.h"
 
@@ -68,6 +69,16 @@ struct attempt {
     uint32_t gates_n;
     bool dismissed; /* told to leave, for what it did */
     enum ending stop_ending;
+    struct text stop_why;
+    struct {
+        bool begun;
+        uint64_t printed_bytes;     /* by then */
+        struct text raw_tail, tail; /* of that */
+        struct text waits;          /* what its threads wait in, one line a kind */
+        uint64_t until_ms, next_ms; /* it prints its stacks; 0: it does not, or no more */
+        uint64_t asked_bytes, seen_bytes;
+    } look; /* before it is stopped */
+    struct memory_watch memory;
 
     struct evidence evidence; /* its result becomes the attempt's */
     struct {
@@ -86,6 +97,12 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
 void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
 void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* what it misses */
+
+/* attempt_look.c: what a program is doing that is about to be stopped. */
+/* True: it was asked for its stacks, and is stopped when the look is over. */
+bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms);
+bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms); /* true: once */
+void attempt_add_stack (struct attempt *attempt);                     /* to its result */
 
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);

@@ -15,11 +15,13 @@ Without SLICEUP_FD the lines go to standard output and the canary plays a single
 arguments are then given as key=value words.
 """
 
+import faulthandler
 import json
 import math
 import os
 import resource
 import secrets
+import signal
 import socket
 import sys
 import traceback
@@ -254,6 +256,17 @@ class Canary:
         self.failed = True
         self.say("failure", layer=owner or layer, text=clean(text))
 
+    def offer_stacks(self):
+        """The worker asks for the stacks before it ends a program that is late; other handlers are left alone."""
+        number = self.attempt.get("stacks_signal")
+        try:
+            if not number or signal.getsignal(number) is not signal.SIG_DFL:
+                return
+            faulthandler.register(number, file=2, all_threads=True)
+        except (OSError, RuntimeError, TypeError, ValueError):
+            return
+        self.say("stacks", signal=number, pid=os.getpid())
+
     def done(self):
         self.say("done", nonce=self.attempt["nonce"])
 
@@ -266,7 +279,10 @@ def finite(name, value):
 def connect():
     """The canary at the descriptor that the worker left, or one run by hand."""
     number = os.environ.pop("SLICEUP_FD", None)
-    return Canary(ByHand(sys.argv[1:]) if number is None else Descriptor(int(number)))
+    canary = Canary(ByHand(sys.argv[1:]) if number is None else Descriptor(int(number)))
+    canary.offer_stacks()
+    sys.excepthook = lambda kind, error, trace: end_uncaught(canary, error)
+    return canary
 
 
 def run(body, classify=None):
@@ -279,6 +295,9 @@ def run(body, classify=None):
         canary.done()
     except Stopped as stop:
         leave(f"stopped: {stop}")
+    except SystemExit as exit:
+        number = isinstance(exit.code, int)
+        leave("" if number or exit.code is None else exit.code, exit.code if number else int(exit.code is not None))
     except Exception as error:
         traceback.print_exc()
         tell_failure(locals().get("canary"), error, classify)
@@ -296,9 +315,18 @@ def tell_failure(canary, error, classify):
         print("the worker is gone; the failure could not be reported", file=sys.stderr)
 
 
-def leave(word):
+def end_uncaught(canary, error):
+    """What no handler took, also in a program that does not use run()."""
+    traceback.print_exception(error)
+    if isinstance(error, Exception):
+        tell_failure(canary, error, None)
+    leave("failed")
+
+
+def leave(word, status=1):
     """Leaves at once: exit handlers of a runtime may wait for peers that will never answer."""
-    print(word, file=sys.stderr)
+    if word:
+        print(word, file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(1)
+    os._exit(status)

@@ -11,6 +11,7 @@
 #include "worker/process/spawn.h"
 #include <assert.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 
 struct text command_cache_path (const struct command_context *context, struct arena *arena)
@@ -243,9 +244,10 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_con
         "{s:s, s:I, s:I, s:o, s:o}", "scope", slice ? "slice" : "host", "rank", (json_int_t) (slice ? run->rank : 0),
         "world", (json_int_t) (slice ? run->world : 1), "address", json_text (run->address), "mesh", json_mesh (run));
     struct text backend = run->rung.backend.len ? run->rung.backend : run->profile.backend;
-    json_t *rest = json_pack ("{s:I, s:o, s:I, s:s}", "devices_per_host", (json_int_t) run->profile.devices_per_host,
-                              "backend", json_text (backend), "secret", (json_int_t) run->secret, "warm",
-                              enum_name_of (&warm_names, run->rung.warm));
+    json_t *rest = json_pack ("{s:I, s:o, s:I, s:s, s:i}", "devices_per_host",
+                              (json_int_t) run->profile.devices_per_host, "backend", json_text (backend), "secret",
+                              (json_int_t) run->secret, "warm", enum_name_of (&warm_names, run->rung.warm),
+                              "stacks_signal", SIGUSR1);
     json_object_update (line, place_in_group);
     json_object_update (line, rest);
     json_decref (place_in_group);

@@ -5,6 +5,7 @@
 #include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "worker/process/cgroup_place.h"
 #include "worker/process/spawn.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -39,53 +40,30 @@ static void name_leaf (const char *directory, char name[NAME_BYTES])
     snprintf (name, NAME_BYTES, NAME_START "%.*s", NAME_DIGITS, digest_hex (&digest, hex));
 }
 
-/* proc(5), mountinfo: "ID PARENT DEV ROOT POINT OPTIONS... - TYPE SOURCE OPTIONS"; blanks in POINT are "\040". */
-static int find_mount (char *out, size_t out_bytes, struct err *err)
+static int find_own_group (struct cgroup_place *own, struct err *err)
 {
-    struct buf file;
-    buf_init (&file, FILE_MAX_BYTES);
-    int rc = file_read ("/proc/self/mountinfo", &file, err);
-    bool found = false;
-    char *rest = NULL;
-    for (char *line = rc == 0 ? strtok_r (buf_c (&file), "\n", &rest) : NULL; line && !found;
-         line = strtok_r (NULL, "\n", &rest)) {
-        char point[PATH_MAX];
-        if (strstr (line, " - cgroup2 ") && sscanf (line, "%*s %*s %*s %*s %4095s", point) == 1 &&
-            !strchr (point, '\\'))
-            found = snprintf (out, out_bytes, "%s", point) < (int) out_bytes;
-    }
-    buf_release (&file);
-    return rc == 0 && !found ? err_set (err, ERR_STATE, "no cgroup v2 is mounted here") : rc;
-}
-
-/* "0::/path" is the line of cgroup v2; "/.." begins the path of a group outside our own namespace. */
-static int find_own_group (char *out, size_t out_bytes, struct err *err)
-{
-    struct buf file;
-    buf_init (&file, FILE_MAX_BYTES);
-    int rc = file_read ("/proc/self/cgroup", &file, err);
-    const char *line = rc == 0 ? buf_c (&file) : NULL;
-    while (line && strncmp (line, "0::", 3) != 0) {
-        line = strchr (line, '\n');
-        line += line != NULL;
-    }
-    const char *path = line ? line + 3 : "";
-    int bytes = (int) strcspn (path, "\n");
-    if (rc == 0 && (path[0] != '/' || strncmp (path, "/..", 3) == 0 || bytes >= (int) out_bytes))
-        rc = err_set (err, ERR_STATE, "the cgroup v2 group of this worker is not visible");
-    else if (rc == 0)
-        snprintf (out, out_bytes, "%.*s", bytes > 1 ? bytes : 0, path);
-    buf_release (&file);
+    struct buf cgroup, mountinfo;
+    buf_init (&cgroup, FILE_MAX_BYTES);
+    buf_init (&mountinfo, FILE_MAX_BYTES);
+    int rc = file_read ("/proc/self/cgroup", &cgroup, err);
+    if (rc == 0)
+        rc = file_read ("/proc/self/mountinfo", &mountinfo, err);
+    if (rc == 0 && !cgroup_place_find (buf_as_text (&cgroup), buf_as_text (&mountinfo), "", own))
+        rc = err_set (err, ERR_STATE, "no cgroup v2 is mounted here, or the group of this worker is not visible in it");
+    buf_release (&cgroup);
+    buf_release (&mountinfo);
     return rc;
 }
 
 static int place_leaf (struct control_group *group, const char *directory, struct err *err)
 {
-    char mount[PATH_MAX / 2], own[PATH_MAX / 4], name[NAME_BYTES];
-    if (find_mount (mount, sizeof mount, err) < 0 || find_own_group (own, sizeof own, err) < 0)
+    struct cgroup_place own;
+    char name[NAME_BYTES];
+    if (find_own_group (&own, err) < 0)
         return -1;
     name_leaf (directory, name);
-    snprintf (group->path, sizeof group->path, "%s%s/%s", mount, own, name);
+    if (snprintf (group->path, sizeof group->path, "%s/%s", own.path, name) >= (int) sizeof group->path)
+        return err_set (err, ERR_LIMIT, "the path %s is too long", own.path);
     if (snprintf (group->record, sizeof group->record, "%s/worker.cgroup", directory) >= (int) sizeof group->record)
         return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     return 0;

@@ -20,6 +20,7 @@ struct output {
     uint32_t pending_len;
     uint64_t send_at_ms;
     uint64_t tokens_bytes, tokens_at_ms;
+    struct buf captured;
     output_fn *fn;
     void *owner;
 };
@@ -78,6 +79,7 @@ void output_close (struct output *output)
     output_close_write (output);
     close (output->read_fd);
     close (output->file_fd);
+    buf_release (&output->captured);
     mem_free (output);
 }
 
@@ -152,6 +154,15 @@ static void remember (struct output *output, const char *bytes, size_t len)
         output->tail[(output->bytes + i) % TAIL_BYTES] = bytes[i];
 }
 
+static void take (struct output *output, const char *bytes, size_t len, uint64_t now_ms)
+{
+    size_t room = output->captured.max - output->captured.len;
+    buf_add (&output->captured, bytes, len < room ? len : room);
+    keep (output, bytes, len);
+    remember (output, bytes, len);
+    gather (output, bytes, len, now_ms);
+}
+
 bool output_read (struct output *output, uint64_t now_ms)
 {
     char bytes[16 * 1024];
@@ -160,11 +171,32 @@ bool output_read (struct output *output, uint64_t now_ms)
         if (got <= 0)
             return got < 0 && errno == EAGAIN;
         taken += (size_t) got;
-        keep (output, bytes, (size_t) got);
-        remember (output, bytes, (size_t) got);
-        gather (output, bytes, (size_t) got, now_ms);
+        take (output, bytes, (size_t) got, now_ms);
     }
     return true;
+}
+
+void output_add_line (struct output *output, struct text line, uint64_t now_ms)
+{
+    struct buf ours;
+    bool inside = output->bytes && output->tail[(output->bytes - 1) % TAIL_BYTES] != '\n';
+    buf_init (&ours, TAIL_BYTES);
+    buf_printf (&ours, "%s[sliceup] ", inside ? "\n" : "");
+    buf_add_text (&ours, text_clip (line, TAIL_BYTES / 2));
+    buf_puts (&ours, "\n");
+    take (output, buf_c (&ours), ours.len, now_ms);
+    buf_release (&ours);
+}
+
+void output_capture (struct output *output, uint32_t bytes)
+{
+    buf_release (&output->captured);
+    buf_init (&output->captured, bytes);
+}
+
+struct text output_captured (const struct output *output)
+{
+    return buf_as_text (&output->captured);
 }
 
 void output_send_due (struct output *output, uint64_t now_ms)

@@ -32,6 +32,11 @@ int output_write_fd (const struct output *output);
 void output_close_write (struct output *output); /* the end can only be seen once this end is closed */
 /* False: nobody holds the writing end any more, all was read. */
 bool output_read (struct output *output, uint64_t now_ms);
+/* A line of our own between those of the program: it is marked as ours and begins where the program's last one ends. */
+void output_add_line (struct output *output, struct text line, uint64_t now_ms);
+/* From now on the first `bytes` of what is added or printed are kept for output_captured as well. */
+void output_capture (struct output *output, uint32_t bytes);
+struct text output_captured (const struct output *output); /* lives until the next byte */
 void output_send_due (struct output *output, uint64_t now_ms);
 uint64_t output_deadline_ms (const struct output *output);
 void output_send_last (struct output *output, uint64_t now_ms); /* sends the last chunk, if there was any output */

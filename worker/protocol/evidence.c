@@ -144,6 +144,19 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
     return 0;
 }
 
+static int take_stacks (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+{
+    uint64_t signal, pid;
+    (void) statement;
+    if (read_bytes (line, "signal", true, &signal, err) < 0 || read_bytes (line, "pid", true, &pid, err) < 0)
+        return -1;
+    if (signal < 1 || signal > STACKS_SIGNALS_MAX || pid < 1 || pid > INT32_MAX)
+        return err_set (err, ERR_PARSE, "expected a signal from 1 to %d, and a pid", STACKS_SIGNALS_MAX);
+    evidence->stacks_signal = (uint32_t) signal;
+    evidence->stacks_pid = (uint32_t) pid;
+    return 0;
+}
+
 static int take_done (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
 {
     struct text nonce;
@@ -174,6 +187,7 @@ static const struct {
                    { "note", evidence_take_note },
                    { "fact", evidence_take_fact },
                    { "failure", take_failure },
+                   { "stacks", take_stacks },
                    { "done", take_done },
                    { "cache", take_cache } };
 

@@ -14,6 +14,7 @@
 enum { EVIDENCE_MAX_BYTES = 39 * 1024, EVIDENCE_NONCE_MAX_BYTES = 64 };
 /* Counter: keys that a program told and the result does not carry. */
 #define EVIDENCE_KEYS_LEFT_OUT "cache_keys_left_out"
+enum { STACKS_SIGNALS_MAX = 64 };
 enum { LINE_MAX_BYTES = 64 * 1024 - 1 }; /* without its newline */
 
 /* Sums of secrets under which a metric was said, and how often; of the rarest of too many only the number stays. */
@@ -32,8 +33,9 @@ struct evidence {
     struct result result;  /* the pieces that come from the program; `problem` is not among them */
     struct text complaint; /* about the first line that was refused */
     struct text nonce;
-    const struct msg_run *asked; /* NULL: nobody knows what the program was asked to do */
-    bool failed;                 /* it said failure */
+    const struct msg_run *asked;        /* NULL: nobody knows what the program was asked to do */
+    bool failed;                        /* it said failure */
+    uint32_t stacks_signal, stacks_pid; /* who prints its stacks on which signal, as it said; 0: nobody */
     bool saw_backend, saw_program_gate;
     struct metric_sums_tally pasts[RESULT_METRICS_MAX]; /* of result.metrics */
     size_t left_bytes, keys_left_bytes;

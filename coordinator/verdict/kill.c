@@ -1,0 +1,73 @@
+#include "coordinator/verdict/kill.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+enum { SHELL_SIGNALS = 128, EVIDENCE_MAX_BYTES = 1024 };
+
+/* The signal that ended it, also where a shell reports the end of its own program so; 0: none that others send. */
+static uint32_t killing_signal (const struct result *result)
+{
+    if (result->ending == ENDING_SIGNALLED)
+        return result->code;
+    bool shell = result->code == SHELL_SIGNALS + SIGKILL || result->code == SHELL_SIGNALS + SIGTERM;
+    return result->ending == ENDING_EXITED && shell ? result->code - SHELL_SIGNALS : 0;
+}
+
+struct text kill_describe_end (const struct result *result, struct arena *arena)
+{
+    uint32_t signal = killing_signal (result);
+    if (result->ending == ENDING_SIGNALLED)
+        return text_format (arena, "killed by signal %u (%s)", signal, strsignal ((int) signal));
+    if (signal)
+        return text_format (arena, "exited with status %u, which a shell reports of a program killed by signal %u (%s)",
+                            result->code, signal, strsignal ((int) signal));
+    return text_format (arena, "exited with status %u", result->code);
+}
+
+static void append (struct text *to, struct arena *arena, const char *mark, struct text more, uint32_t most_bytes)
+{
+    *to = text_clip (text_format (arena, "%.*s%s%.*s", TEXT_ARG (*to), to->len ? mark : "", TEXT_ARG (more)),
+                     most_bytes);
+}
+
+/* `counter` of whom grew by how much; known when it is the cgroup's own and the program ended by SIGKILL. */
+static void blame_memory (const struct result *result, bool group, bool known, struct arena *arena, struct verdict *out)
+{
+    uint64_t n = group ? result->group_memory_kills : result->machine_memory_kills;
+    struct text processes = n == 1 ? TEXT_LIT ("a process") : text_format (arena, "%" PRIu64 " processes", n);
+    struct text where = group ? TEXT_LIT ("of this program's memory cgroup") : TEXT_LIT ("on this machine");
+    struct text limit = result->memory_limit_bytes
+                            ? text_format (arena, "%" PRIu64 " bytes", result->memory_limit_bytes)
+                            : TEXT_LIT ("none");
+    struct text counter = text_format (
+        arena, "oom_kill of %s grew by %" PRIu64 " while it ran; memory limit of its cgroup: %.*s",
+        group ? "the program's memory cgroup" : "/proc/vmstat", n, TEXT_ARG (limit));
+    append (&out->cause, arena, "; ",
+            text_format (arena, "the kernel killed %.*s %.*s because memory ran out", TEXT_ARG (processes),
+                         TEXT_ARG (where)),
+            SENTENCE_MAX_BYTES);
+    append (&counter, arena, "\n", out->evidence, EVIDENCE_MAX_BYTES);
+    out->evidence = counter;
+    out->owner = OWNER_HOST;
+    out->likely = !known;
+    out->signature = (struct text){ 0 };
+    out->transient = false;
+    out->next = TEXT_LIT (
+        "let the program use less of the host's memory, or raise the limit of its cgroup; see who else "
+        "uses the machine's memory (dmesg names the process that was killed)");
+}
+
+void kill_judge_sender (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct result *result = of->result;
+    uint32_t signal = killing_signal (result);
+    bool killed = signal == SIGKILL, unexplained = out->owner == OWNER_UNKNOWN && !out->signature.len;
+    if (result->group_memory_kills && (killed || unexplained))
+        blame_memory (result, true, killed, arena, out);
+    else if (result->machine_memory_kills && killed && unexplained)
+        blame_memory (result, false, false, arena, out);
+    else if (unexplained && (killed || signal == SIGTERM))
+        append (&out->cause, arena, "; ", TEXT_LIT ("nothing in its log says by whom"), SENTENCE_MAX_BYTES);
+}

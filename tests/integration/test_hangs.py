@@ -1,0 +1,141 @@
+"""Programs that hang, that hang after an error, and that the kernel kills for lack of memory: what is told of their end."""
+import os
+import pathlib
+import unittest
+
+import lab
+
+LIMITS = {"stop": "200ms", "cascade": "1s"}
+HELPED = """import sliceup_canary, threading
+def wait_for_all():
+    threading.Event().wait()
+def body(canary):
+    canary.phase("step")
+    wait_for_all()
+sliceup_canary.run(body)
+"""
+PLAIN = """import time
+def inner():
+    time.sleep(900)
+def outer(): inner()
+print("loading")
+outer()
+"""
+RAISES = """import threading, time
+threading.Thread(target=time.sleep, args=(900,)).start()
+raise ValueError("shapes differ")
+"""
+HOG = """import sys
+hog = bytearray(int(sys.argv[1]) << 20)
+for at in range(0, len(hog), 4096): hog[at] = 1
+print("has it all")
+"""
+
+
+class Ends(lab.LabTest):
+    def climb(self, rung, hosts=1, group=None, **more):
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "rung", "timeout": "2s", **rung}])
+        words = ["run", self.lab.slice(hosts=hosts, ladder=str(ladder), limits=LIMITS, **more)]
+        if not group:
+            return self.lab.sliceup(*words)
+        inside = f'echo $$ > "{group / "cgroup.procs"}"; exec "$@"'
+        background = lab.Background(["sh", "-c", inside, "sh", str(lab.SLICEUP), *map(str, words)], self.lab.env())
+        self.lab.running.append(background)
+        return background.end()
+
+    def cause(self, host="h0"):
+        return self.attempt(self.lab.receipt(), host, "rung")["cause"]
+
+    def python(self, name, text, *words):
+        return {"command": ["python3", "-u", str(self.lab.write(name, text)), *words]}
+
+
+class Hangs(Ends):
+    def test_a_canary_with_the_helper_shows_the_stacks_of_its_threads(self):
+        ended = self.climb({"canary": str(self.lab.write("helped.py", HELPED))})
+        self.assertEqual(1, ended.status, ended)
+        cause = self.cause()
+        lines = cause["evidence"].splitlines()
+        self.assertEqual("still in phase step after 2 s; killed", cause["text"])
+        self.assertRegex(lines[0], r'^main thread: File ".*threading\.py", line \d+ in wait$')
+        self.assertRegex(lines[1], r'^called from: File ".*helped\.py", line 3 in wait_for_all$')
+        self.assertRegex(lines[2], r'^called from: File ".*helped\.py", line 6 in body$')
+        self.assertIn("main thread sleeping in futex", cause["evidence"])
+        logs = self.passes(self.lab.sliceup("logs", "--rung", "rung")).out
+        self.assertRegex(logs, r"\[sliceup\] the program is stopped: the attempt exceeded its time limit of 2 s in phase step; its threads:\n"
+                               r"\[sliceup\] \S+: main thread sleeping in futex")
+        self.assertRegex(logs, r'Current thread 0x\w+ .*\n(  File .*\n)+?  File ".*helped\.py", line 3 in wait_for_all')
+        self.assertIn("in wait_for_all", self.lab.sliceup("explain").out)
+
+    def test_a_program_without_it_shows_what_it_waits_in_and_where_the_interrupt_met_it(self):
+        ended = self.climb(self.python("plain.py", PLAIN), hosts=2)
+        self.assertEqual(1, ended.status, ended)
+        for host in ("h0", "h1"):
+            lines = self.cause(host)["evidence"].splitlines()
+            self.assertRegex(lines[0], r'^main thread: File ".*plain\.py", line 3, in inner$')
+            self.assertRegex(lines[1], r'^called from: File ".*plain\.py", line 4, in outer$')
+            self.assertRegex(lines[3], r"^\S+: main thread sleeping in clock_nanosleep")
+        self.assertIn("[sliceup] ", self.passes(self.lab.sliceup("logs", "--rung", "rung")).out)
+
+    def test_an_error_that_was_printed_is_the_cause_of_the_hang_after_it(self):
+        ended = self.climb(self.python("raises.py", RAISES))
+        self.assertEqual(1, ended.status, ended)
+        cause = self.cause()
+        self.assertEqual("failed", self.attempt(self.lab.receipt(), "h0", "rung")["outcome"])
+        self.assertEqual("printed ValueError and then hung: still in phase start after 2 s; killed", cause["text"])
+        self.assertEqual("ValueError: shapes differ", cause["evidence"].splitlines()[0])
+        self.assertIn("printed ValueError and then hung", ended.out)
+
+    def test_a_host_that_the_others_wait_for_shows_where_it_is(self):
+        rung = self.lab.rung("rung", "awaited.py", scope="slice", timeout="3s", args={"host": "h1"})
+        ended = self.climb(rung, hosts=2, cache={"mode": "off"})
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("awaited.py", self.cause("h1")["evidence"])
+        self.assertNotIn("[sliceup]", self.passes(self.lab.sliceup("logs", "--rung", "rung", "--host", "h0")).out)
+
+
+class Kills(Ends):
+    """A cgroup with 64 MiB, in which the coordinator, the worker and its program run."""
+
+    def group(self, limit=64 << 20):
+        former = pathlib.Path("/sys/fs/cgroup/memory")
+        path = (former if former.is_dir() else pathlib.Path("/sys/fs/cgroup")) / f"sliceup-test-{os.getpid()}"
+        try:
+            path.mkdir()
+            self.addCleanup(self.remove, path)
+            (path / ("memory.limit_in_bytes" if former.is_dir() else "memory.max")).write_text(str(limit))
+            swap = path / "memory.swap.max"
+            if swap.exists():
+                swap.write_text("0")
+        except OSError as error:
+            raise unittest.SkipTest(f"no cgroup with a memory limit can be made here: {error}")
+        return path
+
+    def remove(self, path):
+        lab.wait_for(lambda: not (path / "cgroup.procs").read_text(), f"{path} to be empty", 20)
+        path.rmdir()
+
+    def test_a_program_that_the_kernel_killed_for_memory_is_told_so(self):
+        group = self.group()
+        for argv in (["python3", str(self.lab.write("hog.py", HOG)), "200"],
+                     ["sh", "-c", f"python3 {self.lab.files / 'hog.py'} 200; exit $?"]):
+            with self.subTest(argv[0]):
+                ended = self.climb({"command": argv, "timeout": "30s"}, group=group)
+                self.assertEqual(1, ended.status, ended)
+                cause = self.cause()
+                self.assertEqual(("host", "known"), (cause["owner"], cause["certainty"]), cause)
+                self.assertIn("the kernel killed a process of this program's memory cgroup because memory ran out", cause["text"])
+                self.assertEqual("oom_kill of the program's memory cgroup grew by 1 while it ran; memory limit of its cgroup: 67108864 bytes",
+                                 cause["evidence"].splitlines()[0])
+
+    def test_a_kill_that_the_kernel_did_not_count_has_no_owner(self):
+        ended = self.climb({"command": ["sh", "-c", "sh -c 'kill -KILL $$'; exit $?"]})
+        self.assertEqual(1, ended.status, ended)
+        cause = self.cause()
+        self.assertEqual(("unknown", "unknown"), (cause["owner"], cause["certainty"]))
+        self.assertEqual("exited with status 137, which a shell reports of a program killed by signal 9 (Killed) in phase start; "
+                         "nothing in its log says by whom", cause["text"])
+
+
+if __name__ == "__main__":
+    unittest.main()
