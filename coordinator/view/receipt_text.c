@@ -149,6 +149,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
     failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
+    buf_puts (out, rung->outcome ? "" : " so far");
     add_sighting (rung, out);
     add_bad_line (rung, out);
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
@@ -169,9 +170,10 @@ static void add_line (const struct slice_receipt *receipt, const struct line *li
     duration_print (time_of (receipt, line->rung), span);
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
-                enum_name_of (&outcome_names, line->rung->outcome));
+                line->rung->outcome ? enum_name_of (&outcome_names, line->rung->outcome) : "not judged yet");
     hostset_fold (line->hosts, line->hosts_n, out);
-    buf_printf (out, "  (%s)", span);
+    if (line->rung->outcome)
+        buf_printf (out, "  (%s)", span);
     if (line->rung->attempt > 1)
         buf_printf (out, "  attempt %u", line->rung->attempt);
     add_cause (line->rung, out);
