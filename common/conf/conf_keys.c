@@ -325,6 +325,8 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
     [SIGNATURE_MEMORY] = { "memory", KEY_BOOL, .fallback = "false",
                            .help =
                                "The text says that the device ran out of memory: the same launch will fail again." },
+    [SIGNATURE_LIKELY] = { "likely", KEY_BOOL, .fallback = "false",
+                           .help = "The text speaks for the owner and does not prove it: views say `likely`." },
     [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "The next step." },
 };
 

@@ -6,6 +6,9 @@
 
 enum { SIGNATURES_IN_ALL_MAX = SIGNATURES_MAX, CONDITION_MIN_BYTES = 2 };
 
+/* What a slice takes unless it names others. A command may use another frontend than the profile's. */
+static const char *const shipped[] = { "xla", "jax", "torch_xla", "torch", "gpu", "training", "cluster", "system" };
+
 static const struct conf_file_kind signatures_kind = { "signature list", "configs/signatures", ".yaml" };
 
 struct signature_draft {
@@ -90,6 +93,7 @@ static void add (struct signature_draft *list, const struct conf_value of[], con
                               .noise = of[SIGNATURE_NOISE].number,
                               .transient = of[SIGNATURE_TRANSIENT].number,
                               .memory = of[SIGNATURE_MEMORY].number,
+                              .likely = of[SIGNATURE_LIKELY].number,
                               .next = of[SIGNATURE_NEXT].text,
                               .also = { also.items, also.n },
                               .unless = { unless.items, unless.n } };
@@ -125,10 +129,8 @@ void draft_signatures (struct draft *draft)
     list.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.items);
     if (given->given && given->good)
         draft_each_reference (draft, given->node, &signatures_kind, read_file, &list);
-    for (uint32_t i = 0; !given->given && draft->frontend && frontend_signature_file (draft->frontend, i); i++)
-        read_default (&list, frontend_signature_file (draft->frontend, i));
-    if (!given->given)
-        read_default (&list, "system");
+    for (size_t i = 0; !given->given && i < sizeof shipped / sizeof shipped[0]; i++)
+        read_default (&list, shipped[i]);
     draft->plan.signatures.items = list.items;
     draft->plan.signatures.n = list.n;
 }

@@ -37,7 +37,6 @@ static const struct frontend frontends[] = {
         .requests = requests_counter,
         .hits = hits_counter,
         .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
-        .signatures = { "xla", "jax" },
         /* Up to 0.5.3 a key that has the topology lacks the version of libtpu (PR #27814). No fault for us: libtpu is
          * in the bundle, whose fingerprint is in the path. */
         .broken = {
@@ -58,7 +57,6 @@ static const struct frontend frontends[] = {
         /* Present at all, each says that a program was compiled or an entry was of no use: rows of value 0 are left out
          * (torch_xla/csrc/runtime/cache.h; test/test_persistent_cache.py asserts their absence). */
         .spoilers = { "CompileTime", "PersistentCacheMiss", "PersistentCacheDeserializeFailure", "UncachedCompile" },
-        .signatures = { "xla", "torch_xla" },
         .broken = {
             /* pytorch/xla #9094, #8930: the client of the XLA revisions they pin. Seen with 2.9.0 on CPU, where 2.7.0
              * reads its entries back (tests/campaign/torch_xla). */
@@ -68,7 +66,7 @@ static const struct frontend frontends[] = {
         },
     },
     /* Programs that trace nothing: no variables, no cache, nothing to restore. */
-    { .name = "plain", .requests = "", .hits = "", .signatures = { "xla" } },
+    { .name = "plain", .requests = "", .hits = "" },
 };
 enum { FRONTENDS = sizeof (frontends) / sizeof (frontends[0]) };
 
@@ -158,9 +156,4 @@ bool frontend_has_cache (const struct frontend *frontend)
 bool frontend_writer_is_rank_0 (const struct frontend *frontend)
 {
     return frontend->writer_is_rank_0;
-}
-
-const char *frontend_signature_file (const struct frontend *frontend, uint32_t index)
-{
-    return index < SIGNATURE_LISTS_MAX ? frontend->signatures[index] : NULL;
 }

@@ -31,7 +31,5 @@ bool frontend_owns_var (const struct frontend *frontend, struct text name);
 bool frontend_has_cache (const struct frontend *frontend);
 /* Does the runtime itself write only on process 0 of a group? Then a gang's writer has to be rank 0. */
 bool frontend_writer_is_rank_0 (const struct frontend *frontend);
-/* Names of its files in configs/signatures, in the order in which they are tried; NULL: no more. */
-const char *frontend_signature_file (const struct frontend *frontend, uint32_t index);
 
 #endif

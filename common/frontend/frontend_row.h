@@ -6,7 +6,7 @@
 
 /* OWN writes as the WRITER does: it has no column of its own. */
 enum { FRONTEND_ROLES = CACHE_ROLE_WRITER + 1, CACHE_VARS_MAX = 8, BASE_VARS_MAX = 2, SPOILERS_MAX = 4 };
-enum { BROKEN_MAX = 3, SIGNATURE_LISTS_MAX = 3 };
+enum { BROKEN_MAX = 3 };
 
 struct cache_var {
     const char *name;
@@ -31,7 +31,6 @@ struct frontend {
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];
     bool writer_is_rank_0;
-    const char *signatures[SIGNATURE_LISTS_MAX];
     struct broken_release broken[BROKEN_MAX];
 };
 

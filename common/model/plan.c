@@ -125,6 +125,7 @@ static const struct field signature_fields[] = {
     F_TEXTS (8, struct signature, unless, SIGNATURE_TEXTS_MAX, NAME_MAX_BYTES),
     F_BOOL (9, struct signature, noise),
     F_BOOL (10, struct signature, memory),
+    F_BOOL (11, struct signature, likely),
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 

@@ -15,7 +15,7 @@ enum { ID_MAX_BYTES = 63, WORD_MAX_BYTES = 127, NAME_MAX_BYTES = 255, PATH_MAX_B
 enum { SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16 };
 enum { KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff };
 enum { WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, HIDDEN_MAX = 4, TRUST_MAX = 16 };
-enum { SIGNATURES_MAX = 256, SIGNATURE_TEXTS_MAX = 4, BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16 };
+enum { SIGNATURES_MAX = 1024, SIGNATURE_TEXTS_MAX = 4, BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16 };
 enum { DRIFT_RULES_MAX = 128 };
 
 struct var {
@@ -221,6 +221,7 @@ struct signature {
     LIST_OF (struct text) unless; /* must not */
     bool noise;                   /* printed in runs that then work, too: shown, and never a cause */
     bool memory;                  /* the device's memory did not suffice: the same launch will not fit next time */
+    bool likely;                  /* it speaks for the owner, and does not prove it */
 };
 extern const struct record signature_record;
 

@@ -110,7 +110,8 @@ const struct record cache_view_record = RECORD ("cache", struct cache_view, cach
 static const struct field sighting_fields[] = { F_TEXT (1, struct sighting, signature, ID_MAX_BYTES),
                                                 F_U32 (2, struct sighting, line, UINT32_MAX),
                                                 F_U64 (3, struct sighting, offset, COUNT_MAX),
-                                                F_TEXT (4, struct sighting, text, SHOWN_LINE_BYTES) };
+                                                F_TEXT (4, struct sighting, text, SHOWN_LINE_BYTES),
+                                                F_BOOL (5, struct sighting, decides) };
 const struct record sighting_record = RECORD ("sighting", struct sighting, sighting_fields);
 
 static const struct field result_fields[] = {

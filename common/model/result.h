@@ -140,10 +140,11 @@ extern const struct record cache_view_record;
 
 /* A known text in what a program printed. Those of one attempt stand in the order in which they were printed. */
 struct sighting {
-    struct text signature; /* its id */
+    struct text signature; /* its id, or that of a rule for forms of errors */
     uint32_t line;         /* from 1, as printed */
     uint64_t offset;       /* of the line, in bytes */
     struct text text;      /* the line itself, cleaned, at most SHOWN_LINE_BYTES */
+    bool decides;          /* the worker takes it for the cause; at most one of a log */
 };
 extern const struct record sighting_record;
 

@@ -158,16 +158,6 @@ static void drop_aftermath (struct signature_scan *scan)
         error_lines_drop_at (&scan->shown, scan->shown.lines[scan->shown.n - 1].offset);
 }
 
-static bool owner_is_plain (const struct signature_scan *scan)
-{
-    for (uint32_t i = 0; i < scan->set->n; i++) {
-        const struct signature *signature = &scan->set->items[i];
-        if (scan->watches[i].sighted && rank_of (signature) == RANK_CAUSE && !signature->transient)
-            return true;
-    }
-    return false;
-}
-
 void sightings_collect (struct signature_scan *scan, uint32_t line, struct arena *arena,
                         struct signature_scan_result *out)
 {
@@ -175,8 +165,6 @@ void sightings_collect (struct signature_scan *scan, uint32_t line, struct arena
     take_sightings (scan, arena, out);
     drop_known (scan);
     drop_aftermath (scan);
-    if (owner_is_plain (scan))
-        return;
     out->shown_n = error_lines_copy (&scan->shown, arena, &out->shown);
     if (out->sightings_n + out->shown_n == 0 || went_on (scan, line))
         take_end (scan, arena, out);

@@ -5,7 +5,7 @@
  * terminal sequences are not there, and blanks, tabs and line ends count as one blank. docs/spec/signatures.md has the
  * rules.
  *
- * Knows neither files nor hosts, and judges nothing: decide.h does. A set is not changed by scans, so several may use
+ * Knows neither files nor hosts, and judges nothing: common/classify does. A set is not changed by scans, so several may use
  * it, also on several threads; a scan belongs to one. What a log holds never fails, and never decides an allocation. */
 #ifndef SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
 #define SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
@@ -30,10 +30,11 @@ void signature_set_free (struct signature_set *set); /* NULL is fine */
 struct signature_scan_result {
     struct sighting *sightings; /* the first of each signature, in the order of the log; at most SIGHTINGS_MAX */
     uint32_t sightings_n;
-    struct text *shown; /* the lines that look most like an error and are not known, in the order of the log: */
-    uint32_t shown_n;   /* none when a cause that does not pass by itself is known; only those before what is said
-                         * of peers when nothing else is; then the last ones, when there are none or the log
-                         * went on for long after all that passes by itself or is noise; at most SHOWN_MAX */
+    struct text *shown; /* the lines that look most like an error and are not known, in the order of the log; only
+                         * those before what is said of peers when nothing else is known; then the last ones, when
+                         * there are none or the log went on for long after all that passes by itself or is noise; at
+                         * most SHOWN_MAX */
+    uint32_t shown_n;
 };
 
 struct signature_scan;

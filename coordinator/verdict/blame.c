@@ -1,5 +1,7 @@
 #include "coordinator/verdict/blame.h"
 
+#include "common/classify/decide.h"
+
 /* One host that names another may be wrong, two that agree are believed. Of two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2 };
 
@@ -10,8 +12,7 @@ static bool failed (const struct blame_host *host)
 
 bool blame_is_peer_complaint (const struct plan *plan, struct text id)
 {
-    const struct signature *signature = plan_find_signature (plan, id);
-    return signature && signature->peer;
+    return cause_id_is_peer (plan->signatures.items, plan->signatures.n, id);
 }
 
 static bool follows (const struct plan *plan, const struct blame_host *host)

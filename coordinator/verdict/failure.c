@@ -14,17 +14,22 @@ static struct text look_at_log (const struct judge_case *of, struct arena *arena
     return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));
 }
 
+static void take_decision (const struct cause_decision *of, struct verdict *out)
+{
+    out->signature = of->id;
+    out->owner = of->owner;
+    out->likely = of->likely;
+    out->next = of->next;
+}
+
 /* A hang is never transient, whatever the program printed. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     struct failure_reading reading;
     failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
     out->evidence = reading.evidence;
-    if (reading.of.weight < SIGNATURE_PEER)
-        return;
-    out->signature = reading.of.signature->id;
-    out->owner = reading.of.signature->owner;
-    out->next = reading.of.signature->next;
+    if (reading.of.weight >= CAUSE_PEER)
+        take_decision (&reading.of, out);
 }
 
 static bool sent_from_outside (uint32_t signal)
@@ -45,12 +50,15 @@ static bool knows_itself (const struct judge_case *of)
            !text_is (of->rung->builtin, "probe");
 }
 
-/* May a recognised text replace the owner that the program reported? Noise may not, complaints of peers rarely. */
+/* May what was read replace the owner that the program reported? Known texts may, forms of errors and noise may not,
+ * complaints of peers rarely. */
 static bool overrules (const struct failure_reading *reading, enum owner said)
 {
-    if (said == OWNER_NONE || said == OWNER_UNKNOWN || reading->of.weight == SIGNATURE_CAUSE)
-        return reading->of.signature != NULL;
-    return reading->of.weight == SIGNATURE_PEER && (reading->in_failure || said == OWNER_PEER);
+    if (said == OWNER_NONE || said == OWNER_UNKNOWN)
+        return reading->of.id.len > 0;
+    if (reading->of.weight == CAUSE_OWN)
+        return !reading->of.likely;
+    return reading->of.weight == CAUSE_PEER && (reading->in_failure || said == OWNER_PEER);
 }
 
 /* Transient failures keep programs from starting: nothing was computed, and the end was an exit or an abort. */
@@ -62,26 +70,23 @@ static bool ended_at_start (const struct result *result)
     return !computed && (result->ending == ENDING_EXITED || result->code == SIGABRT);
 }
 
-/* The owner is that of a recognised text, else as the program reported it, else unknown. */
+/* The owner is that of a known text, else as the program reported it, else as the form of the error says, else unknown. */
 void failure_judge (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
 {
     const struct result *result = of->result;
     struct failure_reading reading = { 0 };
     if (!knows_itself (of))
         failure_read_result (of->plan, of->signatures, result, arena, &reading);
-    const struct signature *known = overrules (&reading, result->owner) ? reading.of.signature : NULL;
-    enum owner owner = known ? known->owner : result->owner ? result->owner : OWNER_UNKNOWN;
     struct text cause = result->failure.len
                             ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
                             : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how),
                                            TEXT_ARG (failure_phase (result)));
     out->outcome = OUTCOME_FAILED;
-    out->owner = owner;
+    out->owner = result->owner ? result->owner : OWNER_UNKNOWN;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     out->next = look_at_log (of, arena);
-    if (known) {
-        out->signature = known->id;
-        out->next = known->next;
+    if (overrules (&reading, result->owner)) {
+        take_decision (&reading.of, out);
         out->transient = reading.of.transient && ended_at_start (result);
     }
     out->evidence = reading.evidence;

@@ -1,5 +1,6 @@
 #include "coordinator/verdict/failure_reading.h"
 
+#include "common/classify/classify.h"
 #include "common/signature/log_line.h"
 #include "coordinator/verdict/blame.h"
 
@@ -21,7 +22,7 @@ static void read_output (const struct signature_set *set, const struct result *r
                                            .shown = result->shown.items,
                                            .shown_n = result->shown.n };
     if (out->sightings_n + out->shown_n == 0)
-        signature_scan_text (set, result->tail, arena, out);
+        classify_text (set, result->tail, arena, out);
 }
 
 /* Keeps the lines that look fatal: most others are an exception's message without its name. */
@@ -34,16 +35,33 @@ static uint32_t keep_fatal (struct text *lines, uint32_t n)
     return kept;
 }
 
-/* The program's own sentence comes before its output: it is what the program takes for the cause. */
-static void join (const struct signature_scan_result *failure, const struct signature_scan_result *output,
-                  struct arena *arena, struct signature_scan_result *out)
+/* Does the program's own sentence decide? It is what the program takes for the cause: only a cause, or a known text
+ * against the form of an error, outranks it. */
+static bool sentence_decides (const struct plan *plan, const struct signature_scan_result *failure,
+                              const struct signature_scan_result *output)
 {
+    struct cause_decision of_failure, of_output;
+    cause_decide (plan->signatures.items, plan->signatures.n, failure, &of_failure);
+    cause_decide (plan->signatures.items, plan->signatures.n, output, &of_output);
+    if (of_failure.weight != of_output.weight)
+        return of_failure.weight > of_output.weight;
+    return of_output.likely || !of_failure.likely;
+}
+
+/* The program's own sentence comes before its output. */
+static void join (const struct plan *plan, const struct signature_scan_result *failure,
+                  const struct signature_scan_result *output, struct arena *arena, struct signature_scan_result *out)
+{
+    bool sentence = sentence_decides (plan, failure, output);
     *out = (struct signature_scan_result){ .sightings = arena_array (arena, READ_MAX, sizeof *out->sightings),
                                            .shown = arena_array (arena, LINES_MAX, sizeof *out->shown) };
     for (uint32_t i = 0; i < failure->sightings_n && i < SIGHTINGS_MAX; i++)
         out->sightings[out->sightings_n++] = failure->sightings[i];
+    for (uint32_t i = 0; i < out->sightings_n; i++)
+        out->sightings[i].decides &= sentence;
     for (uint32_t i = 0; i < output->sightings_n && i < SIGHTINGS_MAX; i++) {
         out->sightings[out->sightings_n] = output->sightings[i];
+        out->sightings[out->sightings_n].decides &= !sentence;
         out->sightings[out->sightings_n++].offset = UINT64_MAX / 2 + output->sightings[i].offset / 2;
     }
     for (uint32_t i = 0; i < failure->shown_n && i < SHOWN_MAX; i++)
@@ -66,14 +84,14 @@ static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t 
 }
 
 /* If only noise was recognised, or nothing, the lines that look like errors are quoted as well. */
-static struct text evidence_of (const struct signature_decision *of, const struct signature_scan_result *all,
+static struct text evidence_of (const struct cause_decision *of, const struct signature_scan_result *all,
                                 struct arena *arena)
 {
-    if (of->weight > SIGNATURE_NOISE)
+    if (of->weight > CAUSE_NOISE)
         return of->line;
     struct text lines[1 + LINES_MAX];
     uint32_t n = 0;
-    if (of->signature)
+    if (of->id.len)
         lines[n++] = of->line;
     for (uint32_t i = 0; i < all->shown_n; i++)
         lines[n++] = all->shown[i];
@@ -94,13 +112,13 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
                        struct arena *arena, struct failure_reading *out)
 {
     struct signature_scan_result failure, output, all;
-    signature_scan_text (set, result->failure, arena, &failure);
+    classify_text (set, result->failure, arena, &failure);
     failure.shown_n = keep_fatal (failure.shown, failure.shown_n);
     read_output (set, result, arena, &output);
-    join (&failure, &output, arena, &all);
-    signature_decide (plan->signatures.items, plan->signatures.n, &all, &out->of);
-    for (uint32_t i = 0; out->of.signature && i < failure.sightings_n; i++)
-        out->in_failure |= text_equal (failure.sightings[i].signature, out->of.signature->id);
+    join (plan, &failure, &output, arena, &all);
+    cause_decide (plan->signatures.items, plan->signatures.n, &all, &out->of);
+    for (uint32_t i = 0; out->of.id.len && i < failure.sightings_n; i++)
+        out->in_failure |= text_equal (failure.sightings[i].signature, out->of.id);
     out->evidence = evidence_of (&out->of, &all, arena);
     out->peers = peers_of (plan, &all, arena);
 }

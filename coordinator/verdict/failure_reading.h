@@ -5,13 +5,13 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_FAILURE_READING_H
 #define SLICEUP_COORDINATOR_VERDICT_FAILURE_READING_H
 
-#include "common/signature/decide.h"
+#include "common/classify/decide.h"
 
 struct failure_reading {
-    struct signature_decision of; /* what decides, of all that was read */
-    bool in_failure;              /* it stands in the program's own sentence */
-    struct text evidence;         /* the line that decides; or those that look most like an error */
-    struct text peers;            /* the lines that speak of other hosts, one after the other */
+    struct cause_decision of; /* what decides, of all that was read */
+    bool in_failure;          /* it stands in the program's own sentence */
+    struct text evidence;     /* the line that decides; or those that look most like an error */
+    struct text peers;        /* the lines that speak of other hosts, one after the other */
 };
 
 /* `set`: of the plan's signatures; NULL: built for this once. */

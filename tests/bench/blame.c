@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
+#include "common/classify/classify.h"
+#include "common/classify/decide.h"
 #include "common/conf/conf.h"
-#include "common/signature/decide.h"
 
 enum { PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
 
@@ -118,8 +119,8 @@ static void read_log (struct reader *reader, const char *path)
 {
     struct arena arena = { 0 };
     struct signature_scan_result seen;
-    struct signature_decision decision;
-    struct signature_scan *scan = reader->set ? signature_scan_begin (reader->set) : NULL;
+    struct cause_decision decision;
+    struct classify_run *scan = reader->set ? classify_begin (reader->set) : NULL;
     ssize_t got;
     int fd = open (path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -127,16 +128,16 @@ static void read_log (struct reader *reader, const char *path)
     while ((got = read (fd, reader->piece, PIECE_BYTES)) > 0) {
         reader->bytes += (uint64_t) got;
         if (scan)
-            signature_scan_bytes (scan, (struct text){ .ptr = reader->piece, .len = (uint32_t) got });
+            classify_bytes (scan, (struct text){ .ptr = reader->piece, .len = (uint32_t) got });
         else
             reader->lines += count_lines (reader->piece, (size_t) got);
     }
     if (got < 0 || close (fd) != 0)
         die (path);
     if (scan) {
-        signature_scan_end (scan, &arena, &seen);
-        signature_decide (reader->plan.signatures.items, reader->plan.signatures.n, &seen, &decision);
-        reader->recognised += decision.weight == SIGNATURE_CAUSE;
+        classify_end (scan, &arena, &seen);
+        cause_decide (reader->plan.signatures.items, reader->plan.signatures.n, &seen, &decision);
+        reader->recognised += decision.weight == CAUSE_OWN;
     }
     arena_release (&arena);
 }

@@ -40,6 +40,11 @@ static const struct file good_files[] = {
     { "configs/signatures/jax.yaml",
       "signatures: jax\nlist:\n  - {id: a, text: alpha beta, layer: device, next: look,\n"
       "     also: [one, two], unless: [three], noise: true, memory: true}\n" },
+    { "configs/signatures/torch_xla.yaml", "signatures: torch_xla\nlist: []\n" },
+    { "configs/signatures/torch.yaml", "signatures: torch\nlist: []\n" },
+    { "configs/signatures/gpu.yaml", "signatures: gpu\nlist: []\n" },
+    { "configs/signatures/training.yaml", "signatures: training\nlist: []\n" },
+    { "configs/signatures/cluster.yaml", "signatures: cluster\nlist: []\n" },
     { "configs/signatures/system.yaml",
       "signatures: system\nlist:\n  - {id: b, text: gamma, layer: host, peer: true, transient: true, next: look}\n" },
     { "configs/drift/default.yaml", "drift: default\nrules: [{fact: '*', compare: agree}]\n" },

@@ -26,7 +26,7 @@ static inline void signature_lists_load (struct arena *arena, struct plan *plan)
     FILE *file = fdopen (fd, "w");
     assert_non_null (file);
     assert_true (fputs ("slice: s\nhosts: h[0-7]\nprofile: plain\nladder: plain\n"
-                        "signatures: [xla, jax, torch_xla, system]\n",
+                        "signatures: [xla, jax, torch_xla, torch, gpu, training, cluster, system]\n",
                         file) >= 0);
     assert_int_equal (fclose (file), 0);
     struct conf_options options = {

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "coordinator/verdict/blame.h"
+
+#include "common/classify/classify.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/judge.h"
 
@@ -60,7 +62,7 @@ static void read_part (struct slice *slice, uint32_t i, struct blame_host *host)
     struct signature_scan_result seen;
     struct failure_reading reading;
     struct result *result = arena_alloc (&slice->arena, sizeof *result);
-    signature_scan_text (slice->set, text_of (part->log), &slice->arena, &seen);
+    classify_text (slice->set, text_of (part->log), &slice->arena, &seen);
     *result = (struct result){ .ending = part->ending,
                                .code = part->code,
                                .done = true,
@@ -134,7 +136,7 @@ static void an_unknown_failure_that_the_others_name_is_the_cause (void **state)
     slice_open (&slice, HEARTBEAT (6));
     slice.parts[6] = (struct part){ ENDING_EXITED, 1, 9, "ZeroDivisionError: division by zero\n" DIED };
     expect_only (&slice, 6);
-    assert_int_equal (slice.verdicts[6].owner, OWNER_UNKNOWN);
+    assert_true (slice.verdicts[6].owner == OWNER_PROGRAM && slice.verdicts[6].likely);
     assert_true (text_find (slice.verdicts[6].evidence, TEXT_LIT ("ZeroDivisionError"), NULL));
     slice_close (&slice);
 }
@@ -197,7 +199,7 @@ static void what_working_programs_print_is_no_confession (void **state)
     slice.parts[0].order = 6;
     slice.parts[6] = (struct part){ ENDING_EXITED, 1, 0, "ZeroDivisionError: division by zero\n" };
     expect_only (&slice, 6);
-    assert_int_equal (slice.verdicts[6].owner, OWNER_UNKNOWN);
+    assert_true (slice.verdicts[6].owner == OWNER_PROGRAM && slice.verdicts[6].likely);
     slice_close (&slice);
 }
 
@@ -486,12 +488,12 @@ static void noise_is_quoted_with_what_else_there_was (void **state)
     slice_open (&slice, "");
     result.tail = TEXT_LIT ("Failed to get TPU metadata\nthe shard failed\n");
     failure_read_result (&slice.plan, slice.set, &result, &slice.arena, &reading);
-    assert_int_equal (reading.of.weight, SIGNATURE_NOISE);
+    assert_int_equal (reading.of.weight, CAUSE_NOISE);
     assert_true (text_is (reading.evidence, "Failed to get TPU metadata\nthe shard failed"));
     slice_close (&slice);
 }
 
-static void unknown_quotes_the_lines_that_look_like_errors (void **state)
+static void the_evidence_is_the_line_of_the_exception (void **state)
 {
     struct slice slice;
     (void) state;
@@ -499,7 +501,7 @@ static void unknown_quotes_the_lines_that_look_like_errors (void **state)
     slice.parts[1] = (struct part){ ENDING_EXITED, 1, 0, "step 1\nValueError: of a new kind\n" };
     expect_only (&slice, 1);
     assert_true (text_is (slice.verdicts[1].evidence, "ValueError: of a new kind"));
-    assert_int_equal (slice.verdicts[1].signature.len, 0);
+    assert_true (text_is (slice.verdicts[1].signature, "program-type") && slice.verdicts[1].likely);
     slice_close (&slice);
 }
 
@@ -527,7 +529,7 @@ int main (void)
         cmocka_unit_test (a_hang_keeps_what_it_printed),
         cmocka_unit_test (our_own_programs_are_believed),
         cmocka_unit_test (noise_is_quoted_with_what_else_there_was),
-        cmocka_unit_test (unknown_quotes_the_lines_that_look_like_errors),
+        cmocka_unit_test (the_evidence_is_the_line_of_the_exception),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -125,8 +125,8 @@ static const struct bound bounds[] = {
       "a is longer than 4096 bytes as JSON" },
     { "configs/ladders/l.yaml", "ladder: l\nrungs:\n", "- {id: r%d, builtin: facts}\n", 65, "",
       "the ladder has 65 rungs, expected 1 to 64" },
-    { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n", "- {id: s%d, text: some, layer: host, next: x}\n", 256,
-      "", "configs/signatures/system.yaml:3:5: the signature lists have more than 256 signatures together" },
+    { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n", "- {id: s%d, text: some, layer: host, next: x}\n",
+      1024, "", "configs/signatures/system.yaml:3:5: the signature lists have more than 1024 signatures together" },
     { "configs/signatures/jax.yaml", "signatures: jax\nlist:\n",
       "- {id: s%d, text: " HUNDRED HUNDRED ", also: [a" HUNDRED HUNDRED ", b" HUNDRED HUNDRED
       "], unless: [c" HUNDRED HUNDRED ", d" HUNDRED HUNDRED "], layer: host, next: x}\n",

@@ -121,7 +121,7 @@ static void a_later_attempt_counts_and_keeps_its_history (void **state)
 static void measure (struct receipt_fold *fold, struct attempt_key key)
 {
     static struct named_number phases[] = { { TEXT_LIT ("start"), 5 }, { TEXT_LIT ("compile"), 7 } };
-    static struct sighting seen[] = { { TEXT_LIT ("hbm"), 12, 345, TEXT_LIT ("out of memory in hbm") } };
+    static struct sighting seen[] = { { TEXT_LIT ("hbm"), 12, 345, TEXT_LIT ("out of memory in hbm"), true } };
     static struct result_note notes[] = { { TEXT_LIT ("/dev/accel0 was held by pid 7 (x) for 2 s"), TEXT_LIT ("device"),
                                             DURABILITY_RECHECK } };
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };

@@ -7,8 +7,9 @@
 #include <cmocka.h>
 
 #include "common/base/digest.h"
+#include "common/classify/classify.h"
+#include "common/classify/decide.h"
 #include "common/io/atomic_file.h"
-#include "common/signature/decide.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/planning.h"
 #include <stdlib.h>
@@ -137,16 +138,16 @@ static void an_older_table_is_read (void **state)
     static const struct record old_table_record = RECORD ("signature table", struct signature_table, old_table);
     struct bench *b = *state;
     struct signature_table table = { 0 }, old = { .signatures = { signatures, 2 } };
-    struct signature_decision decision;
+    struct cause_decision decision;
     struct signature_scan_result seen;
     struct buf bytes;
     buf_init (&bytes, KIT_FILE_MAX_BYTES);
     wire_put_record (&bytes, &old_table_record, &old);
     assert_int_equal (wire_get_record (buf_as_text (&bytes), &signature_table_record, &table, &b->arena, NULL), 0);
     struct signature_set *set = signature_set_build (table.signatures.items, table.signatures.n);
-    signature_scan_text (set, TEXT_LIT ("and one fell\n"), &b->arena, &seen);
-    signature_decide (table.signatures.items, table.signatures.n, &seen, &decision);
-    assert_true (text_is (decision.signature->id, "one") && decision.transient && decision.weight == SIGNATURE_CAUSE);
+    classify_text (set, TEXT_LIT ("and one fell\n"), &b->arena, &seen);
+    cause_decide (table.signatures.items, table.signatures.n, &seen, &decision);
+    assert_true (text_is (decision.id, "one") && decision.transient && decision.weight == CAUSE_OWN);
     signature_set_free (set);
     buf_release (&bytes);
 }

@@ -25,7 +25,7 @@ static int open_log (const char *path, struct err *err)
 }
 
 /* No more than was printed. */
-static int scan_file (const struct printed_log *place, struct signature_scan *scan, uint64_t *bytes, struct err *err)
+static int scan_file (const struct printed_log *place, struct classify_run *run, uint64_t *bytes, struct err *err)
 {
     int fd = open_log (place->log, err);
     if (fd < 0)
@@ -37,7 +37,7 @@ static int scan_file (const struct printed_log *place, struct signature_scan *sc
         got = fd_read (fd, piece, left_bytes < PIECE_BYTES ? (size_t) left_bytes : PIECE_BYTES);
         if (got < 0)
             break;
-        signature_scan_bytes (scan, (struct text){ piece, (uint32_t) got });
+        classify_bytes (run, (struct text){ piece, (uint32_t) got });
         *bytes += (uint64_t) got;
     }
     int rc = got < 0 ? err_errno (err, ERR_IO, "cannot read the log %s to search it for signatures", place->log) : 0;
@@ -67,14 +67,14 @@ int log_search_run (const struct printed_log *place, const struct signature_tabl
     if (!set)
         return err_set (err, ERR_LIMIT, "the texts in the table of signatures have more than %d bytes",
                         SIGNATURE_SET_TEXT_BYTES);
-    struct signature_scan *scan = signature_scan_begin (set);
-    int rc = scan_file (place, scan, &kept_bytes, err);
+    struct classify_run *run = classify_begin (set);
+    int rc = scan_file (place, run, &kept_bytes, err);
     bool cut = kept_bytes < place->output_bytes && place->tail.len <= place->output_bytes;
     if (cut) {
-        signature_scan_bytes (scan, TEXT_LIT ("\n")); /* what was dropped in between ends the line */
-        signature_scan_bytes (scan, place->tail);
+        classify_bytes (run, TEXT_LIT ("\n")); /* what was dropped in between ends the line */
+        classify_bytes (run, place->tail);
     }
-    signature_scan_end (scan, arena, out);
+    classify_end (run, arena, out);
     if (cut)
         place_tail (out, place, kept_bytes);
     signature_set_free (set);

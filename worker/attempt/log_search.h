@@ -5,7 +5,7 @@
 #ifndef SLICEUP_WORKER_ATTEMPT_LOG_SEARCH_H
 #define SLICEUP_WORKER_ATTEMPT_LOG_SEARCH_H
 
-#include "common/signature/signature.h"
+#include "common/classify/classify.h"
 #include "worker/attempt/task.h"
 
 /* What of the printed is where: `log` holds its beginning, `tail` its end, of `output_bytes` in all. */

@@ -1,0 +1,221 @@
+#include "common/classify/candidate.h"
+
+#include <string.h>
+
+#include "common/classify/progress.h"
+#include "common/classify/words.h"
+
+/* Lines that are no exception and say by their form that something ended or failed. */
+static const char fatal_words[] =
+    "Check failed|terminate called|Fatal Python error|Segmentation fault|panic:|Assertion `|fatal error|*** "
+    "SIG|what():|"
+    "LLVM ERROR|core dumped|Bus error|CUDA error|Caught signal|Floating point exception|Illegal instruction|"
+    "double free|corruption|assertion failed|Assertion failed|Aborted|FATAL";
+static const char error_words[] =
+    "error:|Error:|ERROR|Failed|failed|Killed|No space|denied|not found|cannot|Cannot|can't|refused|timed out|Unable|"
+    "exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|Xid|Invalid|invalid|"
+    "could not|Could not|DUE TO|unreachable|unable|missing|No such|signal|terminated|Terminated|unrecognized|Back-off|"
+    "No module|FAILED|Insufficient|insufficient|exceeded|Exceeded|exhausted|EXHAUSTED|UNAVAILABLE|INTERNAL|INVALID|"
+    "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in "
+    "use|aborted|error|(most recent call first)";
+
+struct finding {
+    const struct printed_lines *lines;
+    const struct exceptions *exceptions;
+    struct arena *arena;
+    struct candidates *out;
+    uint32_t progress; /* lines before this one are followed by work */
+};
+
+/* ---- exceptions ---- */
+
+static struct error_clue clue_of (const struct exception *exception)
+{
+    return (struct error_clue){ .type = exception_short_type (exception->type),
+                                .text = exception->message,
+                                .file = exception->file,
+                                .raised = exception->raised,
+                                .caller = exception->caller,
+                                .importing = exception->importing };
+}
+
+/* "RuntimeError: ValueError: ..." and "...: jaxlib.XlaRuntimeError: INTERNAL: ...": the inner type counts. */
+static struct error_clue unwrapped (struct error_clue clue)
+{
+    struct text rest = clue.text, type, message;
+    for (uint32_t depth = 0; depth < 3; depth++) {
+        struct text line = rest;
+        line = text_take_until (&line, '\n');
+        if (!exception_read_line (line, &type, &message) || !message.len)
+            break;
+        clue.type = exception_short_type (type);
+        rest = words_from (rest, (uint32_t) (message.ptr - rest.ptr));
+    }
+    return clue;
+}
+
+static enum rule_weight weight_of (const struct error_rule *rule)
+{
+    return rule ? rule->weight : RULE_NONE;
+}
+
+/* Types of the ways back that programs try before they give up. */
+static bool is_probe (const struct exception *exception)
+{
+    return words_is (exception_short_type (exception->type),
+                     "ImportError|ModuleNotFoundError|KeyError|AttributeError|StopIteration|IndexError|LookupError|"
+                     "FileNotFoundError|TypeError|NameError|KeyboardInterrupt|Empty|ValueError");
+}
+
+/* Of two in one chain: what says more; then the older, but for a probe whose handling failed in another way. */
+static bool outranks (const struct exception *newer, const struct error_rule *of_newer, const struct exception *older,
+                      const struct error_rule *of_older)
+{
+    if (weight_of (of_newer) != weight_of (of_older))
+        return weight_of (of_newer) > weight_of (of_older);
+    return newer->chained == CHAIN_CONTEXT && is_probe (older) && !is_probe (newer);
+}
+
+/* NULL: the chain has no exception with a type. */
+static const struct exception *cause_in_chain (const struct exception *first, uint32_t n,
+                                               const struct error_rule **rule)
+{
+    const struct exception *best = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        struct error_clue clue = unwrapped (clue_of (&first[i]));
+        const struct error_rule *match = error_rule_match (&clue);
+        if (!first[i].type.len || (best && !outranks (&first[i], match, best, *rule)))
+            continue;
+        best = &first[i];
+        *rule = match;
+    }
+    return best;
+}
+
+static struct candidate *add (struct finding *finding)
+{
+    struct candidates *out = finding->out;
+    if (out->n == CANDIDATES_MAX) {
+        memmove (out->items, out->items + 1, (CANDIDATES_MAX - 1) * sizeof *out->items);
+        out->n--;
+    }
+    return &out->items[out->n++];
+}
+
+static uint32_t chain_length (const struct exceptions *exceptions, uint32_t at)
+{
+    uint32_t n = 1;
+    while (at + n < exceptions->n && exceptions->items[at + n].chained)
+        n++;
+    return n;
+}
+
+static void add_chain (struct finding *finding, const struct exception *first, uint32_t n)
+{
+    const struct error_rule *rule = NULL;
+    const struct exception *cause = cause_in_chain (first, n, &rule), *last = &first[n - 1];
+    if (!cause)
+        return;
+    struct candidate *candidate = add (finding);
+    *candidate = (struct candidate){ .first = first->first,
+                                     .last = last->last,
+                                     .shown = cause->type_line,
+                                     .said_to = cause->last,
+                                     .speaker = finding->lines->items[first->first].speaker,
+                                     .exception = true,
+                                     .fatal = !last->harmless,
+                                     .harmless = last->harmless,
+                                     .over = last->last < finding->progress,
+                                     .text = text_format (finding->arena, "%.*s: %.*s", TEXT_ARG (cause->type),
+                                                          TEXT_ARG (cause->message)),
+                                     .rule = rule };
+}
+
+/* ---- lines ---- */
+
+static bool looks_like_end (const struct printed_line *line, struct text body)
+{
+    return line->level == LEVEL_FATAL || words_any_exact (body, fatal_words);
+}
+
+static bool looks_like_error (const struct printed_line *line, struct text body)
+{
+    return line->level == LEVEL_ERROR || words_any_exact (body, error_words);
+}
+
+static bool is_stack (struct text body)
+{
+    struct text trimmed = words_trimmed (body);
+    return text_starts (trimmed, "@ ") || text_starts (trimmed, "File \"") || text_starts (trimmed, "frame #") ||
+           text_starts (trimmed, "#") || text_starts (trimmed, "PC: @");
+}
+
+/* A line announces what stands below it: "... failed:", "Check failed: ..." goes on for a line. */
+static struct text text_from (struct finding *finding, uint32_t at, bool end)
+{
+    struct text body = printed_line_body (&finding->lines->items[at]);
+    bool announces = end || words_ends_with (body, ":");
+    if (!announces || at + 1 == finding->lines->n || finding->lines->items[at + 1].level != LEVEL_NONE)
+        return body;
+    struct text next = printed_line_body (&finding->lines->items[at + 1]);
+    return is_stack (next) ? body : text_format (finding->arena, "%.*s\n%.*s", TEXT_ARG (body), TEXT_ARG (next));
+}
+
+/* "Fatal Python error: Segmentation fault": the frames below begin with the innermost. */
+static enum frame_package crash_package (const struct finding *finding, uint32_t at)
+{
+    for (uint32_t i = at + 1; i < finding->lines->n && i < at + 12; i++) {
+        struct text body = printed_line_body (&finding->lines->items[i]), path;
+        uint32_t from;
+        if (!text_find (body, TEXT_LIT ("File \""), &from))
+            continue;
+        struct text rest = words_from (body, from + 6);
+        enum frame_package package = text_cut (&rest, '"', &path) ? frame_package_of (path) : PACKAGE_NONE;
+        if (package != PACKAGE_NONE)
+            return package;
+    }
+    return PACKAGE_NONE;
+}
+
+static void add_line (struct finding *finding, uint32_t at)
+{
+    const struct printed_line *line = &finding->lines->items[at];
+    struct text body = printed_line_body (line);
+    bool end = looks_like_end (line, body);
+    if (is_stack (body) || (!end && !looks_like_error (line, body)))
+        return;
+    struct error_clue clue = { .text = text_from (finding, at, end) };
+    if (words_any_exact (body, "Fatal Python error|(most recent call first)")) {
+        clue.raised = crash_package (finding, at);
+        clue.type = TEXT_LIT ("Timeout"); /* of a program that hung: its stack says where */
+    }
+    const struct error_rule *rule = error_rule_match (&clue);
+    *add (finding) = (struct candidate){ .first = at,
+                                         .last = at,
+                                         .shown = at,
+                                         .said_to = at,
+                                         .speaker = line->speaker,
+                                         .fatal = end,
+                                         .harmless = line->level == LEVEL_INFO || line->level == LEVEL_WARNING,
+                                         .over = at < finding->progress,
+                                         .text = clue.text,
+                                         .rule = rule };
+}
+
+void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
+                      struct candidates *out)
+{
+    struct finding finding = { lines, exceptions, arena, out, progress_last_line (lines) };
+    uint32_t line = 0;
+    *out = (struct candidates){ .items = arena_array (arena, CANDIDATES_MAX, sizeof *out->items) };
+    for (uint32_t i = 0; i < exceptions->n;) {
+        uint32_t n = chain_length (exceptions, i);
+        for (; line < exceptions->items[i].first && line < lines->n; line++)
+            add_line (&finding, line);
+        add_chain (&finding, &exceptions->items[i], n);
+        i += n;
+        line = exceptions->items[i - 1].last + 1;
+    }
+    for (; line < lines->n; line++)
+        add_line (&finding, line);
+}

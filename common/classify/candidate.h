@@ -1,0 +1,34 @@
+/* candidate.h - the places of a log that may be why its program ended, with the rule that each one meets.
+ *
+ * Candidates are exceptions, one of each chain, and single lines that look like the reason of an end. Pure. */
+#ifndef SLICEUP_COMMON_CLASSIFY_CANDIDATE_H
+#define SLICEUP_COMMON_CLASSIFY_CANDIDATE_H
+
+#include "common/classify/error_rule.h"
+#include "common/classify/traceback.h"
+
+enum { CANDIDATES_MAX = 192 };
+
+struct candidate {
+    uint32_t first, last; /* lines */
+    uint32_t shown;       /* the line to show: with the type, or itself */
+    uint32_t said_to;     /* the last line of its words, which begin with `shown` */
+    uint32_t speaker;
+    bool exception;
+    bool fatal;    /* an uncaught exception, level F, a crash */
+    bool harmless; /* says itself that nothing ended; or level info or warning */
+    bool over;     /* the program went on: steps, epochs and other counters grew after it */
+    struct text text;
+    const struct error_rule *rule; /* NULL: no rule holds */
+};
+
+struct candidates {
+    struct candidate *items;
+    uint32_t n;
+};
+
+/* In the order of their first lines. */
+void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
+                      struct candidates *out);
+
+#endif

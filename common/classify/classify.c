@@ -1,0 +1,86 @@
+/* classify.c - scans a log for known texts, keeps its end, and chooses among what both show. */
+#include "common/classify/classify.h"
+
+#include <string.h>
+
+#include "common/classify/candidate.h"
+#include "common/classify/choose.h"
+
+struct classify_run {
+    const struct signature_set *set;
+    struct signature_scan *scan;
+    char *kept; /* the end of the log so far: CLASSIFY_END_BYTES at least, twice that at most */
+    uint32_t kept_n;
+    uint64_t dropped_bytes; /* of the log before `kept` */
+    uint32_t dropped_lines;
+};
+
+struct classify_run *classify_begin (const struct signature_set *set)
+{
+    struct classify_run *run = mem_alloc (sizeof *run);
+    run->set = set;
+    run->scan = signature_scan_begin (set);
+    run->kept = mem_alloc (2 * CLASSIFY_END_BYTES);
+    return run;
+}
+
+static void drop_front (struct classify_run *run, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++)
+        run->dropped_lines += run->kept[i] == '\n';
+    memmove (run->kept, run->kept + bytes, run->kept_n - bytes);
+    run->kept_n -= bytes;
+    run->dropped_bytes += bytes;
+}
+
+static void keep (struct classify_run *run, struct text bytes)
+{
+    while (bytes.len) {
+        if (run->kept_n == 2 * CLASSIFY_END_BYTES)
+            drop_front (run, CLASSIFY_END_BYTES);
+        uint32_t room = 2 * CLASSIFY_END_BYTES - run->kept_n, take = bytes.len < room ? bytes.len : room;
+        memcpy (run->kept + run->kept_n, bytes.ptr, take);
+        run->kept_n += take;
+        bytes.ptr += take;
+        bytes.len -= take;
+    }
+}
+
+void classify_bytes (struct classify_run *run, struct text bytes)
+{
+    signature_scan_bytes (run->scan, bytes);
+    keep (run, bytes);
+}
+
+static void free_run (struct classify_run *run)
+{
+    mem_free (run->kept);
+    mem_free (run);
+}
+
+void classify_end (struct classify_run *run, struct arena *arena, struct signature_scan_result *out)
+{
+    signature_scan_end (run->scan, arena, out);
+    if (out) {
+        struct arena work = { 0 };
+        struct printed_lines lines;
+        struct exceptions exceptions;
+        struct candidates candidates;
+        if (run->kept_n > CLASSIFY_END_BYTES)
+            drop_front (run, run->kept_n - CLASSIFY_END_BYTES);
+        printed_lines_split ((struct text){ run->kept, run->kept_n }, run->dropped_bytes, &work, &lines);
+        traceback_find_all (&lines, &work, &exceptions);
+        candidates_find (&lines, &exceptions, &work, &candidates);
+        choose_cause (run->set, &lines, &candidates, run->dropped_lines, arena, out);
+        arena_release (&work);
+    }
+    free_run (run);
+}
+
+void classify_text (const struct signature_set *set, struct text text, struct arena *arena,
+                    struct signature_scan_result *out)
+{
+    struct classify_run *run = classify_begin (set);
+    classify_bytes (run, text);
+    classify_end (run, arena, out);
+}

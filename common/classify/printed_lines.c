@@ -1,0 +1,183 @@
+#include "common/classify/printed_lines.h"
+
+#include <string.h>
+
+#include "common/classify/line_prefix.h"
+#include "common/classify/words.h"
+#include "common/signature/log_line.h"
+
+enum { ESCAPE_BYTE = 0x1b };
+
+/* Without terminal sequences and control bytes; what a carriage return overprints is a line of its own. */
+static struct text cleaned (struct text text, struct arena *arena)
+{
+    char *out = arena_alloc (arena, (size_t) text.len + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == ESCAPE_BYTE)
+            i += log_line_escape_bytes (text, i) - 1;
+        else if (c == '\r')
+            out[n++] = i + 1 < text.len && text.ptr[i + 1] == '\n' ? ' ' : '\n';
+        else
+            out[n++] = c == '\n' || (unsigned char) c >= ' ' ? c : ' ';
+    }
+    return (struct text){ .ptr = out, .len = n };
+}
+
+static uint32_t count_lines (struct text text)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < text.len; i++)
+        n += text.ptr[i] == '\n';
+    return n + (text.len > 0 && text.ptr[text.len - 1] != '\n');
+}
+
+static struct text without_end_blanks (struct text line)
+{
+    while (line.len && line.ptr[line.len - 1] == ' ')
+        line.len--;
+    return line;
+}
+
+/* Offsets are those of the cleaned text: a little too small behind terminal sequences. */
+void printed_lines_split (struct text text, uint64_t offset, struct arena *arena, struct printed_lines *out)
+{
+    struct text rest = cleaned (text, arena);
+    const char *begin = rest.ptr;
+    uint32_t all = count_lines (rest);
+    *out = (struct printed_lines){ .before = all > PRINTED_LINES_MAX ? all - PRINTED_LINES_MAX : 0 };
+    out->items = arena_array (arena, all - out->before, sizeof *out->items);
+    for (uint32_t i = 0; i < all; i++) {
+        uint64_t at = offset + (uint64_t) (rest.ptr - begin);
+        struct text line = text_take_until (&rest, '\n');
+        if (i >= out->before)
+            out->items[out->n++] = (struct printed_line){ .offset = at, .text = without_end_blanks (line) };
+    }
+    line_prefix_peel_all (out);
+    for (uint32_t i = 0; i < out->n; i++)
+        out->items[i].level = printed_level_of (printed_line_body (&out->items[i]));
+}
+
+struct text printed_line_body (const struct printed_line *line)
+{
+    return words_from (line->text, line->body);
+}
+
+/* ---- levels ---- */
+
+enum { LEVEL_REACH_BYTES = 120 };
+
+static enum log_level level_of_letter (char c)
+{
+    switch (c) {
+    case 'D':
+    case 'I': return LEVEL_INFO;
+    case 'W': return LEVEL_WARNING;
+    case 'E': return LEVEL_ERROR;
+    case 'F': return LEVEL_FATAL;
+    default: return LEVEL_NONE;
+    }
+}
+
+/* "E1121 15:16:28.7", "[E626 10:11:12.3" of torch without the month's zero, "E external/xla/a.cc:7]", "[W a.cpp:7]". */
+static enum log_level level_at_letter (struct text body)
+{
+    uint32_t at = body.len && body.ptr[0] == '[', digits = 0;
+    if (body.len < at + 3 || level_of_letter (body.ptr[at]) == LEVEL_NONE)
+        return LEVEL_NONE;
+    while (at + 1 + digits < body.len && words_is_digit (body.ptr[at + 1 + digits]))
+        digits++;
+    if (at + 1 + digits >= body.len || body.ptr[at + 1 + digits] != ' ')
+        return LEVEL_NONE;
+    struct text behind = words_from (body, at + 2);
+    struct text word = text_take_until (&behind, ' ');
+    bool date = word.len == 5 && words_is_digit (word.ptr[0]) && word.ptr[2] == '-';
+    bool source = date || words_any_exact (word, ".cc:|.cpp:|.cu:|.inc:|.h:|.py:|.go:");
+    return digits == 3 || digits == 4 || (digits == 0 && source) ? level_of_letter (body.ptr[at]) : LEVEL_NONE;
+}
+
+static const struct {
+    const char *word;
+    enum log_level level;
+} level_words[] = {
+    { "debug", LEVEL_INFO },      { "info", LEVEL_INFO },    { "notice", LEVEL_INFO },  { "trace", LEVEL_INFO },
+    { "warning", LEVEL_WARNING }, { "warn", LEVEL_WARNING }, { "error", LEVEL_ERROR },  { "err", LEVEL_ERROR },
+    { "critical", LEVEL_FATAL },  { "fatal", LEVEL_FATAL },  { "severe", LEVEL_ERROR }, { "emerg", LEVEL_FATAL },
+    { "exception", LEVEL_ERROR },
+};
+
+static enum log_level level_of_word (struct text word)
+{
+    char lower[16];
+    if (word.len >= sizeof lower)
+        return LEVEL_NONE;
+    for (uint32_t i = 0; i < word.len; i++)
+        lower[i] = (char) (word.ptr[i] | 0x20);
+    for (size_t i = 0; i < sizeof level_words / sizeof level_words[0]; i++)
+        if (text_equal ((struct text){ .ptr = lower, .len = word.len }, text_of (level_words[i].word)))
+            return level_words[i].level;
+    return LEVEL_NONE;
+}
+
+static bool is_capital (struct text word)
+{
+    for (uint32_t i = 0; i < word.len; i++)
+        if (word.ptr[i] < 'A' || word.ptr[i] > 'Z')
+            return false;
+    return word.len > 0;
+}
+
+static char at_or_blank (struct text text, uint32_t at)
+{
+    return at < text.len ? text.ptr[at] : ' ';
+}
+
+/* In capitals anywhere near the beginning as a word of its own; otherwise in brackets, in front of a colon or as a value. */
+static bool is_level_word (struct text body, uint32_t from, uint32_t to)
+{
+    struct text word = { .ptr = body.ptr + from, .len = to - from };
+    char before = from ? body.ptr[from - 1] : '\n', after = at_or_blank (body, to);
+    if (before == '\n' && (after == ':' || (is_capital (word) && (after == ' ' || after == '\t'))))
+        return true;
+    if ((before == '[' && after == ']') || (before == '|' && after == '|') || (before == '<' && after == '>'))
+        return true;
+    if (is_capital (word) && strchr (" |-:]", before) && strchr (" |-:[", after))
+        return true;
+    if (before == '=' || (before == '"' && after == '"' && from > 2 && strchr (":= ", body.ptr[from - 2])))
+        return words_any ((struct text){ .ptr = body.ptr, .len = from }, "level=|\"level|\"severity|levelname");
+    return before == ' ' && after == ':' && from > 1 && strchr (":)", body.ptr[from - 2]); /* "a.c:7:1: error:" */
+}
+
+static enum log_level level_in_words (struct text body)
+{
+    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
+    for (uint32_t from = 0, to; from < head.len; from = to + 1) {
+        for (to = from; to < head.len && words_is_letter (head.ptr[to]); to++)
+            ;
+        enum log_level level = to > from ? level_of_word ((struct text){ head.ptr + from, to - from }) : LEVEL_NONE;
+        if (level && is_level_word (body, from, to))
+            return level;
+    }
+    return LEVEL_NONE;
+}
+
+/* "/a/b.py:17: UserWarning: ..." */
+static bool is_python_warning (struct text body)
+{
+    struct text head = { .ptr = body.ptr, .len = body.len < 4 * LEVEL_REACH_BYTES ? body.len : 4 * LEVEL_REACH_BYTES };
+    return words_any_exact (head, "Warning: ") && words_any_exact (head, ".py:|<string>:|<stdin>:|sys:1");
+}
+
+enum log_level printed_level_of (struct text body)
+{
+    body = words_trimmed (body);
+    enum log_level level = level_at_letter (body);
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO"))
+        level = LEVEL_INFO;
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN"))
+        level = LEVEL_ERROR; /* the cause stands there; what follows is its way out */
+    if (level == LEVEL_NONE && is_python_warning (body))
+        level = LEVEL_WARNING;
+    return level ? level : level_in_words (body);
+}

@@ -1,0 +1,88 @@
+#include "common/classify/words.h"
+
+#include <string.h>
+#include <strings.h>
+
+bool words_is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool words_is_letter (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool words_is_name (char c)
+{
+    return words_is_letter (c) || words_is_digit (c) || c == '_';
+}
+
+struct text words_from (struct text text, uint32_t at)
+{
+    return at < text.len ? (struct text){ .ptr = text.ptr + at, .len = text.len - at } : (struct text){ 0 };
+}
+
+struct text words_trimmed (struct text text)
+{
+    while (text.len && strchr (" \t\r\n", text.ptr[0]))
+        text = words_from (text, 1);
+    while (text.len && strchr (" \t\r\n", text.ptr[text.len - 1]))
+        text.len--;
+    return text;
+}
+
+static bool holds (struct text text, struct text word)
+{
+    for (uint32_t at = 0; word.len && at + word.len <= text.len; at++)
+        if (strncasecmp (text.ptr + at, word.ptr, word.len) == 0)
+            return true;
+    return false;
+}
+
+bool words_any (struct text text, const char *words)
+{
+    for (struct text rest = text_of (words); rest.len;)
+        if (holds (text, text_take_until (&rest, '|')))
+            return true;
+    return false;
+}
+
+bool words_any_exact (struct text text, const char *words)
+{
+    for (struct text rest = text_of (words); rest.len;) {
+        struct text word = text_take_until (&rest, '|');
+        if (word.len && text_find (text, word, NULL))
+            return true;
+    }
+    return false;
+}
+
+bool words_is (struct text text, const char *words)
+{
+    for (struct text rest = text_of (words); rest.len;)
+        if (text_equal (text_take_until (&rest, '|'), text))
+            return true;
+    return false;
+}
+
+bool words_before_digit (struct text text, const char *word)
+{
+    uint32_t len = text_of (word).len;
+    for (uint32_t at = 0; at + len + 1 < text.len; at++) {
+        if (strncasecmp (text.ptr + at, word, len) != 0 || (at && words_is_letter (text.ptr[at - 1])))
+            continue;
+        uint32_t behind = at + len + (strchr (" :=[-", text.ptr[at + len]) != NULL);
+        for (uint32_t i = behind;
+             i < text.len && i < behind + 16 && (words_is_name (text.ptr[i]) || text.ptr[i] == '-'); i++)
+            if (words_is_digit (text.ptr[i]))
+                return true;
+    }
+    return false;
+}
+
+bool words_ends_with (struct text text, const char *end)
+{
+    struct text word = text_of (end);
+    return text.len >= word.len && memcmp (text.ptr + text.len - word.len, word.ptr, word.len) == 0;
+}

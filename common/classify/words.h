@@ -1,0 +1,25 @@
+/* words.h - looks for words in what a program printed: in any case, several at once. Pure. */
+#ifndef SLICEUP_COMMON_CLASSIFY_WORDS_H
+#define SLICEUP_COMMON_CLASSIFY_WORDS_H
+
+#include <stdbool.h>
+
+#include "common/base/text.h"
+
+bool words_is_digit (char c);
+bool words_is_letter (char c);
+bool words_is_name (char c); /* letter, digit or _ */
+
+/* `words`: alternatives with a bar between: "no space|quota exceeded". Capitals do not count. */
+bool words_any (struct text text, const char *words);
+/* The same, with capitals as they are written. */
+bool words_any_exact (struct text text, const char *words);
+/* Is `text` one of the alternatives, as written? */
+bool words_is (struct text text, const char *words);
+/* Does `word` stand there as a word, with a number behind it: "task 3", "/task:3", "rank=2", "node n7"? */
+bool words_before_digit (struct text text, const char *word);
+bool words_ends_with (struct text text, const char *end);
+struct text words_from (struct text text, uint32_t at); /* what stands from `at` on */
+struct text words_trimmed (struct text text);           /* without blanks at both ends */
+
+#endif
