@@ -42,6 +42,39 @@ int text_compare (struct text a, struct text b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex_digit (char c)
+{
+    return is_digit (c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* Behind the number at `at`. */
+static uint32_t skip_number (struct text of, uint32_t at)
+{
+    bool hex = of.len - at > 2 && of.ptr[at] == '0' && of.ptr[at + 1] == 'x' && is_hex_digit (of.ptr[at + 2]);
+    for (at += hex ? 2 : 0; at < of.len && (hex ? is_hex_digit (of.ptr[at]) : is_digit (of.ptr[at])); at++)
+        ;
+    return at;
+}
+
+bool text_equal_but_numbers (struct text a, struct text b)
+{
+    uint32_t i = 0, k = 0;
+    while (i < a.len && k < b.len) {
+        if (is_digit (a.ptr[i]) && is_digit (b.ptr[k])) {
+            i = skip_number (a, i);
+            k = skip_number (b, k);
+        } else if (a.ptr[i++] != b.ptr[k++]) {
+            return false;
+        }
+    }
+    return i == a.len && k == b.len;
+}
+
 bool text_find (struct text haystack, struct text needle, uint32_t *at)
 {
     const char *found = haystack.ptr;

@@ -182,6 +182,16 @@ static const struct field climb_stopped_fields[] = { F_ENUM (1, struct fact_clim
 
 static const struct field cache_awaited_fields[] = { F_TEXT (1, struct fact_cache_awaited, what, NAME_MAX_BYTES) };
 
+static const struct field last_output_fields[] = { F_U32S (1, struct last_output, hosts, HOSTS_MAX, HOSTS_MAX - 1),
+                                                   F_BYTES (2, struct last_output, line, OUTPUT_LINE_BYTES),
+                                                   F_U64 (3, struct last_output, quiet_ms, COUNT_MAX) };
+static const struct record last_output_record = RECORD ("last-output", struct last_output, last_output_fields);
+
+static const struct field output_awaited_fields[] = {
+    F_RECORD (1, struct fact_output_awaited, key, &attempt_key_record),
+    F_LIST (2, struct fact_output_awaited, groups, OUTPUT_GROUPS_MAX, &last_output_record)
+};
+
 static const struct {
     const char *name;
     const struct record *body;
@@ -215,6 +225,7 @@ static const struct {
     [FACT_HOST_SUSPECTED] = KIND ("host-suspected", struct fact_host_suspected, host_suspected_fields),
     [FACT_HOST_STEPPED] = KIND ("host-stepped", struct fact_host_stepped, host_stepped_fields),
     [FACT_CACHE_AWAITED] = KIND ("cache-awaited", struct fact_cache_awaited, cache_awaited_fields),
+    [FACT_OUTPUT_AWAITED] = KIND ("output-awaited", struct fact_output_awaited, output_awaited_fields),
 };
 enum { KINDS_N = sizeof (kinds) / sizeof (kinds[0]) };
 

@@ -37,8 +37,9 @@ enum fact_kind {
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
-    FACT_HOST_STEPPED,  /* its worker is being taken there */
-    FACT_CACHE_AWAITED, /* what the climb waits for that no host has to do; empty: nothing any more */
+    FACT_HOST_STEPPED,   /* its worker is being taken there */
+    FACT_CACHE_AWAITED,  /* what the climb waits for that no host has to do; empty: nothing any more */
+    FACT_OUTPUT_AWAITED, /* what hosts whose attempts run printed last, and since when they printed nothing */
 };
 
 /* Maximum size of one fact. What could be larger is cut where it is made. */
@@ -247,6 +248,17 @@ struct fact_host_stepped {
 struct fact_cache_awaited {
     struct text what;
 };
+/* Hosts with the same last line, but for its numbers. `line` is empty: they printed nothing yet. */
+struct last_output {
+    LIST_OF (uint32_t) hosts;
+    struct text line;  /* of the first of them; any bytes */
+    uint64_t quiet_ms; /* the least of them */
+};
+enum { OUTPUT_GROUPS_MAX = 8, OUTPUT_LINE_BYTES = 200 };
+struct fact_output_awaited {
+    struct attempt_key key;
+    LIST_OF (struct last_output) groups; /* the longest quiet first */
+};
 
 struct fact {
     enum fact_kind kind;
@@ -282,6 +294,7 @@ struct fact {
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;
         struct fact_cache_awaited cache_awaited;
+        struct fact_output_awaited output_awaited;
     } of;
 };
 

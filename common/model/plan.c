@@ -50,6 +50,11 @@ static const struct field plan_host_fields[] = { F_TEXT (1, struct plan_host, na
                                                  F_RECORD (4, struct plan_host, ssh, &ssh_way_record) };
 static const struct record plan_host_record = RECORD ("host", struct plan_host, plan_host_fields);
 
+static const struct field usual_time_fields[] = { F_ENUM (1, struct usual_time, pass, &pass_names),
+                                                  F_U64 (2, struct usual_time, ms, INT64_MAX),
+                                                  F_U32 (3, struct usual_time, runs, UINT32_MAX) };
+static const struct record usual_time_record = RECORD ("usual-time", struct usual_time, usual_time_fields);
+
 static const struct field rung_fields[] = {
     F_TEXT (1, struct rung, id, ID_MAX_BYTES),
     F_ENUM (2, struct rung, kind, &program_kind_names),
@@ -67,6 +72,7 @@ static const struct field rung_fields[] = {
     F_TEXT (14, struct rung, parse, ID_MAX_BYTES),
     F_TEXT (15, struct rung, launch, ID_MAX_BYTES),
     F_TEXT (16, struct rung, known_bad, SENTENCE_MAX_BYTES),
+    F_LIST (17, struct rung, usual, USUAL_TIMES_MAX, &usual_time_record),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 

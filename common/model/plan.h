@@ -105,6 +105,15 @@ extern const struct enum_names warm_names;
 enum pass { PASS_NONE = 0, PASS_ONCE, PASS_COLD, PASS_RESTORED };
 extern const struct enum_names pass_names;
 
+/* How long a pass of the same launch took in earlier runs: the median of those that passed. */
+struct usual_time {
+    enum pass pass;
+    uint64_t ms;
+    uint32_t runs;
+};
+enum { USUAL_TIMES_MAX = PASS_RESTORED };
+typedef LIST_OF (struct usual_time) usual_time_list;
+
 struct rung {
     struct text id;
     enum program_kind kind;
@@ -122,6 +131,7 @@ struct rung {
     struct text parse;     /* COMMAND: how its output is read for counters ("torch_xla-metrics"); empty: not at all */
     struct text launch;    /* its launch signature, 16 hex digits: docs/spec/calibration.md */
     struct text known_bad; /* why this launch is not paid for again; empty: nothing known against it */
+    usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
 };
 extern const struct record rung_record;
 

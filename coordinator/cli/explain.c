@@ -2,6 +2,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
 
@@ -12,12 +13,12 @@ static int status_of (const struct explanation *explanation)
                                                                            : (int) explanation->header->exit_status;
 }
 
-static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct plan *plan, bool json,
+static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct board *board, bool json,
                  bool markdown, struct arena *arena)
 {
     struct explanation explanation;
     struct buf out;
-    explain_make (receipt, plan->drift.items, plan->drift.n, arena, &explanation);
+    explain_make (receipt, board, arena, &explanation);
     buf_init (&out, EXPLAIN_MAX_BYTES);
     if (json)
         explain_json (&explanation, &out);
@@ -27,6 +28,11 @@ static int show (const struct cli *cli, const struct slice_receipt *receipt, con
         explain_text (&explanation, &out);
     int status = cli_write_stdout (cli, &out);
     return status != EXIT_HOLDS ? status : status_of (&explanation);
+}
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    board_apply (owner, fact);
 }
 
 static int explain_run (struct cli *cli, int argc, char **argv)
@@ -44,11 +50,13 @@ static int explain_run (struct cli *cli, int argc, char **argv)
     if (status != EXIT_HOLDS)
         return status;
     struct receipt_fold *fold = receipt_fold_create ();
+    struct board *board = board_create ();
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0 ||
-        receipt_build (&dir, fold, &arena, &receipt, &err) < 0)
+        receipt_build (&dir, fold, &arena, &receipt, &err) < 0 || run_facts_each (&dir, on_fact, board, &err) < 0)
         status = cli_fail (cli, &err);
     else
-        status = show (cli, &receipt, receipt_fold_plan (fold), json, markdown, &arena);
+        status = show (cli, &receipt, board, json, markdown, &arena);
+    board_destroy (board);
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;

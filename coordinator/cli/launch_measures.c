@@ -29,18 +29,21 @@ static struct text objection (const struct measure *last, struct arena *arena)
 void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)
 {
     struct err err = { 0 };
+    bool unreadable = false;
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         struct rung *rung = &plan->rungs.items[i];
         struct measure_list known;
         rung->launch = launch_fingerprint (plan, rung, arena);
-        if (!rung->launch.len || again)
+        if (!rung->launch.len || unreadable)
             continue;
         if (calibration_read (cli->home, rung->launch, arena, &known, &err) < 0) {
             log_print (&cli->log, "warning: measures of earlier launches cannot be read: %s", err.text);
-            again = true; /* said once */
-        } else if (known.n > 0) {
-            rung->known_bad = objection (&known.items[0], arena);
+            unreadable = true; /* said once */
+            continue;
         }
+        rung->usual = measure_usual_times (&known, arena);
+        if (known.n > 0 && !again)
+            rung->known_bad = objection (&known.items[0], arena);
     }
 }
 

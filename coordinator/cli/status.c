@@ -12,6 +12,7 @@ struct query {
     struct board *board;
     bool received[HOSTS_MAX];
     uint32_t received_n;
+    bool output; /* what hosts printed last was told */
     bool former; /* an older sliceup made the run */
 };
 
@@ -19,11 +20,18 @@ static void on_fact (void *owner, const struct fact *fact)
 {
     struct query *query = owner;
     board_apply (query->board, fact);
+    query->output |= fact->kind == FACT_OUTPUT_AWAITED;
     if (fact->kind != FACT_HOST_REPORTED || fact->of.host_reported.host >= HOSTS_MAX ||
         query->received[fact->of.host_reported.host])
         return;
     query->received[fact->of.host_reported.host] = true;
     query->received_n++;
+}
+
+static bool is_awaited (const struct query *query)
+{
+    return !query->board->ended &&
+           (query->received_n < query->board->joined_n || (query->board->running && !query->output));
 }
 
 /* Without events the phases are not known, and everything else is: not worth failing for. */
@@ -35,7 +43,7 @@ static int receive (const struct cli *cli, struct query *query, struct follow *f
         log_detail (&cli->log, "the phases of the hosts are not known: %s", quiet.text);
         return 0;
     }
-    while (!query->board->ended && query->received_n < query->board->joined_n && clock_boot_ms () < until_ms) {
+    while (is_awaited (query) && clock_boot_ms () < until_ms) {
         if (follow_poll_events (follow, err) < 0)
             return -1;
         follow_wait (follow, RECEIVE_STEP_MS);

@@ -440,6 +440,7 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
         if (in_range (to, fact->of.host_reported.host))
             apply_host_reported (to, fact);
         break;
+    case FACT_OUTPUT_AWAITED:
     case FACT_HOST_STEPPED: break;
     case FACT_CACHE_AWAITED: break;
     case FACT_RETRY_PLANNED:

@@ -117,6 +117,15 @@ static void take_step (struct coord *coord, const struct core_input *in, uint64_
     coord_commit_fact (coord, fact, now_ms);
 }
 
+/* As take_step. */
+static void take_output (struct coord *coord, const struct fact_output_awaited *output, uint64_t now_ms,
+                         struct outbox *out)
+{
+    struct fact *fact = outbox_add_fact (out, FACT_OUTPUT_AWAITED);
+    fact->of.output_awaited = *output;
+    coord_commit_fact (coord, fact, now_ms);
+}
+
 static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, struct outbox *out)
 {
     if (level <= coord->state->cancel_level || coord->state->ended)
@@ -159,6 +168,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
         break;
     case IN_CACHE_AUDITED: acquire_receive_audit (coord, in, now_ms, out); break;
     case IN_CANCEL: take_cancel (coord, in->level, now_ms, out); break;
+    case IN_OUTPUT: take_output (coord, in->output, now_ms, out); break;
     }
     if (coord->state->lost_facts.len)
         return;
@@ -197,6 +207,20 @@ bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *p
     *pid = coord->state->hosts.items[host].pid;
     *pid_start = coord->state->hosts.items[host].pid_start;
     return coord->state->hosts.items[host].life == HOST_JOINED;
+}
+
+uint32_t coord_awaited_hosts (const struct coord *coord, struct attempt_key *key, uint32_t *hosts)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t n = 0;
+    *key = pass->key;
+    for (uint32_t i = 0; pass->active && i < pass->parts.n; i++)
+        if (!pass->parts.items[i].ended) {
+            if (!hosts)
+                return 1;
+            hosts[n++] = pass->parts.items[i].host;
+        }
+    return n;
 }
 
 bool coord_ended (const struct coord *coord, uint32_t *exit_status)

@@ -24,6 +24,7 @@ enum input_kind {
     IN_LEASE_TAKEN,       /* another run took the catalogue's lease of `token` over: it believes our writer dead */
     IN_CACHE_AUDITED,     /* answer to FX_CACHE_AUDIT */
     IN_CANCEL,            /* the user, level 1..3 */
+    IN_OUTPUT,            /* what hosts that are waited for printed last */
 };
 struct core_input {
     enum input_kind kind;
@@ -39,6 +40,7 @@ struct core_input {
     const struct cache_root_finding
         *findings; /* CACHE_AUDITED; `text`: why it could not be looked at, if it could not */
     uint32_t findings_n;
+    const struct fact_output_awaited *output; /* OUTPUT; lives until the outbox is taken */
 };
 
 enum effect_kind {
@@ -107,6 +109,8 @@ uint64_t coord_epoch (const struct coord *coord);
 uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 /* The process of a joined worker; false: it is not joined. */
 bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
+/* Of the running pass: who has not ended, in `hosts`, with room for HOSTS_MAX; NULL: only whether there is one. */
+uint32_t coord_awaited_hosts (const struct coord *coord, struct attempt_key *key, uint32_t *hosts);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
 /* What `host` will be told of a rung, to see how large that is. Numbers, digests and the bundle's name are not known
  * yet and are 0 or empty. Texts are the plan's, or in `arena`. */

@@ -1,5 +1,6 @@
 #include "coordinator/receipt/measure_fold.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "coordinator/verdict/failure.h"
@@ -153,4 +154,30 @@ void measure_fold_apply (struct measure_fold *fold, const struct fact *fact)
     case FACT_PASS_ENDED: end (fold, fact); break;
     default: break;
     }
+}
+
+/* ---- what earlier runs let one expect ---- */
+
+static int shortest_first (const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+usual_time_list measure_usual_times (const struct measure_list *measures, struct arena *arena)
+{
+    usual_time_list usual = { .items = arena_array (arena, USUAL_TIMES_MAX, sizeof (struct usual_time)) };
+    uint64_t *took_ms = arena_array (arena, measures->n, sizeof (*took_ms));
+    for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < measures->n; i++)
+            if (measures->items[i].pass == pass && measures->items[i].outcome == OUTCOME_PASSED)
+                took_ms[n++] = measures->items[i].duration_ms;
+        if (n == 0)
+            continue;
+        qsort (took_ms, n, sizeof (*took_ms), shortest_first);
+        uint64_t median_ms = took_ms[n / 2];
+        usual.items[usual.n++] = (struct usual_time){ pass, median_ms < INT64_MAX ? median_ms : INT64_MAX, n };
+    }
+    return usual;
 }

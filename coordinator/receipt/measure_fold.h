@@ -26,6 +26,9 @@ struct measure_list {
     uint32_t n;
 };
 
+/* Per pass, the median of the durations of those that passed. Lives in the arena. */
+usual_time_list measure_usual_times (const struct measure_list *measures, struct arena *arena);
+
 struct measure_fold;
 struct measure_fold *measure_fold_create (void);
 void measure_fold_destroy (struct measure_fold *fold);

@@ -3,6 +3,7 @@
 #include "common/model/secret.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/blame.h"
+#include "coordinator/verdict/preliminary_verdict.h"
 
 struct receipt_fold *receipt_fold_create (void)
 {
@@ -27,6 +28,7 @@ void receipt_fold_destroy (struct receipt_fold *fold)
                                      &fold->violations, &fold->retries,    &fold->judged };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]->items);
+    preliminary_judge_destroy (fold->judge);
     arena_release (&fold->arena);
     mem_free (fold);
 }
@@ -38,6 +40,7 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
     const struct fact_run_opened *opened = &fact->of.run_opened;
     record_copy (&plan_record, &fold->plan, &opened->plan, &fold->arena);
     const struct plan *plan = &fold->plan;
+    fold->judge = preliminary_judge_create (plan);
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
     struct run_header *header = &fold->header;
     *header = (struct run_header){ .run = receipt_fold_copy_text (fold, opened->run),
@@ -83,6 +86,27 @@ static struct rung_receipt *add_rung (struct host_fold *host, const struct attem
     return growing_list_add (&host->rungs, sizeof (struct rung_receipt));
 }
 
+static void keep_cause (struct receipt_fold *fold, const struct verdict *verdict, struct rung_receipt *rung)
+{
+    rung->cause.owner = verdict->owner;
+    rung->cause.certainty = certainty_of_owner (verdict->owner, verdict->likely);
+    rung->cause.signature = receipt_fold_copy_text (fold, verdict->signature);
+    rung->cause.text = receipt_fold_copy_text (fold, verdict->cause);
+    rung->cause.next = receipt_fold_copy_text (fold, verdict->next);
+    if (verdict->evidence.len)
+        rung->cause.evidence = receipt_fold_copy_text (fold, verdict->evidence);
+}
+
+/* A cause without an outcome, until the pass has ended. */
+static void judge_so_far (struct receipt_fold *fold, const struct fact_attempt_ended *ended, struct rung_receipt *rung)
+{
+    struct arena arena = { 0 };
+    struct verdict verdict;
+    if (preliminary_verdict (fold->judge, ended, fold->hosts_n, &arena, &verdict))
+        keep_cause (fold, &verdict, rung);
+    arena_release (&arena);
+}
+
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
 {
     const struct result *result = &ended->result;
@@ -101,6 +125,8 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     rung->purpose = receipt_fold_purpose_of (fold, &result->key);
     receipt_fold_fill_recovered (fold, host, rung);
     receipt_fold_add_evidence (fold, host, rung, result);
+    if (rung->purpose != PURPOSE_ISOLATION)
+        judge_so_far (fold, ended, rung);
 }
 
 static void pass_rung (struct rung_receipt *rung)
@@ -119,13 +145,7 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
         return;
     rung->outcome = verdict->outcome;
     rung->cache = receipt_fold_copy_text (fold, verdict->cache);
-    rung->cause.owner = verdict->owner;
-    rung->cause.certainty = certainty_of_owner (verdict->owner, verdict->likely);
-    rung->cause.signature = receipt_fold_copy_text (fold, verdict->signature);
-    rung->cause.text = receipt_fold_copy_text (fold, verdict->cause);
-    rung->cause.next = receipt_fold_copy_text (fold, verdict->next);
-    if (verdict->evidence.len)
-        rung->cause.evidence = receipt_fold_copy_text (fold, verdict->evidence);
+    keep_cause (fold, verdict, rung);
 }
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
@@ -207,6 +227,8 @@ static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
 
 void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
 {
+    if (fold->judge)
+        preliminary_judge_learn (fold->judge, fact);
     switch (fact->kind) {
     case FACT_RUN_OPENED: fold_opened (fold, fact); break;
     case FACT_EPOCH_BEGAN:

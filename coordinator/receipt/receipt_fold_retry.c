@@ -7,6 +7,7 @@
 void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_began *began)
 {
     fold->key = began->key;
+    fold->hosts_n = began->hosts.n;
     fold->purpose = began->purpose ? began->purpose : PURPOSE_CLIMB;
     if (fold->purpose != PURPOSE_ISOLATION)
         receipt_fold_forget_metrics (fold, &began->key);

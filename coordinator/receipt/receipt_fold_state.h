@@ -23,10 +23,12 @@ struct receipt_fold {
     struct arena arena;
     struct plan plan;
     struct run_header header;
+    struct preliminary_judge *judge;
     struct host_fold *hosts;
     uint32_t next_rung;          /* the first that has not passed */
     struct attempt_key key;      /* of the pass that was begun last */
     enum purpose purpose;        /* of it */
+    uint32_t hosts_n;            /* that take part in it */
     struct growing_list retries; /* retried_pass */
     struct growing_list times, reductions, generations, recoveries, violations;
     struct growing_list judged; /* attempt_key of each reduction */

@@ -121,6 +121,8 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
         (driver->log_workqueue = workqueue_open (driver->loop, err)) == NULL)
         return -1;
     driver->logs = log_store_open (&driver->dir, plan, driver->log_workqueue);
+    driver->remarks = remark_queue_create (plan, driver->options.log);
+    driver->outputs = output_watch_create (plan->hosts.n, plan->limits.log_bytes, coord_epoch (driver->coord) > 1);
     if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver, err)) == NULL)
         return -1;
     if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_on_durable, driver, err) < 0)
@@ -337,6 +339,8 @@ void driver_close (struct driver *driver)
     workqueue_close (driver->workqueue);
     catalogue_close (driver->catalogue);
     launch_close (driver->launch);
+    output_watch_destroy (driver->outputs);
+    remark_queue_destroy (driver->remarks);
     monitors_close (driver->monitors);
     slice_link_keys_release (&driver->tickets);
     hub_close (driver->hub);

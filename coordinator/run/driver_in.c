@@ -10,6 +10,7 @@
 /* Of each channel at a pass. Then the other one, timers, signals and logs get their turn before the next pass. */
 enum { CONTROL_A_PASS = 1024, BULK_A_PASS = 64, PASS_MS = 10 };
 /* Of one host. A worker says a few, and one file after another; what is not heard is said again. */
+enum { OUTPUTS_MS = 1000 };
 enum { CONTROL_A_SECOND = 256, BULK_A_SECOND = 4096 };
 
 bool driver_joins_by_ticket (const struct plan *plan)
@@ -84,10 +85,11 @@ static bool take_frame (struct driver *driver, uint32_t host, struct text bytes,
     struct err err = { 0 };
     arena_reset (&driver->arena);
     if (wire_get_msg (bytes, msg, &driver->arena, &err) < 0) {
-        struct text name = coord_plan (driver->coord)->hosts.items[host].name;
         if (driver->refused[host]++ == 0) /* the first says it; the others are many */
-            log_print (driver->options.log, "refused a message from %.*s that cannot be parsed: %s", TEXT_ARG (name),
-                       err.text);
+            remark_queue_add (
+                driver->remarks, host,
+                text_format (&driver->arena, "sent a message that cannot be parsed, which was refused: %s", err.text),
+                driver->now_ms);
         return false;
     }
     if (!msg_is_from_worker (msg->kind) || msg->run_id.len != RUN_ID_BYTES || has_retired_owner (msg))
@@ -133,8 +135,10 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
     struct msg msg;
     if (!take_frame (driver, host, bytes, &msg))
         return;
-    if (msg.kind == MSG_LOG)
+    if (msg.kind == MSG_LOG) {
         log_store_add (driver->logs, host, &msg.of.log);
+        output_watch_add (driver->outputs, host, &msg.of.log, driver->now_ms);
+    }
     if (msg.kind == MSG_FETCH)
         kit_store_answer (driver->kits, host, &msg.of.fetch);
 }
@@ -148,10 +152,11 @@ static bool may_speak (struct driver *driver, enum link_channel channel, uint32_
     struct host_rate_limit *writer = &driver->host_rate_limits[host];
     if (rate_limit_take (&writer->may[channel], a_second[channel], driver->now_ms))
         return true;
-    struct text name = coord_plan (driver->coord)->hosts.items[host].name;
     if (!writer->too_much) /* once is enough for what may go on without end */
-        log_print (driver->options.log, "%.*s sends more than %u messages a second; further messages are dropped",
-                   TEXT_ARG (name), a_second[channel]);
+        remark_queue_add (driver->remarks, host,
+                          text_format (&driver->arena, "sends more than %u messages a second; further ones are dropped",
+                                       a_second[channel]),
+                          driver->now_ms);
     writer->too_much = true;
     return false;
 }
@@ -211,8 +216,7 @@ void driver_note_courier_step (void *owner, uint32_t rank, struct text step)
 void driver_log_remark (void *owner, uint32_t rank, struct text sentence)
 {
     struct driver *driver = owner;
-    log_print (driver->options.log, "%.*s: %.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[rank].name),
-               TEXT_ARG (sentence));
+    remark_queue_add (driver->remarks, rank, sentence, driver->now_ms);
 }
 
 static void take_time (struct driver *driver)
@@ -224,13 +228,42 @@ static void take_time (struct driver *driver)
     driver_step (driver, &in);
 }
 
+/* Once a second, as long as a pass runs: of the hosts that it waits for, the quietest. */
+static void tell_outputs (struct driver *driver)
+{
+    if (driver->now_ms < driver->outputs_told_ms + OUTPUTS_MS || driver->input_closed || driver->ended)
+        return;
+    driver->outputs_told_ms = driver->now_ms;
+    struct arena arena = { 0 };
+    struct fact_output_awaited told = { 0 };
+    uint32_t *hosts = arena_array (&arena, HOSTS_MAX, sizeof (*hosts));
+    uint32_t n = coord_awaited_hosts (driver->coord, &told.key, hosts);
+    if (n) { /* also when there is nothing to tell: who asks need not wait for more */
+        struct core_input in = { .kind = IN_OUTPUT, .output = &told };
+        output_watch_tell (driver->outputs, hosts, n, driver->now_ms, &arena, &told);
+        driver_step (driver, &in);
+    }
+    arena_release (&arena);
+}
+
+static uint64_t earlier (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static uint64_t next_pass_ms (const struct driver *driver)
 {
+    struct attempt_key key;
+    uint64_t remarks_ms = remark_queue_due_ms (driver->remarks);
     if (driver->more && !driver->input_closed)
         return driver->now_ms;
     if (driver->ended)
-        return driver_next_leave_at_ms (driver);
-    return driver->input_closed ? UINT64_MAX : coord_deadline_ms (driver->coord);
+        return earlier (driver_next_leave_at_ms (driver), remarks_ms);
+    if (driver->input_closed)
+        return remarks_ms;
+    uint64_t core_ms = earlier (coord_deadline_ms (driver->coord), remarks_ms);
+    bool awaited = coord_awaited_hosts (driver->coord, &key, NULL) > 0;
+    return awaited ? earlier (core_ms, driver->outputs_told_ms + OUTPUTS_MS) : core_ms;
 }
 
 /* The end of every pass of the loop: time is an input too, and sends may have left frames (ZMQ_FD is edged). */
@@ -246,6 +279,8 @@ void driver_on_loop_iteration (void *owner)
     take_channel (driver, LINK_BULK, &bulk);
     uint64_t monitors_ms = monitors_poll (driver->monitors);
     take_time (driver);
+    tell_outputs (driver);
+    remark_queue_tell (driver->remarks, driver->now_ms);
     take_channel (driver, LINK_CONTROL, &control);
     driver_leave_when_alone (driver);
     driver_end_loop_iteration (driver);

@@ -19,6 +19,8 @@
 #include "coordinator/run/held_effect_queue.h"
 #include "coordinator/run/kit_store.h"
 #include "coordinator/run/log_store.h"
+#include "coordinator/run/output_watch.h"
+#include "coordinator/run/remark_queue.h"
 #include "coordinator/workqueue/workqueue.h"
 
 /* What a host may say over time, and whether it was told that it said more. */
@@ -45,6 +47,9 @@ struct driver {
     struct catalogue *catalogue; /* used on the task thread only, once it is open */
     struct log_store *logs;
     struct kit_store *kits;
+    struct output_watch *outputs;
+    struct remark_queue *remarks;
+    uint64_t outputs_told_ms;
     uint64_t *own_seq;  /* per host: of the last frame written to it */
     struct arena arena; /* of the message being taken */
     struct buf frame;   /* of the message or fact being written */

@@ -1,5 +1,6 @@
 #include "coordinator/view/board.h"
 
+#include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/view/board_private.h"
 
 static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };
@@ -43,6 +44,9 @@ void board_destroy (struct board *board)
     board_text_clear (&board->retry.why);
     board_text_clear (&board->isolation.suspects);
     board_text_clear (&board->isolation.why);
+    preliminary_judge_destroy (board->judge);
+    arena_release (&board->output.arena);
+    arena_release (&board->phases_arena);
     arena_release (&board->arena);
     mem_free (board);
 }
@@ -57,6 +61,7 @@ static void apply_opened (struct board *board, const struct fact *fact)
     board->version = text_copy (&board->arena, opened->version);
     board->hosts = arena_array (&board->arena, board->plan.hosts.n, sizeof (struct board_host));
     board->rungs = arena_array (&board->arena, board->plan.rungs.n, sizeof (struct board_rung));
+    board->judge = preliminary_judge_create (&board->plan);
     board->opened_wall_ms = fact->wall_ms;
     board->opened = true;
 }
@@ -107,11 +112,14 @@ static void apply_lost (struct board *board, const struct fact_host_lost *lost)
     board_text_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
 }
 
-static void hold (struct board_host *host, const struct holding *held, uint64_t at_ms)
+static void hold (struct board *board, struct board_host *host, const struct holding *held, uint64_t at_ms)
 {
+    uint64_t since_ms = at_ms > held->phase_ms ? at_ms - held->phase_ms : 0;
+    if (host->phase.len && !text_equal (host->phase, held->phase) && since_ms > host->phase_since_ms)
+        board_phase_note (board, (uint32_t) (host - board->hosts), host->phase, since_ms - host->phase_since_ms);
     host->state = held->state;
     board_text_set (&host->phase, held->phase, WORD_MAX_BYTES);
-    host->phase_since_ms = at_ms > held->phase_ms ? at_ms - held->phase_ms : 0;
+    host->phase_since_ms = since_ms;
     board_text_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 }, WORD_MAX_BYTES);
 }
 
@@ -125,7 +133,7 @@ static void apply_received (struct board *board, const struct fact *fact)
     host->suspected = false;
     for (uint32_t i = 0; i < received->holdings.n; i++)
         if (board->running && attempt_key_equal (&received->holdings.items[i].key, &board->key)) {
-            hold (host, &received->holdings.items[i], fact->at_ms);
+            hold (board, host, &received->holdings.items[i], fact->at_ms);
             return;
         }
     board_forget_holding (host);
@@ -227,6 +235,16 @@ static void apply_awaited (struct board *board, const struct fact *fact)
     board->awaited_since_ms = fact->at_ms;
 }
 
+static void apply_output (struct board *board, const struct fact *fact)
+{
+    if (!board->running || !attempt_key_equal (&fact->of.output_awaited.key, &board->key))
+        return;
+    arena_reset (&board->output.arena);
+    record_copy (fact_record_of_kind (FACT_OUTPUT_AWAITED), &board->output.told, &fact->of.output_awaited,
+                 &board->output.arena);
+    board->output.told_ms = fact->at_ms;
+}
+
 static void apply_run_ended (struct board *board, const struct fact_run_ended *ended)
 {
     board->ended = true;
@@ -264,6 +282,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_HOST_SUSPECTED: apply_suspected (board, fact); break;
     case FACT_HOST_STEPPED: apply_stepped (board, fact); break;
     case FACT_CACHE_AWAITED: apply_awaited (board, fact); break;
+    case FACT_OUTPUT_AWAITED: apply_output (board, fact); break;
     default: break; /* what stopped a pass is in its verdicts; who was granted the cache shows when it is published */
     }
 }
@@ -272,8 +291,10 @@ void board_apply (struct board *board, const struct fact *fact)
 {
     if (fact->kind == FACT_RUN_OPENED && !board->opened)
         apply_opened (board, fact);
-    else if (board->opened)
+    else if (board->opened) {
+        preliminary_judge_learn (board->judge, fact);
         apply_of_kind (board, fact);
+    }
     if (!fact_is_soft (fact->kind))
         board->index = fact->index;
     if (fact->at_ms < board->clock_ms)

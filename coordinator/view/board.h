@@ -33,14 +33,27 @@ struct board_host {
     struct text phase;
     uint64_t phase_since_ms; /* run clock */
     struct text gate;        /* AT_GATE: its name */
+    /* of the running pass, before its verdicts: what this host's own result says; outcome NONE: no failure */
+    enum outcome so_far;
+    enum owner so_far_owner;
 };
 
-/* Hosts whose verdicts say the same. */
+/* Hosts whose verdicts say the same, in error lines that are alike but for their numbers. */
 struct board_verdict_group {
     enum outcome outcome;
     enum owner owner;
-    bool likely; /* struct verdict */
+    bool likely;      /* struct verdict */
+    bool preliminary; /* the pass still runs: its verdicts may say otherwise */
     struct text signature, cause, next, phase;
+    struct text line; /* the error line, of the first of them; may be empty */
+    LIST_OF (uint32_t) hosts;
+    uint32_t room; /* in `hosts` */
+};
+
+/* Hosts of which the verdict says something else than their own result did. */
+struct board_correction {
+    enum outcome from, to;
+    enum owner from_owner, to_owner;
     LIST_OF (uint32_t) hosts;
 };
 
@@ -52,11 +65,12 @@ struct board_pass {
     enum outcome outcome; /* NONE: not ended */
     uint64_t began_ms, duration_ms;
     uint32_t hosts_n, ended_n;
-    uint32_t failed_n;          /* ended with anything but exit status 0; what that means is not judged yet */
+    uint32_t failed_n;          /* whose own result says that they failed; of a part: that ended badly */
     uint32_t counts[OUTCOME_N]; /* once it has ended */
-    LIST_OF (struct board_verdict_group) groups; /* what did not pass, at most BOARD_GROUPS_MAX */
-    uint32_t ungrouped_n;                        /* verdicts that found no place in `groups` */
-    struct arena arena;                          /* of the groups */
+    LIST_OF (struct board_verdict_group) groups;   /* what did not pass, at most BOARD_GROUPS_MAX; so far, or judged */
+    uint32_t ungrouped_n;                          /* verdicts that found no place in `groups` */
+    LIST_OF (struct board_correction) corrections; /* once it has ended, at most BOARD_GROUPS_MAX */
+    struct arena arena;                            /* of both */
 };
 
 struct board_rung {
@@ -64,6 +78,20 @@ struct board_rung {
     struct board_pass part; /* of the slice by itself, the last one: it does not change how the rung stands;
                                duration_ms: of all of them that have ended */
     enum pass last;         /* the pass that was begun, skipped or ended last; NONE: not reached */
+};
+
+/* What hosts that are waited for printed last; struct fact_output_awaited. */
+struct board_output {
+    struct arena arena;
+    struct fact_output_awaited told;
+    uint64_t told_ms; /* run clock */
+};
+
+/* How long hosts were in a phase of the running pass, as far as they left it or passed through it. */
+enum { BOARD_PHASES_MAX = 16 };
+struct board_phase {
+    struct text name;
+    uint32_t *spent_ms; /* per host; 0: not known */
 };
 
 struct board_metric {
@@ -102,9 +130,11 @@ struct board_generation {
     bool dropped; /* found violated: not used any more */
 };
 
+struct preliminary_judge;
 struct board {
-    struct arena arena; /* of the plan and the tables */
-    bool opened;        /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */
+    struct preliminary_judge *judge; /* once it is opened */
+    struct arena arena;              /* of the plan and the tables */
+    bool opened;                     /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */
     struct text run, version;
     struct plan plan;
     struct board_host *hosts;
@@ -119,6 +149,10 @@ struct board {
     struct attempt_key key;
     enum purpose purpose; /* of it */
     struct board_retry retry;
+    struct board_output output;
+    struct board_phase phases[BOARD_PHASES_MAX];
+    uint32_t phases_n;
+    struct arena phases_arena;
     struct board_isolation isolation;
     uint32_t retries_n;                 /* of the whole run */
     uint64_t opened_gates;              /* of the running pass */
@@ -145,6 +179,8 @@ const struct board_pass *board_running_pass (const struct board *board); /* NULL
 /* How the rung stands: PASSED only when its last pass has passed, NOT_REACHED once the run has ended below it. */
 enum outcome board_rung_outcome (const struct board *board, uint32_t rung);
 uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms); /* spent in its passes */
+/* The median time of others in a phase of the running pass, and of how many; false: of too few to tell. */
+bool board_phase_median (const struct board *board, struct text name, uint64_t *median_ms, uint32_t *others);
 /* Of the isolation: how many parts are run at most, and how long each may take. */
 uint32_t board_trials_max (const struct board *board);
 uint64_t board_trial_timeout_ms (const struct board *board);

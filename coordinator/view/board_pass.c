@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coordinator/verdict/isolate.h"
+#include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/view/board_private.h"
 
 static struct board_pass *pass_of (struct board *board, const struct attempt_key *key)
@@ -39,8 +40,10 @@ void board_pass_began (struct board *board, const struct fact *fact)
     board->running = true;
     board->key = began->key;
     board->opened_gates = 0;
+    board_phases_clear (board);
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         board->hosts[i].in_pass = board->hosts[i].ended = false;
+        board->hosts[i].so_far = OUTCOME_NONE;
         board_forget_holding (&board->hosts[i]);
     }
     for (uint32_t i = 0; i < began->hosts.n; i++) {
@@ -74,6 +77,20 @@ void board_gate_opened (struct board *board, const struct fact_gate_opened *open
     }
 }
 
+/* That a part of the slice fails is no news of its hosts: only whole passes are judged. */
+static void judge_so_far (struct board *board, struct board_pass *pass, const struct fact_attempt_ended *ended)
+{
+    struct arena arena = { 0 };
+    struct verdict verdict;
+    if (preliminary_verdict (board->judge, ended, pass->hosts_n, &arena, &verdict)) {
+        board->hosts[ended->host].so_far = verdict.outcome;
+        board->hosts[ended->host].so_far_owner = verdict.owner;
+        pass->failed_n++;
+        board_groups_add (pass, &verdict, true, pass->hosts_n);
+    }
+    arena_release (&arena);
+}
+
 void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended)
 {
     struct board_host *host = board_find_host (board, ended->host);
@@ -83,41 +100,14 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
     struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? &board->rungs[board->key.rung].part
                                                                   : pass_of (board, &board->key);
     host->ended = true;
+    for (uint32_t i = 0; !result_ended_badly (&ended->result) && i < ended->result.phases.n; i++)
+        board_phase_note (board, ended->host, ended->result.phases.items[i].name, ended->result.phases.items[i].value);
     board_forget_holding (host);
     pass->ended_n++;
-    pass->failed_n += ended->result.ending != ENDING_EXITED || ended->result.code != 0;
-}
-
-static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict)
-{
-    struct text cause = { verdict->cause.ptr, board_text_kept_bytes (verdict->cause, BOARD_CAUSE_MAX_BYTES) };
-    return group->outcome == verdict->outcome && group->owner == verdict->owner && group->likely == verdict->likely &&
-           text_equal (group->signature, verdict->signature) && text_equal (group->cause, cause);
-}
-
-static struct text keep_in (struct arena *arena, struct text from)
-{
-    return text_copy (arena, (struct text){ from.ptr, board_text_kept_bytes (from, BOARD_CAUSE_MAX_BYTES) });
-}
-
-/* NULL: full. */
-static struct board_verdict_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
-{
-    for (uint32_t i = 0; i < pass->groups.n; i++)
-        if (belongs (&pass->groups.items[i], verdict))
-            return &pass->groups.items[i];
-    if (pass->groups.n == BOARD_GROUPS_MAX)
-        return NULL;
-    struct board_verdict_group *group = &pass->groups.items[pass->groups.n++];
-    *group = (struct board_verdict_group){ .outcome = verdict->outcome,
-                                           .owner = verdict->owner,
-                                           .likely = verdict->likely,
-                                           .signature = keep_in (&pass->arena, verdict->signature),
-                                           .cause = keep_in (&pass->arena, verdict->cause),
-                                           .next = keep_in (&pass->arena, verdict->next),
-                                           .phase = keep_in (&pass->arena, verdict->phase) };
-    group->hosts.items = arena_array (&pass->arena, capacity, sizeof (uint32_t));
-    return group;
+    if (board->purpose == PURPOSE_ISOLATION)
+        pass->failed_n += result_ended_badly (&ended->result);
+    else
+        judge_so_far (board, pass, ended);
 }
 
 static void take_verdict (struct board *board, struct board_pass *pass, const struct verdict *verdict,
@@ -125,13 +115,11 @@ static void take_verdict (struct board *board, struct board_pass *pass, const st
 {
     if (verdict->outcome > OUTCOME_NONE && verdict->outcome < OUTCOME_N)
         pass->counts[verdict->outcome]++;
-    struct board_verdict_group *group = group_for (pass, verdict, capacity);
-    if (group)
-        group->hosts.items[group->hosts.n++] = verdict->host;
-    else
-        pass->ungrouped_n++;
-    if (board_find_host (board, verdict->host))
-        board->hosts[verdict->host].outcome = verdict->outcome;
+    board_groups_add (pass, verdict, false, capacity);
+    if (board_find_host (board, verdict->host) == NULL)
+        return;
+    board->hosts[verdict->host].outcome = verdict->outcome;
+    board_groups_correct (board, pass, verdict->host, verdict->outcome, verdict->owner);
 }
 
 static void settle_hosts (struct board *board, const struct attempt_key *key)
@@ -142,6 +130,7 @@ static void settle_hosts (struct board *board, const struct attempt_key *key)
             host->rungs_passed <= key->rung)
             host->rungs_passed = key->rung + 1;
         host->in_pass = host->ended = false;
+        host->so_far = OUTCOME_NONE;
         board_forget_holding (host);
     }
 }
@@ -172,9 +161,7 @@ void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
     pass->attempt = ended->key.attempt;
     pass->outcome = ended->outcome;
     pass->duration_ms = ended->duration_ms;
-    arena_reset (&pass->arena);
-    pass->groups.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_verdict_group));
-    pass->groups.n = pass->ungrouped_n = 0;
+    board_groups_clear (pass);
     memset (pass->counts, 0, sizeof (pass->counts));
     pass->counts[OUTCOME_PASSED] = pass->hosts_n > ended->verdicts.n ? pass->hosts_n - ended->verdicts.n : 0;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
@@ -182,6 +169,9 @@ void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
             board->hosts[i].outcome = OUTCOME_PASSED;
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         take_verdict (board, pass, &ended->verdicts.items[i], ended->verdicts.n);
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (board->hosts[i].in_pass && board->hosts[i].outcome == OUTCOME_PASSED)
+            board_groups_correct (board, pass, i, OUTCOME_PASSED, OWNER_NONE);
     settle_hosts (board, &ended->key);
     board->running = false;
 }
@@ -222,17 +212,14 @@ static void regroup (struct board *board, struct board_pass *pass, const struct 
                                   .signature = from->signature,
                                   .cause = from->cause,
                                   .next = from->next,
-                                  .phase = from->phase };
+                                  .phase = from->phase,
+                                  .evidence = from->line };
         struct verdict after;
         isolate_apply_ruling (ruling, &before, arena, &after);
         count_again (pass, before.outcome, after.outcome);
         if (board_find_host (board, after.host))
             board->hosts[after.host].outcome = after.outcome;
-        struct board_verdict_group *group = group_for (pass, &after, board->plan.hosts.n);
-        if (group)
-            group->hosts.items[group->hosts.n++] = after.host;
-        else
-            pass->ungrouped_n++;
+        board_groups_add (pass, &after, false, board->plan.hosts.n);
     }
 }
 

@@ -15,7 +15,8 @@ enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4 };
 struct asked {
     const struct slice_receipt *receipt;
     const struct run_header *header;
-    struct text rung; /* where it ended */
+    const struct board *now; /* NULL: the run is over */
+    struct text rung;        /* where it ended */
     struct arena *arena;
 };
 typedef enum explain_mark answer_fn (const struct asked *asked, const struct host_receipt *host, struct text *answer);
@@ -136,9 +137,34 @@ static const struct rung_receipt *last_at (const struct asked *asked, const stru
     return last;
 }
 
+/* How the host takes part in the pass that runs now; NULL: it does not, or none runs. */
+static const struct board_host *running_part (const struct asked *asked, const struct host_receipt *host)
+{
+    const struct board *now = asked->now;
+    bool runs = now && now->running && now->purpose != PURPOSE_ISOLATION && host->rank < now->plan.hosts.n;
+    return runs && now->hosts[host->rank].in_pass ? &now->hosts[host->rank] : NULL;
+}
+
+static enum explain_mark answer_before_verdict (const struct asked *asked, const struct rung_receipt *rung,
+                                                struct text *answer)
+{
+    struct text phase = rung->phase.len ? rung->phase : TEXT_LIT ("start");
+    bool failed = rung->cause.text.len > 0;
+    *answer = text_format (asked->arena, "rung %.*s: %s, not judged yet, last in phase %.*s", TEXT_ARG (rung->rung),
+                           failed ? "failed" : "ended", TEXT_ARG (phase));
+    return failed ? EXPLAIN_SUSPECT : EXPLAIN_UNKNOWN;
+}
+
 static enum explain_mark answer_end (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
     const struct rung_receipt *last = last_at (asked, host);
+    const struct board_host *part = running_part (asked, host);
+    if (part && !part->ended) {
+        *answer = text_format (asked->arena, "rung %.*s: still running", TEXT_ARG (asked->rung));
+        return EXPLAIN_UNKNOWN;
+    }
+    if (last && last->outcome == OUTCOME_NONE)
+        return answer_before_verdict (asked, last, answer);
     if (!last) {
         *answer = asked->rung.len ? text_format (asked->arena, "did not reach rung %.*s", TEXT_ARG (asked->rung))
                                   : TEXT_LIT ("no rung has ended on this host");
@@ -315,11 +341,16 @@ static void find_causes (const struct asked *asked, struct explanation *out)
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct host_receipt *host = &receipt->hosts.items[i];
         const struct rung_receipt *rung = is_of_run (asked, host) ? last_at (asked, host) : NULL;
-        if (!rung || rung->outcome == OUTCOME_NONE || rung->outcome == OUTCOME_NOT_REACHED)
+        const struct board_host *part = running_part (asked, host);
+        if (part && !part->ended)
+            add_host (&out->running, host->host, receipt->hosts.n, asked->arena);
+        if (!rung || rung->outcome == OUTCOME_NOT_REACHED || (part && !part->ended))
             continue;
         if (rung->outcome == OUTCOME_PASSED || rung->outcome == OUTCOME_CASCADE)
             add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host, receipt->hosts.n,
                       asked->arena);
+        else if (rung->outcome == OUTCOME_NONE && !rung->cause.text.len)
+            add_host (&out->ended, host->host, receipt->hosts.n, asked->arena);
         else
             add_failed (asked, out, host, rung);
     }
@@ -347,22 +378,58 @@ static void take_history (const struct asked *asked, struct explanation *out)
             out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
 }
 
-void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                   struct arena *arena, struct explanation *out)
+/* A command reports nothing of frontends, variables and backends. Where nothing failed, the whole ladder is asked. */
+static bool is_command (const struct asked *asked)
+{
+    bool all = asked->now && asked->now->plan.rungs.n > 0;
+    for (uint32_t i = 0; all && i < asked->now->plan.rungs.n; i++) {
+        const struct rung *rung = &asked->now->plan.rungs.items[i];
+        all = rung->kind == PROGRAM_COMMAND || (asked->rung.len && !text_equal (rung->id, asked->rung));
+    }
+    return all;
+}
+
+static bool has_device_facts (const struct asked *asked)
+{
+    for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
+        if (fact_of (&asked->receipt->hosts.items[i], "device.holders").len)
+            return true;
+    return false;
+}
+
+static void ask_all (const struct asked *asked, struct explanation *out)
+{
+    bool command = is_command (asked);
+    for (size_t i = 0; i < EXPLAIN_STEPS; i++)
+        if (!command || questions[i].answer == answer_end ||
+            (questions[i].answer == answer_device && has_device_facts (asked)))
+            ask (asked, i, &out->steps[out->steps_n++]);
+}
+
+/* The rung that runs now, or where the run stands. */
+static struct text rung_asked (const struct slice_receipt *receipt, struct explanation *out, const struct board *now)
+{
+    struct frontier frontier = frontier_of_slice (out->header, receipt);
+    out->preliminary = now && now->running && now->purpose != PURPOSE_ISOLATION;
+    if (out->preliminary)
+        return board_rung_id (now, now->key.rung);
+    return frontier.next_failing >= 0 ? out->header->rungs.items[frontier.next_failing] : (struct text){ 0 };
+}
+
+void explain_make (const struct slice_receipt *receipt, const struct board *now, struct arena *arena,
+                   struct explanation *out)
 {
     *out = (struct explanation){ 0 };
     if (receipt->headers.n == 0)
         return;
     out->header = &receipt->headers.items[0];
-    struct frontier frontier = frontier_of_slice (out->header, receipt);
-    if (frontier.next_failing >= 0)
-        out->rung = out->header->rungs.items[frontier.next_failing];
-    struct asked asked = { receipt, out->header, out->rung, arena };
+    out->rung = rung_asked (receipt, out, now);
+    struct asked asked = { receipt, out->header, now, out->rung, arena };
     if (out->rung.len)
         find_causes (&asked, out);
-    for (size_t i = 0; i < EXPLAIN_STEPS; i++)
-        ask (&asked, i, &out->steps[i]);
-    drift_sentence_list_make (receipt, rules, rules_n, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
+    ask_all (&asked, out);
+    drift_sentence_list_make (receipt, now ? now->plan.drift.items : NULL, now ? now->plan.drift.n : 0,
+                              EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
 }

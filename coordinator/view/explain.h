@@ -7,6 +7,7 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
+#include "coordinator/view/board.h"
 #include "coordinator/view/drift_sentence.h"
 
 enum explain_mark {
@@ -51,18 +52,22 @@ struct explanation {
     struct explain_cause *causes; /* the largest group first */
     uint32_t causes_n;
     struct explain_host_names cascades, passed; /* at that rung */
+    bool preliminary; /* that rung runs now: of its hosts, who still runs, and who ended without an error of its own */
+    struct explain_host_names running, ended;
     const struct reduction_receipt *
         *metrics; /* that are not proved there, or have earlier values that are contradicted */
     uint32_t metrics_n;
-    struct explain_question steps[EXPLAIN_STEPS];
+    struct explain_question steps[EXPLAIN_STEPS]; /* those that apply */
+    uint32_t steps_n;
     struct drift_sentence_list differences; /* of the hosts, by what they said */
     struct text *history;                   /* recoveries: what went before */
     uint32_t history_n;
 };
 
-/* Of the first run in the receipt. `rules`: how hosts are compared. */
-void explain_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
-                   struct arena *arena, struct explanation *out);
+/* Of the first run in the receipt. `now`: how it stands, and its plan, which says how hosts are compared and which
+ * questions apply; it has to outlive `out`. NULL: the run is over, and nothing is known but the receipt. */
+void explain_make (const struct slice_receipt *receipt, const struct board *now, struct arena *arena,
+                   struct explanation *out);
 
 /* explain_print.c: as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
 void explain_text (const struct explanation *explanation, struct buf *out);

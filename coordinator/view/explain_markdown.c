@@ -78,7 +78,7 @@ static void add_row (const struct explain_question *question, const struct expla
 static void add_questions (const struct explanation *explanation, struct buf *out)
 {
     markdown_table (out, "question | mark | hosts | answer");
-    for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
+    for (uint32_t i = 0; i < explanation->steps_n; i++)
         for (uint32_t k = 0; k < explanation->steps[i].answers_n; k++)
             add_row (&explanation->steps[i], &explanation->steps[i].answers[k], out);
     buf_byte (out, '\n');

@@ -68,7 +68,10 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
 {
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
-    buf_printf (out, "  %s, owner: ", enum_name_of (&outcome_names, cause->outcome));
+    if (cause->outcome == OUTCOME_NONE)
+        buf_puts (out, "  failed, not judged yet; owner so far: ");
+    else
+        buf_printf (out, "  %s, owner: ", enum_name_of (&outcome_names, cause->outcome));
     add_owner (&cause->cause, cause->recognised, out);
     add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
     add_printed (cause, out);
@@ -76,25 +79,29 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
     add_line ("    next:    ", cause->cause.next, SENTENCE_COLUMNS, out);
 }
 
+static void add_others (const struct explain_host_names *hosts, const char *words, struct buf *out)
+{
+    if (hosts->n == 0)
+        return;
+    buf_puts (out, "  ");
+    add_hosts (hosts, out);
+    buf_printf (out, "  %s\n", words);
+}
+
 static void add_causes (const struct explanation *explanation, struct buf *out)
 {
     if (!explanation->rung.len)
         return;
-    buf_puts (out, "\nwhose fault\n");
+    buf_puts (out, explanation->preliminary ? "\nwhose fault, so far\n" : "\nwhose fault\n");
     for (uint32_t i = 0; i < explanation->causes_n; i++)
         add_cause (&explanation->causes[i], out);
     if (!explanation->causes_n)
-        buf_puts (out, "  none: no host failed this rung by itself\n");
-    if (explanation->cascades.n) {
-        buf_puts (out, "  ");
-        add_hosts (&explanation->cascades, out);
-        buf_puts (out, "  aborted because others failed (cascade)\n");
-    }
-    if (explanation->passed.n) {
-        buf_puts (out, "  ");
-        add_hosts (&explanation->passed, out);
-        buf_puts (out, "  passed this rung\n");
-    }
+        buf_puts (out, explanation->preliminary ? "  none: no host failed this rung by itself so far\n"
+                                                : "  none: no host failed this rung by itself\n");
+    add_others (&explanation->cascades, "aborted because others failed (cascade)", out);
+    add_others (&explanation->running, "still run this rung", out);
+    add_others (&explanation->ended, "ended without an error of their own; not judged yet", out);
+    add_others (&explanation->passed, "passed this rung", out);
 }
 
 static void add_metrics (const struct explanation *explanation, struct buf *out)
@@ -139,7 +146,7 @@ void explain_text (const struct explanation *explanation, struct buf *out)
     buf_byte (out, '\n');
     add_causes (explanation, out);
     add_metrics (explanation, out);
-    for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
+    for (uint32_t i = 0; i < explanation->steps_n; i++)
         add_step (i + 1, &explanation->steps[i], out);
     for (uint32_t i = 0; i < explanation->differences.n; i++) {
         if (i == 0)
@@ -194,7 +201,7 @@ static json_t *json_causes (const struct explanation *explanation)
 static json_t *json_steps (const struct explanation *explanation)
 {
     json_t *list = json_array ();
-    for (uint32_t i = 0; i < EXPLAIN_STEPS; i++) {
+    for (uint32_t i = 0; i < explanation->steps_n; i++) {
         const struct explain_question *step = &explanation->steps[i];
         json_t *answers = json_array ();
         for (uint32_t k = 0; k < step->answers_n; k++)
@@ -225,14 +232,15 @@ void explain_json (const struct explanation *explanation, struct buf *out)
 {
     static const struct run_header nobody;
     const struct run_header *header = explanation->header ? explanation->header : &nobody;
-    json_t *all = json_pack ("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                             "sliceup.explain/3", "run", text_or_null_json (header->run), "slice",
-                             text_or_null_json (header->slice), "sentence", text_or_null_json (header->sentence),
-                             "rung", text_or_null_json (explanation->rung), "causes", json_causes (explanation),
-                             "cascades", json_hosts (&explanation->cascades), "passed",
-                             json_hosts (&explanation->passed), "metrics", json_metrics (explanation), "steps",
-                             header == &nobody ? json_array () : json_steps (explanation), "differences",
-                             texts_json (explanation->differences.sentences, explanation->differences.n), "history",
-                             texts_json (explanation->history, explanation->history_n));
+    json_t *all = json_pack (
+        "{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "sliceup.explain/3",
+        "run", text_or_null_json (header->run), "slice", text_or_null_json (header->slice), "sentence",
+        text_or_null_json (header->sentence), "rung", text_or_null_json (explanation->rung), "preliminary",
+        (int) explanation->preliminary, "running", json_hosts (&explanation->running), "ended",
+        json_hosts (&explanation->ended), "causes", json_causes (explanation), "cascades",
+        json_hosts (&explanation->cascades), "passed", json_hosts (&explanation->passed), "metrics",
+        json_metrics (explanation), "steps", header == &nobody ? json_array () : json_steps (explanation),
+        "differences", texts_json (explanation->differences.sentences, explanation->differences.n), "history",
+        texts_json (explanation->history, explanation->history_n));
     json_print_release (all, JSON_INDENT (2), out);
 }

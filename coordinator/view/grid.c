@@ -1,14 +1,22 @@
 #include "coordinator/view/grid.h"
 
 #include "common/base/duration.h"
+#include "coordinator/view/group_text.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/waiting.h"
 
-enum { WAITING_BYTES = 1 << 20, NOTABLE_LINES = 6, RUNGS_LEAST = 3, BESIDE_RUNGS = 4, WORDS_COLUMNS = 48 };
+enum {
+    WAITING_BYTES = 1 << 20,
+    NOTABLE_LINES = 6,
+    FAILURE_LINES = 6,
+    RUNGS_LEAST = 3,
+    BESIDE_RUNGS = 4,
+    WORDS_COLUMNS = 48
+};
 
 /* How many lines each part gets. Rungs first, but never so many that nothing of the waiting shows. */
 struct layout {
-    uint32_t hosts, rungs, violations, waiting, notable;
+    uint32_t hosts, rungs, violations, failures, waiting, notable;
 };
 
 static uint32_t least (uint32_t a, uint32_t b)
@@ -38,6 +46,7 @@ static struct layout lay_out (const struct style *style, struct layout wanted)
     layout.rungs = take (&left, rungs_wanted (wanted.rungs, left));
     layout.hosts = take (&left, wanted.hosts);
     layout.violations = take (&left, wanted.violations);
+    layout.failures = take (&left, least (wanted.failures, left - (wanted.waiting && left)));
     layout.waiting = take (&left, wanted.waiting);
     layout.notable = take (&left, least (wanted.notable, NOTABLE_LINES));
     return layout;
@@ -118,6 +127,55 @@ static void draw_violations (const struct board *board, const struct style *styl
     line_paint (&line, PAINT_BAD);
     line_printf (&line, "cache violated: %u finding%s", board->violations_n, board->violations_n == 1 ? "" : "s");
     line_end (&line);
+}
+
+/* A set of hosts leaves room for the words around it: " at gate rendezvous, waiting for ... (12 s of 1 min)". */
+static uint32_t set_columns (const struct style *style)
+{
+    if (style->columns == 0)
+        return 0;
+    return style->columns > 3 * WORDS_COLUMNS / 2 ? style->columns - WORDS_COLUMNS : WORDS_COLUMNS / 2;
+}
+
+/* Of the running pass, before its verdicts; one line an error. */
+static uint32_t failures_wanted (const struct board *board)
+{
+    const struct board_pass *pass = board_running_pass (board);
+    return pass ? least (pass->groups.n, FAILURE_LINES) : 0;
+}
+
+/* Who, and whose fault, are never what gets cut. */
+static void draw_failure (const struct board *board, const struct board_verdict_group *group, const struct style *style,
+                          struct buf *out)
+{
+    struct buf words, owner;
+    buf_init (&words, WAITING_BYTES);
+    buf_init (&owner, WAITING_BYTES);
+    struct line line = line_begin (out, style);
+    line_paint (&line, PAINT_BAD);
+    if (style->columns) {
+        group_text_set (board, group->hosts.items, group->hosts.n, set_columns (style), &words);
+        buf_printf (&words, " %s: ", enum_name_of (&outcome_names, group->outcome));
+        line_text (&line, buf_as_text (&words));
+        group_text_owner (group, &owner);
+        uint32_t taken = line.columns + text_columns (buf_as_text (&owner));
+        line_cell (&line, group->line.len ? group->line : group->cause,
+                   style->columns > taken ? style->columns - taken : 1, 0);
+    } else { /* where there is room for all of it, it is worth wrapping */
+        group_text (board, group, &owner);
+    }
+    line_text (&line, buf_as_text (&owner));
+    line_end (&line);
+    buf_release (&owner);
+    buf_release (&words);
+}
+
+static void draw_failures (const struct board *board, const struct style *style, uint32_t most, struct buf *out)
+{
+    struct style wide = *style;
+    wide.columns = style->rows ? style->columns : 0;
+    for (uint32_t i = 0; i < most; i++)
+        draw_failure (board, &board_running_pass (board)->groups.items[i], &wide, out);
 }
 
 static uint32_t hosts_wanted (const struct board *board)
@@ -304,14 +362,6 @@ static void draw_rungs (const struct board *board, uint64_t now_ms, const struct
 
 /* ---- below the rungs ---- */
 
-/* A set of hosts leaves room for the words around it: " at gate rendezvous, waiting for ... (12 s of 1 min)". */
-static uint32_t set_columns (const struct style *style)
-{
-    if (style->columns == 0)
-        return 0;
-    return style->columns > 3 * WORDS_COLUMNS / 2 ? style->columns - WORDS_COLUMNS : WORDS_COLUMNS / 2;
-}
-
 static void draw_waiting (const struct style *style, const struct buf *lines, uint32_t most, struct buf *out)
 {
     for (size_t from = 0, at = 0; at < lines->len && most > 0; at++) {
@@ -342,6 +392,7 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
     struct layout layout = { .rungs = board->plan.rungs.n,
                              .hosts = hosts_wanted (board),
                              .violations = board->violations_n > 0,
+                             .failures = failures_wanted (board),
                              .notable = notable_n };
     layout.waiting = waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (style), &waiting);
     layout = lay_out (style, layout);
@@ -350,6 +401,7 @@ void grid_draw (const struct board *board, uint64_t now_ms, const struct style *
     draw_hosts (board, style, layout.hosts, out);
     if (layout.violations)
         draw_violations (board, style, out);
+    draw_failures (board, style, layout.failures, out);
     draw_waiting (style, &waiting, layout.waiting, out);
     draw_notable (style, notable, notable_n, layout.notable, out);
     buf_release (&waiting);

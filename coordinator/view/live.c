@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
+#include "coordinator/view/burst.h"
 #include "coordinator/view/event_json.h"
 #include "coordinator/view/grid.h"
 #include "coordinator/view/plain.h"
@@ -25,6 +26,7 @@ struct live {
     struct live_options options;
     struct style style;
     struct board *board;
+    struct burst *burst;
     struct buf lines;                  /* being made */
     struct buf screen, shown;          /* the grid being drawn, and the one that is on the screen */
     struct text notable[NOTABLE_KEPT]; /* the newest last; owned */
@@ -62,6 +64,7 @@ struct live *live_open (const struct live_options *options)
         .unicode = style_locale_is_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG")),
     };
     live->board = board_create ();
+    live->burst = burst_create (options->plain);
     live->frozen_ms = UINT64_MAX;
     buf_init (&live->lines, SCREEN_BYTES);
     buf_init (&live->screen, SCREEN_BYTES);
@@ -146,7 +149,16 @@ void live_fact (struct live *live, const struct fact *fact, struct live_time now
     if (live->options.json)
         event_json (live->board, fact, &live->lines);
     else
-        plain_fact (live->board, fact, &uncut, &live->lines);
+        burst_fact (live->burst, live->board, fact, live->now_ms, &uncut, &live->lines);
+    tell_lines (live);
+}
+
+/* What has waited for other hosts to share it. */
+static void tell_shared (struct live *live, uint64_t now_ms)
+{
+    struct style uncut = { .unicode = live->style.unicode };
+    buf_clear (&live->lines);
+    burst_tell (live->burst, live->board, now_ms, &uncut, &live->lines);
     tell_lines (live);
 }
 
@@ -249,9 +261,10 @@ static void remark_waiting (struct live *live)
 void live_tick (struct live *live, uint64_t boot_ms)
 {
     take_time (live, boot_ms);
-    if (live->options.json) {
+    if (live->options.json)
         return; /* what is waited for is no event */
-    } else if (live->options.plain) {
+    tell_shared (live, live->now_ms);
+    if (live->options.plain) {
         remark_waiting (live);
     } else if (live->now_ms >= live->drawn_ms + REDRAW_LEAST_MS) {
         /* whoever ticks with every fact must not draw with every heartbeat */
@@ -278,10 +291,12 @@ void live_close (struct live *live)
 {
     if (live == NULL)
         return;
+    tell_shared (live, UINT64_MAX);
     if (!live->options.plain && live->board->opened)
         draw_last (live);
     for (uint32_t i = 0; i < live->notable_n; i++)
         mem_free ((void *) live->notable[i].ptr);
+    burst_destroy (live->burst);
     board_destroy (live->board);
     buf_release (&live->lines);
     buf_release (&live->screen);

@@ -4,11 +4,11 @@
 #include <math.h>
 
 #include "common/base/duration.h"
-#include "coordinator/verdict/failure.h"
+#include "coordinator/view/group_text.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/waiting.h"
 
-enum { SENTENCE_BYTES = 1 << 20, FAILED_TOLD_MAX = 3, SET_COLUMNS = 120, EXIT_CACHE_VIOLATION = 4 };
+enum { SENTENCE_BYTES = 1 << 20, SET_COLUMNS = 120, EXIT_CACHE_VIOLATION = 4 };
 
 struct printer {
     const struct board *board;
@@ -17,14 +17,18 @@ struct printer {
     struct buf words; /* of the line being made */
 };
 
-/* The words, as a line. */
+void plain_line (uint64_t at_ms, struct buf *words, const struct style *style, struct buf *out)
+{
+    struct line line = line_begin (out, style);
+    line_printf (&line, "[%6" PRIu64 ".%" PRIu64 " s] ", at_ms / 1000, at_ms % 1000 / 100);
+    line_text (&line, buf_as_text (words));
+    line_end (&line);
+    buf_clear (words);
+}
+
 static void say (struct printer *printer, uint64_t at_ms)
 {
-    struct line line = line_begin (printer->out, printer->style);
-    line_printf (&line, "[%6" PRIu64 ".%" PRIu64 " s] ", at_ms / 1000, at_ms % 1000 / 100);
-    line_text (&line, buf_as_text (&printer->words));
-    line_end (&line);
-    buf_clear (&printer->words);
+    plain_line (at_ms, &printer->words, printer->style, printer->out);
 }
 
 /* "tiny restored"; a rung with one pass only needs no word for it. */
@@ -69,28 +73,8 @@ static void tell_joined (struct printer *printer, const struct fact *fact)
     if (at >= n)
         return;
     const struct board_host *host = &printer->board->hosts[at];
-    if (host->returned) {
-        add_host (printer, at);
-        buf_puts (&printer->words, " joined again");
-    } else if (back_n (printer->board) == n) {
+    if (!host->returned && back_n (printer->board) == n)
         buf_printf (&printer->words, host->joins > 1 ? "%u host%s came back" : "%u host%s joined", n, plural (n));
-    } else {
-        return;
-    }
-}
-
-static void tell_lost (struct printer *printer, const struct fact *fact)
-{
-    add_host (printer, fact->of.host_lost.host);
-    buf_puts (&printer->words, " lost: ");
-    buf_add_text (&printer->words, fact->of.host_lost.why);
-}
-
-static void tell_suspected (struct printer *printer, const struct fact *fact)
-{
-    char span[DURATION_TEXT_BYTES];
-    add_host (printer, fact->of.host_suspected.host);
-    buf_printf (&printer->words, " silent for %s", duration_print (fact->of.host_suspected.silent_ms, span));
 }
 
 /* ---- the cache ---- */
@@ -132,22 +116,6 @@ static void tell_lease_lost (struct printer *printer, const struct fact *fact)
     add_host (printer, lost->host);
     buf_printf (&printer->words, " may not write cache generation %" PRIu64 " any more", lost->token);
     add_after (printer, ": ", lost->why);
-}
-
-static void tell_violated (struct printer *printer, const struct fact *fact)
-{
-    const struct fact_cache_violated *violated = &fact->of.cache_violated;
-    const struct finding *finding = &violated->finding;
-    buf_printf (&printer->words, "%s: %s", finding_is_violation (finding->kind) ? "cache violated" : "cache",
-                enum_name_of (&finding_kind_names, finding->kind));
-    if (finding->token)
-        buf_printf (&printer->words, " in generation %" PRIu64, finding->token);
-    if (violated->host < printer->board->plan.hosts.n) {
-        buf_puts (&printer->words, ", seen by ");
-        add_host (printer, violated->host);
-    }
-    add_after (printer, ": ", finding->path);
-    add_after (printer, ": ", finding->detail);
 }
 
 static void tell_dropped (struct printer *printer, const struct fact *fact)
@@ -247,36 +215,6 @@ static void tell_stopped (struct printer *printer, const struct fact *fact)
     buf_add_text (&printer->words, stopped->cause);
 }
 
-static void add_ending (struct printer *printer, const struct result *result)
-{
-    switch (result->ending) {
-    case ENDING_EXITED: buf_printf (&printer->words, "exited with status %u", result->code); break;
-    case ENDING_SIGNALLED: buf_printf (&printer->words, "signal %u", result->code); break;
-    default: buf_puts (&printer->words, enum_name_of (&ending_names, result->ending));
-    }
-    add_after (printer, " in phase ", result->phase);
-    add_after (printer, ": ", result->problem);
-}
-
-/* The first failures are printed at once; the verdict names all. */
-static void tell_failed (struct printer *printer, const struct fact *fact)
-{
-    const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
-    const struct board_pass *pass = board_running_pass (printer->board);
-    if (ended->result.ending == ENDING_EXITED && ended->result.code == 0)
-        return;
-    if (printer->board->purpose == PURPOSE_ISOLATION) /* that a part fails is told once */
-        return;
-    if (pass == NULL || pass->failed_n > FAILED_TOLD_MAX ||
-        !attempt_key_equal (&ended->result.key, &printer->board->key))
-        return;
-    add_key (printer, &ended->result.key);
-    buf_puts (&printer->words, " ended on ");
-    add_host (printer, ended->host);
-    buf_puts (&printer->words, ": ");
-    add_ending (printer, &ended->result);
-}
-
 void plain_counts (const struct board_pass *pass, struct buf *out)
 {
     bool any = false;
@@ -295,18 +233,6 @@ void plain_counts (const struct board_pass *pass, struct buf *out)
         buf_puts (out, enum_name_of (&outcome_names, pass->outcome));
 }
 
-static void tell_group (struct printer *printer, const struct board_verdict_group *group, uint64_t at_ms)
-{
-    buf_puts (&printer->words, "  ");
-    board_print_hosts (printer->board, group->hosts.items, group->hosts.n, &printer->words);
-    buf_printf (&printer->words, " %s: ", enum_name_of (&outcome_names, group->outcome));
-    buf_add_text (&printer->words, group->cause);
-    failure_print_owner (&printer->words, certainty_of_owner (group->owner, group->likely), group->owner,
-                         group->signature);
-    add_after (printer, "; next: ", group->next);
-    say (printer, at_ms);
-}
-
 static void tell_ended (struct printer *printer, const struct fact *fact)
 {
     const struct attempt_key *key = &fact->of.pass_ended.key;
@@ -323,8 +249,11 @@ static void tell_ended (struct printer *printer, const struct fact *fact)
     plain_counts (pass, &printer->words);
     buf_printf (&printer->words, " in %s", duration_print (pass->duration_ms, span));
     say (printer, fact->at_ms);
-    for (uint32_t i = 0; i < pass->groups.n; i++)
-        tell_group (printer, &pass->groups.items[i], fact->at_ms);
+    for (uint32_t i = 0; i < pass->groups.n; i++) {
+        buf_puts (&printer->words, "  ");
+        group_text (printer->board, &pass->groups.items[i], &printer->words);
+        say (printer, fact->at_ms);
+    }
     if (pass->ungrouped_n)
         buf_printf (&printer->words, "  and %u more host%s; see the receipt", pass->ungrouped_n,
                     plural (pass->ungrouped_n));
@@ -397,14 +326,6 @@ static void tell_cancel (struct printer *printer, const struct fact *fact)
                                                                : "cancelled: the running rung is asked to end");
 }
 
-static void tell_conflict (struct printer *printer, const struct fact *fact)
-{
-    add_host (printer, fact->of.conflict_seen.host);
-    buf_puts (&printer->words, " sent two different results for ");
-    add_key (printer, &fact->of.conflict_seen.key);
-    buf_puts (&printer->words, "; the first one counts");
-}
-
 static void tell_run_ended (struct printer *printer, const struct fact *fact)
 {
     const struct fact_run_ended *ended = &fact->of.run_ended;
@@ -416,16 +337,14 @@ static void tell_run_ended (struct printer *printer, const struct fact *fact)
 typedef void tell_fn (struct printer *printer, const struct fact *fact);
 static tell_fn *const printers[] = {
     [FACT_RUN_OPENED] = tell_opened,          [FACT_EPOCH_BEGAN] = tell_epoch,
-    [FACT_HOST_JOINED] = tell_joined,         [FACT_HOST_LOST] = tell_lost,
-    [FACT_GENERATION_ADOPTED] = tell_adopted, [FACT_WRITER_GRANTED] = tell_granted,
-    [FACT_PASS_BEGAN] = tell_began,           [FACT_PASS_SKIPPED] = tell_skipped,
-    [FACT_ATTEMPT_ENDED] = tell_failed,       [FACT_GENERATION_PUBLISHED] = tell_published,
+    [FACT_HOST_JOINED] = tell_joined,         [FACT_GENERATION_ADOPTED] = tell_adopted,
+    [FACT_WRITER_GRANTED] = tell_granted,     [FACT_PASS_BEGAN] = tell_began,
+    [FACT_PASS_SKIPPED] = tell_skipped,       [FACT_GENERATION_PUBLISHED] = tell_published,
     [FACT_METRIC_JUDGED] = tell_metric,       [FACT_PASS_ENDED] = tell_ended,
-    [FACT_CANCEL_ASKED] = tell_cancel,        [FACT_CONFLICT_SEEN] = tell_conflict,
-    [FACT_RUN_ENDED] = tell_run_ended,        [FACT_PASS_STOPPED] = tell_stopped,
-    [FACT_HOST_SUSPECTED] = tell_suspected,   [FACT_LEASE_LOST] = tell_lease_lost,
-    [FACT_CACHE_VIOLATED] = tell_violated,    [FACT_GENERATION_DROPPED] = tell_dropped,
-    [FACT_RETRY_PLANNED] = tell_retry,        [FACT_SUSPECTS_NAMED] = tell_suspects,
+    [FACT_CANCEL_ASKED] = tell_cancel,        [FACT_RUN_ENDED] = tell_run_ended,
+    [FACT_PASS_STOPPED] = tell_stopped,       [FACT_LEASE_LOST] = tell_lease_lost,
+    [FACT_GENERATION_DROPPED] = tell_dropped, [FACT_RETRY_PLANNED] = tell_retry,
+    [FACT_SUSPECTS_NAMED] = tell_suspects,
 };
 
 void plain_fact (const struct board *board, const struct fact *fact, const struct style *style, struct buf *out)

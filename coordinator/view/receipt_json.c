@@ -163,6 +163,13 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
     return object;
 }
 
+/* Nothing has passed, or was not reached, before the run has ended: null. */
+static json_t *outcome_json (const struct run_header *header, enum outcome outcome)
+{
+    bool open = header->ended_wall_ms == 0 && (outcome == OUTCOME_PASSED || outcome == OUTCOME_NOT_REACHED);
+    return open || outcome == OUTCOME_NONE ? json_null () : json_string (enum_name_of (&outcome_names, outcome));
+}
+
 static json_t *ladder_json (const struct slice_receipt *receipt, const struct run_header *header)
 {
     json_t *ladder = json_array ();
@@ -176,10 +183,11 @@ static json_t *ladder_json (const struct slice_receipt *receipt, const struct ru
                 duration_ms += receipt->times.items[k].duration_ms;
                 attempts++;
             }
-        json_array_append_new (ladder, json_pack ("{s:o, s:s, s:o, s:i, s:I}", "rung",
-                                                  text_json (header->rungs.items[i]), "outcome",
-                                                  enum_name_of (&outcome_names, worst), "hosts_by_outcome", by_outcome,
-                                                  "attempts", (int) attempts, "duration_ms", (json_int_t) duration_ms));
+        json_array_append_new (
+            ladder, json_pack ("{s:o, s:o, s:o, s:i, s:I}", "rung", text_json (header->rungs.items[i]), "outcome",
+                               worst == OUTCOME_PASSED ? json_string ("passed") : outcome_json (header, worst),
+                               "hosts_by_outcome", by_outcome, "attempts", (int) attempts, "duration_ms",
+                               (json_int_t) duration_ms));
     }
     return ladder;
 }
@@ -276,8 +284,7 @@ static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
     const struct run_header *header = header_of (receipt, host->run);
     json_t *json = record_to_json (&host_receipt_record, host);
     receipt_null_unknown (&host_receipt_record, json);
-    json_object_set_new (json, "outcome",
-                         json_string (enum_name_of (&outcome_names, frontier_host_outcome (header, host))));
+    json_object_set_new (json, "outcome", outcome_json (header, frontier_host_outcome (header, host)));
     json_object_set_new (json, "frontier", host_frontier (header, host));
     json_object_set_new (json, "durability", durability_json ());
     json_object_set_new (json, "conflict", json_boolean (merge_host_has_conflict (receipt, i)));
@@ -327,8 +334,7 @@ void receipt_json (const struct slice_receipt *receipt, const struct drift_rule 
     json_object_set_new (json, "schema", json_string (schema));
     json_object_set_new (json, "run", text_or_null_json (header->run));
     json_object_set_new (json, "slice", text_or_null_json (header->slice));
-    json_object_set_new (json, "outcome",
-                         json_string (enum_name_of (&outcome_names, frontier_slice_outcome (header, receipt))));
+    json_object_set_new (json, "outcome", outcome_json (header, frontier_slice_outcome (header, receipt)));
     json_object_set_new (json, "sentence", text_or_null_json (header->sentence));
     json_object_set_new (json, "frontier", slice_frontier (receipt, header));
     json_object_set_new (json, "mesh", mesh_json (header));

@@ -60,21 +60,19 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
     arena_release (&arena);
 }
 
-static void add_causes (const struct slice_receipt *receipt, uint32_t run, const struct drift_rule *rules,
-                        uint32_t rules_n, struct buf *out)
+static void add_causes (const struct slice_receipt *receipt, uint32_t run, struct buf *out)
 {
     struct arena arena = { 0 };
     struct explanation explanation;
     struct slice_receipt one = *receipt;
     one.headers.items = &receipt->headers.items[run];
     one.headers.n = 1;
-    explain_make (&one, rules, rules_n, &arena, &explanation);
+    explain_make (&one, NULL, &arena, &explanation);
     explain_markdown_causes (&explanation, out);
     arena_release (&arena);
 }
 
-static void add_run (const struct slice_receipt *receipt, uint32_t run, const struct drift_rule *rules,
-                     uint32_t rules_n, struct buf *rest, struct buf *out)
+static void add_run (const struct slice_receipt *receipt, uint32_t run, struct buf *rest, struct buf *out)
 {
     const struct run_header *header = &receipt->headers.items[run];
     markdown_paragraph (out, "**", "",
@@ -84,7 +82,7 @@ static void add_run (const struct slice_receipt *receipt, uint32_t run, const st
     receipt_text_head (receipt, header, false, rest);
     markdown_code (out, buf_as_text (rest));
     add_ladder (receipt, header, out);
-    add_causes (receipt, run, rules, rules_n, out);
+    add_causes (receipt, run, out);
     buf_clear (rest);
     receipt_text_cache (receipt, header, rest);
     markdown_code (out, buf_as_text (rest));
@@ -96,7 +94,7 @@ void receipt_markdown (const struct slice_receipt *receipt, const struct drift_r
     struct buf rest;
     buf_init (&rest, REST_BYTES);
     for (uint32_t i = 0; i < receipt->headers.n; i++)
-        add_run (receipt, i, rules, rules_n, &rest, out);
+        add_run (receipt, i, &rest, out);
     buf_clear (&rest);
     receipt_text_rest (receipt, rules, rules_n, &rest);
     markdown_code (out, buf_as_text (&rest));

@@ -115,6 +115,7 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     buf_puts (out, "\n             ");
     buf_escaped (out, rung->cause.text, CAUSE_COLUMNS);
     failure_print_owner (out, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
+    buf_puts (out, rung->outcome ? "" : " so far");
     add_bad_line (rung, out);
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
@@ -131,9 +132,10 @@ static void add_line (const struct receipt_line *line, struct buf *out)
 {
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
-                enum_name_of (&outcome_names, line->rung->outcome));
+                line->rung->outcome ? enum_name_of (&outcome_names, line->rung->outcome) : "not judged yet");
     hostset_fold (line->hosts, line->hosts_n, out);
-    add_durations (line, out);
+    if (line->rung->outcome)
+        add_durations (line, out);
     if (line->rung->attempt > 1)
         buf_printf (out, "  attempt %u", line->rung->attempt);
     add_cause (line->rung, out);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "coordinator/view/progress.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/waiting.h"
 
@@ -99,12 +100,26 @@ static json_t *group_value (const struct board *board, const struct board_verdic
     set (object, "outcome", word_or_null (&outcome_names, group->outcome));
     set (object, "owner", word_or_null (&owner_names, group->owner));
     set (object, "certainty", word_or_null (&certainty_names, certainty_of_owner (group->owner, group->likely)));
+    set (object, "preliminary", json_boolean (group->preliminary));
     set (object, "signature", text_or_null (group->signature));
+    set (object, "line", text_or_null (group->line));
     set (object, "cause", escaped_json (group->cause));
     set (object, "next", text_or_null (group->next));
     set (object, "phase", text_or_null (group->phase));
     set (object, "hosts", fold_value (board, group->hosts.items, group->hosts.n));
     set (object, "count", number (group->hosts.n));
+    return object;
+}
+
+static json_t *correction_value (const struct board *board, const struct board_correction *correction)
+{
+    json_t *object = json_object ();
+    set (object, "from", word_or_null (&outcome_names, correction->from));
+    set (object, "from_owner", word_or_null (&owner_names, correction->from_owner));
+    set (object, "to", word_or_null (&outcome_names, correction->to));
+    set (object, "to_owner", word_or_null (&owner_names, correction->to_owner));
+    set (object, "hosts", fold_value (board, correction->hosts.items, correction->hosts.n));
+    set (object, "count", number (correction->hosts.n));
     return object;
 }
 
@@ -119,7 +134,7 @@ static void set_counts (const struct board_pass *pass, json_t *object)
 
 static json_t *pass_value (const struct status *status, const struct board_pass *pass, uint32_t which)
 {
-    json_t *object = json_object (), *failures = json_array ();
+    json_t *object = json_object (), *failures = json_array (), *corrections = json_array ();
     uint64_t spent_ms = pass->running && status->now_ms > pass->began_ms ? status->now_ms - pass->began_ms
                                                                          : pass->duration_ms;
     set (object, "pass", json_string (enum_name_of (&pass_names, which)));
@@ -135,6 +150,9 @@ static json_t *pass_value (const struct status *status, const struct board_pass 
         push (failures, group_value (status->board, &pass->groups.items[i]));
     set (object, "failures", failures);
     set (object, "failures_left_out", number (pass->ungrouped_n));
+    for (uint32_t i = 0; i < pass->corrections.n; i++)
+        push (corrections, correction_value (status->board, &pass->corrections.items[i]));
+    set (object, "corrections", corrections);
     return object;
 }
 
@@ -173,6 +191,57 @@ static json_t *waiting_value (const struct status *status)
     }
     buf_release (&lines);
     return list;
+}
+
+static json_t *quiet_value (const struct status *status)
+{
+    struct arena arena = { 0 };
+    struct progress_quiet quiet[OUTPUT_GROUPS_MAX];
+    uint32_t n = progress_quiet_hosts (status->board, status->now_ms, &arena, quiet);
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < n; i++) {
+        json_t *object = json_object ();
+        set (object, "hosts", fold_value (status->board, quiet[i].hosts, quiet[i].n));
+        set (object, "count", number (quiet[i].n));
+        set (object, "line", text_or_null (quiet[i].line));
+        set (object, "quiet_ms", number (quiet[i].quiet_ms));
+        push (list, object);
+    }
+    arena_release (&arena);
+    return list;
+}
+
+static json_t *slow_value (const struct status *status)
+{
+    struct arena arena = { 0 };
+    struct progress_slow slow[BOARD_PHASES_MAX];
+    uint32_t n = progress_slow_hosts (status->board, status->now_ms, &arena, slow);
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < n; i++) {
+        json_t *object = json_object ();
+        set (object, "hosts", fold_value (status->board, slow[i].hosts, slow[i].n));
+        set (object, "count", number (slow[i].n));
+        set (object, "phase", escaped_json (slow[i].phase));
+        set (object, "longest_ms", number (slow[i].longest_ms));
+        set (object, "median_ms", number (slow[i].median_ms));
+        set (object, "others", number (slow[i].others));
+        push (list, object);
+    }
+    arena_release (&arena);
+    return list;
+}
+
+static json_t *estimate_value (const struct status *status)
+{
+    uint64_t left_ms = 0;
+    const struct usual_time *usual = progress_usual_time (status->board, status->now_ms, &left_ms);
+    if (usual == NULL)
+        return json_null ();
+    json_t *object = json_object ();
+    set (object, "left_ms", number (left_ms));
+    set (object, "usual_ms", number (usual->ms));
+    set (object, "runs", number (usual->runs));
+    return object;
 }
 
 static json_t *retry_value (const struct status *status)
@@ -272,6 +341,9 @@ void status_json (const struct status *status, struct buf *out)
     set (object, "hosts", hosts_value (status));
     set (object, "rungs", rungs_value (status));
     set (object, "waiting", waiting_value (status));
+    set (object, "quiet", quiet_value (status));
+    set (object, "slow", slow_value (status));
+    set (object, "estimate", estimate_value (status));
     set (object, "retries", number (status->board->retries_n));
     set (object, "retry", retry_value (status));
     set (object, "isolation", isolation_value (status->board));

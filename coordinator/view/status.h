@@ -10,9 +10,14 @@
  *               "silent_ms"}]}
  *   rungs       [{"rung", "outcome", "duration_ms", "passes": [{"pass", "attempt", "state": skipped|running|ended,
  *               "outcome", "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures":
- *               [{"outcome", "owner", "certainty", "signature", "cause", "next", "phase", "hosts": folded, "count"}],
- *               "failures_left_out"}]}]
+ *               [{"outcome", "owner", "certainty", "preliminary": the pass still runs, "signature", "line": the error
+ *               line, "cause", "next", "phase", "hosts": folded, "count"}], "failures_left_out", "corrections":
+ *               [{"from", "from_owner", "to", "to_owner", "hosts", "count"}] what was preliminary and is not so}]}]
  *   waiting     [line, ...], as in the live view
+ *   quiet       [{"hosts", "count", "line": the last that they printed (null: nothing yet), "quiet_ms"}]; of hosts that
+ *               the running pass waits for, the longest quiet first; of many hosts only those quiet for 5 s
+ *   slow        [{"hosts", "count", "phase", "longest_ms", "median_ms" of the "others"}]; in a phase for clearly longer
+ *   estimate    {"left_ms", "usual_ms": of the pass, in "runs" earlier runs}; null: there were none
  *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
  *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why", "culprits",
  *               "contradicted"}]

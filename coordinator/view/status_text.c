@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "coordinator/verdict/failure.h"
 #include "coordinator/view/grid.h"
+#include "coordinator/view/group_text.h"
 #include "coordinator/view/line.h"
 
 static void add_run (const struct status *status, const struct style *style, struct buf *out)
@@ -27,35 +27,21 @@ static void add_run (const struct status *status, const struct style *style, str
 static void add_group (const struct board *board, const struct board_verdict_group *group, const struct style *style,
                        struct buf *out)
 {
-    struct buf names;
-    struct line line = line_begin (out, style);
-    buf_init (&names, 1 << 20);
-    board_print_hosts (board, group->hosts.items, group->hosts.n, &names);
-    line_puts (&line, "  ");
-    line_text (&line, buf_as_text (&names));
-    line_paint (&line, PAINT_BAD);
-    line_printf (&line, " %s", enum_name_of (&outcome_names, group->outcome));
-    line_paint (&line, PAINT_NONE);
-    line_puts (&line, ": ");
-    line_text (&line, group->cause);
-    buf_clear (&names);
-    failure_print_owner (&names, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
-    line_text (&line, buf_as_text (&names));
-    if (group->next.len) {
-        line_puts (&line, "; next: ");
-        line_text (&line, group->next);
-    }
-    line_end (&line);
-    buf_release (&names);
+    struct buf words;
+    buf_init (&words, 1 << 20);
+    buf_puts (&words, "  ");
+    group_text (board, group, &words);
+    line_print_painted (out, style, PAINT_BAD, buf_as_text (&words));
+    buf_release (&words);
 }
 
-/* Of the last pass of each rung that did not pass. */
+/* Of the last pass of each rung that did not pass; those of a pass that runs stand in the grid. */
 static void add_failures (const struct board *board, const struct style *style, struct buf *out)
 {
     for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
         const struct board_rung *rung = &board->rungs[i];
         const struct board_pass *pass = &rung->passes[rung->last];
-        for (uint32_t k = 0; rung->last != PASS_NONE && k < pass->groups.n; k++)
+        for (uint32_t k = 0; rung->last != PASS_NONE && !pass->running && k < pass->groups.n; k++)
             add_group (board, &pass->groups.items[k], style, out);
     }
 }

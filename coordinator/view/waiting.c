@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "common/base/duration.h"
+#include "coordinator/view/group_text.h"
+#include "coordinator/view/progress.h"
 
 enum wait {
     WAIT_CACHE,
@@ -98,8 +100,6 @@ static int longest_first (const void *a, const void *b)
 
 /* ---- words ---- */
 
-enum { SET_BYTES = 1 << 20, NAMED_COLUMNS = 30 };
-
 struct printer {
     const struct board *board;
     uint64_t now_ms;
@@ -109,18 +109,7 @@ struct printer {
 
 static void add_set (const struct printer *printer, const uint32_t *hosts, uint32_t n)
 {
-    struct buf set;
-    buf_init (&set, SET_BYTES);
-    board_print_hosts (printer->board, hosts, n, &set);
-    if (printer->set_columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= printer->set_columns) {
-        buf_add_text (printer->out, buf_as_text (&set));
-    } else {
-        buf_printf (printer->out, "%" PRIu32 " hosts", n);
-        buf_puts (printer->out, printer->set_columns >= NAMED_COLUMNS ? " (" : "");
-        board_print_hosts (printer->board, hosts, printer->set_columns >= NAMED_COLUMNS, printer->out);
-        buf_puts (printer->out, printer->set_columns >= NAMED_COLUMNS ? " ...)" : "");
-    }
-    buf_release (&set);
+    group_text_set (printer->board, hosts, n, printer->set_columns, printer->out);
 }
 
 static void add_span (const struct printer *printer, uint64_t from_ms, uint64_t limit_ms)
@@ -278,5 +267,5 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
     for (uint32_t i = 0; i < table.n; i++)
         mem_free (table.items[i].hosts);
     mem_free (table.items);
-    return shown + (shown < table.n);
+    return shown + (shown < table.n) + progress_append_lines (board, now_ms, set_columns, out);
 }

@@ -333,7 +333,7 @@ class Joiners(Hosts):
         lab.wait_for(lambda: not self.lab["h2"].processes(), "everything of the worker of h2 to be gone", SLACK_S)
         for name in ("h1", "h2"):
             self.come(self.lab[name])
-            run.wait_out(rf"held ended on {name}: lost: ", 2 * SLACK_S)
+            run.wait_out(rf"held: {name} lost: ", 2 * SLACK_S)
         patient.let_go(["h0", "h3"])
         self.ends(run, 1, 60)
         wanted = {"h0": "passed", "h1": "lost", "h2": "lost", "h3": "passed"}

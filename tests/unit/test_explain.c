@@ -102,7 +102,7 @@ static int tear_down (void **state)
 
 static void explain (struct story *story)
 {
-    explain_make (&story->receipt, NULL, 0, &story->arena, &story->told);
+    explain_make (&story->receipt, NULL, &story->arena, &story->told);
 }
 
 static void print_explanation (struct story *story, struct buf *out)

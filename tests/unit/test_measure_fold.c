@@ -306,9 +306,34 @@ static void isolation_is_no_launch (void **state)
     assert_int_equal (measure_fold_list (story->fold).n, 0);
 }
 
+static void what_is_usual_is_the_median_of_what_passed (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct measure measures[] = {
+        { .pass = PASS_COLD, .outcome = OUTCOME_PASSED, .duration_ms = 90000 },
+        { .pass = PASS_RESTORED, .outcome = OUTCOME_PASSED, .duration_ms = 700 },
+        { .pass = PASS_RESTORED, .outcome = OUTCOME_FAILED, .duration_ms = 1 },
+        { .pass = PASS_RESTORED, .outcome = OUTCOME_PASSED, .duration_ms = 900 },
+        { .pass = PASS_RESTORED, .outcome = OUTCOME_PASSED, .duration_ms = 60000 },
+        { .pass = PASS_ONCE, .outcome = OUTCOME_TIMED_OUT, .duration_ms = 5 },
+    };
+    struct measure_list list = { measures, sizeof (measures) / sizeof (measures[0]) };
+    usual_time_list usual = measure_usual_times (&list, &arena);
+    assert_int_equal (usual.n, 2);
+    assert_int_equal (usual.items[0].pass, PASS_COLD);
+    assert_int_equal (usual.items[0].ms, 90000);
+    assert_int_equal (usual.items[0].runs, 1);
+    assert_int_equal (usual.items[1].pass, PASS_RESTORED);
+    assert_int_equal (usual.items[1].ms, 900);
+    assert_int_equal (usual.items[1].runs, 3);
+    arena_release (&arena);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (what_is_usual_is_the_median_of_what_passed),
         cmocka_unit_test (everything_that_matters_is_in_the_signature),
         cmocka_unit_test (order_and_places_change_nothing),
         cmocka_unit_test (another_bundle_is_another_launch_of_the_same_shape),

@@ -22,7 +22,7 @@ static void tell (struct both *both, struct fact fact)
     fact.at_ms = both->show.at_ms;
     fact.wall_ms = SHOW_WALL_MS + both->show.at_ms;
     board_apply (both->show.board, &fact);
-    plain_fact (both->show.board, &fact, &both->show.style, &both->show.lines);
+    burst_fact (both->show.burst, both->show.board, &fact, both->show.at_ms, &both->show.style, &both->show.lines);
     receipt_fold_apply (both->fold, &fact);
 }
 

@@ -221,9 +221,24 @@ static void numbers_are_whole_and_fit (void **state)
     assert_false (text_to_u64 (TEXT_LIT ("1\0"), &value));
 }
 
+static void texts_are_alike_but_for_their_numbers (void **state)
+{
+    (void) state;
+    assert_true (
+        text_equal_but_numbers (TEXT_LIT ("pid 17 at 0x7fAb, 3 of 4"), TEXT_LIT ("pid 4711 at 0x01, 33 of 40")));
+    assert_true (text_equal_but_numbers (TEXT_LIT ("h1"), TEXT_LIT ("h12")));
+    assert_true (text_equal_but_numbers ((struct text){ 0 }, (struct text){ 0 }));
+    assert_false (text_equal_but_numbers (TEXT_LIT ("h1"), TEXT_LIT ("h")));
+    assert_false (text_equal_but_numbers (TEXT_LIT ("h"), TEXT_LIT ("h1")));
+    assert_false (text_equal_but_numbers (TEXT_LIT ("no chip 3"), TEXT_LIT ("no disk 3")));
+    assert_false (text_equal_but_numbers (TEXT_LIT ("at 0x7f"), TEXT_LIT ("at 127")) &&
+                  text_equal_but_numbers (TEXT_LIT ("0x"), TEXT_LIT ("0")));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (texts_are_alike_but_for_their_numbers),
         cmocka_unit_test (slices_borrow_and_nothing_is_empty),
         cmocka_unit_test (a_nul_inside_does_not_cut_a_slice),
         cmocka_unit_test (comparison_is_a_total_order),

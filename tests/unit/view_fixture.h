@@ -15,12 +15,13 @@
 #include "common/base/rng.h"
 #include "common/base/utf8.h"
 #include "coordinator/view/board.h"
+#include "coordinator/view/burst.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "rng_unit.h"
 #include "sample.h"
 
-enum { FACTS, TINY, ALL, SHOW_WALL_MS = 1700000000 };
+enum { FACTS, TINY, ALL, SHOW_WALL_MS = 1700000000, SHOW_TOKEN = 9 };
 
 /* Whatever a host might send to harm a terminal: CSI, OSC, C1, bell, newline, return, bidi, zero width, DEL, broken
  * UTF-8. */
@@ -36,6 +37,8 @@ struct show {
     uint64_t index, at_ms;
     struct buf lines;   /* of every fact, plain */
     struct style style; /* of `lines` */
+    struct burst *burst;
+    bool bursts; /* what hosts share waits for its time; else every fact is told by itself */
 };
 
 static inline void show_fact (struct show *show, struct fact fact)
@@ -44,13 +47,15 @@ static inline void show_fact (struct show *show, struct fact fact)
     fact.at_ms = show->at_ms;
     fact.wall_ms = SHOW_WALL_MS + show->at_ms;
     board_apply (show->board, &fact);
-    plain_fact (show->board, &fact, &show->style, &show->lines);
+    burst_fact (show->burst, show->board, &fact, show->at_ms, &show->style, &show->lines);
+    if (!show->bursts)
+        burst_tell (show->burst, show->board, UINT64_MAX, &show->style, &show->lines);
 }
 
 /* `plan` may be changed between show_make and show_open. */
 static inline void show_make (struct show *show, uint32_t hosts)
 {
-    *show = (struct show){ .board = board_create (), .style = { .unicode = true } };
+    *show = (struct show){ .board = board_create (), .burst = burst_create (true), .style = { .unicode = true } };
     buf_init (&show->lines, 16 << 20);
     sample_plan (&show->plan, hosts, &show->arena);
 }
@@ -68,6 +73,7 @@ static inline void show_open (struct show *show)
 
 static inline void show_release (struct show *show)
 {
+    burst_destroy (show->burst);
     board_destroy (show->board);
     buf_release (&show->lines);
     arena_release (&show->arena);
@@ -132,12 +138,45 @@ static inline void show_at_gate (struct show *show, uint32_t host, const char *g
                    (struct holding){ .state = ATTEMPT_AT_GATE, .phase = TEXT_LIT ("init"), .gate = text_of (gate) });
 }
 
+/* What a host reports that did everything right in the running pass. */
+static inline void show_good_result (struct show *show, struct result *out)
+{
+    static const uint64_t secrets[HOSTS_MAX];
+    const struct rung *rung = &show->plan.rungs.items[show->board->key.rung];
+    struct msg_run run = { .key = show->board->key, .rung = *rung, .world = 1, .profile = show->plan.profile };
+    run.cache.token = SHOW_TOKEN;
+    run.cache.role = run.key.pass == PASS_COLD       ? CACHE_ROLE_WRITER
+                     : run.key.pass == PASS_RESTORED ? CACHE_ROLE_READER
+                                                     : CACHE_ROLE_NONE;
+    if (rung->scope == SCOPE_SLICE)
+        run.world = board_running_pass (show->board)->hosts_n;
+    sample_result (&run, secrets, out, &show->arena);
+}
+
+/* A program that exits with 0 has reported all that its rung asks for. */
 static inline void show_ended (struct show *show, uint32_t host, enum ending ending, uint32_t code)
 {
     struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    struct result *result = &fact.of.attempt_ended.result;
     fact.of.attempt_ended.host = host;
-    fact.of.attempt_ended.result =
-        (struct result){ .key = show->board->key, .ending = ending, .code = code, .phase = TEXT_LIT ("run") };
+    if (ending == ENDING_EXITED && code == 0)
+        show_good_result (show, result);
+    result->key = show->board->key;
+    result->ending = ending;
+    result->code = code;
+    result->phase = TEXT_LIT ("run");
+    show_fact (show, fact);
+}
+
+/* The program ended with exit status 1 and `line` in its output, which no signature knows. */
+static inline void show_failed (struct show *show, uint32_t host, struct text line)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    struct result *result = &fact.of.attempt_ended.result;
+    fact.of.attempt_ended.host = host;
+    *result = (struct result){ .key = show->board->key, .ending = ENDING_EXITED, .code = 1, .phase = TEXT_LIT ("run") };
+    result->shown.items = &line;
+    result->shown.n = 1;
     show_fact (show, fact);
 }
 
@@ -306,7 +345,7 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
     static const enum fact_kind often[] = { FACT_PASS_BEGAN, FACT_PASS_ENDED, FACT_HOST_REPORTED, FACT_HOST_JOINED,
                                             FACT_ATTEMPT_ENDED };
     struct fact fact = { .kind = rng_below (rng, 2) ? often[rng_below (rng, 5)]
-                                                    : (enum fact_kind) rng_below (rng, 68) };
+                                                    : (enum fact_kind) rng_below (rng, FACT_OUTPUT_AWAITED + 1) };
     switch (fact.kind) {
     case FACT_HOST_JOINED: fact.of.host_joined.host = chaos_number (rng); break;
     case FACT_HOST_KEYED: fact.of.host_keyed.host = chaos_number (rng); break;
@@ -378,6 +417,15 @@ static inline struct fact chaos_fact (struct rng *rng, struct arena *arena)
     case FACT_HOST_SUSPECTED:
         fact.of.host_suspected = (struct fact_host_suspected){ chaos_number (rng), rng_next (rng) };
         break;
+    case FACT_OUTPUT_AWAITED: {
+        struct last_output *group = arena_alloc (arena, sizeof (*group));
+        *group = (struct last_output){ .line = chaos_text (rng), .quiet_ms = rng_next (rng) };
+        group->hosts.items = chaos_hosts (rng, arena, &group->hosts.n);
+        fact.of.output_awaited = (struct fact_output_awaited){ .key = chaos_key (rng) };
+        fact.of.output_awaited.groups.items = group;
+        fact.of.output_awaited.groups.n = 1;
+        break;
+    }
     default: break;
     }
     return fact;

@@ -1,0 +1,95 @@
+#include "coordinator/run/remark_queue.h"
+
+#include <string.h>
+
+enum { HOSTS_BYTES = 1 << 20, HOSTS_COLUMNS = 300 };
+
+struct remark {
+    char words[REMARK_BYTES];
+    uint32_t len;
+    uint32_t *hosts;
+    uint32_t n, capacity;
+};
+
+struct remark_queue {
+    const struct plan *plan;
+    const struct log *log;
+    uint64_t since_ms; /* of the oldest that waits */
+    struct remark items[REMARKS_MAX];
+    uint32_t n;
+};
+
+struct remark_queue *remark_queue_create (const struct plan *plan, const struct log *log)
+{
+    struct remark_queue *queue = mem_alloc (sizeof (*queue));
+    queue->plan = plan;
+    queue->log = log;
+    return queue;
+}
+
+void remark_queue_destroy (struct remark_queue *queue)
+{
+    if (queue == NULL)
+        return;
+    remark_queue_tell (queue, UINT64_MAX);
+    for (uint32_t i = 0; i < REMARKS_MAX; i++)
+        mem_free (queue->items[i].hosts);
+    mem_free (queue);
+}
+
+static struct remark *remark_for (struct remark_queue *queue, struct text words)
+{
+    for (uint32_t i = 0; i < queue->n; i++)
+        if (text_equal_but_numbers ((struct text){ queue->items[i].words, queue->items[i].len }, words))
+            return &queue->items[i];
+    if (queue->n == REMARKS_MAX)
+        remark_queue_tell (queue, UINT64_MAX);
+    struct remark *remark = &queue->items[queue->n++];
+    remark->len = words.len;
+    if (words.len)
+        memcpy (remark->words, words.ptr, words.len);
+    return remark;
+}
+
+void remark_queue_add (struct remark_queue *queue, uint32_t host, struct text sentence, uint64_t now_ms)
+{
+    if (host >= queue->plan->hosts.n)
+        return;
+    struct remark *remark = remark_for (queue, text_clip (sentence, REMARK_BYTES));
+    if (queue->n == 1 && remark->n == 0)
+        queue->since_ms = now_ms;
+    if (remark->n && remark->hosts[remark->n - 1] == host)
+        return; /* once is enough */
+    remark->hosts = mem_room (remark->hosts, remark->n, &remark->capacity, 16, sizeof (*remark->hosts));
+    remark->hosts[remark->n++] = host;
+}
+
+static void tell (const struct remark_queue *queue, const struct remark *remark)
+{
+    struct text *names = mem_array (remark->n, sizeof (*names));
+    struct buf hosts;
+    buf_init (&hosts, HOSTS_BYTES);
+    for (uint32_t i = 0; i < remark->n; i++)
+        names[i] = queue->plan->hosts.items[remark->hosts[i]].name;
+    hostset_fold_escaped (names, remark->n, HOSTS_COLUMNS, &hosts);
+    struct text folded = buf_as_text (&hosts);
+    log_print (queue->log, "%.*s: %.*s", TEXT_ARG (folded), (int) remark->len, remark->words);
+    buf_release (&hosts);
+    mem_free (names);
+}
+
+void remark_queue_tell (struct remark_queue *queue, uint64_t now_ms)
+{
+    if (now_ms < remark_queue_due_ms (queue) && now_ms != UINT64_MAX)
+        return;
+    for (uint32_t i = 0; i < queue->n; i++) {
+        tell (queue, &queue->items[i]);
+        queue->items[i].n = 0;
+    }
+    queue->n = 0;
+}
+
+uint64_t remark_queue_due_ms (const struct remark_queue *queue)
+{
+    return queue->n ? queue->since_ms + REMARK_WAIT_MS : UINT64_MAX;
+}

@@ -1,0 +1,94 @@
+/* board_groups.c - the part of a board that folds hosts whose verdicts say the same, and what the verdicts corrected. */
+#include "coordinator/verdict/preliminary_verdict.h"
+#include "coordinator/view/board_private.h"
+
+static struct text kept_part (struct text from)
+{
+    return (struct text){ from.ptr, board_text_kept_bytes (from, BOARD_CAUSE_MAX_BYTES) };
+}
+
+static struct text keep_in (struct arena *arena, struct text from)
+{
+    return text_copy (arena, kept_part (from));
+}
+
+void board_groups_clear (struct board_pass *pass)
+{
+    arena_reset (&pass->arena);
+    pass->groups.items = NULL;
+    pass->corrections.items = NULL;
+    pass->groups.n = pass->ungrouped_n = pass->corrections.n = 0;
+}
+
+static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict)
+{
+    return group->outcome == verdict->outcome && group->owner == verdict->owner && group->likely == verdict->likely &&
+           text_equal (group->signature, verdict->signature) && text_equal (group->cause, kept_part (verdict->cause)) &&
+           text_equal_but_numbers (group->line, kept_part (verdict_error_line (verdict)));
+}
+
+/* NULL: full. */
+static struct board_verdict_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
+{
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        if (belongs (&pass->groups.items[i], verdict))
+            return &pass->groups.items[i];
+    if (pass->groups.n == BOARD_GROUPS_MAX)
+        return NULL;
+    if (pass->groups.items == NULL)
+        pass->groups.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_verdict_group));
+    struct board_verdict_group *group = &pass->groups.items[pass->groups.n++];
+    *group = (struct board_verdict_group){ .outcome = verdict->outcome,
+                                           .owner = verdict->owner,
+                                           .likely = verdict->likely,
+                                           .signature = keep_in (&pass->arena, verdict->signature),
+                                           .cause = keep_in (&pass->arena, verdict->cause),
+                                           .next = keep_in (&pass->arena, verdict->next),
+                                           .phase = keep_in (&pass->arena, verdict->phase),
+                                           .line = keep_in (&pass->arena, verdict_error_line (verdict)) };
+    group->hosts.items = arena_array (&pass->arena, capacity, sizeof (uint32_t));
+    group->room = capacity;
+    return group;
+}
+
+void board_groups_add (struct board_pass *pass, const struct verdict *verdict, bool preliminary, uint32_t capacity)
+{
+    struct board_verdict_group *group = group_for (pass, verdict, capacity);
+    if (group == NULL || group->hosts.n == group->room) {
+        pass->ungrouped_n++;
+        return;
+    }
+    group->preliminary = preliminary;
+    group->hosts.items[group->hosts.n++] = verdict->host;
+}
+
+static struct board_correction *correction_for (struct board *board, struct board_pass *pass,
+                                                const struct board_correction *of)
+{
+    for (uint32_t i = 0; i < pass->corrections.n; i++) {
+        struct board_correction *same = &pass->corrections.items[i];
+        if (same->from == of->from && same->to == of->to && same->from_owner == of->from_owner &&
+            same->to_owner == of->to_owner)
+            return same;
+    }
+    if (pass->corrections.n == BOARD_GROUPS_MAX)
+        return NULL;
+    if (pass->corrections.items == NULL)
+        pass->corrections.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_correction));
+    struct board_correction *correction = &pass->corrections.items[pass->corrections.n++];
+    *correction = *of;
+    correction->hosts.items = arena_array (&pass->arena, board->plan.hosts.n, sizeof (uint32_t));
+    return correction;
+}
+
+void board_groups_correct (struct board *board, struct board_pass *pass, uint32_t host, enum outcome to,
+                           enum owner to_owner)
+{
+    struct board_correction of = { board->hosts[host].so_far, to, board->hosts[host].so_far_owner, to_owner, { 0 } };
+    if (of.from == OUTCOME_NONE || (of.from == of.to && of.from_owner == of.to_owner))
+        return;
+    board->hosts[host].so_far = OUTCOME_NONE; /* once, however often a verdict names it */
+    struct board_correction *correction = correction_for (board, pass, &of);
+    if (correction)
+        correction->hosts.items[correction->hosts.n++] = host;
+}

@@ -1,0 +1,181 @@
+/* links: simulated view */
+#include "view_fixture.h"
+
+static struct show bursting (uint32_t hosts)
+{
+    struct show show;
+    show_gathered (&show, hosts);
+    buf_clear (&show.lines);
+    show.bursts = true;
+    return show;
+}
+
+/* As long as a line waits: how many lines that gave. */
+static uint32_t a_while_on (struct show *show)
+{
+    size_t before = show->lines.len;
+    uint32_t n = 0;
+    show->at_ms += BURST_WAIT_MS;
+    burst_tell (show->burst, show->board, show->at_ms, &show->style, &show->lines);
+    for (size_t i = before; i < show->lines.len; i++)
+        n += show->lines.ptr[i] == '\n';
+    return n;
+}
+
+static void silence_of_many_is_one_line (void **state)
+{
+    (void) state;
+    struct show show = bursting (2048);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2048);
+    buf_clear (&show.lines);
+    for (uint32_t i = 0; i < 40; i++)
+        show_suspected (&show, 51 * i, 5000 + i);
+    burst_tell (show.burst, show.board, show.at_ms + BURST_WAIT_MS - 1, &show.style, &show.lines);
+    assert_int_equal (show.lines.len, 0); /* they wait for one another */
+    assert_int_equal (a_while_on (&show), 1);
+    assert_has (&show.lines, ") silent for 5 s\n");
+    assert_has (&show.lines, "40 hosts (host[0,51,102,");
+    for (uint32_t i = 0; i < 40; i++)
+        show_lost (&show, 51 * i, text_format (&show.arena, "silent for 30.%u s", i));
+    show_joined (&show, 51);
+    show_joined (&show, 102);
+    assert_int_equal (a_while_on (&show), 2);
+    assert_has (&show.lines, "40 hosts (host[0,51,102,");
+    assert_has (&show.lines, ") lost: silent for 30.0 s\n");
+    assert_has (&show.lines, "2 hosts (host[51,102]) joined again\n");
+    assert_int_equal (a_while_on (&show), 0);
+    show_release (&show);
+}
+
+static void what_many_find_in_the_cache_is_one_line (void **state)
+{
+    (void) state;
+    struct show show = bursting (2048);
+    struct fact violated = { .kind = FACT_CACHE_VIOLATED }, conflict = { .kind = FACT_CONFLICT_SEEN };
+    violated.of.cache_violated.finding = (struct finding){ FINDING_CHANGED, 7, TEXT_LIT ("entry-1"),
+                                                           TEXT_LIT ("other bytes") };
+    for (uint32_t i = 0; i < 2048; i++) {
+        violated.of.cache_violated.host = conflict.of.conflict_seen.host = i;
+        show_fact (&show, violated);
+        show_fact (&show, conflict);
+    }
+    violated.of.cache_violated.finding.path = TEXT_LIT ("entry-2"); /* another entry */
+    show_fact (&show, violated);
+    assert_int_equal (a_while_on (&show), 3);
+    assert_has (&show.lines,
+                "cache violated: changed in generation 7: entry-1: other bytes, seen by 2048 hosts (host[0-2047])");
+    assert_has (&show.lines, "entry-2: other bytes, seen by host2047\n");
+    assert_has (&show.lines, "2048 hosts (host[0-2047]) sent two different results for facts; the first one counts\n");
+    show_release (&show);
+}
+
+static void an_event_stands_before_what_follows_it (void **state)
+{
+    (void) state;
+    struct show show = bursting (3);
+    show_suspected (&show, 1, 7000);
+    show.at_ms = 9000;
+    show_began (&show, FACTS, PASS_ONCE, 1, 3);
+    assert_string_equal (buf_c (&show.lines), "[     0.2 s] host1 silent for 7 s\n"
+                                              "[     9.0 s] facts attempt 1 began on host[0-2] (3 hosts)\n");
+    show_release (&show);
+}
+
+static void a_failure_is_told_once_and_again_when_more_share_it (void **state)
+{
+    (void) state;
+    struct show show = bursting (64);
+    show_began (&show, FACTS, PASS_ONCE, 1, 64);
+    buf_clear (&show.lines);
+    show_failed (&show, 3, TEXT_LIT ("RuntimeError: no chip at 0x7f3a12 of pid 4711\nmore of it"));
+    assert_int_equal (a_while_on (&show), 1);
+    assert_has (&show.lines, "facts: host3 failed: RuntimeError: no chip at 0x7f3a12 of pid 4711; exited with status 1 "
+                             "in phase run");
+    assert_has (&show.lines, "so far\n");
+    assert_int_equal (a_while_on (&show), 0);
+    buf_clear (&show.lines);
+    for (uint32_t i = 4; i < 60; i++)
+        show_failed (&show, i, text_format (&show.arena, "RuntimeError: no chip at 0x%x of pid %u", 77 * i, i));
+    assert_int_equal (a_while_on (&show), 1);
+    assert_has (&show.lines, "facts: host[3-59] (57 hosts) failed: RuntimeError: no chip at 0x7f3a12 of pid 4711; ");
+    show_failed (&show, 60, TEXT_LIT ("ValueError: another"));
+    assert_int_equal (a_while_on (&show), 1);
+    assert_has (&show.lines, "facts: host60 failed: ValueError: another; ");
+    show_release (&show);
+}
+
+static void many_errors_are_a_few_lines_at_a_time (void **state)
+{
+    (void) state;
+    struct show show = bursting (2048);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2048);
+    buf_clear (&show.lines);
+    for (uint32_t i = 0; i < 2048; i++)
+        show_failed (&show, i, text_format (&show.arena, "error of kind %c", (char) ('a' + i % 20)));
+    assert_int_equal (a_while_on (&show), BURST_LINES + 1);
+    assert_has (&show.lines, "failed with other errors than these so far: 8");
+    for (uint32_t told = BURST_LINES; told < BOARD_GROUPS_MAX; told += BURST_LINES)
+        assert_int_equal (a_while_on (&show), BURST_LINES);
+    for (char kind = 'a'; kind < 'a' + BOARD_GROUPS_MAX; kind++) {
+        char words[32];
+        snprintf (words, sizeof (words), "error of kind %c;", kind);
+        assert_has (&show.lines, words);
+    }
+    assert_int_equal (a_while_on (&show), 0);
+    show_release (&show);
+}
+
+static void the_verdict_corrects_what_was_told_and_nothing_else (void **state)
+{
+    (void) state;
+    struct show show = bursting (6);
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_FAILED, .owner = OWNER_UNKNOWN, .cause = TEXT_LIT ("first") },
+        { .host = 1, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer failed") },
+        { .host = 2, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer failed") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer failed") },
+    };
+    show_began (&show, ALL, PASS_RESTORED, 1, 6);
+    for (uint32_t i = 0; i < 3; i++)
+        show_failed (&show, i, TEXT_LIT ("boom"));
+    a_while_on (&show);
+    show_failed (&show, 3, TEXT_LIT ("boom")); /* and the pass ends before that is told */
+    buf_clear (&show.lines);
+    show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 4);
+    assert_has (&show.lines,
+                "  corrected: host[1-2] cascade (owner peer), not failed (owner unknown) as told so far\n");
+    const struct board_pass *pass = &show.board->rungs[ALL].passes[PASS_RESTORED];
+    assert_int_equal (pass->corrections.n, 1);
+    assert_int_equal (pass->corrections.items[0].hosts.n, 3);
+    show_release (&show);
+}
+
+static void what_is_shown_elsewhere_is_only_corrected (void **state)
+{
+    (void) state;
+    struct show show = bursting (4);
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER };
+    burst_destroy (show.burst);
+    show.burst = burst_create (false);
+    show_began (&show, ALL, PASS_RESTORED, 1, 4);
+    show_failed (&show, 1, TEXT_LIT ("boom"));
+    assert_int_equal (a_while_on (&show), 0);
+    show_pass_ended (&show, OUTCOME_CASCADE, 900, &verdict, 1);
+    assert_lacks (&show.lines, "boom");
+    assert_has (&show.lines, "corrected: host1 cascade");
+    show_release (&show);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (silence_of_many_is_one_line),
+        cmocka_unit_test (what_many_find_in_the_cache_is_one_line),
+        cmocka_unit_test (an_event_stands_before_what_follows_it),
+        cmocka_unit_test (a_failure_is_told_once_and_again_when_more_share_it),
+        cmocka_unit_test (many_errors_are_a_few_lines_at_a_time),
+        cmocka_unit_test (the_verdict_corrects_what_was_told_and_nothing_else),
+        cmocka_unit_test (what_is_shown_elsewhere_is_only_corrected),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

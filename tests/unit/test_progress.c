@@ -1,0 +1,135 @@
+/* links: simulated view */
+#include "coordinator/view/progress.h"
+#include "view_fixture.h"
+
+static struct buf progress (const struct show *show)
+{
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    progress_append_lines (show->board, show->at_ms, 0, &out);
+    return out;
+}
+
+static void assert_progress (const struct show *show, const char *expected)
+{
+    struct buf out = progress (show);
+    assert_string_equal (buf_c (&out), expected);
+    buf_release (&out);
+}
+
+static void show_output (struct show *show, uint32_t from, uint32_t n, struct text line, uint64_t quiet_ms)
+{
+    struct fact fact = { .kind = FACT_OUTPUT_AWAITED, .of.output_awaited.key = show->board->key };
+    uint32_t *hosts = arena_array (&show->arena, n, sizeof (*hosts));
+    struct last_output group = { .line = line, .quiet_ms = quiet_ms };
+    for (uint32_t i = 0; i < n; i++)
+        hosts[i] = from + i;
+    group.hosts.items = hosts;
+    group.hosts.n = n;
+    fact.of.output_awaited.groups.items = &group;
+    fact.of.output_awaited.groups.n = 1;
+    show_fact (show, fact);
+}
+
+static void who_is_waited_for_shows_its_last_line (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 4);
+    show_began (&show, FACTS, PASS_ONCE, 1, 4);
+    show_output (&show, 2, 2, TEXT_LIT ("loading shard 3"), 12000);
+    assert_progress (&show, "host[2-3] printed nothing for 12 s since: loading shard 3\n");
+    show.at_ms += 1000;
+    show_ended (&show, 3, ENDING_EXITED, 0);
+    assert_progress (&show, "host2 printed nothing for 13 s since: loading shard 3\n");
+    show_at_gate (&show, 1, "rendezvous");
+    show_output (&show, 1, 2, (struct text){ 0 }, 14000); /* one of them waits for others */
+    assert_progress (&show, "host2 printed nothing for 14 s\n");
+    show_output (&show, 2, 1, HOSTILE, 14000);
+    struct buf out = progress (&show);
+    assert_safe (&out);
+    buf_release (&out);
+    show.at_ms += 4000; /* it was not told again: it holds no more */
+    assert_progress (&show, "");
+    show_release (&show);
+}
+
+static void a_line_of_another_attempt_is_not_shown (void **state)
+{
+    (void) state;
+    struct show show;
+    show_gathered (&show, 2);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    show_output (&show, 0, 1, TEXT_LIT ("of attempt 1"), 9000);
+    show_began (&show, FACTS, PASS_ONCE, 2, 2);
+    assert_progress (&show, "");
+    show_release (&show);
+}
+
+/* `n` hosts leave phase compile after 2 s, the others stay in it. */
+static struct show compiling (uint32_t n)
+{
+    struct show show;
+    show_gathered (&show, 8);
+    show_began (&show, FACTS, PASS_ONCE, 1, 8);
+    for (uint32_t i = 0; i < 8; i++)
+        show_phase (&show, i, "compile", 0);
+    show.at_ms += 2000;
+    for (uint32_t i = 0; i < n; i++)
+        show_phase (&show, i, "run", 0);
+    return show;
+}
+
+static void who_stands_out_is_named (void **state)
+{
+    (void) state;
+    struct show show = compiling (6);
+    show.at_ms += 4000; /* 6 s: less than twice the median and 3 s more */
+    assert_progress (&show, "");
+    show.at_ms += 2000;
+    assert_progress (&show,
+                     "host[6-7] in phase compile for 8 s, clearly longer than the others: median 2 s of 6 hosts\n");
+    show_release (&show);
+}
+
+static void two_others_are_no_measure (void **state)
+{
+    (void) state;
+    struct show show = compiling (2);
+    show.at_ms += 60000;
+    assert_progress (&show, "");
+    show_release (&show);
+}
+
+static void the_time_left_is_an_estimate_from_earlier_runs (void **state)
+{
+    (void) state;
+    struct show show;
+    struct usual_time usual = { PASS_ONCE, 70000, 5 };
+    show_make (&show, 2);
+    show.plan.rungs.items[FACTS].usual.items = &usual;
+    show.plan.rungs.items[FACTS].usual.n = 1;
+    show_open (&show);
+    show_joined (&show, 0);
+    show_joined (&show, 1);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    show.at_ms += 30500;
+    assert_progress (&show, "about 40 s left, from 5 earlier runs, which took about 1 min 10 s\n");
+    show.at_ms += 60000;
+    assert_progress (&show, "this pass takes longer than 5 earlier runs, which took about 1 min 10 s\n");
+    show_began (&show, TINY, PASS_COLD, 1, 1);
+    assert_progress (&show, "");
+    show_release (&show);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (who_is_waited_for_shows_its_last_line),
+        cmocka_unit_test (a_line_of_another_attempt_is_not_shown),
+        cmocka_unit_test (who_stands_out_is_named),
+        cmocka_unit_test (two_others_are_no_measure),
+        cmocka_unit_test (the_time_left_is_an_estimate_from_earlier_runs),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
