@@ -44,12 +44,11 @@ class Blame(lab.LabTest):
         self.assertEqual(("host", "disk-full"), (cause["owner"], cause["signature"]))
         self.assertIn("Errno 28", cause["evidence"])
 
-    def test_an_unknown_failure_stays_unknown_and_shows_its_lines(self):
+    def test_an_exception_of_the_program_is_likely_the_programs_and_shows_its_lines(self):
         rungs = self.fall(NOVEL)
         self.only_h5(rungs)
         cause = rungs["h5"]["cause"]
-        self.assertEqual("unknown", cause["owner"])
-        self.assertFalse(cause.get("signature"))
+        self.assertEqual(("program", "likely", "program-type"), (cause["owner"], cause["certainty"], cause["signature"]))
         self.assertIn("ZeroDivisionError: division by zero", cause["evidence"])
 
     def test_the_last_word_of_a_silent_host_is_that_the_others_name_it(self):
