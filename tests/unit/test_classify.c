@@ -1,0 +1,295 @@
+/* links: classify signature model base */
+/* Made logs: what the form of an error says, and what outranks what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/rng.h"
+#include "common/classify/classify.h"
+#include "common/classify/decide.h"
+
+static const struct signature known[] = {
+    { .id = TEXT_LIT ("disk"), .text = TEXT_LIT ("the disk is gone"), .owner = OWNER_HOST },
+    { .id = TEXT_LIT ("perhaps"), .text = TEXT_LIT ("a bad moon"), .owner = OWNER_DEVICE, .likely = true },
+    { .id = TEXT_LIT ("passes"), .text = TEXT_LIT ("not just now"), .owner = OWNER_PLATFORM, .transient = true },
+};
+enum { KNOWN = sizeof known / sizeof known[0] };
+
+static struct arena arena;
+static struct signature_set *set;
+
+static int open_set (void **state)
+{
+    (void) state;
+    set = signature_set_build (known, KNOWN);
+    return set ? 0 : -1;
+}
+
+static int close_set (void **state)
+{
+    (void) state;
+    signature_set_free (set);
+    arena_release (&arena);
+    return 0;
+}
+
+static struct cause_decision decide (struct text log)
+{
+    struct signature_scan_result seen;
+    struct cause_decision of;
+    classify_text (set, log, &arena, &seen);
+    cause_decide (known, KNOWN, &seen, &of);
+    return of;
+}
+
+struct expected {
+    const char *log, *id;
+    enum owner owner;
+};
+
+static void expect (const struct expected *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct cause_decision of = decide (text_of (items[i].log));
+        if (!text_is (of.id, items[i].id) || of.owner != items[i].owner)
+            fail_msg ("'%s': %.*s of %s, expected %s of %s", items[i].log, TEXT_ARG (of.id),
+                      enum_name_of (&owner_names, of.owner), items[i].id, enum_name_of (&owner_names, items[i].owner));
+        arena_reset (&arena);
+    }
+}
+#define EXPECT(...)                                                                                                    \
+    do {                                                                                                               \
+        static const struct expected items[] = { __VA_ARGS__ };                                                        \
+        expect (items, sizeof items / sizeof items[0]);                                                                \
+    } while (0)
+
+#define TRACE "Traceback (most recent call last):\n"
+#define USER "  File \"/home/u/train.py\", line 3, in <module>\n    go()\n"
+#define PACKAGE(path) "  File \"/env/lib/python3.11/site-packages/" path "\", line 7, in f\n    raise it\n"
+
+static void types_and_packages_speak_for_owners (void **state)
+{
+    (void) state;
+    EXPECT (
+        { TRACE USER "ZeroDivisionError: division by zero\n", "program-type", OWNER_PROGRAM },
+        { TRACE USER PACKAGE ("pip/x.py") "pip.Odd: x\n", "installer", OWNER_BUNDLE },
+        { TRACE USER PACKAGE ("torch/_inductor/a.py") "KeyError: 'x'\n", "compile-frame", OWNER_COMPILER },
+        { TRACE USER PACKAGE ("jax/_src/pallas/a.py") "ValueError: x\n", "kernel-trace", OWNER_PROGRAM },
+        { TRACE USER PACKAGE ("flax/a.py") "TypeError: f() got an unexpected keyword argument 'x'\n", "keyword-unknown",
+          OWNER_BUNDLE },
+        { TRACE USER "RuntimeError: INTERNAL: odd\n", "", OWNER_NONE },
+        { "  File \"/env/site-packages/x.py\", line 3\n    a b\n      ^\nSyntaxError: invalid syntax\n",
+          "syntax-installed", OWNER_BUNDLE },
+        { "  File \"train.py\", line 3\n    a b\n      ^\nSyntaxError: invalid syntax\n", "syntax", OWNER_PROGRAM });
+}
+
+static void an_errno_is_about_an_object (void **state)
+{
+    (void) state;
+    EXPECT (
+        { TRACE USER "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'\n", "path-missing",
+          OWNER_LAUNCH },
+        { TRACE USER "FileNotFoundError: [Errno 2] No such file or directory: '/c/jit_cache/a'\n", "compile-cache",
+          OWNER_CACHE },
+        { TRACE USER "PermissionError: [Errno 13] Permission denied: '/dev/accel0'\n", "device-denied", OWNER_HOST },
+        { TRACE USER "PermissionError: [Errno 13] Permission denied: '/out'\n", "path-denied", OWNER_HOST },
+        { TRACE USER "OSError: [Errno 28] No space left on device\n", "disk-space", OWNER_HOST },
+        { TRACE USER "OSError: [Errno 28] No space left on device: '/dev/shm/x'\n", "shm-full", OWNER_LAUNCH },
+        { TRACE USER "ConnectionRefusedError: [Errno 111] Connection refused\n", "peer-unnamed", OWNER_UNKNOWN });
+}
+
+static void of_a_chain_the_cause_counts (void **state)
+{
+    (void) state;
+    EXPECT ({ TRACE USER "ModuleNotFoundError: No module named 'x'\n\nThe above exception was the direct cause of the "
+                         "following exception:\n\n" TRACE USER "RuntimeError: cannot go on\n",
+              "module-missing", OWNER_BUNDLE },
+            { TRACE USER
+              "KeyError: 'fast'\n\nDuring handling of the above exception, another exception occurred:\n\n" TRACE USER
+              "ZeroDivisionError: x\n",
+              "program-type", OWNER_PROGRAM },
+            { TRACE USER
+              "KeyError: 'fast'\n\nDuring handling of the above exception, another exception occurred:\n\n" TRACE USER
+              "json.decoder.JSONDecodeError: x\n",
+              "settings-read", OWNER_LAUNCH },
+            { "Exception ignored in: <function f>\n" TRACE USER "ZeroDivisionError: x\n", "", OWNER_NONE },
+            { TRACE USER
+              "jax.errors.SimplifiedTraceback: For simplicity, JAX has removed its internal frames\n\nThe above "
+              "exception was the direct cause of the following exception:\n\n" TRACE USER
+              "jaxlib.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes.\n",
+              "device-memory", OWNER_PROGRAM });
+}
+
+static void tracebacks_stand_behind_prefixes (void **state)
+{
+    (void) state;
+    EXPECT ({ "[rank1]: " TRACE
+              "[rank1]:   File \"train.py\", line 3, in f\n[rank1]:     go()\n[rank1]: ZeroDivisionError: x\n",
+              "program-type", OWNER_PROGRAM },
+            { "ERROR 07-07 18:02:56 [core.py:519] " TRACE
+              "ERROR 07-07 18:02:56 [core.py:519]   File \"train.py\", line 3, in f\n"
+              "ERROR 07-07 18:02:56 [core.py:519] ZeroDivisionError: x\n",
+              "program-type", OWNER_PROGRAM },
+            { "\x1b[31m" TRACE "\x1b[0m" USER "ZeroDivisionError: x\n", "program-type", OWNER_PROGRAM },
+            { "0: a\n1: " TRACE "0: b\n1:   File \"train.py\", line 3, in f\n0: c\n1: ZeroDivisionError: x\n0: d\n",
+              "program-type", OWNER_PROGRAM },
+            { "---------\nZeroDivisionError                 " TRACE
+              "Cell In[3], line 1\n----> 1 go()\n\nZeroDivisionError: x\n",
+              "program-type", OWNER_PROGRAM },
+            { "\xe2\x95\xad\xe2\x94\x80 " TRACE "\xe2\x94\x82 /home/u/train.py:3 in f "
+              "\xe2\x94\x82\n\xe2\x95\xb0\xe2\x94\x80\xe2\x94\x80\nZeroDivisionError: x\n",
+              "program-type", OWNER_PROGRAM });
+}
+
+static void what_says_that_it_is_harmless_is_no_cause (void **state)
+{
+    (void) state;
+    EXPECT ({ "INFO:2025-01-01 10:00:00,000:jax:1: Unable to initialize backend 'rocm': No module named 'rocm'\ndone\n",
+              "", OWNER_NONE },
+            { "I0604 12:45:24.926233 1 a.cc:1] the disk is gone\n", "", OWNER_NONE },
+            { "W0604 12:45:24.926233 1 a.cc:1] the disk is gone\n", "disk", OWNER_HOST },
+            { "W0604 12:45:24.926233 1 a.cc:1] the disk is gone\na\nb\nc\nd\ne\nf\ng\nh\ni\n", "", OWNER_NONE },
+            { "E0604 12:45:24.926233 1 a.cc:1] the disk is gone\n" TRACE USER "ZeroDivisionError: x\n", "disk",
+              OWNER_HOST },
+            { "n1:1:1 [0] NCCL INFO the disk is gone\n", "", OWNER_NONE });
+}
+
+static void trouble_that_is_followed_by_steps_is_over (void **state)
+{
+    (void) state;
+    EXPECT ({ "ERROR: the disk is gone\nstep 1 loss 2\nstep 2 loss 1\nKilled\n", "", OWNER_NONE },
+            { "step 1\nstep 2\nERROR: the disk is gone\n", "disk", OWNER_HOST },
+            { "ERROR: the disk is gone\nstep 7\nstep 7\n", "disk", OWNER_HOST },
+            { "ERROR: the disk is gone\n 3/9 [00:01, 2.0it/s]\n 4/9 [00:02, 2.0it/s]\n", "", OWNER_NONE });
+}
+
+static void known_outranks_form_and_form_outranks_echo (void **state)
+{
+    (void) state;
+    EXPECT (
+        { TRACE USER "RuntimeError: the disk is gone, No module named 'x'\n", "disk", OWNER_HOST },
+        { TRACE USER "RuntimeError: a bad moon\n", "perhaps", OWNER_DEVICE },
+        { "[Errno 111] Connection refused by 10.0.0.2\n" TRACE USER "ZeroDivisionError: x\n", "program-type",
+          OWNER_PROGRAM },
+        { "RuntimeError: Connection closed by peer [10.0.0.2]:11178\n", "peer-gone", OWNER_PEER },
+        { "RuntimeError: Socket closed\n", "peer-unnamed", OWNER_UNKNOWN },
+        { TRACE USER "subprocess.CalledProcessError: Command 'x' returned non-zero exit status 1.\n", "", OWNER_NONE },
+        { "Killed\n", "", OWNER_NONE }, { "Segmentation fault (core dumped)\n", "", OWNER_NONE });
+}
+
+static void one_sighting_decides_and_has_its_place (void **state)
+{
+    struct signature_scan_result seen;
+    (void) state;
+    classify_text (set, TEXT_LIT ("begun\n" TRACE USER "ZeroDivisionError: division by zero\n"), &arena, &seen);
+    assert_int_equal (seen.sightings_n, 1);
+    assert_true (seen.sightings[0].decides && text_is (seen.sightings[0].text, "ZeroDivisionError: division by zero"));
+    assert_int_equal (seen.sightings[0].line, 5);
+}
+
+static void a_host_can_only_name_rules_that_there_are (void **state)
+{
+    struct sighting odd[] = { { .signature = TEXT_LIT ("no-such-rule"), .text = TEXT_LIT ("x"), .decides = true } };
+    struct signature_scan_result seen = { .sightings = odd, .sightings_n = 1 };
+    struct cause_decision of;
+    (void) state;
+    cause_decide (known, KNOWN, &seen, &of);
+    assert_int_equal (of.weight, CAUSE_UNKNOWN);
+    odd[0].signature = TEXT_LIT ("aftermath");
+    cause_decide (known, KNOWN, &seen, &of);
+    assert_int_equal (of.weight, CAUSE_UNKNOWN);
+}
+
+static void only_a_known_text_passes_by_itself (void **state)
+{
+    (void) state;
+    assert_true (decide (TEXT_LIT ("ERROR: not just now\n")).transient);
+    assert_false (decide (TEXT_LIT ("ERROR: not just now\n" TRACE USER "ZeroDivisionError: x\n")).transient);
+    assert_false (decide (TEXT_LIT ("W0604 12:45:24.926233 1 a.cc:1] not just now\n")).transient);
+}
+
+/* Anything may stand in a log: what is found stays within bounds. Sanitizers watch. */
+static void nothing_in_a_log_breaks_the_reading (void **state)
+{
+    static const char *const pieces[] = { TRACE,
+                                          USER,
+                                          "\n",
+                                          "\r",
+                                          "\x1b[",
+                                          "\x1b]0;",
+                                          "[rank",
+                                          "]: ",
+                                          "Error: ",
+                                          "3/9 [00:01, 2.0it/s]",
+                                          "During handling of the above exception",
+                                          "\xe2\x95\xad",
+                                          "\xe2\x94\x82",
+                                          "  File \"",
+                                          "E0604 12:45:24",
+                                          "2025-02-02T02:02:02",
+                                          "[Errno ",
+                                          "(Worker pid=",
+                                          "Fatal Python error: ",
+                                          "ValueError" };
+    struct rng rng = rng_seed (20261122);
+    struct buf log;
+    (void) state;
+    buf_init (&log, 1 << 20);
+    for (uint32_t round = 0; round < 3000; round++) {
+        struct signature_scan_result seen;
+        buf_clear (&log);
+        for (uint64_t n = rng_below (&rng, 40); n > 0; n--) {
+            if (rng_below (&rng, 4))
+                buf_puts (&log, pieces[rng_below (&rng, sizeof pieces / sizeof pieces[0])]);
+            else
+                buf_byte (&log, (uint8_t) rng_below (&rng, 256));
+        }
+        classify_text (set, buf_as_text (&log), &arena, &seen);
+        assert_true (seen.sightings_n <= SIGHTINGS_MAX && seen.shown_n <= SHOWN_MAX);
+        arena_reset (&arena);
+    }
+    buf_release (&log);
+}
+
+static void the_end_of_a_long_log_is_read (void **state)
+{
+    struct buf log;
+    (void) state;
+    buf_init (&log, 8 << 20);
+    while (log.len < 5 << 20)
+        buf_puts (&log, "working\n");
+    uint32_t lines = log.len / 8;
+    buf_puts (&log, TRACE USER "ZeroDivisionError: x\n");
+    struct signature_scan_result seen;
+    classify_text (set, buf_as_text (&log), &arena, &seen);
+    assert_int_equal (seen.sightings_n, 1);
+    assert_int_equal (seen.sightings[0].line, lines + 4);
+    assert_true (memcmp (log.ptr + seen.sightings[0].offset, "ZeroDivisionError", 17) == 0);
+    buf_release (&log);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (types_and_packages_speak_for_owners),
+        cmocka_unit_test (an_errno_is_about_an_object),
+        cmocka_unit_test (of_a_chain_the_cause_counts),
+        cmocka_unit_test (tracebacks_stand_behind_prefixes),
+        cmocka_unit_test (what_says_that_it_is_harmless_is_no_cause),
+        cmocka_unit_test (trouble_that_is_followed_by_steps_is_over),
+        cmocka_unit_test (known_outranks_form_and_form_outranks_echo),
+        cmocka_unit_test (one_sighting_decides_and_has_its_place),
+        cmocka_unit_test (a_host_can_only_name_rules_that_there_are),
+        cmocka_unit_test (only_a_known_text_passes_by_itself),
+        cmocka_unit_test (nothing_in_a_log_breaks_the_reading),
+        cmocka_unit_test (the_end_of_a_long_log_is_read),
+    };
+    return cmocka_run_group_tests (tests, open_set, close_set);
+}
