@@ -194,35 +194,57 @@ static struct text peer_id (struct text said, struct text id)
     return names_somebody (said) || words_any (said, says_so) ? id : TEXT_LIT ("peer-unnamed");
 }
 
-static void offer_candidate (struct choosing *choosing, const struct candidate *candidate)
+/* What decides at one place: the known text in its words, or the rule that it meets. */
+struct statement {
+    enum meaning meaning;
+    struct text id;
+    bool of_peer; /* it says that another host is the owner */
+};
+
+static struct statement statement_of_text (const struct signature *known)
 {
-    if (choosing->lines->items[candidate->shown].level == LEVEL_INFO && !candidate->exception)
-        return;
-    enum form form = form_of (candidate, &choosing->lines->items[candidate->shown]);
-    if (candidate->rule && candidate->rule->weight == RULE_AFTERMATH)
-        return;
+    return (struct statement){ meaning_of_signature (known), known->id, known->peer };
+}
+
+static struct statement statement_of_rule (const struct error_rule *rule)
+{
+    enum meaning meaning = meaning_of_rule (rule);
+    return meaning == MEANS_NOTHING ? (struct statement){ 0 }
+                                    : (struct statement){ meaning, text_of (rule->id), rule->owner == OWNER_PEER };
+}
+
+/* A text outranks a rule that says as much; noise does so in a line that is no end. */
+static struct statement statement_of (const struct choosing *choosing, const struct candidate *candidate,
+                                      enum form form)
+{
     const struct signature *known = known_in (choosing, candidate);
     if (known && known->transient && !says_alone (choosing, candidate, known->id))
         known = NULL; /* a wrong owner costs a minute, a wrong retry the run */
-    enum meaning by_rule = meaning_of_rule (candidate->rule),
-                 by_text = known ? meaning_of_signature (known) : MEANS_NOTHING;
-    struct choice choice = { .line = candidate->shown, .sighting = NO_LINE };
-    if (candidate->rule && candidate->rule->weight == RULE_CHILD && by_text <= MEANS_KNOWN_PEER)
+    struct statement by_rule = statement_of_rule (candidate->rule),
+                     by_text = known ? statement_of_text (known) : (struct statement){ 0 };
+    bool harmless = known && known->noise && form < FORM_FATAL;
+    return known && (harmless || by_text.meaning >= by_rule.meaning) ? by_text : by_rule;
+}
+
+/* Some places are none of a cause: those at level info, what follows from an end, lines behind which work went on. */
+static bool may_decide (const struct choosing *choosing, const struct candidate *candidate)
+{
+    enum rule_weight weight = candidate->rule ? candidate->rule->weight : RULE_NONE;
+    bool info = choosing->lines->items[candidate->shown].level == LEVEL_INFO;
+    return weight != RULE_AFTERMATH && (candidate->exception || (!info && !candidate->over));
+}
+
+static void offer_candidate (struct choosing *choosing, const struct candidate *candidate)
+{
+    enum form form = form_of (candidate, &choosing->lines->items[candidate->shown]);
+    if (!may_decide (choosing, candidate))
         return;
-    bool harmless = known && by_text == MEANS_NOISE && form < FORM_FATAL;
-    bool text_counts = known && (harmless || by_text >= by_rule);
-    choice.strength = strength[text_counts ? by_text : by_rule][form] - (candidate->over ? OVER_COSTS : 0);
-    if (candidate->over && !candidate->exception)
+    struct statement statement = statement_of (choosing, candidate, form);
+    if (candidate->rule && candidate->rule->weight == RULE_CHILD && statement.meaning <= MEANS_KNOWN_PEER)
         return;
-    if (text_counts)
-        choice.id = known->id;
-    else if (by_rule != MEANS_NOTHING)
-        choice.id = text_of (candidate->rule->id);
-    enum meaning said = text_counts ? by_text : by_rule;
-    bool of_peer = text_counts || candidate->rule->owner == OWNER_PEER;
-    if ((said == MEANS_PEER || said == MEANS_KNOWN_PEER) && of_peer)
-        choice.id = peer_id (candidate->text, choice.id);
-    offer (choosing, choice);
+    int strong = strength[statement.meaning][form] - (candidate->over ? OVER_COSTS : 0);
+    struct text id = statement.of_peer ? peer_id (candidate->text, statement.id) : statement.id;
+    offer (choosing, (struct choice){ .strength = strong, .id = id, .line = candidate->shown, .sighting = NO_LINE });
 }
 
 static uint32_t line_at (const struct printed_lines *lines, uint64_t offset)
