@@ -33,10 +33,7 @@ static struct error_clue clue_of (const struct exception *exception)
 {
     return (struct error_clue){ .type = exception_short_type (exception->type),
                                 .text = exception->message,
-                                .file = exception->file,
-                                .raised = exception->raised,
-                                .caller = exception->caller,
-                                .importing = exception->importing };
+                                .raised = exception->raised };
 }
 
 /* "RuntimeError: ValueError: ..." and "...: jaxlib.XlaRuntimeError: INTERNAL: ...": the inner type counts. */

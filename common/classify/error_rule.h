@@ -35,9 +35,7 @@ struct error_rule {
 struct error_clue {
     struct text type; /* without its module; empty: no exception */
     struct text text;
-    struct text file; /* of the frame that raised it */
-    enum frame_package raised, caller;
-    bool importing;
+    enum frame_package raised; /* whose frame raised it */
 };
 
 /* The first rule that holds; NULL: none does. */

@@ -102,9 +102,3 @@ enum frame_package frame_package_of (struct text path)
             return known_standard[i].package;
     return PACKAGE_STANDARD;
 }
-
-struct text frame_package_name (struct text path)
-{
-    struct text inner;
-    return installed (path, &inner) ? text_take_until (&inner, '/') : (struct text){ 0 };
-}

@@ -26,7 +26,5 @@ enum frame_package {
 };
 
 enum frame_package frame_package_of (struct text path);
-/* The installed package's own name: "jax", "torch"; empty for a file of the user. */
-struct text frame_package_name (struct text path);
 
 #endif

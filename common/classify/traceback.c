@@ -76,22 +76,12 @@ static bool frame_path (struct text body, struct text *path)
     return words_is_digit (trimmed.ptr[at + 4 < trimmed.len ? at + 4 : at]);
 }
 
-static bool is_import_frame (struct text body)
-{
-    return words_any_exact (body, "importlib|in <module>");
-}
-
 /* Frames come from the outermost to the innermost: each that says something replaces the one before. */
-static void take_frame (struct exception *exception, struct text body, struct text path)
+static void take_frame (struct exception *exception, struct text path)
 {
     enum frame_package package = frame_package_of (path);
-    exception->importing = is_import_frame (body) && (exception->importing || package != PACKAGE_USER);
-    if (package == PACKAGE_NONE)
-        return;
-    if (package != exception->raised)
-        exception->caller = exception->raised;
-    exception->raised = package;
-    exception->file = path;
+    if (package != PACKAGE_NONE)
+        exception->raised = package;
 }
 
 /* ---- one block ---- */
@@ -221,7 +211,7 @@ static bool read_frames (struct reading *reading, struct exception *exception, s
         if (words_any_exact (body, box_bottom)) {
             boxed = false;
         } else if (frame_path (boxed ? without_box (body) : body, &path)) {
-            take_frame (exception, body, path);
+            take_frame (exception, path);
             frames = true;
         } else if (typed && (!named.len || text_equal (named, exception_short_type (exception->type)))) {
             exception->type_line = line;
@@ -243,15 +233,6 @@ static bool is_harmless (const struct reading *reading, uint32_t line)
 {
     for (uint32_t i = line; i + 2 >= line && i < reading->lines->n; i--)
         if (says_harmless (reading->lines->items[i].text))
-            return true;
-    return false;
-}
-
-static bool is_quoted (const struct reading *reading, uint32_t line)
-{
-    for (uint32_t i = line; i + 3 >= line && i < reading->lines->n; i--)
-        if (words_any_exact (reading->lines->items[i].text,
-                             "\"\"\"|RemoteTraceback|with the following error|Original Traceback"))
             return true;
     return false;
 }
@@ -295,7 +276,6 @@ static uint32_t read_block (struct reading *reading, uint32_t line)
     struct exception *exception = add_exception (reading->out);
     exception->first = exception->last = exception->type_line = line;
     exception->harmless = is_harmless (reading, line);
-    exception->quoted = is_quoted (reading, line);
     exception->chained = reading->out->n > 1 ? chained_by (reading, line) : CHAIN_NONE;
     if (read_frames (reading, exception, &message))
         take_message (reading, exception, message);
@@ -311,7 +291,7 @@ static void take_frames_above (const struct reading *reading, struct exception *
     struct text path;
     for (uint32_t i = line > ABOVE ? line - ABOVE : 0; i < line; i++)
         if (is_same_speaker (reading, i, line) && frame_path (body_at (reading, i), &path))
-            take_frame (exception, body_at (reading, i), path);
+            take_frame (exception, path);
 }
 
 /* "ValueError: ..." without a heading: printed alone, or what is left of a traceback. */

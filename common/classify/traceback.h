@@ -23,11 +23,7 @@ struct exception {
     struct text type;          /* "jaxlib.xla_extension.XlaRuntimeError"; empty: the traceback is cut */
     struct text message;       /* may hold line ends */
     enum frame_package raised; /* whose innermost frame raised it */
-    enum frame_package caller; /* the next other one outwards */
-    struct text file;          /* of the frame of `raised` */
-    bool importing;            /* a module was being imported */
     bool harmless;             /* did not end its process: a destructor, a thread, a logging call */
-    bool quoted;               /* another process's, printed by its parent */
     enum chaining chained;     /* to the one before it in the list */
 };
 
