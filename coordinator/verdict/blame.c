@@ -56,7 +56,8 @@ static uint32_t weakness (const struct plan *plan, const struct blame_host *host
 {
     if (host->complains)
         return 3;
-    return recognised (plan, host) ? host->verdict->likely : 2;
+    bool killed = host->killed && host->verdict->owner == OWNER_UNKNOWN; /* a kill has no owner by itself */
+    return recognised (plan, host) ? host->verdict->likely || killed : 2;
 }
 
 /* An error that was printed before a program hung is older than any end at a limit. */

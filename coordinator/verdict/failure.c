@@ -158,14 +158,23 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->evidence = reading.evidence;
 }
 
+/* It may come from a receipt of anybody. */
+static void print_signature (struct buf *out, const char *before, struct text signature, const char *behind)
+{
+    buf_puts (out, before);
+    buf_escaped (out, signature, 0);
+    buf_puts (out, behind);
+}
+
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, struct text signature)
 {
     if (owner == OWNER_UNKNOWN && !signature.len)
         buf_puts (out, "; owner unknown: no known error matched");
     else if (owner == OWNER_UNKNOWN)
-        buf_printf (out, "; owner unknown (%.*s)", TEXT_ARG (signature));
-    else
-        buf_printf (out, " [%s%s%s%s%.*s]", certainty ? enum_name_of (&certainty_names, certainty) : "",
-                    certainty ? " " : "", enum_name_of (&owner_names, owner), signature.len ? ", " : "",
-                    TEXT_ARG (signature));
+        print_signature (out, "; owner unknown (", signature, ")");
+    else {
+        buf_printf (out, " [%s%s%s", certainty ? enum_name_of (&certainty_names, certainty) : "", certainty ? " " : "",
+                    enum_name_of (&owner_names, owner));
+        print_signature (out, signature.len ? ", " : "", signature, "]");
+    }
 }

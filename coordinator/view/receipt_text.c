@@ -9,7 +9,14 @@
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/receipt_lines.h"
 
-enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
+enum {
+    COLUMNS = 100,
+    CAUSE_COLUMNS = 400,
+    DRIFT_SHOWN = 12,
+    NOTES_SHOWN = 8,
+    EXIT_CACHE_VIOLATION = 4,
+    HOSTS_TEXT_BYTES = 16 << 20
+};
 
 static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
 {
@@ -120,10 +127,20 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
+/* A receipt may come from a file of anybody: names, too, are escaped. */
+static void add_hosts (const struct receipt_line *line, struct buf *out)
+{
+    struct buf names;
+    buf_init (&names, HOSTS_TEXT_BYTES);
+    hostset_fold (line->hosts, line->hosts_n, &names);
+    buf_escaped (out, buf_as_text (&names), 0);
+    buf_release (&names);
+}
+
 static void add_part (const struct receipt_line *line, struct buf *out)
 {
     buf_printf (out, "    %-9s%-14s ", "in parts", line->rung->outcome == OUTCOME_PASSED ? "works" : "fails");
-    hostset_fold (line->hosts, line->hosts_n, out);
+    add_hosts (line, out);
     add_durations (line, out);
     buf_byte (out, '\n');
 }
@@ -133,7 +150,7 @@ static void add_line (const struct receipt_line *line, struct buf *out)
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
                 line->rung->outcome ? enum_name_of (&outcome_names, line->rung->outcome) : "not judged yet");
-    hostset_fold (line->hosts, line->hosts_n, out);
+    add_hosts (line, out);
     if (line->rung->outcome)
         add_durations (line, out);
     if (line->rung->attempt > 1)
@@ -215,8 +232,13 @@ static void add_setup (const struct slice_receipt *receipt, struct buf *out)
         for (uint32_t k = i; k < receipt->hosts.n; k++)
             if (same_setup (setup, &receipt->hosts.items[k].setup))
                 hosts[n++] = receipt->hosts.items[k].host;
-        buf_printf (out, "%spins %.*s (sha256 %.12s), python %.*s on ", first ? "setup    " : "         ",
-                    TEXT_ARG (setup->pins), setup->pins_sha256.ptr, TEXT_ARG (setup->python));
+        buf_puts (out, first ? "setup    pins " : "         pins ");
+        buf_escaped (out, setup->pins, COLUMNS);
+        buf_puts (out, " (sha256 ");
+        buf_escaped (out, text_clip (setup->pins_sha256, 12), 0);
+        buf_puts (out, "), python ");
+        buf_escaped (out, setup->python, COLUMNS);
+        buf_puts (out, " on ");
         hostset_fold (hosts, n, out);
         buf_puts (out, ": ");
         buf_escaped (out, setup->restore_method, CAUSE_COLUMNS);

@@ -25,6 +25,7 @@ RAISES = """import threading, time
 threading.Thread(target=time.sleep, args=(900,)).start()
 raise ValueError("shapes differ")
 """
+HOG_MIB = "1200"
 HOG = """import sys
 hog = bytearray(int(sys.argv[1]) << 20)
 for at in range(0, len(hog), 4096): hog[at] = 1
@@ -95,9 +96,10 @@ class Hangs(Ends):
 
 
 class Kills(Ends):
-    """A cgroup with 64 MiB, in which the coordinator, the worker and its program run."""
+    """A cgroup in which the coordinator, the worker and its program run. Sanitizers need memory of their own."""
+    LIMIT = (512 if lab.sanitized() else 64) << 20
 
-    def group(self, limit=64 << 20):
+    def group(self, limit=LIMIT):
         former = pathlib.Path("/sys/fs/cgroup/memory")
         path = (former if former.is_dir() else pathlib.Path("/sys/fs/cgroup")) / f"sliceup-test-{os.getpid()}"
         try:
@@ -117,15 +119,16 @@ class Kills(Ends):
 
     def test_a_program_that_the_kernel_killed_for_memory_is_told_so(self):
         group = self.group()
-        for argv in (["python3", str(self.lab.write("hog.py", HOG)), "200"],
-                     ["sh", "-c", f"python3 {self.lab.files / 'hog.py'} 200; exit $?"]):
+        for argv in (["python3", str(self.lab.write("hog.py", HOG)), HOG_MIB],
+                     ["sh", "-c", f"python3 {self.lab.files / 'hog.py'} {HOG_MIB}; exit $?"]):
             with self.subTest(argv[0]):
                 ended = self.climb({"command": argv, "timeout": "30s"}, group=group)
                 self.assertEqual(1, ended.status, ended)
                 cause = self.cause()
                 self.assertEqual(("host", "known"), (cause["owner"], cause["certainty"]), cause)
                 self.assertIn("the kernel killed a process of this program's memory cgroup because memory ran out", cause["text"])
-                self.assertEqual("oom_kill of the program's memory cgroup grew by 1 while it ran; memory limit of its cgroup: 67108864 bytes",
+                self.assertEqual("oom_kill of the program's memory cgroup grew by 1 while it ran; "
+                                 f"memory limit of its cgroup: {self.LIMIT} bytes",
                                  cause["evidence"].splitlines()[0])
 
     def test_a_kill_that_the_kernel_did_not_count_has_no_owner(self):

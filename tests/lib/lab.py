@@ -82,6 +82,11 @@ def listens(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def sanitized():
+    """Is this build one with sanitizers?"""
+    return b"__asan_init" in SLICEUP.read_bytes()
+
+
 def unpack_worker(folder):
     """The image out of the bundle, as a host has it."""
     worker = folder / "worker"

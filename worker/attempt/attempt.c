@@ -187,6 +187,7 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
     if (!attempt->stopping) {
         attempt->stopping = true;
         attempt->stop_ending = ending;
+        attempt->done_before_stop = attempt_result (attempt)->done;
         attempt->stop_why = text_copy (&attempt->arena, why);
         if (attempt->channel)
             channel_allow_partial_line (attempt->channel);

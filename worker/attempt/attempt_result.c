@@ -76,7 +76,8 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
 {
     struct result *result = attempt_result (attempt);
     bool exited = WIFEXITED (end->status);
-    bool by_itself = exited && WEXITSTATUS (end->status) == 0 && result->done;
+    bool in_time = attempt->stop_ending != ENDING_TIMEOUT || attempt->done_before_stop; /* our signal may wake it */
+    bool by_itself = exited && WEXITSTATUS (end->status) == 0 && result->done && in_time;
     result->ending = exited ? ENDING_EXITED : ENDING_SIGNALLED;
     result->code = (uint32_t) (exited ? WEXITSTATUS (end->status) : WTERMSIG (end->status));
     if (attempt->stopping && !by_itself)

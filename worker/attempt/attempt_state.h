@@ -69,6 +69,7 @@ struct attempt {
     uint32_t gates_n;
     bool dismissed; /* told to leave, for what it did */
     enum ending stop_ending;
+    bool done_before_stop; /* the program had said done before it was stopped */
     struct text stop_why;
     struct {
         bool begun;
