@@ -1,6 +1,6 @@
 #include "common/classify/candidate.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "common/classify/progress.h"
 #include "common/classify/words.h"
@@ -19,12 +19,14 @@ static const char error_words[] =
     "usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|reset|busy|in "
     "use|aborted|error|(most recent call first)";
 
+/* A program that counted on so often behind an exception has handled it; another process may print a step or two more. */
+enum { WORKED_ON = 3 };
+
 struct finding {
     const struct printed_lines *lines;
     const struct exceptions *exceptions;
     struct arena *arena;
     struct candidates *out;
-    uint32_t progress; /* lines before this one are followed by work */
 };
 
 /* ---- exceptions ---- */
@@ -91,12 +93,7 @@ static const struct exception *cause_in_chain (const struct exception *first, ui
 
 static struct candidate *add (struct finding *finding)
 {
-    struct candidates *out = finding->out;
-    if (out->n == CANDIDATES_MAX) {
-        memmove (out->items, out->items + 1, (CANDIDATES_MAX - 1) * sizeof *out->items);
-        out->n--;
-    }
-    return &out->items[out->n++];
+    return &finding->out->items[finding->out->n++];
 }
 
 static uint32_t chain_length (const struct exceptions *exceptions, uint32_t at)
@@ -117,12 +114,13 @@ static void add_chain (struct finding *finding, const struct exception *first, u
     *candidate = (struct candidate){ .first = first->first,
                                      .last = last->last,
                                      .shown = cause->type_line,
+                                     .order = finding->lines->items[first->first].order,
                                      .said_to = cause->last,
                                      .speaker = finding->lines->items[first->first].speaker,
                                      .exception = true,
                                      .fatal = !last->harmless,
                                      .harmless = last->harmless,
-                                     .over = last->last < finding->progress,
+                                     .over = finding->lines->items[last->type_line].worked >= WORKED_ON,
                                      .text = text_format (finding->arena, "%.*s: %.*s", TEXT_ARG (cause->type),
                                                           TEXT_ARG (cause->message)),
                                      .rule = rule };
@@ -179,8 +177,6 @@ static void add_line (struct finding *finding, uint32_t at)
     const struct printed_line *line = &finding->lines->items[at];
     struct text body = printed_line_body (line);
     bool end = looks_like_end (line, body);
-    if (is_stack (body) || (!end && !looks_like_error (line, body)))
-        return;
     struct error_clue clue = { .text = text_from (finding, at, end) };
     if (words_any_exact (body, "Fatal Python error|(most recent call first)")) {
         clue.raised = crash_package (finding, at);
@@ -190,29 +186,57 @@ static void add_line (struct finding *finding, uint32_t at)
     *add (finding) = (struct candidate){ .first = at,
                                          .last = at,
                                          .shown = at,
+                                         .order = line->order,
                                          .said_to = at,
                                          .speaker = line->speaker,
                                          .fatal = end,
                                          .harmless = line->level == LEVEL_INFO || line->level == LEVEL_WARNING,
-                                         .over = at < finding->progress,
+                                         .over = line->worked > 0,
                                          .text = clue.text,
                                          .rule = rule };
+}
+
+static bool may_be_candidate (const struct printed_line *line)
+{
+    struct text body = printed_line_body (line);
+    return !is_stack (body) && (looks_like_end (line, body) || looks_like_error (line, body));
+}
+
+/* The lines outside of exceptions that look like an error, at most CANDIDATES_MAX, the last printed; by index. */
+static bool *lines_wanted (const struct finding *finding)
+{
+    const struct printed_lines *lines = finding->lines;
+    bool *wanted = arena_array (finding->arena, lines->n, sizeof *wanted);
+    uint32_t *by_order = arena_array (finding->arena, lines->n, sizeof *by_order), n = 0;
+    for (uint32_t i = 0; i < lines->n; i++)
+        by_order[lines->items[i].order] = i;
+    for (uint32_t i = lines->n; i > 0 && n < CANDIDATES_MAX; i--)
+        n += wanted[by_order[i - 1]] = may_be_candidate (&lines->items[by_order[i - 1]]);
+    return wanted;
+}
+
+static int by_order (const void *a, const void *b)
+{
+    uint32_t left = ((const struct candidate *) a)->order, right = ((const struct candidate *) b)->order;
+    return left < right ? -1 : left > right;
 }
 
 void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
                       struct candidates *out)
 {
-    struct finding finding = { lines, exceptions, arena, out, progress_last_line (lines) };
-    uint32_t line = 0;
-    *out = (struct candidates){ .items = arena_array (arena, CANDIDATES_MAX, sizeof *out->items) };
+    struct finding finding = { lines, exceptions, arena, out };
+    bool *wanted = lines_wanted (&finding);
+    *out = (struct candidates){ .items = arena_array (arena, CANDIDATES_MAX + EXCEPTIONS_MAX, sizeof *out->items) };
     for (uint32_t i = 0; i < exceptions->n;) {
         uint32_t n = chain_length (exceptions, i);
-        for (; line < exceptions->items[i].first && line < lines->n; line++)
-            add_line (&finding, line);
         add_chain (&finding, &exceptions->items[i], n);
+        for (uint32_t k = exceptions->items[i].first; k <= exceptions->items[i + n - 1].last; k++)
+            wanted[k] = false;
         i += n;
-        line = exceptions->items[i - 1].last + 1;
     }
-    for (; line < lines->n; line++)
-        add_line (&finding, line);
+    for (uint32_t i = 0; i < lines->n; i++)
+        if (wanted[i])
+            add_line (&finding, i);
+    if (out->n > 1)
+        qsort (out->items, out->n, sizeof *out->items, by_order);
 }

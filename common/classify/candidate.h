@@ -13,6 +13,7 @@ struct candidate {
     uint32_t first, last; /* lines */
     uint32_t shown;       /* the line to show: with the type, or itself */
     uint32_t said_to;     /* the last line of its words, which begin with `shown` */
+    uint32_t order;       /* of its first line, as printed */
     uint32_t speaker;
     bool exception;
     bool fatal;    /* an uncaught exception, level F, a crash */
@@ -27,7 +28,7 @@ struct candidates {
     uint32_t n;
 };
 
-/* In the order of their first lines. */
+/* In the order in which they were printed. Of more than CANDIDATES_MAX lines that look like errors the last count. */
 void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
                       struct candidates *out);
 

@@ -1,5 +1,6 @@
 #include "common/classify/choose.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/classify/words.h"
@@ -28,10 +29,10 @@ static const int strength[MEANINGS][FORMS] = {
     [MEANS_PRIOR] = { 0, 0, 40, 60, 80 },     [MEANS_FORM] = { 0, 55, 85, 95, 110 },
     [MEANS_KNOWN] = { 8, 90, 112, 120, 130 },
 };
-/* OVER_COSTS: what an exception loses when the program worked on after it. END_LINES: noise may be why a program ended
+/* END_LINES: noise may be why a program ended
  * only when it did not go on for long, a warning only among its WARNED_LINES last ones. NEAR_BYTES: how far conditions
  * of known texts reach (common/signature). */
-enum { OVER_COSTS = 70, END_LINES = 64, WARNED_LINES = 8, NEAR_BYTES = 2 << 10 };
+enum { END_LINES = 64, WARNED_LINES = 8, NEAR_BYTES = 2 << 10 };
 
 enum { NO_LINE = UINT32_MAX };
 struct choice {
@@ -96,9 +97,9 @@ struct surroundings {
 static struct surroundings surroundings_of (const struct printed_lines *lines, const struct candidate *candidate,
                                             uint32_t before_bytes)
 {
-    const char *begin = lines->items[0].text.ptr, *first = lines->items[candidate->shown].text.ptr;
-    struct text last = lines->items[candidate->said_to].text, final = lines->items[lines->n - 1].text;
-    const char *end = final.ptr + final.len, *stop = last.ptr + last.len;
+    const char *begin = lines->all.ptr, *first = lines->items[candidate->shown].text.ptr;
+    struct text last = lines->items[candidate->said_to].text;
+    const char *end = begin + lines->all.len, *stop = last.ptr + last.len;
     const char *near = first - begin > before_bytes ? first - before_bytes : begin;
     const char *far = end - stop > NEAR_BYTES ? stop + NEAR_BYTES : end;
     return (struct surroundings){ .text = { .ptr = near, .len = (uint32_t) (far - near) },
@@ -157,7 +158,9 @@ static void offer (struct choosing *choosing, struct choice choice)
 {
     bool warning = choice.strength == strength[MEANS_KNOWN][FORM_HARMLESS];
     bool faint = choice.strength <= strength[MEANS_KNOWN][FORM_HARMLESS];
-    if (faint && (choice.line == NO_LINE || choice.line + (warning ? WARNED_LINES : END_LINES) < choosing->lines->n))
+    if (faint &&
+        (choice.line == NO_LINE ||
+         choosing->lines->items[choice.line].order + (warning ? WARNED_LINES : END_LINES) < choosing->lines->n))
         return;
     if (choice.strength > choosing->best.strength)
         choosing->best = choice;
@@ -231,7 +234,7 @@ static bool may_decide (const struct choosing *choosing, const struct candidate 
 {
     enum rule_weight weight = candidate->rule ? candidate->rule->weight : RULE_NONE;
     bool info = choosing->lines->items[candidate->shown].level == LEVEL_INFO;
-    return weight != RULE_AFTERMATH && (candidate->exception || (!info && !candidate->over));
+    return weight != RULE_AFTERMATH && !candidate->over && (candidate->exception || !info);
 }
 
 static void offer_candidate (struct choosing *choosing, const struct candidate *candidate)
@@ -242,17 +245,20 @@ static void offer_candidate (struct choosing *choosing, const struct candidate *
     struct statement statement = statement_of (choosing, candidate, form);
     if (candidate->rule && candidate->rule->weight == RULE_CHILD && statement.meaning <= MEANS_KNOWN_PEER)
         return;
-    int strong = strength[statement.meaning][form] - (candidate->over ? OVER_COSTS : 0);
+    int strong = strength[statement.meaning][form];
     struct text id = statement.of_peer ? peer_id (candidate->text, statement.id) : statement.id;
     offer (choosing, (struct choice){ .strength = strong, .id = id, .line = candidate->shown, .sighting = NO_LINE });
 }
 
+/* The line that begins last of those that begin at or before the place. */
 static uint32_t line_at (const struct printed_lines *lines, uint64_t offset)
 {
-    for (uint32_t i = lines->n; i > 0; i--)
-        if (lines->items[i - 1].offset <= offset)
-            return i - 1;
-    return NO_LINE;
+    uint32_t found = NO_LINE;
+    for (uint32_t i = 0; i < lines->n; i++)
+        if (lines->items[i].offset <= offset &&
+            (found == NO_LINE || lines->items[i].offset > lines->items[found].offset))
+            found = i;
+    return found;
 }
 
 static bool in_candidate (const struct choosing *choosing, uint32_t line)
@@ -295,53 +301,81 @@ static void offer_sighting (struct choosing *choosing, const struct sighting *si
     offer (choosing, choice);
 }
 
-/* The place of what decides, in the sightings: the one that is there, or a new one in place of the last. */
-static struct sighting *place_for (struct signature_scan_result *seen, struct text id, struct arena *arena)
+/* A place for what decides: that of the same text, else a new one; when all are taken that of noise, else the last. */
+static struct sighting *place_for (const struct choosing *choosing, struct signature_scan_result *seen, struct text id)
 {
     for (uint32_t i = 0; i < seen->sightings_n; i++)
         if (text_equal (seen->sightings[i].signature, id))
             return &seen->sightings[i];
-    struct sighting *items = arena_array (arena, seen->sightings_n + 1, sizeof *items);
+    struct sighting *items = arena_array (choosing->arena, seen->sightings_n + 1, sizeof *items);
     if (seen->sightings_n)
         memcpy (items, seen->sightings, seen->sightings_n * sizeof *items);
     seen->sightings = items;
-    seen->sightings_n += seen->sightings_n < SIGHTINGS_MAX;
-    return &items[seen->sightings_n - 1];
+    if (seen->sightings_n < SIGHTINGS_MAX)
+        return &items[seen->sightings_n++];
+    for (uint32_t i = SIGHTINGS_MAX; i > 0; i--) {
+        const struct signature *signature = signature_named (choosing->set, items[i - 1].signature);
+        if (signature && (signature->noise || signature->peer))
+            return &items[i - 1];
+    }
+    return &items[SIGHTINGS_MAX - 1];
 }
 
+static int by_offset (const void *a, const void *b)
+{
+    uint64_t left = ((const struct sighting *) a)->offset, right = ((const struct sighting *) b)->offset;
+    return left < right ? -1 : left > right;
+}
+
+static struct text shown_line (const struct choosing *choosing, uint32_t line)
+{
+    char cleaned[SHOWN_LINE_BYTES];
+    uint32_t len = log_line_clean (printed_line_body (&choosing->lines->items[line]), cleaned, sizeof cleaned);
+    return text_copy (choosing->arena, (struct text){ cleaned, len });
+}
+
+/* Sightings stay in the order of the log. */
 static void take_best (const struct choosing *choosing, uint32_t lines_before, struct signature_scan_result *seen)
 {
     const struct choice *best = &choosing->best;
-    char cleaned[SHOWN_LINE_BYTES];
     if (best->sighting != NO_LINE) {
         seen->sightings[best->sighting].decides = true;
         return;
     }
     const struct printed_line *line = &choosing->lines->items[best->line];
-    struct sighting *sighting = place_for (seen, best->id, choosing->arena);
-    uint32_t len = log_line_clean (printed_line_body (line), cleaned, sizeof cleaned);
-    *sighting = (struct sighting){ .signature = text_copy (choosing->arena, best->id),
-                                   .line = lines_before + choosing->lines->before + best->line + 1,
-                                   .offset = line->offset,
-                                   .text = text_copy (choosing->arena, (struct text){ cleaned, len }),
-                                   .decides = true };
+    *place_for (choosing, seen, best->id) = (struct sighting){ .signature = text_copy (choosing->arena, best->id),
+                                                               .line = lines_before + line->number,
+                                                               .offset = line->offset,
+                                                               .text = shown_line (choosing, best->line),
+                                                               .decides = true };
+    qsort (seen->sightings, seen->sightings_n, sizeof *seen->sightings, by_offset);
+}
+
+/* Errors behind which the program worked on are not worth reading. */
+static void hide_over (const struct choosing *choosing, struct signature_scan_result *seen)
+{
+    for (uint32_t i = 0; i < choosing->candidates->n; i++) {
+        const struct candidate *candidate = &choosing->candidates->items[i];
+        struct text line = candidate->over ? shown_line (choosing, candidate->shown) : (struct text){ 0 };
+        uint32_t kept = 0;
+        for (uint32_t k = 0; line.len && k < seen->shown_n; k++)
+            if (!text_equal (seen->shown[k], line))
+                seen->shown[kept++] = seen->shown[k];
+        seen->shown_n = line.len ? kept : seen->shown_n;
+    }
 }
 
 /* A reason of another kind speaks against a failure that passes by itself: it is shown. */
 static void show_others (const struct choosing *choosing, struct signature_scan_result *seen)
 {
-    char cleaned[SHOWN_LINE_BYTES];
     struct text *shown = arena_array (choosing->arena, SHOWN_MAX, sizeof *shown);
     uint32_t n = 0;
     for (uint32_t i = 0; i < choosing->candidates->n && n < SHOWN_MAX; i++) {
         const struct candidate *other = &choosing->candidates->items[i];
         bool reason = other->rule ? other->rule->weight >= RULE_PRIOR : other->exception;
-        if (!reason || other->shown == choosing->best.line || other->harmless ||
-            says_alone (choosing, other, choosing->best.id))
-            continue;
-        uint32_t len = log_line_clean (printed_line_body (&choosing->lines->items[other->shown]), cleaned,
-                                       sizeof cleaned);
-        shown[n++] = text_copy (choosing->arena, (struct text){ cleaned, len });
+        if (reason && other->shown != choosing->best.line && !other->harmless &&
+            !says_alone (choosing, other, choosing->best.id))
+            shown[n++] = shown_line (choosing, other->shown);
     }
     for (uint32_t i = 0; i < seen->shown_n && n < SHOWN_MAX; i++)
         if (!text_is_among (seen->shown[i], shown, n))
@@ -359,6 +393,7 @@ void choose_cause (const struct signature_set *set, const struct printed_lines *
         offer_candidate (&choosing, &candidates->items[i]);
     for (uint32_t i = 0; i < seen->sightings_n; i++)
         offer_sighting (&choosing, &seen->sightings[i], i);
+    hide_over (&choosing, seen);
     if (!choosing.best.id.len)
         return;
     take_best (&choosing, lines_before, seen);

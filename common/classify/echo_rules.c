@@ -46,17 +46,13 @@ static const struct error_rule items[] = {
       "Unable to create|Invalid|credential|DUE TO TIME|DUE TO PREEMPT|DUE TO NODE|DUE TO JOB|oom|out of memory|"
       "Out Of Memory|terminated by signal: Bus|shared memory|No such file|not found|ProcessRaisedException",
       0, CHILD },
-    /* other hosts */
-    /* who waited for the others complains of them; where nobody has a cause of its own, the launch is to be compared */
+    /* other hosts; who only waited for the others complains of them, and compares the launch where nobody has a cause of its own */
     { "waited-for-others", RULE_PEER, OWNER_LAUNCH, NULL,
       "Timed out initializing process group|worker_count=|clients joined|RendezvousTimeoutError|"
       "RendezvousConnectionError|RendezvousStateError|DistStoreError|failed to connect to any network address|"
       "client socket has failed|Timed out after",
       "rendezvous|store|join|worker_count|connect|barrier", "http|ssh|huggingface", 0,
       "Compare address, port and number of processes of the launch on all hosts; see which one did not come." },
-    { "peer-unnamed", RULE_PEER, OWNER_UNKNOWN, NULL,
-      "this text is in no log: the rule stands for echoes without a name", NULL, NULL, 0,
-      "Another host or process was gone, and nothing here says which: look at who printed an error of its own." },
     { "peer-gone", RULE_PEER, OWNER_PEER, NULL,
       "Connection closed by peer|Connection closed by remote peer|Connection reset by peer|"
       "reset by remote peer|remote process exited|lost communication with a remote daemon|"
@@ -87,5 +83,16 @@ static const struct error_rule items[] = {
       RAISED (PACKAGE_NONE) | RAISED (PACKAGE_USER) | RAISED (PACKAGE_GROUP) | RAISED (PACKAGE_CHILDREN) |
           RAISED (PACKAGE_STANDARD) | RAISED (PACKAGE_BACKEND),
       PEER },
+};
+const struct error_rule peer_unnamed_rule = {
+    "peer-unnamed",
+    RULE_PEER,
+    OWNER_UNKNOWN,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    0,
+    "Another host or process was gone, and nothing here says which: look at who printed an error of its own."
 };
 const struct error_rules echo_rules = { items, sizeof items / sizeof items[0] };

@@ -22,12 +22,12 @@ static const struct {
     { ECONNREFUSED, "Connection refused|ECONNREFUSED" }, { ENAMETOOLONG, "File name too long|ENAMETOOLONG" },
 };
 
-static bool has_number (struct text text, int number)
+static bool has_number (struct text folded, int number)
 {
     char words[160];
     snprintf (words, sizeof words, "[Errno %d]|os error %d)|errno: %d |errno=%d |errno %d |errno = %d|error code %d)",
               number, number, number, number, number, number, number);
-    return words_any (text, words);
+    return words_any_folded (folded, words);
 }
 
 #define DEVICES "/dev/accel|/dev/vfio|/dev/nvidia|/dev/kfd|/dev/dri|/dev/infiniband|/dev/uverbs"
@@ -94,18 +94,19 @@ static const struct {
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
-static bool is_about (const struct error_clue *clue, int number)
+static bool is_about (const struct folded_clue *folded, int number)
 {
     for (size_t i = 0; i < sizeof spelled / sizeof spelled[0]; i++)
-        if (spelled[i].number == number && words_any_exact (clue->text, spelled[i].spellings))
+        if (spelled[i].number == number && words_any_exact (folded->clue.text, spelled[i].spellings))
             return true;
-    return has_number (clue->text, number);
+    return has_number (folded->text, number);
 }
 
-const struct error_rule *errno_rule_match (const struct error_clue *clue)
+const struct error_rule *errno_rule_match (const struct folded_clue *folded)
 {
     for (size_t i = 0; i < RULES; i++)
-        if (is_about (clue, rules[i].number) && (!rules[i].object || words_any (clue->text, rules[i].object)))
+        if (is_about (folded, rules[i].number) &&
+            (!rules[i].object || words_any_folded (folded->text, rules[i].object)))
             return &rules[i].rule;
     return NULL;
 }

@@ -2,39 +2,48 @@
 
 #include "common/classify/words.h"
 
-static bool holds (const struct error_rule *rule, const struct error_clue *clue)
+static bool holds (const struct error_rule *rule, const struct folded_clue *folded)
 {
-    if (rule->types && !words_is (clue->type, rule->types))
+    if (rule->types && !words_is (folded->clue.type, rule->types))
         return false;
-    if (rule->raised && !(rule->raised & RAISED (clue->raised)))
+    if (rule->raised && !(rule->raised & RAISED (folded->clue.raised)))
         return false;
-    if (rule->any && !words_any (clue->text, rule->any) && !words_any (clue->type, rule->any))
+    if (rule->any && !words_any_folded (folded->text, rule->any) && !words_any_folded (folded->type, rule->any))
         return false;
-    if (rule->also && !words_any (clue->text, rule->also))
+    if (rule->also && !words_any_folded (folded->text, rule->also))
         return false;
-    return !rule->unless || !words_any (clue->text, rule->unless);
+    return !rule->unless || !words_any_folded (folded->text, rule->unless);
 }
 
-static const struct error_rule *first_of (const struct error_rules *rules, const struct error_clue *clue)
+static const struct error_rule *first_of (const struct error_rules *rules, const struct folded_clue *folded)
 {
     for (uint32_t i = 0; i < rules->n; i++)
-        if (holds (&rules->items[i], clue))
+        if (holds (&rules->items[i], folded))
             return &rules->items[i];
     return NULL;
 }
 
+/* What stands below the first line may quote anybody: echoes are looked for in the first alone. */
+static const struct error_rule *echo_of (const struct folded_clue *folded)
+{
+    struct folded_clue head = *folded;
+    struct text rest = folded->text;
+    head.text = text_take_until (&rest, '\n');
+    return first_of (&echo_rules, &head);
+}
+
 const struct error_rule *error_rule_match (const struct error_clue *clue)
 {
-    struct error_clue head = *clue;
-    head.text = text_take_until (&(struct text){ clue->text.ptr, clue->text.len }, '\n');
-    const struct error_rule *rule = first_of (&echo_rules, &head); /* what stands below may quote anybody */
+    char text[WORDS_FOLDED_BYTES], type[WORDS_FOLDED_BYTES];
+    struct folded_clue folded = { *clue, words_fold (clue->type, type), words_fold (clue->text, text) };
+    const struct error_rule *rule = echo_of (&folded);
     if (!rule)
-        rule = first_of (&words_rules, clue);
+        rule = first_of (&words_rules, &folded);
     if (!rule)
-        rule = errno_rule_match (clue);
+        rule = errno_rule_match (&folded);
     if (!rule)
-        rule = first_of (&status_rules, clue);
-    return rule ? rule : first_of (&type_rules, clue);
+        rule = first_of (&status_rules, &folded);
+    return rule ? rule : first_of (&type_rules, &folded);
 }
 
 const struct error_rule *error_rule_find (struct text id)
@@ -44,5 +53,5 @@ const struct error_rule *error_rule_find (struct text id)
         for (uint32_t i = 0; i < all[k]->n; i++)
             if (text_is (id, all[k]->items[i].id))
                 return &all[k]->items[i];
-    return errno_rule_find (id);
+    return text_is (id, peer_unnamed_rule.id) ? &peer_unnamed_rule : errno_rule_find (id);
 }

@@ -31,10 +31,10 @@ struct error_rule {
     const char *next;   /* what to look at */
 };
 
-/* What an error says. `text` is the message, without the type. */
+/* What an error says. */
 struct error_clue {
-    struct text type; /* without its module; empty: no exception */
-    struct text text;
+    struct text type;          /* without its module; empty: no exception */
+    struct text text;          /* the message */
     enum frame_package raised; /* whose frame raised it */
 };
 
@@ -43,8 +43,16 @@ const struct error_rule *error_rule_match (const struct error_clue *clue);
 /* NULL: no rule has this id. */
 const struct error_rule *error_rule_find (struct text id);
 
+/* Stands for echoes that name nobody; no text meets it. */
+extern const struct error_rule peer_unnamed_rule;
+
 /* ---- inside the room ---- */
 
+/* The same, with the text in small letters. */
+struct folded_clue {
+    struct error_clue clue;
+    struct text type, text;
+};
 struct error_rules {
     const struct error_rule *items;
     uint32_t n;
@@ -52,7 +60,7 @@ struct error_rules {
 /* In the order in which they are asked. */
 extern const struct error_rules echo_rules, words_rules, status_rules, type_rules;
 /* NULL: no errno is named, or its object says nothing. */
-const struct error_rule *errno_rule_match (const struct error_clue *clue);
+const struct error_rule *errno_rule_match (const struct folded_clue *folded);
 const struct error_rule *errno_rule_find (struct text id);
 
 #define RAISED(package) (UINT32_C (1) << (package))

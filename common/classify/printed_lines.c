@@ -3,60 +3,97 @@
 #include <string.h>
 
 #include "common/classify/line_prefix.h"
+#include "common/classify/progress.h"
 #include "common/classify/words.h"
 #include "common/signature/log_line.h"
 
 enum { ESCAPE_BYTE = 0x1b };
 
-/* Without terminal sequences and control bytes; what a carriage return overprints is a line of its own. */
-static struct text cleaned (struct text text, struct arena *arena)
+enum { SPEAKERS_MAX = 64 };
+
+static bool ends_line (struct text text, uint32_t at)
 {
-    char *out = arena_alloc (arena, (size_t) text.len + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        if (c == ESCAPE_BYTE)
-            i += log_line_escape_bytes (text, i) - 1;
-        else if (c == '\r')
-            out[n++] = i + 1 < text.len && text.ptr[i + 1] == '\n' ? ' ' : '\n';
-        else
-            out[n++] = c == '\n' || (unsigned char) c >= ' ' ? c : ' ';
-    }
-    return (struct text){ .ptr = out, .len = n };
+    return text.ptr[at] == '\n' || (text.ptr[at] == '\r' && at + 1 < text.len && text.ptr[at + 1] != '\n');
 }
 
 static uint32_t count_lines (struct text text)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < text.len; i++)
-        n += text.ptr[i] == '\n';
-    return n + (text.len > 0 && text.ptr[text.len - 1] != '\n');
+        n += ends_line (text, i);
+    return n + (text.len > 0 && !ends_line (text, text.len - 1));
 }
 
-static struct text without_end_blanks (struct text line)
+/* Without terminal sequences, control bytes, and blanks at its end. */
+static struct text cleaned (struct text line, char *out)
 {
-    while (line.len && line.ptr[line.len - 1] == ' ')
-        line.len--;
-    return line;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < line.len && n < PRINTED_LINE_BYTES; i++) {
+        if (line.ptr[i] == ESCAPE_BYTE)
+            i += log_line_escape_bytes (line, i) - 1;
+        else
+            out[n++] = (unsigned char) line.ptr[i] >= ' ' ? line.ptr[i] : ' ';
+    }
+    while (n && out[n - 1] == ' ')
+        n--;
+    return (struct text){ .ptr = out, .len = n };
 }
 
-/* Offsets are those of the cleaned text: a little too small behind terminal sequences. */
+/* What a carriage return overprints is a line of its own, and no line of the text. */
+static void split (struct text text, uint64_t offset, char *buffer, uint32_t skipped, struct printed_lines *out)
+{
+    uint32_t number = 1, at = 0, seen = 0, used = 0;
+    for (uint32_t from = 0; from < text.len; from = at + 1, seen++) {
+        for (at = from; at < text.len && !ends_line (text, at); at++)
+            ;
+        if (seen >= skipped) {
+            struct printed_line *line = &out->items[out->n];
+            *line = (struct printed_line){ .offset = offset + from, .number = number, .order = out->n++ };
+            line->text = cleaned ((struct text){ .ptr = text.ptr + from, .len = at - from }, buffer + used);
+            used += line->text.len;
+            buffer[used++] = '\n';
+        }
+        number += at < text.len && text.ptr[at] == '\n';
+    }
+    out->all = (struct text){ .ptr = buffer, .len = used };
+}
+
+/* Index of the line's speaker among those met so far; those beyond SPEAKERS_MAX share the last one. */
+static uint32_t group_of (uint32_t speaker, uint32_t speakers[SPEAKERS_MAX], uint32_t *n)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (speakers[i] == speaker)
+            return i;
+    if (*n == SPEAKERS_MAX)
+        return SPEAKERS_MAX - 1;
+    speakers[*n] = speaker;
+    return (*n)++;
+}
+
+static void group_by_speaker (struct arena *arena, struct printed_lines *lines)
+{
+    uint32_t speakers[SPEAKERS_MAX], n = 0, begins[SPEAKERS_MAX + 1] = { 0 };
+    struct printed_line *sorted = arena_array (arena, lines->n, sizeof *sorted);
+    for (uint32_t i = 0; i < lines->n; i++)
+        begins[group_of (lines->items[i].speaker, speakers, &n) + 1]++;
+    for (uint32_t i = 0; i < SPEAKERS_MAX; i++)
+        begins[i + 1] += begins[i];
+    for (uint32_t i = 0; i < lines->n; i++)
+        sorted[begins[group_of (lines->items[i].speaker, speakers, &n)]++] = lines->items[i];
+    lines->items = sorted;
+}
+
 void printed_lines_split (struct text text, uint64_t offset, struct arena *arena, struct printed_lines *out)
 {
-    struct text rest = cleaned (text, arena);
-    const char *begin = rest.ptr;
-    uint32_t all = count_lines (rest);
-    *out = (struct printed_lines){ .before = all > PRINTED_LINES_MAX ? all - PRINTED_LINES_MAX : 0 };
-    out->items = arena_array (arena, all - out->before, sizeof *out->items);
-    for (uint32_t i = 0; i < all; i++) {
-        uint64_t at = offset + (uint64_t) (rest.ptr - begin);
-        struct text line = text_take_until (&rest, '\n');
-        if (i >= out->before)
-            out->items[out->n++] = (struct printed_line){ .offset = at, .text = without_end_blanks (line) };
-    }
+    uint32_t all = count_lines (text), skipped = all > PRINTED_LINES_MAX ? all - PRINTED_LINES_MAX : 0;
+    char *buffer = arena_alloc (arena, (size_t) text.len + all + 1);
+    *out = (struct printed_lines){ .items = arena_array (arena, all - skipped, sizeof *out->items) };
+    split (text, offset, buffer, skipped, out);
     line_prefix_peel_all (out);
     for (uint32_t i = 0; i < out->n; i++)
         out->items[i].level = printed_level_of (printed_line_body (&out->items[i]));
+    group_by_speaker (arena, out);
+    progress_count (out);
 }
 
 struct text printed_line_body (const struct printed_line *line)

@@ -10,8 +10,8 @@
 
 #include "common/base/text.h"
 
-/* Of a log with more lines the last ones are read. */
-enum { PRINTED_LINES_MAX = 32768 };
+/* Of a log with more lines the last ones are read, of a longer line its beginning. */
+enum { PRINTED_LINES_MAX = 32768, PRINTED_LINE_BYTES = 4096 };
 
 enum log_level {
     LEVEL_NONE = 0, /* the line does not say */
@@ -23,16 +23,20 @@ enum log_level {
 
 struct printed_line {
     uint64_t offset;  /* of its first byte in the log */
+    uint32_t number;  /* of the line in the text, from 1, as line ends count it */
+    uint32_t order;   /* among all lines, as printed */
     struct text text; /* without terminal sequences; blanks at its beginning stay */
     uint32_t body;    /* bytes of prefixes and times in front */
     uint32_t speaker; /* equal for lines of one speaker; 0: no prefix */
     enum log_level level;
+    uint32_t worked; /* counters of its speaker's work that grew behind it: progress.h */
 };
 
+/* The lines of one speaker stand together, in the order in which they were printed. */
 struct printed_lines {
     struct printed_line *items;
     uint32_t n;
-    uint32_t before; /* lines of `text` that are not among them */
+    struct text all; /* the texts of the lines, one behind the other as printed */
 };
 
 /* `offset`: of the text in the log. Everything lives in the arena. */

@@ -57,18 +57,37 @@ static bool find_counter (struct text body, uint32_t *kind, uint64_t *value)
     return false;
 }
 
-uint32_t progress_last_line (const struct printed_lines *lines)
+/* One speaker's lines, from the first to the last: which of them show a counter that grew. */
+static void mark_growth (struct printed_line *lines, uint32_t n)
 {
     uint64_t last[COUNTERS + 1] = { 0 }, value;
     bool had[COUNTERS + 1] = { false };
-    uint32_t kind, found = 0;
-    for (uint32_t i = 0; i < lines->n; i++) {
-        if (lines->items[i].level >= LEVEL_ERROR || !find_counter (printed_line_body (&lines->items[i]), &kind, &value))
+    uint32_t kind;
+    for (uint32_t i = 0; i < n; i++) {
+        if (lines[i].level >= LEVEL_ERROR || !find_counter (printed_line_body (&lines[i]), &kind, &value))
             continue;
-        if (had[kind] && value > last[kind])
-            found = i + 1;
+        lines[i].worked = had[kind] && value > last[kind];
         had[kind] = true;
         last[kind] = value;
     }
-    return found;
+}
+
+static void sum_behind (struct printed_line *lines, uint32_t n)
+{
+    uint32_t behind = 0;
+    for (uint32_t i = n; i > 0; i--) {
+        uint32_t grew = lines[i - 1].worked;
+        lines[i - 1].worked = behind;
+        behind += grew;
+    }
+}
+
+void progress_count (struct printed_lines *lines)
+{
+    for (uint32_t from = 0, to; from < lines->n; from = to) {
+        for (to = from; to < lines->n && lines->items[to].speaker == lines->items[from].speaker; to++)
+            ;
+        mark_growth (lines->items + from, to - from);
+        sum_behind (lines->items + from, to - from);
+    }
 }

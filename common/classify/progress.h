@@ -4,7 +4,7 @@
 
 #include "common/classify/printed_lines.h"
 
-/* Index of the last line with a counter that is larger than the one before it, plus 1; 0: there is none. */
-uint32_t progress_last_line (const struct printed_lines *lines);
+/* Sets `worked` of each line: how many counters of its speaker grew behind it. */
+void progress_count (struct printed_lines *lines);
 
 #endif

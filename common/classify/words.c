@@ -32,20 +32,50 @@ struct text words_trimmed (struct text text)
     return text;
 }
 
-static bool holds (struct text text, struct text word)
+static char small (char c)
 {
-    for (uint32_t at = 0; word.len && at + word.len <= text.len; at++)
-        if (strncasecmp (text.ptr + at, word.ptr, word.len) == 0)
+    return c >= 'A' && c <= 'Z' ? (char) (c | 0x20) : c;
+}
+
+struct text words_fold (struct text text, char out[WORDS_FOLDED_BYTES])
+{
+    uint32_t n = text.len < WORDS_FOLDED_BYTES ? text.len : WORDS_FOLDED_BYTES;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = small (text.ptr[i]);
+    return (struct text){ .ptr = out, .len = n };
+}
+
+static bool begins_word (struct text text, uint32_t at, char first)
+{
+    return at == 0 || !(words_is_letter (first) || words_is_digit (first)) || !words_is_name (text.ptr[at - 1]);
+}
+
+static bool holds (struct text folded, struct text word)
+{
+    uint32_t from = 0, next;
+    while (text_find (words_from (folded, from), word, &next)) {
+        if (begins_word (folded, from + next, word.ptr[0]))
             return true;
+        from += next + 1;
+    }
+    return false;
+}
+
+bool words_any_folded (struct text folded, const char *words)
+{
+    char buffer[WORDS_FOLDED_BYTES];
+    for (struct text rest = words_fold (text_of (words), buffer); rest.len;) {
+        struct text word = text_take_until (&rest, '|');
+        if (word.len && holds (folded, word))
+            return true;
+    }
     return false;
 }
 
 bool words_any (struct text text, const char *words)
 {
-    for (struct text rest = text_of (words); rest.len;)
-        if (holds (text, text_take_until (&rest, '|')))
-            return true;
-    return false;
+    char buffer[WORDS_FOLDED_BYTES];
+    return words_any_folded (words_fold (text, buffer), words);
 }
 
 bool words_any_exact (struct text text, const char *words)

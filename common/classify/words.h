@@ -10,7 +10,12 @@ bool words_is_digit (char c);
 bool words_is_letter (char c);
 bool words_is_name (char c); /* letter, digit or _ */
 
-/* `words`: alternatives with a bar between: "no space|quota exceeded". Capitals do not count. */
+/* In small letters, into `out`; what is longer is cut. */
+enum { WORDS_FOLDED_BYTES = 4096 };
+struct text words_fold (struct text text, char out[WORDS_FOLDED_BYTES]);
+/* `words`: alternatives with a bar between: "no space|quota exceeded". Capitals do not count. A word that begins with a
+ * letter or digit stands at the beginning of one: "xid" is not in "taxid". `folded`: by words_fold. */
+bool words_any_folded (struct text folded, const char *words);
 bool words_any (struct text text, const char *words);
 /* The same, with capitals as they are written. */
 bool words_any_exact (struct text text, const char *words);

@@ -49,13 +49,13 @@ static const struct error_rule items[] = {
       "CUDA out of memory|HIP out of memory|XPU out of memory|CUDA error: out of memory|"
       "CUDA_ERROR_OUT_OF_MEMORY|ran out of memory in memory space|Attempting to reserve|memory space hbm|"
       "memory space vmem|memory space smem|hbm capacity|scoped vmem|Exceeded hbm|OOM when allocating tensor|"
-      "CUBLAS_STATUS_ALLOC_FAILED|No available memory for the cache blocks|KV cache|"
+      "CUBLAS_STATUS_ALLOC_FAILED|No available memory for the cache blocks|for the KV cache|"
+      "larger than the maximum number of tokens that can be stored in KV cache|"
       "out of memory while trying to allocate|Failed to allocate request for|Out of memory allocating|"
       "Out of memory while trying|BFC|while allocating|larger than the available device memory|"
       "exceeds GPU memory|insufficient memory on device|Not enough memory for|"
       "Failed to allocate memory on device|outOfMemory|not enough GPU memory|OutOfMemoryError",
-      NULL, "Unable to allocate|pthread|mmap|cuMemHostAlloc|pinned|cudaHostAlloc|ncclUnhandled|KV cache dtype", 0,
-      SHRINK },
+      NULL, "Unable to allocate|pthread|mmap|cuMemHostAlloc|pinned|cudaHostAlloc|ncclUnhandled", 0, SHRINK },
     { "host-pinned", RULE_FORM, OWNER_HOST, NULL,
       "memlock|cuMemHostRegister|cuMemHostAlloc|cudaHostAlloc|ibv_reg_mr|VFIO_IOMMU_MAP_DMA|RLIMIT_|ulimit|"
       "pinned host memory",
@@ -68,7 +68,7 @@ static const struct error_rule items[] = {
     { "host-threads", RULE_FORM, OWNER_HOST, NULL,
       "can't start new thread|pthread_create|Resource temporarily unavailable|fork: retry|"
       "libgomp: Thread creation|std::system_error|no child processes left|Cannot fork|inotify|"
-      "Too many open files|too many open files|file-max|nofile",
+      "Too many open files|file-max|nofile",
       NULL, "Connection|socket|lock|http", 0,
       "Raise the limits of this host (open files, processes, threads: ulimit -a), or start fewer workers." },
     /* ---- disk and file systems ---- */
@@ -81,9 +81,9 @@ static const struct error_rule items[] = {
       "The C library needs a newer kernel than this host has." },
     { "bus-error", RULE_PRIOR, OWNER_LAUNCH, NULL, "Bus error|SIGBUS", NULL, "bus_error|Caught signal", 0, SHM },
     { "disk-broken", RULE_FORM, OWNER_HOST, NULL,
-      "Input/output error|Read-only file system|EXT4-fs error|XFS|I/O error, dev|blk_update_request|"
+      "Input/output error|Read-only file system|EXT4-fs error|XFS (|I/O error, dev|blk_update_request|"
       "Buffer I/O error|Stale file handle|ESTALE|Transport endpoint is not connected|Structure needs cleaning|"
-      "Remote I/O error|Stale NFS|nvme",
+      "Remote I/O error|Stale NFS",
       NULL, "XFS_", 0, "Look at the kernel's log and at the mount named there; take the host out until it is mended." },
     { "mount-failed", RULE_FORM, OWNER_PLATFORM, NULL,
       "MountVolume.SetUp failed|Unable to attach or mount|nfs: server|mount.nfs|LustreError|Lustre: |"
@@ -142,7 +142,8 @@ static const struct error_rule items[] = {
       "Unsupported .version|needs a newer|gcc: error|g++: error|fatal error: |cannot find -l|ld returned|"
       "No CMAKE_|CMake Error|cc1plus|collect2:|Failed building wheel|Failed to build|"
       "metadata-generation-failed|subprocess-exited-with-error|Could not build wheels|legacy-install-failure|"
-      "C compiler cannot create|Failed to find C compiler|Python.h|ninja is required|nvcc not found|rustc|cargo",
+      "C compiler cannot create|Failed to find C compiler|Python.h|ninja is required|nvcc not found|cargo: |"
+      "rustc ",
       NULL, "ModuleNotFoundError", 0,
       "Use a toolchain that fits the package, or a wheel that is built for this machine." },
     { "versions", RULE_FORM, OWNER_BUNDLE, NULL,
@@ -179,12 +180,12 @@ static const struct error_rule items[] = {
       "failed to resolve reference|manifest for|failed to pull and unpack image|repository does not exist",
       "not found|does not exist|manifest unknown", NULL, 0, "Correct the image's name and tag." },
     { "device-broken", RULE_FORM, OWNER_DEVICE, NULL,
-      "uncorrectable ECC|ECC error|double bit|Xid|XID|fallen off the bus|GPU is lost|GPU recovery|"
+      "uncorrectable ECC|ECC error|double bit|Xid|fallen off the bus|GPU is lost|GPU recovery|"
       "hardware stack error|CUDA_ERROR_HARDWARE|NVLink|nvlink error|CUDA_ERROR_ECC|row remap|Core halted|"
       "chip is unhealthy|unhealthy chip|ICI link|ICI failure|HBM error|GPU has been reset|device lost|"
       "unrecoverable error|SLICE_FAILURE_CHIP|Bad TPU chip|bad TPU hardware|GPU requires reset|"
       "hang detected on ring|CUDA_ERROR_NVLINK|CUDA_ERROR_LAUNCH_FAILED: hardware|uncontained|Page retirement|"
-      "thermal|link is down on port",
+      "link is down on port",
       NULL,
       "NVLink support|NVLink is|nvlink_|nvidia-container-cli: initialization|nvlink fatal|Xid 13|Xid 31|XIDs|"
       "NCCL_NVLS",
@@ -260,7 +261,7 @@ static const struct error_rule items[] = {
     { "world-size", RULE_FORM, OWNER_LAUNCH, NULL,
       "world size|world_size|Number of slices|number of processes|num_processes|nproc|tensor parallel size|"
       "tensor-parallel|pipeline_parallel|device mesh|mesh shape|number of devices|not enough slots|num_nodes|"
-      "data_parallel|parallel_size|n_gpus|number of nodes|dcn_|ici_|topology",
+      "data_parallel|parallel_size|n_gpus|number of nodes|dcn_|ici_",
       "divisible|must|not equal|match|expected|exceeds|greater|less|invalid|not enough|does not|mismatch|but",
       "tensor a|shapes|heads|timeout|timed out", 0,
       "Compare the mesh and the number of processes with the hosts and devices." },

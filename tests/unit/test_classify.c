@@ -170,6 +170,46 @@ static void trouble_that_is_followed_by_steps_is_over (void **state)
             { "ERROR: the disk is gone\n 3/9 [00:01, 2.0it/s]\n 4/9 [00:02, 2.0it/s]\n", "", OWNER_NONE });
 }
 
+static void an_exception_that_was_handled_is_over (void **state)
+{
+    struct signature_scan_result seen;
+    const char *log = TRACE USER "ValueError: bad batch 3\nstep 1\nstep 2\nstep 3\nstep 4\nstep 5\n";
+    (void) state;
+    EXPECT ({ TRACE USER "ValueError: bad batch 3\nstep 1\nstep 2\nstep 3\nstep 4\nstep 5\n", "", OWNER_NONE },
+            { TRACE USER "ValueError: bad batch 3\nstep 7\nstep 8\n", "program-type", OWNER_PROGRAM });
+    classify_text (set, text_of (log), &arena, &seen);
+    for (uint32_t i = 0; i < seen.shown_n; i++)
+        assert_false (text_find (seen.shown[i], TEXT_LIT ("bad batch"), NULL));
+}
+
+static void words_begin_where_words_begin (void **state)
+{
+    (void) state;
+    EXPECT ({ TRACE USER "KeyError: 'taxid'\n", "program-type", OWNER_PROGRAM },
+            { "kernel: NVRM: Xid (PCI:0000:0b:00): 79, error\n", "device-broken", OWNER_DEVICE },
+            { TRACE USER "KeyError: 'thermal_conductivity'\n", "program-type", OWNER_PROGRAM });
+}
+
+static void speakers_do_not_interrupt_one_another (void **state)
+{
+    (void) state;
+    EXPECT ({ "[rank0]: " TRACE "[rank1]: " TRACE
+              "[rank0]:   File \"a.py\", line 3, in f\n[rank1]:   File \"a.py\", line 3, in f\n"
+              "[rank1]: IndexError: x\n[rank0]: RuntimeError: Connection closed by peer [10.0.0.2]:8476\n",
+              "program-type", OWNER_PROGRAM });
+}
+
+static void places_are_those_of_the_log (void **state)
+{
+    struct signature_scan_result seen;
+    const char *log = "\x1b[31mred\x1b[0m\n 1/9\r 2/9\r 3/9\n" TRACE USER "ZeroDivisionError: x\n";
+    (void) state;
+    classify_text (set, text_of (log), &arena, &seen);
+    assert_int_equal (seen.sightings_n, 1);
+    assert_int_equal (seen.sightings[0].line, 6);
+    assert_true (memcmp (log + seen.sightings[0].offset, "ZeroDivisionError", 17) == 0);
+}
+
 static void known_outranks_form_and_form_outranks_echo (void **state)
 {
     (void) state;
@@ -284,6 +324,10 @@ int main (void)
         cmocka_unit_test (tracebacks_stand_behind_prefixes),
         cmocka_unit_test (what_says_that_it_is_harmless_is_no_cause),
         cmocka_unit_test (trouble_that_is_followed_by_steps_is_over),
+        cmocka_unit_test (an_exception_that_was_handled_is_over),
+        cmocka_unit_test (words_begin_where_words_begin),
+        cmocka_unit_test (speakers_do_not_interrupt_one_another),
+        cmocka_unit_test (places_are_those_of_the_log),
         cmocka_unit_test (known_outranks_form_and_form_outranks_echo),
         cmocka_unit_test (one_sighting_decides_and_has_its_place),
         cmocka_unit_test (a_host_can_only_name_rules_that_there_are),
