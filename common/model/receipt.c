@@ -94,6 +94,7 @@ static const struct field header_fields[] = {
     F_U64 (12, struct run_header, ended_wall_ms, COUNT_MAX),
     F_U32 (13, struct run_header, exit_status, 255),
     F_U32S (14, struct run_header, cache_trust, TRUST_MAX, TRUST_UID_MAX),
+    F_TEXT (15, struct run_header, running, ID_MAX_BYTES),
 };
 static const struct record header_record = RECORD ("header", struct run_header, header_fields);
 

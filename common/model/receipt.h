@@ -79,6 +79,7 @@ struct run_header {
     uint64_t began_wall_ms, ended_wall_ms;
     uint32_t exit_status;
     uid_list cache_trust; /* who might own the cache besides root and the users of the programs that asked */
+    struct text running;  /* the rung of which a pass of the whole slice runs; empty: none */
 };
 struct rung_time {
     struct text run, rung;

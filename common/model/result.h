@@ -192,6 +192,7 @@ struct result {
     /* Processes that the kernel killed for lack of memory meanwhile: in the program's memory cgroup, on this machine. */
     uint64_t group_memory_kills, machine_memory_kills;
     uint64_t memory_limit_bytes; /* of that cgroup and those above it; 0: none, or not visible */
+    bool memory_group_shared;    /* the kernel counts for a cgroup above the program's own, with others in it */
 };
 extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record,

@@ -5,8 +5,9 @@
  * terminal sequences are not there, and blanks, tabs and line ends count as one blank. docs/spec/signatures.md has the
  * rules.
  *
- * Knows neither files nor hosts, and judges nothing: common/classify does. A set is not changed by scans, so several may use
- * it, also on several threads; a scan belongs to one. What a log holds never fails, and never decides an allocation. */
+ * Knows neither files nor hosts, and judges nothing: common/classify does. A set is not changed by scans, so several may
+ * use it, also on several threads; a scan belongs to one. What a log holds never fails, and never decides an
+ * allocation. */
 #ifndef SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
 #define SLICEUP_COMMON_SIGNATURE_SIGNATURE_H
 

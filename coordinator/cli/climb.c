@@ -195,7 +195,7 @@ int climb_check_capacity (uint32_t hosts, struct err *err)
     return process_capacity_check (what, &needs, err);
 }
 
-/* The last line of `--json`, whatever happened. */
+/* The last line of `--json`, however the climb went. A command that is refused before it comes here prints none. */
 static void print_exit (const struct run_loop *run_loop, int status)
 {
     struct buf line;

@@ -198,7 +198,8 @@ static bool largest_are_equal (const struct drift_table *table, const struct dri
     return alike > 1;
 }
 
-/* That of the reference hosts. None, where no group is the largest. The largest, if the fact is not settled, or if they and few others say nothing of it. */
+/* That of the reference hosts. None, where no group is the largest. The largest, if the fact is not settled, or if they
+ * and few others say nothing of it. */
 static uint32_t reference_value (const struct drift_comparison *work, const struct drift_compared_fact *candidate,
                                  bool *absent)
 {

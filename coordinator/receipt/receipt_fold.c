@@ -150,6 +150,7 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
 {
+    fold->header.running = (struct text){ 0 };
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct rung_receipt *rung = receipt_rung_of (fold, i, &ended->key);
         if (rung)
@@ -220,6 +221,7 @@ static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
     bool untried = outcome == OUTCOME_BLOCKED || outcome == OUTCOME_LOST || outcome == OUTCOME_CANCELLED;
     if (untried && fold->next_rung < fold->plan.rungs.n)
         fold_all_untried (fold, outcome);
+    fold->header.running = (struct text){ 0 };
     fold->header.sentence = receipt_fold_copy_text (fold, fact->of.run_ended.sentence);
     fold->header.exit_status = fact->of.run_ended.exit_status;
     fold->header.ended_wall_ms = fact->wall_ms;

@@ -9,8 +9,11 @@ void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_b
     fold->key = began->key;
     fold->hosts_n = began->hosts.n;
     fold->purpose = began->purpose ? began->purpose : PURPOSE_CLIMB;
-    if (fold->purpose != PURPOSE_ISOLATION)
-        receipt_fold_forget_metrics (fold, &began->key);
+    fold->header.running = (struct text){ 0 };
+    if (fold->purpose == PURPOSE_ISOLATION)
+        return;
+    fold->header.running = receipt_rung_name (fold, began->key.rung);
+    receipt_fold_forget_metrics (fold, &began->key);
 }
 
 enum purpose receipt_fold_purpose_of (const struct receipt_fold *fold, const struct attempt_key *key)

@@ -7,7 +7,7 @@
 #include "common/signature/log_line.h"
 #include "coordinator/verdict/failure_reading.h"
 
-enum { EVIDENCE_MAX_BYTES = 1024 };
+enum { SURVIVED_HEAD_BYTES = 60, EVIDENCE_MAX_BYTES = 1024 };
 
 struct text failure_phase (const struct result *result)
 {
@@ -83,6 +83,29 @@ static bool find_fatal (struct text lines, struct text *from)
     return false;
 }
 
+/* Does the line say that work went on? jax puts a remark of its own behind an exception. */
+static bool is_of_work (struct text line)
+{
+    return line.len && log_line_grade (line) == LINE_PLAIN && !text_starts (line, " ") && !text_starts (line, "---") &&
+           !text_starts (line, "For simplicity, JAX");
+}
+
+/* Had it printed that error long before it hung? Then it survived it. */
+static bool survived (struct text error, struct text end_of_output)
+{
+    enum { SURVIVED_LINES = 2 };
+    struct text begin = text_clip (error, SURVIVED_HEAD_BYTES);
+    uint32_t behind = 0;
+    bool found = false;
+    for (struct text tail = end_of_output; tail.len;) {
+        struct text line = text_take_until (&tail, '\n');
+        bool here = begin.len && text_find (line, begin, NULL);
+        found |= here;
+        behind = here ? 0 : behind + is_of_work (line);
+    }
+    return end_of_output.len && (!found || behind >= SURVIVED_LINES);
+}
+
 /* A hang is never transient, whatever the program printed. What tells most comes first. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
@@ -90,6 +113,9 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
     failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
     struct text printed = reading.evidence, stack = failure_stack (of->result, arena);
     bool known = reading.of.weight >= CAUSE_PEER, fatal = find_fatal (reading.evidence, &printed);
+    struct text first = printed;
+    if ((fatal || known) && survived (text_take_until (&first, '\n'), of->result->tail))
+        known = fatal = false;
     out->evidence = fatal || known ? joined (printed, stack, arena) : joined (stack, reading.evidence, arena);
     if (fatal)
         say_that_it_hung_later (text_take_until (&printed, '\n'), arena, out);

@@ -32,21 +32,24 @@ static void append (struct text *to, struct arena *arena, const char *mark, stru
                      most_bytes);
 }
 
-/* `counter` of whom grew by how much; known when it is the cgroup's own and the program ended by SIGKILL. */
+/* Whose counter grew by how much; known when it is that of the program's own cgroup, and SIGKILL ended the program. */
 static void blame_memory (const struct result *result, bool group, bool known, struct arena *arena, struct verdict *out)
 {
+    static const char *const where[] = { "on this machine", "of this program's memory cgroup",
+                                         "of a memory cgroup that it shares" };
+    static const char *const counted[] = { "/proc/vmstat", "the program's memory cgroup",
+                                           "a memory cgroup that the program shares" };
+    int whose = group ? 1 + result->memory_group_shared : 0;
     uint64_t n = group ? result->group_memory_kills : result->machine_memory_kills;
     struct text processes = n == 1 ? TEXT_LIT ("a process") : text_format (arena, "%" PRIu64 " processes", n);
-    struct text where = group ? TEXT_LIT ("of this program's memory cgroup") : TEXT_LIT ("on this machine");
     struct text limit = result->memory_limit_bytes
                             ? text_format (arena, "%" PRIu64 " bytes", result->memory_limit_bytes)
                             : TEXT_LIT ("none");
     struct text counter = text_format (
-        arena, "oom_kill of %s grew by %" PRIu64 " while it ran; memory limit of its cgroup: %.*s",
-        group ? "the program's memory cgroup" : "/proc/vmstat", n, TEXT_ARG (limit));
+        arena, "oom_kill of %s grew by %" PRIu64 " while it ran; memory limit of its cgroup: %.*s", counted[whose], n,
+        TEXT_ARG (limit));
     append (&out->cause, arena, "; ",
-            text_format (arena, "the kernel killed %.*s %.*s because memory ran out", TEXT_ARG (processes),
-                         TEXT_ARG (where)),
+            text_format (arena, "the kernel killed %.*s %s because memory ran out", TEXT_ARG (processes), where[whose]),
             SENTENCE_MAX_BYTES);
     append (&counter, arena, "\n", out->evidence, EVIDENCE_MAX_BYTES);
     out->evidence = counter;
@@ -64,8 +67,9 @@ void kill_judge_sender (const struct judge_case *of, struct arena *arena, struct
     const struct result *result = of->result;
     uint32_t signal = killing_signal (result);
     bool killed = signal == SIGKILL, unexplained = out->owner == OWNER_UNKNOWN && !out->signature.len;
-    if (result->group_memory_kills && (killed || unexplained))
-        blame_memory (result, true, killed, arena, out);
+    bool own = killed && !result->memory_group_shared;
+    if (result->group_memory_kills && (own || unexplained))
+        blame_memory (result, true, own, arena, out);
     else if (result->machine_memory_kills && killed && unexplained)
         blame_memory (result, false, false, arena, out);
     else if (unexplained && (killed || signal == SIGTERM))

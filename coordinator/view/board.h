@@ -176,6 +176,9 @@ void board_apply (struct board *board, const struct fact *fact);
 /* The run's clock when the wall shows `wall_ms`: it stands still once the run has ended, and never runs backwards. */
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms);
 const struct board_pass *board_running_pass (const struct board *board); /* NULL: no pass runs */
+/* What the running pass says of the host so far, with the hosts of which it says the same; NULL: nothing, or the group
+ * had no room for it. */
+const struct board_verdict_group *board_group_so_far (const struct board *board, uint32_t host);
 /* How the rung stands: PASSED only when its last pass has passed, NOT_REACHED once the run has ended below it. */
 enum outcome board_rung_outcome (const struct board *board, uint32_t rung);
 uint64_t board_rung_ms (const struct board *board, uint32_t rung, uint64_t now_ms); /* spent in its passes */

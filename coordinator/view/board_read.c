@@ -15,6 +15,16 @@ const struct board_pass *board_running_pass (const struct board *board)
     return board->purpose == PURPOSE_ISOLATION ? &rung->part : &rung->passes[board->key.pass];
 }
 
+const struct board_verdict_group *board_group_so_far (const struct board *board, uint32_t host)
+{
+    const struct board_pass *pass = board_running_pass (board);
+    for (uint32_t i = 0; pass && i < pass->groups.n; i++)
+        for (uint32_t k = pass->groups.items[i].hosts.n; k > 0; k--) /* it may just have come */
+            if (pass->groups.items[i].hosts.items[k - 1] == host)
+                return &pass->groups.items[i];
+    return NULL;
+}
+
 enum outcome board_rung_outcome (const struct board *board, uint32_t rung)
 {
     const struct board_rung *state = &board->rungs[rung];

@@ -47,6 +47,11 @@ static bool has_word (const char *words, const char *word)
     return false;
 }
 
+static json_t *enum_or_null (const struct enum_names *names, int value)
+{
+    return value ? json_string (enum_name_of (names, value)) : json_null ();
+}
+
 static json_t *host_json (const struct board *board, uint32_t host)
 {
     return host < board->plan.hosts.n ? escaped_json (board->plan.hosts.items[host].name) : json_null ();
@@ -75,8 +80,7 @@ static json_t *group_json (const struct board *board, const struct verdict *verd
     json_t *group = json_object ();
     enum certainty certainty = certainty_of_owner (verdict->owner, verdict->likely);
     add_fields (board, &verdict_record, verdict, of_verdict, group);
-    json_object_set_new (group, "certainty",
-                         certainty ? json_string (enum_name_of (&certainty_names, certainty)) : json_null ());
+    json_object_set_new (group, "certainty", enum_or_null (&certainty_names, certainty));
     json_object_set_new (group, "hosts", json_array ());
     return group;
 }
@@ -132,6 +136,25 @@ static void add_fields (const struct board *board, const struct record *record, 
     }
 }
 
+/* What the host's own result says, before the verdicts of the pass: a host that passed has nothing but null. */
+static void add_so_far (const struct board *board, const struct fact_attempt_ended *ended, json_t *out)
+{
+    static const struct board_host nobody;
+    static const struct board_verdict_group nothing;
+    bool now = board->running && attempt_key_equal (&ended->result.key, &board->key) &&
+               ended->host < board->plan.hosts.n;
+    const struct board_host *host = now ? &board->hosts[ended->host] : &nobody;
+    const struct board_verdict_group *group = host->so_far ? board_group_so_far (board, ended->host) : NULL;
+    json_object_set_new (out, "preliminary", host->so_far ? json_true () : json_null ());
+    json_object_set_new (out, "outcome", enum_or_null (&outcome_names, host->so_far));
+    json_object_set_new (out, "owner", enum_or_null (&owner_names, host->so_far ? host->so_far_owner : OWNER_NONE));
+    group = group ? group : &nothing;
+    json_object_set_new (out, "certainty",
+                         enum_or_null (&certainty_names, certainty_of_owner (group->owner, group->likely)));
+    json_object_set_new (out, "signature", text_or_null_json (group->signature));
+    json_object_set_new (out, "line", text_or_null_json (group->line));
+}
+
 static void add_plan (const struct board *board, json_t *out)
 {
     json_t *hosts = json_array (), *rungs = json_array ();
@@ -176,6 +199,8 @@ void event_json (const struct board *board, const struct fact *fact, struct buf 
     add_fields (board, fact_record_of_kind (fact->kind), &fact->of, told[fact->kind], object);
     if (fact->kind == FACT_RUN_OPENED)
         add_plan (board, object);
+    if (fact->kind == FACT_ATTEMPT_ENDED)
+        add_so_far (board, &fact->of.attempt_ended, object);
     print_line (object, out);
 }
 
@@ -189,8 +214,7 @@ void event_json_remark (struct text words, struct buf *out)
 void event_json_exit (enum outcome outcome, struct text sentence, int exit_status, struct buf *out)
 {
     json_t *object = begin ("exit");
-    json_object_set_new (object, "outcome",
-                         outcome ? json_string (enum_name_of (&outcome_names, outcome)) : json_null ());
+    json_object_set_new (object, "outcome", enum_or_null (&outcome_names, outcome));
     json_object_set_new (object, "sentence", text_or_null_json (sentence));
     json_object_set_new (object, "exit_status", json_integer (exit_status));
     print_line (object, out);

@@ -15,7 +15,7 @@ enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4 };
 struct asked {
     const struct slice_receipt *receipt;
     const struct run_header *header;
-    const struct board *now; /* NULL: the run is over */
+    const struct board *now; /* NULL: only the receipt is known */
     struct text rung;        /* where it ended */
     struct arena *arena;
 };
@@ -145,6 +145,15 @@ static const struct board_host *running_part (const struct asked *asked, const s
     return runs && now->hosts[host->rank].in_pass ? &now->hosts[host->rank] : NULL;
 }
 
+/* A receipt alone knows the rung: who has no attempt that is not judged yet still runs it. */
+static bool still_runs (const struct asked *asked, const struct host_receipt *host, const struct rung_receipt *last)
+{
+    const struct board_host *part = running_part (asked, host);
+    if (!asked->now)
+        return asked->header->running.len && (!last || last->outcome != OUTCOME_NONE);
+    return part && !part->ended;
+}
+
 static enum explain_mark answer_before_verdict (const struct asked *asked, const struct rung_receipt *rung,
                                                 struct text *answer)
 {
@@ -158,8 +167,7 @@ static enum explain_mark answer_before_verdict (const struct asked *asked, const
 static enum explain_mark answer_end (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
     const struct rung_receipt *last = last_at (asked, host);
-    const struct board_host *part = running_part (asked, host);
-    if (part && !part->ended) {
+    if (still_runs (asked, host, last)) {
         *answer = text_format (asked->arena, "rung %.*s: still running", TEXT_ARG (asked->rung));
         return EXPLAIN_UNKNOWN;
     }
@@ -341,10 +349,10 @@ static void find_causes (const struct asked *asked, struct explanation *out)
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct host_receipt *host = &receipt->hosts.items[i];
         const struct rung_receipt *rung = is_of_run (asked, host) ? last_at (asked, host) : NULL;
-        const struct board_host *part = running_part (asked, host);
-        if (part && !part->ended)
+        bool runs = is_of_run (asked, host) && still_runs (asked, host, rung);
+        if (runs)
             add_host (&out->running, host->host, receipt->hosts.n, asked->arena);
-        if (!rung || rung->outcome == OUTCOME_NOT_REACHED || (part && !part->ended))
+        if (!rung || rung->outcome == OUTCOME_NOT_REACHED || runs)
             continue;
         if (rung->outcome == OUTCOME_PASSED || rung->outcome == OUTCOME_CASCADE)
             add_host (rung->outcome == OUTCOME_PASSED ? &out->passed : &out->cascades, host->host, receipt->hosts.n,
@@ -410,9 +418,9 @@ static void ask_all (const struct asked *asked, struct explanation *out)
 static struct text rung_asked (const struct slice_receipt *receipt, struct explanation *out, const struct board *now)
 {
     struct frontier frontier = frontier_of_slice (out->header, receipt);
-    out->preliminary = now && now->running && now->purpose != PURPOSE_ISOLATION;
+    out->preliminary = now ? now->running && now->purpose != PURPOSE_ISOLATION : out->header->running.len > 0;
     if (out->preliminary)
-        return board_rung_id (now, now->key.rung);
+        return now ? board_rung_id (now, now->key.rung) : out->header->running;
     return frontier.next_failing >= 0 ? out->header->rungs.items[frontier.next_failing] : (struct text){ 0 };
 }
 
@@ -432,4 +440,25 @@ void explain_make (const struct slice_receipt *receipt, const struct board *now,
                               EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
+}
+
+/* ---- words that text and Markdown share ---- */
+
+const char *explain_cause_outcome (const struct explain_cause *cause)
+{
+    return cause->outcome ? enum_name_of (&outcome_names, cause->outcome) : "failed, not judged yet";
+}
+
+const char *explain_no_cause (const struct explanation *explanation)
+{
+    return explanation->preliminary ? "none: no host failed this rung by itself so far"
+                                    : "none: no host failed this rung by itself";
+}
+
+void explain_list_others (const struct explanation *explanation, struct explain_others out[EXPLAIN_OTHERS])
+{
+    out[0] = (struct explain_others){ explanation->cascades, "aborted because others failed (cascade)" };
+    out[1] = (struct explain_others){ explanation->running, "still run this rung" };
+    out[2] = (struct explain_others){ explanation->ended, "ended without an error of their own; not judged yet" };
+    out[3] = (struct explain_others){ explanation->passed, "passed this rung" };
 }

@@ -65,9 +65,20 @@ struct explanation {
 };
 
 /* Of the first run in the receipt. `now`: how it stands, and its plan, which says how hosts are compared and which
- * questions apply; it has to outlive `out`. NULL: the run is over, and nothing is known but the receipt. */
+ * questions apply; it has to outlive `out`. NULL: nothing is known but the receipt. */
 void explain_make (const struct slice_receipt *receipt, const struct board *now, struct arena *arena,
                    struct explanation *out);
+
+/* The other hosts of the rung, and what is said of them; some may be none. */
+enum { EXPLAIN_OTHERS = 4 };
+struct explain_others {
+    struct explain_host_names hosts;
+    const char *words; /* "passed this rung" */
+};
+void explain_list_others (const struct explanation *explanation, struct explain_others out[EXPLAIN_OTHERS]);
+const char *explain_cause_outcome (const struct explain_cause *cause); /* "failed, not judged yet" */
+/* Where there are no causes. */
+const char *explain_no_cause (const struct explanation *explanation);
 
 /* explain_print.c: as text for a person and as JSON (docs/spec/explain.md). What hosts said is escaped. */
 void explain_text (const struct explanation *explanation, struct buf *out);

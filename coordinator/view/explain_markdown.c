@@ -13,19 +13,20 @@ static void add_hosts (struct buf *out, const struct explain_host_names *hosts, 
         return;
     buf_init (&line, LINE_BYTES);
     hostset_fold (hosts->items, hosts->n, &line);
-    buf_puts (&line, what);
+    buf_printf (&line, " %s", what);
     markdown_paragraph (out, "", "", buf_as_text (&line));
     buf_release (&line);
 }
 
-/* "h[0-1] failed [known host, disk-full]" */
+/* "h[0-1] failed [known host, disk-full]", "h0 failed, not judged yet [likely host, disk-full] so far" */
 static void add_head (const struct explain_cause *cause, struct buf *out)
 {
     struct buf line;
     buf_init (&line, LINE_BYTES);
     hostset_fold (cause->hosts.items, cause->hosts.n, &line);
-    buf_printf (&line, " %s", enum_name_of (&outcome_names, cause->outcome));
+    buf_printf (&line, " %s", explain_cause_outcome (cause));
     failure_print_owner (&line, cause->cause.certainty, cause->cause.owner, cause->cause.signature);
+    buf_puts (&line, cause->outcome ? "" : " so far");
     markdown_paragraph (out, "**", "", buf_as_text (&line));
     buf_release (&line);
 }
@@ -34,7 +35,7 @@ static void add_printed (const struct explain_cause *cause, struct buf *out)
 {
     for (uint32_t i = 0; i < cause->printed_n; i++) {
         if (cause->printed[i].hosts.n < cause->hosts.n)
-            add_hosts (out, &cause->printed[i].hosts, " printed:");
+            add_hosts (out, &cause->printed[i].hosts, "printed:");
         markdown_code (out, cause->printed[i].text);
     }
     if (cause->printed_more)
@@ -42,10 +43,22 @@ static void add_printed (const struct explain_cause *cause, struct buf *out)
                     cause->printed_more == 1 ? "" : "s");
 }
 
+static void add_others (const struct explanation *explanation, struct buf *out)
+{
+    struct explain_others others[EXPLAIN_OTHERS];
+    explain_list_others (explanation, others);
+    for (int i = 0; i < EXPLAIN_OTHERS; i++)
+        add_hosts (out, &others[i].hosts, others[i].words);
+}
+
 void explain_markdown_causes (const struct explanation *explanation, struct buf *out)
 {
-    if (explanation->rung.len)
-        markdown_paragraph (out, "", "### Why rung ", explanation->rung);
+    if (!explanation->rung.len)
+        return;
+    markdown_paragraph (out, "", explanation->preliminary ? "### Whose fault, so far, in rung " : "### Why rung ",
+                        explanation->rung);
+    if (!explanation->causes_n)
+        markdown_paragraph (out, "", "", text_of (explain_no_cause (explanation)));
     for (uint32_t i = 0; i < explanation->causes_n; i++) {
         const struct explain_cause *cause = &explanation->causes[i];
         add_head (cause, out);
@@ -56,9 +69,7 @@ void explain_markdown_causes (const struct explanation *explanation, struct buf 
         if (cause->cause.next.len)
             markdown_paragraph (out, "", "Next: ", cause->cause.next);
     }
-    add_hosts (out, &explanation->cascades, " aborted because others failed (cascade).");
-    if (explanation->rung.len)
-        add_hosts (out, &explanation->passed, " passed this rung.");
+    add_others (explanation, out);
 }
 
 static void add_row (const struct explain_question *question, const struct explain_answer *answer, struct buf *out)

@@ -68,10 +68,7 @@ static void add_cause (const struct explain_cause *cause, struct buf *out)
 {
     buf_puts (out, "  ");
     add_hosts (&cause->hosts, out);
-    if (cause->outcome == OUTCOME_NONE)
-        buf_puts (out, "  failed, not judged yet; owner so far: ");
-    else
-        buf_printf (out, "  %s, owner: ", enum_name_of (&outcome_names, cause->outcome));
+    buf_printf (out, "  %s%s: ", explain_cause_outcome (cause), cause->outcome ? ", owner" : "; owner so far");
     add_owner (&cause->cause, cause->recognised, out);
     add_line ("    ", cause->cause.text, SENTENCE_COLUMNS, out);
     add_printed (cause, out);
@@ -90,18 +87,17 @@ static void add_others (const struct explain_host_names *hosts, const char *word
 
 static void add_causes (const struct explanation *explanation, struct buf *out)
 {
+    struct explain_others others[EXPLAIN_OTHERS];
     if (!explanation->rung.len)
         return;
     buf_puts (out, explanation->preliminary ? "\nwhose fault, so far\n" : "\nwhose fault\n");
     for (uint32_t i = 0; i < explanation->causes_n; i++)
         add_cause (&explanation->causes[i], out);
     if (!explanation->causes_n)
-        buf_puts (out, explanation->preliminary ? "  none: no host failed this rung by itself so far\n"
-                                                : "  none: no host failed this rung by itself\n");
-    add_others (&explanation->cascades, "aborted because others failed (cascade)", out);
-    add_others (&explanation->running, "still run this rung", out);
-    add_others (&explanation->ended, "ended without an error of their own; not judged yet", out);
-    add_others (&explanation->passed, "passed this rung", out);
+        buf_printf (out, "  %s\n", explain_no_cause (explanation));
+    explain_list_others (explanation, others);
+    for (int i = 0; i < EXPLAIN_OTHERS; i++)
+        add_others (&others[i].hosts, others[i].words, out);
 }
 
 static void add_metrics (const struct explanation *explanation, struct buf *out)

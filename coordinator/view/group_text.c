@@ -15,9 +15,11 @@ void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t 
         buf_add_text (out, buf_as_text (&set));
     } else {
         buf_printf (out, "%" PRIu32 " hosts", n);
-        buf_puts (out, columns >= NAMED_COLUMNS ? " (" : "");
-        board_print_hosts (board, hosts, columns >= NAMED_COLUMNS, out);
-        buf_puts (out, columns >= NAMED_COLUMNS ? " ...)" : "");
+        if (columns >= NAMED_COLUMNS) {
+            buf_puts (out, " (");
+            board_print_hosts (board, hosts, 1, out);
+            buf_puts (out, " ...)");
+        }
     }
     buf_release (&set);
 }

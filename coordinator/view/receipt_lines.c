@@ -69,3 +69,13 @@ void receipt_line_durations (const struct receipt_line *line, struct buf *out)
     duration_print (line->most_ms, most);
     buf_printf (out, strcmp (least, most) ? "%s to %s" : "%s", least, most);
 }
+
+const char *receipt_line_outcome (const struct rung_receipt *rung)
+{
+    return rung->outcome ? enum_name_of (&outcome_names, rung->outcome) : "not judged yet";
+}
+
+const char *receipt_untried_rung (const struct run_header *header, struct text rung)
+{
+    return text_equal (header->running, rung) ? "running" : "not reached";
+}

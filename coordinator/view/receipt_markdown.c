@@ -7,16 +7,18 @@
 
 enum { LINE_BYTES = 1 << 20, REST_BYTES = 64 << 20 };
 
-/* "failed [known host, disk-full]" */
+/* "failed [known host, disk-full]", "not judged yet [likely host, disk-full] so far" */
 static void outcome_cell (const struct rung_receipt *rung, struct buf *line, struct buf *out)
 {
     buf_clear (line);
     if (rung->purpose == PURPOSE_ISOLATION)
         buf_puts (line, rung->outcome == OUTCOME_PASSED ? "in parts: works" : "in parts: fails");
     else
-        buf_puts (line, enum_name_of (&outcome_names, rung->outcome));
-    if (rung->purpose != PURPOSE_ISOLATION && rung->outcome != OUTCOME_PASSED && rung->cause.text.len)
+        buf_puts (line, receipt_line_outcome (rung));
+    if (rung->purpose != PURPOSE_ISOLATION && rung->outcome != OUTCOME_PASSED && rung->cause.text.len) {
         failure_print_owner (line, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
+        buf_puts (line, rung->outcome ? "" : " so far");
+    }
     markdown_cell (out, buf_as_text (line));
 }
 
@@ -51,7 +53,7 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
             add_row (header->rungs.items[i], &lines[k], &line, out);
         if (n == 0) {
             markdown_cell (out, header->rungs.items[i]);
-            buf_puts (out, "| | not reached | | |\n");
+            buf_printf (out, "| | %s | | |\n", receipt_untried_rung (header, header->rungs.items[i]));
         }
         arena_reset (&arena);
     }

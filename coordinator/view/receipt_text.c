@@ -149,7 +149,7 @@ static void add_line (const struct receipt_line *line, struct buf *out)
 {
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
-                line->rung->outcome ? enum_name_of (&outcome_names, line->rung->outcome) : "not judged yet");
+                receipt_line_outcome (line->rung));
     add_hosts (line, out);
     if (line->rung->outcome)
         add_durations (line, out);
@@ -168,7 +168,7 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
         uint32_t n = receipt_lines_of_rung (receipt, header->run, header->rungs.items[i], &lines, &arena);
         buf_printf (out, "  %-2u ", i + 1);
         buf_escaped (out, header->rungs.items[i], COLUMNS);
-        buf_puts (out, n ? "\n" : "   not reached\n");
+        buf_printf (out, "%s%s\n", n ? "" : "   ", n ? "" : receipt_untried_rung (header, header->rungs.items[i]));
         for (uint32_t k = 0; k < n; k++)
             if (!is_part (&lines[k]))
                 add_line (&lines[k], out);

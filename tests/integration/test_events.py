@@ -52,7 +52,20 @@ class Events(lab.LabTest):
         group, = failed["groups"]
         self.assertEqual((["h0", "h1"], "failed", "unknown", "unknown"),
                          (group["hosts"], group["outcome"], group["owner"], group["certainty"]))
-        self.assertEqual({"h0", "h1"}, {event["host"] for event in found if event["type"] == "attempt-ended"})
+        ended = [event for event in found if event["type"] == "attempt-ended"]
+        self.assertEqual({"h0", "h1"}, {event["host"] for event in ended})
+        for event in ended:
+            failed = event["rung"] == "exits"
+            self.assertEqual((True, "failed", "unknown", "unknown", None) if failed else (None,) * 5, self.so_far(event)[:5])
+
+    def so_far(self, event):
+        return tuple(event[name] for name in ("preliminary", "outcome", "owner", "certainty", "signature", "line"))
+
+    def test_what_a_result_shows_is_told_when_the_attempt_ends(self):
+        rung = {"id": "full", "command": ["sh", "-c", "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1"], "timeout": "30s"}
+        found = events(self.lab.sliceup("run", self.slice([rung], hosts=1), "--json").out)
+        ended, = (event for event in found if event["type"] == "attempt-ended")
+        self.assertEqual((True, "failed", "host", "known", "disk-full", "OSError: [Errno 28] No space left on device"), self.so_far(ended))
 
     def test_a_run_that_is_taken_over_goes_on_in_events(self):
         coordinator = self.lab.start("run", self.slice([self.lab.rung("low", "slow.py", args={"seconds": 2})]), "--json")

@@ -147,7 +147,14 @@ class Live(lab.LabTest):
         self.assertIsNone(receipt["outcome"])
         self.assertNotIn("passed", {attempt["outcome"] for host in receipt["hosts"] for attempt in host["rungs"]} |
                          {host["outcome"] for host in receipt["hosts"]})
+        self.assertEqual("work", receipt["headers"][0]["running"])
         self.assertNotIn("passed  ", self.lab.sliceup("receipt").out)
+        for view in ("receipt", "explain"):
+            shown = self.lab.sliceup(view, "--markdown").out
+            self.assertIn("### Whose fault, so far, in rung work", shown, view)
+            self.assertRegex(shown, r"failed, not judged yet \S*known host, disk-full\S* so far", view)
+            self.assertIn("still run this rung", shown, view)
+            self.assertIn("ended without an error of their own; not judged yet", shown, view)
 
     def judged(self, out):
         self.assertIn("work: 50 passed, 12 failed, 2 timed-out in ", out)

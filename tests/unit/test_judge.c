@@ -360,6 +360,26 @@ static void the_kernel_s_counters_say_who_killed (void **state)
     assert_false (failure_is_outside_kill (ENDING_EXITED, 139) || failure_is_outside_kill (ENDING_CANCELLED, 137));
 }
 
+static void a_kill_in_a_cgroup_that_it_shares_is_not_told_as_its_own (void **state)
+{
+    (void) state;
+    for (int known = 0; known < 2; known++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_ONCE);
+        bench.result.ending = ENDING_SIGNALLED;
+        bench.result.code = SIGKILL;
+        bench.result.group_memory_kills = bench.result.machine_memory_kills = 1;
+        bench.result.memory_group_shared = true;
+        bench.result.tail = known ? TEXT_LIT ("No space left on device") : TEXT_LIT ("");
+        (void) judge (&bench);
+        assert_int_equal (bench.verdict.owner, OWNER_HOST);
+        assert_int_equal (bench.verdict.likely, !known);
+        assert_int_equal (cause_has (&bench, "killed a process of a memory cgroup that it shares because"), !known);
+        assert_false (cause_has (&bench, "this program's memory cgroup"));
+        arena_release (&bench.arena);
+    }
+}
+
 /* ---- hangs ---- */
 
 static void where_it_hung_is_the_evidence (void **state)
@@ -577,6 +597,7 @@ int main (void)
         cmocka_unit_test (known_text_names_the_owner_and_unknown_stays_unknown),
         cmocka_unit_test (our_own_programs_name_their_failures_themselves),
         cmocka_unit_test (the_kernel_s_counters_say_who_killed),
+        cmocka_unit_test (a_kill_in_a_cgroup_that_it_shares_is_not_told_as_its_own),
         cmocka_unit_test (where_it_hung_is_the_evidence),
         cmocka_unit_test (an_error_before_a_hang_is_its_cause),
         cmocka_unit_test (the_cause_is_told_from_the_cascade),

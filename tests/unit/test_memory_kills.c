@@ -93,7 +93,7 @@ static void put (const char *folder, const char *name, const char *text)
 static void what_grew_is_counted_and_the_least_limit_told (void **state)
 {
     char top[] = "/tmp/test_memory_kills.XXXXXX";
-    struct memory_watch watch = { .before.of_group = 2 };
+    struct memory_watch watch = { .before.of_group = 2, .before.counted_len = sizeof top + 3 };
     (void) state;
     assert_non_null (mkdtemp (top));
     snprintf (watch.group.path, sizeof watch.group.path, "%s/pod/step", top);
@@ -105,11 +105,13 @@ static void what_grew_is_counted_and_the_least_limit_told (void **state)
     put (pod, "memory.max", "67108864\n");
     put (watch.group.path, "memory.max", "max\n");
     struct memory_kills kills = memory_watch_end (&watch); /* the inner one has no counter */
-    assert_true (kills.of_group == 3 && kills.limit_bytes == 67108864);
+    assert_true (kills.of_group == 3 && kills.limit_bytes == 67108864 && kills.shared);
     put (watch.group.path, "memory.events", "max 9\noom_kill 3\n");
     put (watch.group.path, "memory.max", "1048576\n");
+    assert_true (memory_watch_end (&watch).of_group == 0); /* the outer one was counted when it began */
+    watch.before.counted_len = (uint32_t) strlen (watch.group.path);
     kills = memory_watch_end (&watch);
-    assert_true (kills.of_group == 1 && kills.limit_bytes == 1048576);
+    assert_true (kills.of_group == 1 && kills.limit_bytes == 1048576 && !kills.shared);
     put (watch.group.path, "memory.events", "oom_kill 1\n"); /* made anew meanwhile */
     assert_true (memory_watch_end (&watch).of_group == 0);
     assert_int_equal (folder_remove (top, NULL), 0);
@@ -119,7 +121,7 @@ static void what_grew_is_counted_and_the_least_limit_told (void **state)
 static void no_limit_of_the_former_hierarchy_is_none (void **state)
 {
     char top[] = "/tmp/test_memory_kills.XXXXXX";
-    struct memory_watch watch = { .v1 = true };
+    struct memory_watch watch = { .v1 = true, .before.counted_len = sizeof top - 1 };
     (void) state;
     assert_non_null (mkdtemp (top));
     snprintf (watch.group.path, sizeof watch.group.path, "%s", top);

@@ -319,6 +319,83 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
     arena_release (&arena);
 }
 
+/* ---- a run that has not ended ---- */
+
+static void begin_pass (struct receipt_fold *fold, struct attempt_key key, enum purpose purpose)
+{
+    struct fact fact = { .kind = FACT_PASS_BEGAN, .of.pass_began = { .key = key, .purpose = purpose } };
+    receipt_fold_apply (fold, &fact);
+}
+
+static struct text markdown (const struct receipt_fold *fold, struct arena *arena)
+{
+    struct slice_receipt receipt;
+    struct buf out;
+    receipt_fold_build (fold, arena, &receipt);
+    buf_init (&out, 1 << 20);
+    receipt_markdown (&receipt, NULL, 0, &out);
+    struct text text = text_copy (arena, buf_as_text (&out));
+    buf_release (&out);
+    return text;
+}
+
+static void expect (struct text in, const char *words, bool there)
+{
+    if (text_find (in, text_of (words), NULL) != there)
+        fail_msg ("%s '%s' in:\n%.*s", there ? "no" : "a", words, TEXT_ARG (in));
+}
+
+static void a_rung_that_runs_is_not_called_not_reached (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct attempt_key one = { 0, PASS_ONCE, 1 };
+    struct receipt_fold *fold = receipt_fold_create ();
+    open_run (fold);
+    begin_pass (fold, one, PURPOSE_CLIMB);
+    receipt_fold_build (fold, &arena, &receipt);
+    assert_true (text_has (&receipt, "one   running\n") && text_has (&receipt, "two   not reached\n"));
+    struct text told = markdown (fold, &arena);
+    expect (told, "| one | | running | | |", true);
+    expect (told, "none: no host failed this rung by itself so far", true);
+    expect (told, "&#93; still run this rung", true);
+    expect (told, "### Why", false);
+    end_run (fold, OUTCOME_CANCELLED);
+    receipt_fold_build (fold, &arena, &receipt);
+    assert_false (text_has (&receipt, "running"));
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static void what_is_known_before_the_verdict_is_told_as_so_far (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct attempt_key one = { 0, PASS_ONCE, 1 };
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("x") };
+    open_run (fold);
+    begin_pass (fold, one, PURPOSE_CLIMB);
+    measure (fold, one); /* h1 fails */
+    struct text told = markdown (fold, &arena);
+    expect (told, "not judged yet; owner unknown", true);
+    expect (told, "**h1 failed, not judged yet; owner unknown", true);
+    expect (told, " so far", true);
+    expect (told, "### Whose fault, so far, in rung one", true);
+    expect (told, "h0 still run this rung", true);
+    expect (told, "h1 none", false);
+    expect (told, "none: no host", false);
+    end_attempt (fold, 0, one);
+    expect (markdown (fold, &arena), "h0 ended without an error of their own; not judged yet", true);
+    end_pass (fold, one, &verdict, 1);
+    told = markdown (fold, &arena);
+    expect (told, "### Why rung one", true);
+    expect (told, "so far", false);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
 /* ---- the compile cache ---- */
 
 static void see_cache (struct receipt_fold *fold, uint32_t host, struct attempt_key key, enum enforcement level,
@@ -620,12 +697,6 @@ static void what_the_plan_does_not_have_is_left_empty (void **state)
 
 /* ---- metrics ---- */
 
-static void begin_pass (struct receipt_fold *fold, struct attempt_key key, enum purpose purpose)
-{
-    struct fact fact = { .kind = FACT_PASS_BEGAN, .of.pass_began = { .key = key, .purpose = purpose } };
-    receipt_fold_apply (fold, &fact);
-}
-
 /* On h1; 9 stands for a host that the plan does not have. */
 static void judge_loss (struct receipt_fold *fold, struct attempt_key key, enum proof proof)
 {
@@ -728,6 +799,8 @@ int main (void)
         cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
         cmocka_unit_test (a_host_that_came_back_is_not_missing),
         cmocka_unit_test (the_text_folds_hosts_and_shows_no_control_bytes),
+        cmocka_unit_test (a_rung_that_runs_is_not_called_not_reached),
+        cmocka_unit_test (what_is_known_before_the_verdict_is_told_as_so_far),
         cmocka_unit_test (violations_stand_with_their_place_in_the_journal),
         cmocka_unit_test (a_dropped_generation_is_not_the_one_that_counts),
         cmocka_unit_test (enforcement_is_that_of_the_latest_rung_with_a_cache),

@@ -274,7 +274,7 @@ static void who_goes_on_for_long_shows_how_it_ended (void **state)
     buf_puts (&log, "giving up\n");
     read_log (&read, buf_c (&log));
     assert_int_equal (read.decision.id.len, 0); /* the steps after it say that it passed */
-    assert_int_equal (read.seen.shown_n, 3); /* the step that failed is over as well */
+    assert_int_equal (read.seen.shown_n, 3);    /* the step that failed is over as well */
     assert_true (text_is (read.seen.shown[0], "step 98") && text_is (read.seen.shown[2], "giving up"));
     arena_release (&read.arena);
     buf_puts (&log, "busy just now\n");

@@ -90,6 +90,7 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
     result->group_memory_kills = kills.of_group;
     result->machine_memory_kills = kills.of_machine;
     result->memory_limit_bytes = kills.limit_bytes;
+    result->memory_group_shared = kills.of_group && kills.shared;
     if (end->unkillable)
         attempt_set_problem (attempt, OWNER_HOST, unkillable_text (attempt, end->unkillable));
 }

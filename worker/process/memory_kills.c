@@ -37,18 +37,19 @@ static uint64_t limit_of (const char *folder, bool v1, struct buf *file)
 static void read_group (const struct memory_watch *watch, struct buf *file, struct memory_kills *out)
 {
     char path[PATH_MAX];
-    bool counted = false;
     memcpy (path, watch->group.path, sizeof path);
     while (path[0] && strlen (path) >= watch->group.mount_len) {
-        if (!counted)
-            counted = memory_counter_read (read_file (path, watch->v1 ? "memory.oom_control" : "memory.events", file),
-                                           "oom_kill", &out->of_group);
+        if (!out->counted_len &&
+            memory_counter_read (read_file (path, watch->v1 ? "memory.oom_control" : "memory.events", file), "oom_kill",
+                                 &out->of_group))
+            out->counted_len = (uint32_t) strlen (path);
         uint64_t limit_bytes = limit_of (path, watch->v1, file);
         if (limit_bytes && (!out->limit_bytes || limit_bytes < out->limit_bytes))
             out->limit_bytes = limit_bytes;
         char *last = strrchr (path, '/');
         *(last ? last : path) = 0;
     }
+    out->shared = out->counted_len && out->counted_len < strlen (watch->group.path);
 }
 
 static void read_now (const struct memory_watch *watch, struct buf *file, struct memory_kills *out)
@@ -84,7 +85,8 @@ struct memory_kills memory_watch_end (const struct memory_watch *watch)
     buf_init (&file, FILE_MAX_BYTES);
     read_now (watch, &file, &now);
     buf_release (&file);
-    now.of_group -= now.of_group < watch->before.of_group ? now.of_group : watch->before.of_group;
+    bool same = now.counted_len == watch->before.counted_len && now.of_group >= watch->before.of_group;
+    now.of_group = same ? now.of_group - watch->before.of_group : 0;
     now.of_machine -= now.of_machine < watch->before.of_machine ? now.of_machine : watch->before.of_machine;
     return now;
 }

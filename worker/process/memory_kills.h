@@ -15,6 +15,8 @@ bool memory_counter_read (struct text lines, const char *name, uint64_t *value);
 struct memory_kills {
     uint64_t of_group, of_machine;
     uint64_t limit_bytes; /* the least of the group and those above it; 0: none, or not visible */
+    uint32_t counted_len; /* of the path of the group that was counted; 0: none has a counter */
+    bool shared;          /* that is one above the program's own: others may be in it */
 };
 struct memory_watch {
     struct cgroup_place group;
