@@ -415,6 +415,8 @@ static void an_error_before_a_hang_is_its_cause (void **state)
         { "F0604 12:45:24.926233 1 a.cc:3] Check failed: x\n",
           "printed an error that ends programs and then hung: still", "F0604 12:45:24.926233 1 a.cc:3] Check failed: x",
           OUTCOME_TIMED_OUT },
+        { "ValueError: no\nremoved the old one, again\nloading data\n", "still in phase run after 1 min; killed",
+          "main thread: File", OUTCOME_TIMED_OUT },
         { "retrying after an error\n", "still in phase run after 1 min; killed", "main thread: File",
           OUTCOME_TIMED_OUT },
     };
