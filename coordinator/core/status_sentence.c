@@ -7,8 +7,17 @@
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
 enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, ERROR_LINE_BYTES = 200, REMARKS_BYTES = 384 };
 
+static struct text error_line (const struct verdict *verdict)
+{
+    struct text rest = verdict->evidence;
+    return text_take_until (&rest, '\n');
+}
+
+/* Who only fell with another host is one of many, whatever it printed. */
 static bool same_cause (const struct verdict *a, const struct verdict *b)
 {
+    if (a->outcome != OUTCOME_CASCADE && !text_equal_but_numbers (error_line (a), error_line (b)))
+        return false;
     return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
            text_equal (a->signature, b->signature) && text_equal (a->cause, b->cause);
 }

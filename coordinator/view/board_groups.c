@@ -27,17 +27,48 @@ static bool belongs (const struct board_verdict_group *group, const struct verdi
            text_equal_but_numbers (group->line, kept_part (verdict_error_line (verdict)));
 }
 
-/* NULL: full. */
+/* How much a group tells: a known owner more than a likely one, that more than none, and a cascade least. */
+static uint32_t worth (enum outcome outcome, enum owner owner, bool likely)
+{
+    if (outcome == OUTCOME_CASCADE)
+        return 0;
+    return owner == OWNER_UNKNOWN ? 1 : likely ? 2 : 3;
+}
+
+/* In place of the group that tells least and has the fewest hosts; NULL: this one tells no more. */
+static struct board_verdict_group *replaced_group (struct board_pass *pass, const struct verdict *verdict)
+{
+    struct board_verdict_group *least = &pass->groups.items[0];
+    for (uint32_t i = 1; i < pass->groups.n; i++) {
+        struct board_verdict_group *group = &pass->groups.items[i];
+        uint32_t own = worth (group->outcome, group->owner, group->likely),
+                 best = worth (least->outcome, least->owner, least->likely);
+        if (own < best || (own == best && group->hosts.n < least->hosts.n))
+            least = group;
+    }
+    if (worth (verdict->outcome, verdict->owner, verdict->likely) <=
+        worth (least->outcome, least->owner, least->likely))
+        return NULL;
+    pass->ungrouped_n += least->hosts.n;
+    return least;
+}
+
+static struct board_verdict_group *new_group (struct board_pass *pass, const struct verdict *verdict)
+{
+    if (pass->groups.items == NULL)
+        pass->groups.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_verdict_group));
+    return pass->groups.n == BOARD_GROUPS_MAX ? replaced_group (pass, verdict) : &pass->groups.items[pass->groups.n++];
+}
+
+/* NULL: full of groups that tell as much. */
 static struct board_verdict_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
 {
     for (uint32_t i = 0; i < pass->groups.n; i++)
         if (belongs (&pass->groups.items[i], verdict))
             return &pass->groups.items[i];
-    if (pass->groups.n == BOARD_GROUPS_MAX)
+    struct board_verdict_group *group = new_group (pass, verdict);
+    if (group == NULL)
         return NULL;
-    if (pass->groups.items == NULL)
-        pass->groups.items = arena_array (&pass->arena, BOARD_GROUPS_MAX, sizeof (struct board_verdict_group));
-    struct board_verdict_group *group = &pass->groups.items[pass->groups.n++];
     *group = (struct board_verdict_group){ .outcome = verdict->outcome,
                                            .owner = verdict->owner,
                                            .likely = verdict->likely,

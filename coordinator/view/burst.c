@@ -25,11 +25,10 @@ struct burst {
     uint64_t since_ms; /* waiting: from when */
     uint64_t at_ms;    /* run clock: of the last fact taken */
     struct shared items[SHARED_MAX];
-    uint32_t n, more_n;              /* more_n: events for reasons that found no place */
-    struct attempt_key key;          /* of the pass whose failures were told */
-    uint32_t told[BOARD_GROUPS_MAX]; /* per group: how many hosts it had then */
-    uint32_t told_ungrouped, first;  /* first: the group that has its turn */
-    bool told_of[HOSTS_MAX];         /* per host: that it failed */
+    uint32_t n, more_n;             /* more_n: events for reasons that found no place */
+    struct attempt_key key;         /* of the pass whose failures were told */
+    uint32_t told_ungrouped, first; /* first: the group that has its turn */
+    bool told_of[HOSTS_MAX];        /* per host: that it failed */
 };
 
 struct burst *burst_create (bool failures)
@@ -188,9 +187,15 @@ static void forget_told (struct burst *burst, const struct board *board)
     if (attempt_key_equal (&burst->key, &board->key))
         return;
     burst->key = board->key;
-    memset (burst->told, 0, sizeof (burst->told));
     memset (burst->told_of, 0, sizeof (burst->told_of));
     burst->told_ungrouped = burst->first = 0;
+}
+
+/* Hosts are added at the end: with the last one all are told. */
+static bool group_is_told (const struct burst *burst, const struct board_verdict_group *group)
+{
+    uint32_t last = group->hosts.n ? group->hosts.items[group->hosts.n - 1] : HOSTS_MAX;
+    return last >= HOSTS_MAX || burst->told_of[last];
 }
 
 static bool is_told (const struct burst *burst, const struct board *board)
@@ -198,13 +203,12 @@ static bool is_told (const struct burst *burst, const struct board *board)
     const struct board_pass *pass = board_running_pass (board);
     bool told = pass == NULL || burst->told_ungrouped == pass->ungrouped_n;
     for (uint32_t i = 0; told && pass && i < pass->groups.n; i++)
-        told = burst->told[i] == pass->groups.items[i].hosts.n;
+        told = group_is_told (burst, &pass->groups.items[i]);
     return told;
 }
 
-static void mark_told (struct burst *burst, uint32_t at, const struct board_verdict_group *group)
+static void mark_told (struct burst *burst, const struct board_verdict_group *group)
 {
-    burst->told[at] = group->hosts.n;
     for (uint32_t i = 0; i < group->hosts.n; i++)
         if (group->hosts.items[i] < HOSTS_MAX)
             burst->told_of[group->hosts.items[i]] = true;
@@ -228,9 +232,9 @@ static void tell_failures (struct burst *burst, const struct board *board, uint3
     for (uint32_t k = 0; k < n; k++) {
         uint32_t at = (from + k) % n;
         const struct board_verdict_group *group = &pass->groups.items[at];
-        if (burst->told[at] == group->hosts.n || lines == most)
+        if (group_is_told (burst, group) || lines == most)
             continue;
-        mark_told (burst, at, group);
+        mark_told (burst, group);
         burst->first = at + 1;
         lines++;
         if (!burst->failures)

@@ -9,6 +9,14 @@ static bool of_part (const struct rung_receipt *rung)
     return rung->purpose == PURPOSE_ISOLATION;
 }
 
+/* Who only fell with another host is one of many, whatever it printed. */
+static bool printed_alike (const struct rung_receipt *a, const struct rung_receipt *b)
+{
+    struct text left = a->cause.evidence, right = b->cause.evidence;
+    return a->outcome == OUTCOME_CASCADE ||
+           text_equal_but_numbers (text_take_until (&left, '\n'), text_take_until (&right, '\n'));
+}
+
 /* Of an isolation pass only whether it works is shown, not which host failed because of which. */
 static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
 {
@@ -16,7 +24,8 @@ static bool same_line (const struct rung_receipt *a, const struct rung_receipt *
         return of_part (a) && of_part (b) && a->attempt == b->attempt;
     return a->outcome == b->outcome && a->pass == b->pass && a->attempt == b->attempt &&
            text_equal (a->cache, b->cache) && a->cause.owner == b->cause.owner &&
-           a->cause.certainty == b->cause.certainty && text_equal (a->cause.text, b->cause.text);
+           a->cause.certainty == b->cause.certainty && text_equal (a->cause.text, b->cause.text) &&
+           printed_alike (a, b);
 }
 
 static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung,

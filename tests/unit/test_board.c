@@ -69,6 +69,31 @@ static void more_different_causes_than_places_are_counted (void **state)
     show_release (&show);
 }
 
+static void a_known_cause_takes_the_place_of_an_unknown_one (void **state)
+{
+    (void) state;
+    struct show show;
+    struct verdict verdicts[20];
+    char causes[20][16];
+    bool found = false;
+    show_gathered (&show, 20);
+    for (uint32_t i = 0; i < 20; i++) {
+        snprintf (causes[i], sizeof (causes[i]), "cause %u", i);
+        verdicts[i] = (struct verdict){ .host = i,
+                                        .outcome = OUTCOME_FAILED,
+                                        .owner = i == 19 ? OWNER_HOST : OWNER_UNKNOWN,
+                                        .cause = text_of (causes[i]) };
+    }
+    show_began (&show, FACTS, PASS_ONCE, 1, 20);
+    show_pass_ended (&show, OUTCOME_FAILED, 1, verdicts, 20);
+    const struct board_pass *pass = pass_at (&show, FACTS, PASS_ONCE);
+    for (uint32_t i = 0; i < pass->groups.n; i++)
+        found |= pass->groups.items[i].owner == OWNER_HOST;
+    assert_true (found);
+    assert_int_equal (pass->ungrouped_n, 20 - BOARD_GROUPS_MAX);
+    show_release (&show);
+}
+
 static void a_cold_pass_does_not_pass_the_rung (void **state)
 {
     (void) state;
@@ -265,6 +290,7 @@ int main (void)
         cmocka_unit_test (a_pass_counts_its_hosts),
         cmocka_unit_test (verdicts_with_the_same_cause_fold),
         cmocka_unit_test (more_different_causes_than_places_are_counted),
+        cmocka_unit_test (a_known_cause_takes_the_place_of_an_unknown_one),
         cmocka_unit_test (a_cold_pass_does_not_pass_the_rung),
         cmocka_unit_test (a_second_attempt_starts_from_nothing),
         cmocka_unit_test (a_heartbeat_about_another_attempt_says_nothing_of_this_one),
