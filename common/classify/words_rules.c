@@ -240,8 +240,7 @@ static const struct error_rule items[] = {
       "command not found|executable file not found|can't open file|cannot execute|"
       "No such file or directory: 'bash|StartError|exec: |ContainerCannotRun|not found in $PATH|"
       "RunContainerError|CreateContainerError|CreateContainerConfigError|no such image|manifest unknown|"
-      "InvalidImageName|ErrImageNeverPull|bad interpreter|stat /|execve():|/bin/sh^M|not a valid identifier|"
-      "Unable to find image",
+      "InvalidImageName|ErrImageNeverPull|bad interpreter|stat /|execve():|/bin/sh^M|not a valid identifier",
       NULL, "nvidia|libcuda|Exec format", 0, COMMAND },
     { "file-scheme", RULE_FORM, OWNER_LAUNCH, NULL, "File system scheme", "not implemented|not supported", NULL, 0,
       "Give a path that the workers can read (gs://)." },
