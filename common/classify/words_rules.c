@@ -198,7 +198,7 @@ static const struct error_rule items[] = {
     { "device-absent", RULE_FORM, OWNER_DEVICE, NULL,
       "/dev/accel|/dev/vfio|Failed to get TPU|no TPU devices|No TPU devices|TPU initialization failed|"
       "failed to open /dev/nvidia|Unable to determine the device handle",
-      NULL, "permission denied|operation not permitted", 0,
+      NULL, "permission denied|operation not permitted|resource busy", 0,
       "See which devices this host has, whether the process may open them, and who holds them." },
     { "device-ordinal", RULE_FORM, OWNER_LAUNCH, NULL,
       "invalid device ordinal|CUDA_ERROR_INVALID_DEVICE|Duplicate GPU detected|CUDA_VISIBLE_DEVICES|"
@@ -336,7 +336,7 @@ static const struct error_rule items[] = {
       NULL, "not yet valid", 0, "Look at the proxy and the certificates between this host and the service." },
     { "clock", RULE_FORM, OWNER_HOST, NULL,
       "is not yet valid|clock skew|Clock skew|RequestTimeTooSkewed|Release file for|clock is not synchronized|"
-      "time drift|timestamp in the future",
+      "time drift|timestamp in the future|within a reasonable timeframe",
       NULL, NULL, 0, "Set the clock of this host, and see why it is not synchronised." },
     { "service", RULE_FORM, OWNER_PLATFORM, NULL,
       "Max retries exceeded|503 Server Error|502 Server Error|500 Server Error|504 Server Error|503 Service|"

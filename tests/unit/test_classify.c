@@ -100,6 +100,8 @@ static void an_errno_is_about_an_object (void **state)
           OWNER_CACHE },
         { TRACE USER "PermissionError: [Errno 13] Permission denied: '/dev/accel0'\n", "device-denied", OWNER_HOST },
         { TRACE USER "PermissionError: [Errno 13] Permission denied: '/out'\n", "path-denied", OWNER_HOST },
+        { TRACE USER "RuntimeError: open(/dev/accel0): Device or resource busy\n", "busy", OWNER_DEVICE },
+        { TRACE USER "ssl.SSLError: CERTIFICATE_VERIFY_FAILED: certificate is not yet valid\n", "clock", OWNER_HOST },
         { TRACE USER "OSError: [Errno 28] No space left on device\n", "disk-space", OWNER_HOST },
         { TRACE USER "OSError: [Errno 28] No space left on device: '/dev/shm/x'\n", "shm-full", OWNER_LAUNCH },
         { TRACE USER "ConnectionRefusedError: [Errno 111] Connection refused\n", "peer-unnamed", OWNER_UNKNOWN });
