@@ -229,12 +229,17 @@ static struct statement statement_of (const struct choosing *choosing, const str
     return known && (harmless || by_text.meaning >= by_rule.meaning) ? by_text : by_rule;
 }
 
-/* Some places are none of a cause: those at level info, what follows from an end, lines behind which work went on. */
+/* Hosts that lack a device or a plugin say so at level info whenever something starts. */
+static bool is_of_any_start (const struct printed_line *line)
+{
+    return line->level == LEVEL_INFO && words_any_exact (line->text, "NCCL INFO|Unable to initialize backend");
+}
+
+/* Some places are none of a cause: what any start prints, what follows from an end, lines behind which work went on. */
 static bool may_decide (const struct choosing *choosing, const struct candidate *candidate)
 {
     enum rule_weight weight = candidate->rule ? candidate->rule->weight : RULE_NONE;
-    bool info = choosing->lines->items[candidate->shown].level == LEVEL_INFO;
-    return weight != RULE_AFTERMATH && !candidate->over && (candidate->exception || !info);
+    return weight != RULE_AFTERMATH && !candidate->over && !is_of_any_start (&choosing->lines->items[candidate->shown]);
 }
 
 static void offer_candidate (struct choosing *choosing, const struct candidate *candidate)
@@ -273,9 +278,7 @@ static enum form form_of_sighting (const struct choosing *choosing, uint32_t lin
 {
     enum log_line_grade grade = log_line_grade (text);
     enum log_level level = line == NO_LINE ? LEVEL_NONE : choosing->lines->items[line].level;
-    if (level == LEVEL_INFO)
-        return FORMS;
-    if (level == LEVEL_WARNING || (level == LEVEL_NONE && grade == LINE_HARMLESS))
+    if (level == LEVEL_INFO || level == LEVEL_WARNING || (level == LEVEL_NONE && grade == LINE_HARMLESS))
         return FORM_HARMLESS;
     return level == LEVEL_ERROR ? FORM_ERROR : level == LEVEL_FATAL || grade == LINE_FATAL ? FORM_FATAL : FORM_PLAIN;
 }
@@ -285,11 +288,10 @@ static void offer_sighting (struct choosing *choosing, const struct sighting *si
 {
     const struct signature *signature = signature_named (choosing->set, sighting->signature);
     uint32_t line = line_at (choosing->lines, sighting->offset);
-    if (!signature || (line != NO_LINE && in_candidate (choosing, line)))
+    if (!signature ||
+        (line != NO_LINE && (in_candidate (choosing, line) || is_of_any_start (&choosing->lines->items[line]))))
         return;
     enum form form = form_of_sighting (choosing, line, sighting->text);
-    if (form == FORMS) /* healthy starts have such lines at level info */
-        return;
     struct choice choice = { .strength = strength[meaning_of_signature (signature)][form],
                              .id = signature->id,
                              .line = line,
@@ -384,6 +386,16 @@ static void show_others (const struct choosing *choosing, struct signature_scan_
     seen->shown_n = n;
 }
 
+/* Noise decides where no other line looks like the reason of an end. */
+static bool noise_gives_way (const struct choosing *choosing, const struct signature_scan_result *seen)
+{
+    const struct signature *signature = signature_named (choosing->set, choosing->best.id);
+    bool gives_way = false;
+    for (uint32_t i = 0; signature && signature->noise && i < seen->shown_n; i++)
+        gives_way |= log_line_grade (seen->shown[i]) != LINE_ERROR;
+    return gives_way;
+}
+
 void choose_cause (const struct signature_set *set, const struct printed_lines *lines,
                    const struct candidates *candidates, uint32_t lines_before, struct arena *arena,
                    struct signature_scan_result *seen)
@@ -394,7 +406,7 @@ void choose_cause (const struct signature_set *set, const struct printed_lines *
     for (uint32_t i = 0; i < seen->sightings_n; i++)
         offer_sighting (&choosing, &seen->sightings[i], i);
     hide_over (&choosing, seen);
-    if (!choosing.best.id.len)
+    if (!choosing.best.id.len || noise_gives_way (&choosing, seen))
         return;
     take_best (&choosing, lines_before, seen);
     const struct signature *chosen = signature_named (set, choosing.best.id);

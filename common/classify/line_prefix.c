@@ -27,13 +27,15 @@ static struct text head_of (struct text text)
     return (struct text){ .ptr = text.ptr, .len = text.len < PREFIX_MAX_BYTES ? text.len : PREFIX_MAX_BYTES };
 }
 
-/* "[rank0]:" of torchrun. */
+/* "[rank0]:" of torchrun, "[rank 3] " of trainers. */
 static uint32_t rank_form (struct text text)
 {
-    if (!text_starts (text, "[rank"))
+    if (!text_starts (text, "[rank") && !text_starts (text, "[Rank"))
         return 0;
-    uint32_t end = digits_end (text, 5);
-    return end > 5 && text_starts (words_from (text, end), "]:") ? blanks (text, end + 2) : 0;
+    uint32_t from = blanks (text, 5), end = digits_end (text, from);
+    if (end == from || end >= text.len || text.ptr[end] != ']')
+        return 0;
+    return blanks (text, end + 1 + (end + 1 < text.len && text.ptr[end + 1] == ':'));
 }
 
 /* "[1,0]<stderr>:" of mpirun, "[0]<stdout>:" of horovod. */
@@ -76,11 +78,11 @@ static uint32_t bar_form (struct text text)
     return at > 0 && end > at && end + 1 < head.len && head.ptr[end] == '|' && head.ptr[end + 1] == ' ' ? end + 2 : 0;
 }
 
-/* "3: " of srun -l. */
+/* "3: " of srun -l, with blanks in front of short numbers. */
 static uint32_t task_form (struct text text)
 {
-    uint32_t end = digits_end (text, 0);
-    return end > 0 && end <= 5 && text_starts (words_from (text, end), ": ") ? end + 2 : 0;
+    uint32_t from = blanks (text, blanks (text, 0)), end = digits_end (text, from);
+    return end > from && end - from <= 5 && text_starts (words_from (text, end), ": ") ? end + 2 : 0;
 }
 
 /* "node-7: " of pdsh and clush: a name with a digit. */
@@ -134,6 +136,21 @@ static uint32_t time_form (struct text text)
     return at;
 }
 
+/* "trainer-0-abcde main 2025-02-02T02:02:02.123Z stderr F " of collectors: pod, container, then a time. */
+static uint32_t container_form (struct text text)
+{
+    struct text head = head_of (text);
+    uint32_t at = 0;
+    for (uint32_t words = 0; words < 2; words++) {
+        while (at < head.len && (words_is_name (head.ptr[at]) || head.ptr[at] == '-' || head.ptr[at] == '.'))
+            at++;
+        if (at == 0 || at >= head.len || head.ptr[at++] != ' ')
+            return 0;
+    }
+    uint32_t time = time_form (words_from (text, at));
+    return time && words_any_exact (head, " stderr F | stdout F ") ? at + time : 0;
+}
+
 /* "Feb  2 02:02:02 node7 unit[12]: " of syslog and journals; "[ 1234.567890] " of the kernel. */
 static uint32_t syslog_form (struct text text)
 {
@@ -155,10 +172,10 @@ static const struct form {
     bool speaks; /* it tells who printed the line */
     bool common; /* ordinary text has it as well: many lines must have it */
 } forms[] = {
-    { rank_form, true, false },   { mpi_form, true, false },   { process_form, true, false },
-    { pod_form, true, false },    { time_form, false, false }, { syslog_form, false, false },
-    { bar_form, true, true },     { task_form, true, true },   { host_form, true, true },
-    { bracket_form, true, true },
+    { rank_form, true, false },    { mpi_form, true, false },        { process_form, true, false },
+    { pod_form, true, false },     { container_form, false, false }, { time_form, false, false },
+    { syslog_form, false, false }, { bar_form, true, true },         { task_form, true, true },
+    { host_form, true, true },     { bracket_form, true, true },
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 

@@ -117,7 +117,7 @@ static enum log_level level_of_letter (char c)
     }
 }
 
-/* "E1121 15:16:28.7", "[E626 10:11:12.3" of torch without the month's zero, "E external/xla/a.cc:7]", "[W a.cpp:7]". */
+/* "[E626 10:11:12.3" of torch without the month's zero, "[W a.cpp:7]", "I 12-10 21:39:39 a.py:7]". */
 static enum log_level level_at_letter (struct text body)
 {
     uint32_t at = body.len && body.ptr[0] == '[', digits = 0;
@@ -209,7 +209,10 @@ static bool is_python_warning (struct text body)
 enum log_level printed_level_of (struct text body)
 {
     body = words_trimmed (body);
-    enum log_level level = level_at_letter (body);
+    struct text head = { .ptr = body.ptr, .len = body.len < LEVEL_REACH_BYTES ? body.len : LEVEL_REACH_BYTES };
+    enum log_level level = level_of_letter (log_line_level (head));
+    if (level == LEVEL_NONE)
+        level = level_at_letter (body);
     if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO"))
         level = LEVEL_INFO;
     if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN"))

@@ -156,11 +156,15 @@ static char level_in_words (struct text line)
     return has (line, harmless, sizeof harmless / sizeof *harmless) ? 'W' : 0;
 }
 
-static char level_of (struct text line)
+char log_line_level (struct text line)
 {
     char level = level_at_glog (line);
-    if (!level)
-        level = level_at_source (line);
+    return level ? level : level_at_source (line);
+}
+
+static char level_of (struct text line)
+{
+    char level = log_line_level (line);
     return level ? level : level_in_words (line);
 }
 

@@ -153,14 +153,19 @@ static void tracebacks_stand_behind_prefixes (void **state)
 static void what_says_that_it_is_harmless_is_no_cause (void **state)
 {
     (void) state;
-    EXPECT ({ "INFO:2025-01-01 10:00:00,000:jax:1: Unable to initialize backend 'rocm': No module named 'rocm'\ndone\n",
-              "", OWNER_NONE },
-            { "I0604 12:45:24.926233 1 a.cc:1] the disk is gone\n", "", OWNER_NONE },
-            { "W0604 12:45:24.926233 1 a.cc:1] the disk is gone\n", "disk", OWNER_HOST },
-            { "W0604 12:45:24.926233 1 a.cc:1] the disk is gone\na\nb\nc\nd\ne\nf\ng\nh\ni\n", "", OWNER_NONE },
-            { "E0604 12:45:24.926233 1 a.cc:1] the disk is gone\n" TRACE USER "ZeroDivisionError: x\n", "disk",
-              OWNER_HOST },
-            { "n1:1:1 [0] NCCL INFO the disk is gone\n", "", OWNER_NONE });
+    EXPECT (
+        { "INFO:2025-01-01 10:00:00,000:jax:1: Unable to initialize backend 'rocm': No module named 'rocm'\ndone\n", "",
+          OWNER_NONE },
+        { "I0604 12:45:24.926233 1 a.cc:1] the disk is gone\n", "disk", OWNER_HOST },
+        { "I0604 12:45:24.926233 1 a.cc:1] the disk is gone\nERROR: No module named 'x'\n", "module-missing",
+          OWNER_BUNDLE },
+        { "I0604 12:45:24.926233 1 a.cc:1] the disk is gone\na\nb\nc\nd\ne\nf\ng\nh\ni\n", "", OWNER_NONE },
+        { "I0604 12:45:24.926233 1 a.py:1] Unable to initialize backend 'tpu': the disk is gone\n", "", OWNER_NONE },
+        { "W0604 12:45:24.926233 1 a.cc:1] the disk is gone\n", "disk", OWNER_HOST },
+        { "W0604 12:45:24.926233 1 a.cc:1] the disk is gone\na\nb\nc\nd\ne\nf\ng\nh\ni\n", "", OWNER_NONE },
+        { "E0604 12:45:24.926233 1 a.cc:1] the disk is gone\n" TRACE USER "ZeroDivisionError: x\n", "disk",
+          OWNER_HOST },
+        { "n1:1:1 [0] NCCL INFO the disk is gone\n", "", OWNER_NONE });
 }
 
 static void trouble_that_is_followed_by_steps_is_over (void **state)
