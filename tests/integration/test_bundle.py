@@ -294,6 +294,17 @@ class Anywhere(BundleTest):
         self.version(*apart, worker)
         self.assertEqual(["worker"], [path.name for path in self.bundle.iterdir()])
 
+    def test_a_seal_is_asked_for_again_while_the_kernel_holds_a_page(self):
+        traced = ["strace", "-f", "-o", str(self.lab.root / "calls"), "-e", "trace=fcntl"]
+        if subprocess.run([*traced, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60).returncode:
+            self.skipTest("programs may not be traced here")
+        worker = lab.unpack_worker(self.bundle)
+        self.version(*traced, "-e", "inject=fcntl:error=EBUSY:when=1..5", worker)
+        done = subprocess.run([*traced, "-e", "inject=fcntl:error=EBUSY", str(worker), "--version"], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        self.assertEqual((3, "", "sliceup-worker: cannot seal the worker's copy in memory: Device or resource busy\n"),
+                         (done.returncode, done.stdout, done.stderr))
+
     def test_too_few_descriptors_are_a_sentence(self):
         done = subprocess.run(["sh", "-c", 'ulimit -n 40; exec "$0" --version', str(lab.unpack_worker(self.bundle))], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60)

@@ -23,7 +23,7 @@
 #define MFD_EXEC 0x10U /* linux/memfd.h; Linux 6.3 */
 #endif
 
-enum { LIST_BYTES_MAX = IMAGE_PIECES_MAX * 160, PIECE_BYTES_MAX = 1 << 30, WORDS_MAX = 1024 };
+enum { LIST_BYTES_MAX = IMAGE_PIECES_MAX * 160, PIECE_BYTES_MAX = 1 << 30, WORDS_MAX = 1024, SEAL_ATTEMPTS_MAX = 20 };
 
 struct piece {
     uint64_t offset, bytes;
@@ -136,14 +136,23 @@ static int make_memory (const char *name)
     return fd < 0 && errno == EINVAL ? memfd_create (name, MFD_ALLOW_SEALING | MFD_CLOEXEC) : fd;
 }
 
+/* The kernel refuses the seal with EBUSY while anybody else holds a page, as its own lists of new pages do on a busy
+ * host. It waits 150 ms for them by itself (linux mm/memfd.c, memfd_wait_for_pins); each further attempt waits again. */
+static void seal (int fd)
+{
+    for (int attempt = 1; fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0;
+         attempt++)
+        if (errno != EBUSY || attempt == SEAL_ATTEMPTS_MAX)
+            refuse (IMAGE_EXIT_UNFIT, "cannot seal the worker's copy in memory: %s", strerror (errno));
+}
+
 static int sealed_memory (const struct image *image, const struct piece *piece)
 {
     int fd = make_memory (piece->name);
     if (fd < 0)
         return -1;
     copy_into (image, piece, fd);
-    if (fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        refuse (IMAGE_EXIT_UNFIT, "cannot seal the worker's copy in memory: %s", strerror (errno));
+    seal (fd);
     return fd;
 }
 
