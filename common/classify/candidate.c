@@ -104,12 +104,28 @@ static uint32_t chain_length (const struct exceptions *exceptions, uint32_t at)
     return n;
 }
 
+static void add_cut_off (struct finding *finding, const struct exception *exception)
+{
+    const struct printed_line *line = &finding->lines->items[exception->first];
+    *add (finding) = (struct candidate){ .first = exception->first,
+                                         .last = exception->last,
+                                         .shown = exception->first,
+                                         .order = line->order,
+                                         .said_to = exception->first,
+                                         .speaker = line->speaker,
+                                         .cut_off = true,
+                                         .over = line->worked >= WORKED_ON,
+                                         .text = printed_line_body (line) };
+}
+
 static void add_chain (struct finding *finding, const struct exception *first, uint32_t n)
 {
     const struct error_rule *rule = NULL;
     const struct exception *cause = cause_in_chain (first, n, &rule), *last = &first[n - 1];
-    if (!cause)
+    if (!cause) {
+        add_cut_off (finding, first);
         return;
+    }
     struct candidate *candidate = add (finding);
     *candidate = (struct candidate){ .first = first->first,
                                      .last = last->last,

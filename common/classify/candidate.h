@@ -16,6 +16,7 @@ struct candidate {
     uint32_t order;       /* of its first line, as printed */
     uint32_t speaker;
     bool exception;
+    bool cut_off;  /* a traceback whose exception is not in the log: it says nothing, and is an end */
     bool fatal;    /* an uncaught exception, level F, a crash */
     bool harmless; /* says itself that nothing ended; or level info or warning */
     bool over;     /* the program went on: steps, epochs and other counters grew after it */

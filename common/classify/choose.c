@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/classify/shown_lines.h"
 #include "common/classify/words.h"
 #include "common/signature/log_line.h"
 #include "common/signature/set.h"
@@ -245,7 +246,7 @@ static bool may_decide (const struct choosing *choosing, const struct candidate 
 static void offer_candidate (struct choosing *choosing, const struct candidate *candidate)
 {
     enum form form = form_of (candidate, &choosing->lines->items[candidate->shown]);
-    if (!may_decide (choosing, candidate))
+    if (candidate->cut_off || !may_decide (choosing, candidate))
         return;
     struct statement statement = statement_of (choosing, candidate, form);
     if (candidate->rule && candidate->rule->weight == RULE_CHILD && statement.meaning <= MEANS_KNOWN_PEER)
@@ -331,9 +332,7 @@ static int by_offset (const void *a, const void *b)
 
 static struct text shown_line (const struct choosing *choosing, uint32_t line)
 {
-    char cleaned[SHOWN_LINE_BYTES];
-    uint32_t len = log_line_clean (printed_line_body (&choosing->lines->items[line]), cleaned, sizeof cleaned);
-    return text_copy (choosing->arena, (struct text){ cleaned, len });
+    return shown_line_of (printed_line_body (&choosing->lines->items[line]), choosing->arena);
 }
 
 /* Sightings stay in the order of the log. */
@@ -351,20 +350,6 @@ static void take_best (const struct choosing *choosing, uint32_t lines_before, s
                                                                .text = shown_line (choosing, best->line),
                                                                .decides = true };
     qsort (seen->sightings, seen->sightings_n, sizeof *seen->sightings, by_offset);
-}
-
-/* Errors behind which the program worked on are not worth reading. */
-static void hide_over (const struct choosing *choosing, struct signature_scan_result *seen)
-{
-    for (uint32_t i = 0; i < choosing->candidates->n; i++) {
-        const struct candidate *candidate = &choosing->candidates->items[i];
-        struct text line = candidate->over ? shown_line (choosing, candidate->shown) : (struct text){ 0 };
-        uint32_t kept = 0;
-        for (uint32_t k = 0; line.len && k < seen->shown_n; k++)
-            if (!text_equal (seen->shown[k], line))
-                seen->shown[kept++] = seen->shown[k];
-        seen->shown_n = line.len ? kept : seen->shown_n;
-    }
 }
 
 /* A reason of another kind speaks against a failure that passes by itself: it is shown. */
@@ -405,7 +390,6 @@ void choose_cause (const struct signature_set *set, const struct printed_lines *
         offer_candidate (&choosing, &candidates->items[i]);
     for (uint32_t i = 0; i < seen->sightings_n; i++)
         offer_sighting (&choosing, &seen->sightings[i], i);
-    hide_over (&choosing, seen);
     if (!choosing.best.id.len || noise_gives_way (&choosing, seen))
         return;
     take_best (&choosing, lines_before, seen);

@@ -5,6 +5,7 @@
 
 #include "common/classify/candidate.h"
 #include "common/classify/choose.h"
+#include "common/classify/shown_lines.h"
 
 struct classify_run {
     const struct signature_set *set;
@@ -71,6 +72,7 @@ void classify_end (struct classify_run *run, struct arena *arena, struct signatu
         printed_lines_split ((struct text){ run->kept, run->kept_n }, run->dropped_bytes, &work, &lines);
         traceback_find_all (&lines, &work, &exceptions);
         candidates_find (&lines, &exceptions, &work, &candidates);
+        shown_lines_choose (run->set, &lines, &exceptions, &candidates, arena, out);
         choose_cause (run->set, &lines, &candidates, run->dropped_lines, arena, out);
         arena_release (&work);
     }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { ESCAPE_BYTE = 0x1b, SEQUENCE_MAX_BYTES = 256, FRAMES_MAX = 400, EXCEPTION_MIN_BYTES = 4 };
+enum { ESCAPE_BYTE = 0x1b, SEQUENCE_MAX_BYTES = 256 };
 
 static bool is_digit (char c)
 {
@@ -109,16 +109,8 @@ static bool has (struct text line, const char *const *words, uint32_t n)
         "panic:", "Assertion `", "CRITICAL"
 #define ERROR_WORDS "Error", "error", "ERROR", "Exception", "failed", "Failed", "Aborted", "Killed"
 
-static const char heading[] = "Traceback (most recent call last)";
 static const char *const fatal_words[] = { STATUS_WORDS, FATAL_WORDS };
 static const char *const error_words[] = { ERROR_WORDS };
-static const char *const signs[] = { heading, STATUS_WORDS, FATAL_WORDS, ERROR_WORDS, ".cc:" };
-
-const char *const *log_line_error_needles (uint32_t *n)
-{
-    *n = sizeof signs / sizeof *signs;
-    return signs;
-}
 
 static bool is_one_of (char c, const char *set)
 {
@@ -191,33 +183,4 @@ enum log_line_grade log_line_grade (struct text line)
     if (level == 'F' || has (line, fatal_words, sizeof fatal_words / sizeof *fatal_words) || names_exception (line))
         return LINE_FATAL;
     return level == 'E' || has (line, error_words, sizeof error_words / sizeof *error_words) ? LINE_ERROR : LINE_PLAIN;
-}
-
-/* "package.module.Name: message", or the name alone; from `at` on. */
-static bool is_exception (struct text line, uint32_t at)
-{
-    uint32_t end = at;
-    bool named = false; /* it has a capital or a dot, as names of classes and their modules do */
-    for (; end < line.len && (is_word (line.ptr[end]) || line.ptr[end] == '.'); end++)
-        named |= line.ptr[end] == '.' || (line.ptr[end] >= 'A' && line.ptr[end] <= 'Z');
-    if (at >= line.len || !is_letter (line.ptr[at]) || !named || end - at < EXCEPTION_MIN_BYTES)
-        return false;
-    return end == line.len || line.ptr[end] == '\r' ||
-           (line.ptr[end] == ':' && end + 1 < line.len && line.ptr[end + 1] == ' ');
-}
-
-/* Frames are indented below their heading, behind prefixes of one length; or the name ends as most do. */
-bool log_line_find_exception (struct text window, uint32_t at, struct text *line)
-{
-    struct text first = log_line_around (window, at);
-    *line = first;
-    uint32_t column = (uint32_t) (window.ptr + at - first.ptr),
-             next = (uint32_t) (first.ptr - window.ptr) + first.len + 1;
-    for (uint32_t i = 0; i < FRAMES_MAX && next < window.len; i++) {
-        *line = log_line_around (window, next);
-        if (is_exception (*line, column) || (names_exception (*line) && !text_find (*line, TEXT_LIT ("raise "), NULL)))
-            return true;
-        next = (uint32_t) (line->ptr - window.ptr) + line->len + 1;
-    }
-    return false;
 }

@@ -25,9 +25,5 @@ uint32_t log_line_clean (struct text line, char *out, uint32_t bytes);
 /* I, W, E or F, as absl and TensorFlow write it, behind any prefix; 0: the line has no such level. */
 char log_line_level (struct text line);
 enum log_line_grade log_line_grade (struct text cleaned);
-/* Every line but LINE_PLAIN and LINE_HARMLESS has one of these texts. The first is that of a Python traceback. */
-const char *const *log_line_error_needles (uint32_t *n);
-/* The exception of the Python traceback headed at `at`; false: not in the window, `line` is the last one looked at. */
-bool log_line_find_exception (struct text window, uint32_t at, struct text *line);
 
 #endif

@@ -3,25 +3,32 @@
 
 #include "common/signature/scan_state.h"
 
-/* BACK and AHEAD of what is being read stay in the window: lines, terminal sequences and tracebacks are looked up
- * there. NEAR: how far `also` and `unless` reach. The longest message of XLA that we know, a barrier's with its list,
+/* BACK and AHEAD of what is being read stay in the window: lines and terminal sequences are looked up there. NEAR: how far `also` and `unless` reach. The longest message of XLA that we know, a barrier's with its list,
  * has 700 bytes; other processes write in between. */
 enum { BACK_BYTES = 8 << 10, BODY_BYTES = 64 << 10, AHEAD_BYTES = 8 << 10, NEAR_BYTES = 2 << 10 };
 enum { WINDOW_BYTES = BACK_BYTES + BODY_BYTES + AHEAD_BYTES, BEFORE_MATCH_BYTES = 120, ANNOUNCED_LINES = 8 };
 enum { ESCAPE_BYTE = 0x1b };
 
-struct signature_scan *signature_scan_begin (const struct signature_set *set)
+static struct signature_scan *scan_make (const struct signature_set *set, uint32_t window_bytes)
 {
     struct signature_scan *scan = mem_alloc (sizeof *scan);
     scan->set = set;
-    scan->window = mem_alloc (WINDOW_BYTES);
+    scan->room = window_bytes;
+    scan->window = mem_alloc (window_bytes);
     scan->seen = mem_array (set->automaton.needles, sizeof *scan->seen);
     scan->watches = mem_array (set->n, sizeof *scan->watches);
     return scan;
 }
 
+struct signature_scan *signature_scan_begin (const struct signature_set *set)
+{
+    return scan_make (set, WINDOW_BYTES);
+}
+
 static void scan_free (struct signature_scan *scan)
 {
+    for (uint32_t i = 0; i < scan->set->n; i++)
+        mem_free (scan->watches[i].place);
     mem_free (scan->window);
     mem_free (scan->seen);
     mem_free (scan->watches);
@@ -118,21 +125,12 @@ static bool is_near (uint64_t seen, uint64_t end)
     return seen && end - seen <= NEAR_BYTES;
 }
 
-static void mark_known (struct signature_scan *scan, uint64_t offset)
-{
-    scan->known_line = offset + 1;
-    error_lines_drop_at (&scan->shown, offset);
-}
-
 /* A message is over: is it what the signature describes? */
 static void settle (struct signature_scan *scan, uint32_t item)
 {
     struct signature_progress *watch = &scan->watches[item];
     uint32_t wanted = (UINT32_C (1) << scan->set->items[item].also.n) - 1;
-    if (watch->open && !watch->excluded && watch->also == wanted) {
-        watch->sighted = true;
-        mark_known (scan, watch->place.offset);
-    }
+    watch->sighted |= watch->open && !watch->excluded && watch->also == wanted;
     watch->open = false;
 }
 
@@ -150,21 +148,18 @@ static void look_around (struct signature_scan *scan, uint32_t item, uint64_t en
 static void found_text (struct signature_scan *scan, uint32_t item, uint32_t at, uint64_t end)
 {
     struct signature_progress *watch = &scan->watches[item];
-    uint64_t offset;
     if (scan->set->items[item].transient || scan->set->items[item].noise)
         watch->last_line = line_number (scan, end);
     if (watch->open && end - watch->last > NEAR_BYTES)
         settle (scan, item);
-    if (watch->sighted) {
-        line_of (scan, at, &offset);
-        mark_known (scan, offset);
+    if (watch->sighted)
         return;
-    }
     if (!watch->open) {
         watch->open = true;
         watch->excluded = false;
         watch->also = 0;
-        take_place (scan, at, &watch->place);
+        watch->place = watch->place ? watch->place : mem_alloc (sizeof *watch->place);
+        take_place (scan, at, watch->place);
     }
     watch->last = end;
     look_around (scan, item, end);
@@ -183,45 +178,6 @@ static void found_condition (struct signature_scan *scan, const struct needle *n
         watch->excluded = true;
 }
 
-/* Most lines with a sign are of level info: that is seen without cleaning them, unless there are colours in between. */
-static bool is_wanted (const struct signature_scan *scan, struct text part)
-{
-    return memchr (part.ptr, ESCAPE_BYTE, part.len) || error_lines_would_take (&scan->shown, log_line_grade (part));
-}
-
-static void offer (struct signature_scan *scan, struct text line, uint32_t at, uint64_t offset, bool fatal)
-{
-    char cleaned[SHOWN_LINE_BYTES];
-    struct text part = text_clip (part_shown (scan, line, at), SHOWN_LINE_BYTES);
-    if (offset + 1 == scan->known_line || (!fatal && !is_wanted (scan, part)))
-        return;
-    struct text text = { .ptr = cleaned, .len = log_line_clean (part_shown (scan, line, at), cleaned, sizeof cleaned) };
-    error_lines_offer (&scan->shown, offset, fatal ? LINE_FATAL : log_line_grade (text), text);
-}
-
-static void found_sign (struct signature_scan *scan, bool traceback, uint32_t at)
-{
-    struct text line, window = window_of (scan);
-    uint64_t offset;
-    if (!error_lines_would_take (&scan->shown, LINE_FATAL))
-        return;
-    if (traceback && scan->base + at < scan->traced_to)
-        return;
-    if (traceback) {
-        bool ended = log_line_find_exception (window, at, &line);
-        scan->traced_to = scan->base + (uint64_t) (line.ptr - window.ptr);
-        if (ended) {
-            offer (scan, line, (uint32_t) (line.ptr - window.ptr), scan->traced_to, true);
-            return;
-        }
-    }
-    line = line_of (scan, at, &offset);
-    if (offset + 1 == scan->signed_line)
-        return;
-    scan->signed_line = offset + 1;
-    offer (scan, line, at, offset, traceback); /* one whose exception was cut off is still an end */
-}
-
 static void found (struct signature_scan *scan, uint32_t index)
 {
     const struct needle *needle = &scan->set->needles[index];
@@ -230,8 +186,6 @@ static void found (struct signature_scan *scan, uint32_t index)
     scan->seen[index] = end;
     if (needle->kind == NEEDLE_TEXT)
         found_text (scan, needle->item, at, end);
-    else if (needle->kind == NEEDLE_SIGN)
-        found_sign (scan, needle->traceback, at);
     else
         found_condition (scan, needle, end);
 }
@@ -283,12 +237,12 @@ static void slide (struct signature_scan *scan)
 void signature_scan_bytes (struct signature_scan *scan, struct text bytes)
 {
     while (bytes.len) {
-        uint32_t room = WINDOW_BYTES - scan->len, take = bytes.len < room ? bytes.len : room;
+        uint32_t room = scan->room - scan->len, take = bytes.len < room ? bytes.len : room;
         memcpy (scan->window + scan->len, bytes.ptr, take);
         scan->len += take;
         bytes.ptr += take;
         bytes.len -= take;
-        if (scan->len < WINDOW_BYTES)
+        if (scan->len < scan->room || scan->room < WINDOW_BYTES)
             return;
         read_to (scan, WINDOW_BYTES - AHEAD_BYTES);
         slide (scan);
@@ -312,7 +266,7 @@ void signature_scan_end (struct signature_scan *scan, struct arena *arena, struc
 void signature_scan_text (const struct signature_set *set, struct text text, struct arena *arena,
                           struct signature_scan_result *out)
 {
-    struct signature_scan *scan = signature_scan_begin (set);
+    struct signature_scan *scan = scan_make (set, text.len < WINDOW_BYTES ? text.len : WINDOW_BYTES);
     signature_scan_bytes (scan, text);
     signature_scan_end (scan, arena, out);
 }

@@ -1,5 +1,4 @@
 #include "common/signature/set.h"
-#include "common/signature/log_line.h"
 
 /* The key is for ever. */
 static const struct field table_fields[] = {
@@ -58,23 +57,19 @@ static void add_item (struct needle_list *list, const struct signature *item, ui
 
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n)
 {
-    uint32_t signs_n, most = 0;
-    const char *const *signs = log_line_error_needles (&signs_n);
+    uint32_t most = 0;
     if (!is_small_enough (items, n))
         return NULL;
     struct signature_set *set = mem_alloc (sizeof *set);
     *set = (struct signature_set){ .items = items, .n = n, .first_of = mem_array (n, sizeof *set->first_of) };
     for (uint32_t i = 0; i < n; i++)
         most += needles_of (&items[i]);
-    struct needle_list list = { .needles = mem_array (most + signs_n, sizeof *list.needles),
-                                .texts = mem_array (most + signs_n, sizeof *list.texts) };
+    struct needle_list list = { .needles = mem_array (most, sizeof *list.needles),
+                                .texts = mem_array (most, sizeof *list.texts) };
     for (uint32_t i = 0; i < n; i++) {
         set->first_of[i] = list.n;
         add_item (&list, &items[i], i);
     }
-    for (uint32_t i = 0; i < signs_n; i++)
-        add (&list, NEEDLE_SIGN, 0, 0, text_of (signs[i]));
-    list.needles[list.n - signs_n].traceback = true;
     set->needles = list.needles;
     automaton_build (&set->automaton, list.texts, list.n);
     mem_free (list.texts);

@@ -5,20 +5,19 @@
 #include "common/signature/automaton.h"
 #include "common/signature/signature.h"
 
-enum needle_kind { NEEDLE_TEXT, NEEDLE_ALSO, NEEDLE_UNLESS, NEEDLE_SIGN };
+enum needle_kind { NEEDLE_TEXT, NEEDLE_ALSO, NEEDLE_UNLESS };
 
 struct needle {
     enum needle_kind kind;
-    uint32_t item;  /* the signature's index */
-    uint32_t also;  /* ALSO: which of the signature's */
-    bool traceback; /* SIGN: the heading of a traceback */
+    uint32_t item; /* the signature's index */
+    uint32_t also; /* ALSO: which of the signature's */
     uint32_t len;
 };
 
 struct signature_set {
     const struct signature *items;
     uint32_t n;
-    struct needle *needles; /* of each signature its text first, then its conditions; the signs of an error last */
+    struct needle *needles; /* of each signature its text first, then its conditions */
     uint32_t *first_of;     /* per signature: index of its text's needle */
     struct automaton automaton;
 };

@@ -1,18 +1,18 @@
-/* sightings.c - what came of a scan: which of the known texts are told, and which lines are shown beside them. */
+/* sightings.c - what came of a scan: which of the known texts are told. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/signature/scan_state.h"
 
 /* LONG: tracebacks in two parts and stacks of aborts have fewer lines. PEERS: who else is named is told as well. */
-enum { LAST_LINES = 3, LONG_LINES = 64, PEERS_KEPT = 4 };
+enum { LONG_LINES = 64, PEERS_KEPT = 4 };
 
 static int by_offset (const void *a, const void *b)
 {
     const struct signature_progress *left = *(const struct signature_progress *const *) a,
                                     *right = *(const struct signature_progress *const *) b;
-    if (left->place.offset != right->place.offset)
-        return left->place.offset < right->place.offset ? -1 : 1;
+    if (left->place->offset != right->place->offset)
+        return left->place->offset < right->place->offset ? -1 : 1;
     return left < right ? -1 : left > right;
 }
 
@@ -54,7 +54,7 @@ static void take_sightings (struct signature_scan *scan, struct arena *arena, st
     out->sightings = arena_array (arena, least_of (n, SIGHTINGS_MAX), sizeof *out->sightings);
     for (uint32_t i = 0; i < n; i++) {
         const struct signature *signature = &scan->set->items[sighted[i] - scan->watches];
-        const struct scanned_line *place = &sighted[i]->place;
+        const struct scanned_line *place = sighted[i]->place;
         if (kept[rank_of (signature)]-- == 0) {
             kept[rank_of (signature)] = 0;
             continue;
@@ -88,84 +88,9 @@ static bool went_on (const struct signature_scan *scan, uint32_t end)
     return last > 0 && end - last > LONG_LINES;
 }
 
-/* The last lines with anything on them, in order. */
-static uint32_t last_lines (const struct signature_scan *scan, struct arena *arena, struct text lines[LAST_LINES])
-{
-    char cleaned[SHOWN_LINE_BYTES];
-    struct text window = { .ptr = scan->window, .len = scan->len };
-    uint32_t n = 0;
-    for (uint32_t at = scan->len; at > 0 && n < LAST_LINES;) {
-        struct text line = log_line_around (window, at - 1);
-        struct text text = { .ptr = cleaned, .len = log_line_clean (line, cleaned, sizeof cleaned) };
-        if (text.len) {
-            memmove (lines + 1, lines, n++ * sizeof *lines);
-            lines[0] = text_copy (arena, text);
-        }
-        at = (uint32_t) (line.ptr - scan->window);
-        at = least_of (at, at - 1);
-    }
-    return n;
-}
-
-static bool is_told (const struct signature_scan_result *seen, struct text line)
-{
-    for (uint32_t i = 0; i < seen->shown_n; i++)
-        if (text_equal (seen->shown[i], line))
-            return true;
-    for (uint32_t i = 0; i < seen->sightings_n; i++)
-        if (text_equal (seen->sightings[i].text, line))
-            return true;
-    return false;
-}
-
-/* How it ended, beside what looks like an error; fatal lines are there already, or follow from what is known. */
-static void take_end (struct signature_scan *scan, struct arena *arena, struct signature_scan_result *out)
-{
-    struct text lines[LAST_LINES], *shown = arena_array (arena, SHOWN_MAX, sizeof *shown);
-    uint32_t n = last_lines (scan, arena, lines);
-    out->shown_n = least_of (out->shown_n, SHOWN_MAX - n);
-    for (uint32_t i = 0; i < out->shown_n; i++)
-        shown[i] = out->shown[i];
-    out->shown = shown;
-    for (uint32_t i = 0; i < n; i++)
-        if (!is_told (out, lines[i]) && log_line_grade (lines[i]) != LINE_FATAL)
-            shown[out->shown_n++] = lines[i];
-}
-
-/* A message is known only when it is over, and it may be printed more than once. */
-static void drop_known (struct signature_scan *scan)
-{
-    for (uint32_t i = 0; i < scan->set->n; i++)
-        for (uint32_t k = scan->watches[i].sighted ? scan->shown.n : 0; k > 0; k--) {
-            const struct error_line *line = &scan->shown.lines[k - 1];
-            if (text_find ((struct text){ .ptr = line->text, .len = line->len }, scan->set->items[i].text, NULL))
-                error_lines_drop_at (&scan->shown, line->offset);
-        }
-}
-
-/* What stands behind the first word of a peer's failure follows from it. */
-static void drop_aftermath (struct signature_scan *scan)
-{
-    uint64_t first = UINT64_MAX;
-    for (uint32_t i = 0; i < scan->set->n; i++) {
-        uint32_t rank = rank_of (&scan->set->items[i]);
-        if (scan->watches[i].sighted && rank == RANK_CAUSE)
-            return;
-        if (scan->watches[i].sighted && rank == RANK_PEER && scan->watches[i].place.offset < first)
-            first = scan->watches[i].place.offset;
-    }
-    while (scan->shown.n && scan->shown.lines[scan->shown.n - 1].offset >= first)
-        error_lines_drop_at (&scan->shown, scan->shown.lines[scan->shown.n - 1].offset);
-}
-
 void sightings_collect (struct signature_scan *scan, uint32_t line, struct arena *arena,
                         struct signature_scan_result *out)
 {
-    *out = (struct signature_scan_result){ 0 };
+    *out = (struct signature_scan_result){ .went_on = went_on (scan, line) };
     take_sightings (scan, arena, out);
-    drop_known (scan);
-    drop_aftermath (scan);
-    out->shown_n = error_lines_copy (&scan->shown, arena, &out->shown);
-    if (out->sightings_n + out->shown_n == 0 || went_on (scan, line))
-        take_end (scan, arena, out);
 }

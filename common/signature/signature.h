@@ -27,14 +27,14 @@ struct signature_set;
 struct signature_set *signature_set_build (const struct signature *items, uint32_t n);
 void signature_set_free (struct signature_set *set); /* NULL is fine */
 
-/* What a scan found; all of it in the arena given to signature_scan_end, and within the bounds of struct result. */
+/* What was found; all of it in the arena given to signature_scan_end, and within the bounds of struct result. */
 struct signature_scan_result {
     struct sighting *sightings; /* the first of each signature, in the order of the log; at most SIGHTINGS_MAX */
     uint32_t sightings_n;
-    struct text *shown; /* the lines that look most like an error and are not known, in the order of the log; only
-                         * those before what is said of peers when nothing else is known; then the last ones, when
-                         * there are none or the log went on for long after all that passes by itself or is noise; at
-                         * most SHOWN_MAX */
+    bool went_on; /* for long, behind all that passes by itself or is noise: it may have ended of something else */
+    struct text *shown; /* by common/classify: the lines that look most like an error and are not known, in the order
+                         * of the log; only those before what is said of peers when nothing else is known; then the
+                         * last ones, when there are none or the log went on; at most SHOWN_MAX. A scan leaves it. */
     uint32_t shown_n;
 };
 

@@ -326,9 +326,10 @@ static void unknown_shows_the_lines_that_look_like_errors (void **state)
 {
     struct read read;
     (void) state;
-    read_log (&read,
-              "step 1\nstep failed, going on\nTraceback (most recent call last):\n  File \"x.py\"\n    raise Odd\n"
-              "pkg.Odd: \x1b[31mno shape\x1b[0m\nI0604 12:45:24.926233 1 a.cc:1] Error is a word\nbye\n");
+    read_log (
+        &read,
+        "step 1\nstep failed, going on\nTraceback (most recent call last):\n  File \"x.py\", line 1\n    raise Odd\n"
+        "pkg.Odd: \x1b[31mno shape\x1b[0m\nI0604 12:45:24.926233 1 a.cc:1] Error is a word\nbye\n");
     assert_int_equal (read.decision.weight, CAUSE_UNKNOWN);
     assert_int_equal (read.seen.shown_n, 2);
     assert_true (text_is (read.seen.shown[0], "step failed, going on"));
