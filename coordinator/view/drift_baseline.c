@@ -89,7 +89,7 @@ static int read_baseline (const json_t *file, struct slice_receipt *out, struct 
             err, ERR_DAMAGE,
             "the baseline was changed after it was saved (sha256 %.12s, expected %.12s); save it again with --save",
             hex, strlen (told) >= 12 ? told : "?");
-    if (record_from_json (&slice_receipt_record, body, out, arena, err) < 0)
+    if (record_from_json (&slice_receipt_record, body, out, arena, err) < 0 || receipt_check_names (out, err) < 0)
         return -1;
     merge_normalise (out);
     return 0;

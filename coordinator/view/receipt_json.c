@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/model/hostset.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/view/drift_json.h"
@@ -361,6 +362,30 @@ static void drop_derived (json_t *receipt)
             json_object_del (host, derived[k]);
 }
 
+static int check_name (struct text name, struct err *err)
+{
+    if (host_name_valid (name))
+        return 0;
+    struct buf shown;
+    buf_init (&shown, ERR_TEXT_BYTES);
+    buf_escaped (&shown, name, 40);
+    err_set (err, ERR_PARSE, "names a host '%s': expected up to %d letters, digits, '.', '_' and '-'", buf_c (&shown),
+             HOST_NAME_MAX_BYTES);
+    buf_release (&shown);
+    return -1;
+}
+
+int receipt_check_names (const struct slice_receipt *receipt, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < receipt->headers.n; i++)
+        for (uint32_t k = 0; k < receipt->headers.items[i].hosts.n && rc == 0; k++)
+            rc = check_name (receipt->headers.items[i].hosts.items[k], err);
+    for (uint32_t i = 0; i < receipt->hosts.n && rc == 0; i++)
+        rc = check_name (receipt->hosts.items[i].host, err);
+    return rc;
+}
+
 int receipt_from_json (struct text text, struct slice_receipt *out, struct arena *arena, struct err *err)
 {
     json_error_t where;
@@ -381,6 +406,8 @@ int receipt_from_json (struct text text, struct slice_receipt *out, struct arena
         if (json_object_get (json, stored[i]))
             json_object_set (sets, stored[i], json_object_get (json, stored[i]));
     rc = record_from_json (&slice_receipt_record, sets, out, arena, err);
+    if (rc == 0)
+        rc = receipt_check_names (out, err);
     if (rc == 0)
         merge_normalise (out);
 out:

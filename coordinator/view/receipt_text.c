@@ -9,14 +9,7 @@
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/receipt_lines.h"
 
-enum {
-    COLUMNS = 100,
-    CAUSE_COLUMNS = 400,
-    DRIFT_SHOWN = 12,
-    NOTES_SHOWN = 8,
-    EXIT_CACHE_VIOLATION = 4,
-    HOSTS_TEXT_BYTES = 16 << 20
-};
+enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 
 static void add_time (struct buf *out, const char *label, uint64_t wall_ms)
 {
@@ -127,20 +120,10 @@ static void add_cause (const struct rung_receipt *rung, struct buf *out)
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
-/* A receipt may come from a file of anybody: names, too, are escaped. */
-static void add_hosts (const struct receipt_line *line, struct buf *out)
-{
-    struct buf names;
-    buf_init (&names, HOSTS_TEXT_BYTES);
-    hostset_fold (line->hosts, line->hosts_n, &names);
-    buf_escaped (out, buf_as_text (&names), 0);
-    buf_release (&names);
-}
-
 static void add_part (const struct receipt_line *line, struct buf *out)
 {
     buf_printf (out, "    %-9s%-14s ", "in parts", line->rung->outcome == OUTCOME_PASSED ? "works" : "fails");
-    add_hosts (line, out);
+    hostset_fold (line->hosts, line->hosts_n, out);
     add_durations (line, out);
     buf_byte (out, '\n');
 }
@@ -150,7 +133,7 @@ static void add_line (const struct receipt_line *line, struct buf *out)
     buf_printf (out, "    %-9s%-14s ",
                 line->rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, line->rung->pass),
                 receipt_line_outcome (line->rung));
-    add_hosts (line, out);
+    hostset_fold (line->hosts, line->hosts_n, out);
     if (line->rung->outcome)
         add_durations (line, out);
     if (line->rung->attempt > 1)

@@ -14,6 +14,12 @@ def body(canary):
     wait_for_all()
 sliceup_canary.run(body)
 """
+WOKEN = """import ctypes, sliceup_canary
+def body(canary):
+    canary.phase("step")
+    ctypes.CDLL(None).sleep(900)    # any signal ends it early
+sliceup_canary.run(body)
+"""
 PLAIN = """import time
 def inner():
     time.sleep(900)
@@ -77,6 +83,13 @@ class Hangs(Ends):
             self.assertRegex(lines[1], r'^called from: File ".*plain\.py", line 4, in outer$')
             self.assertRegex(lines[3], r"^\S+: main thread sleeping in clock_nanosleep")
         self.assertIn("[sliceup] ", self.passes(self.lab.sliceup("logs", "--rung", "rung")).out)
+
+    def test_one_that_the_look_at_it_woke_has_not_passed(self):
+        ended = self.climb({"canary": str(self.lab.write("woken.py", WOKEN))})
+        self.assertEqual(1, ended.status, ended)
+        attempt = self.attempt(self.lab.receipt(), "h0", "rung")
+        self.assertEqual("timed-out", attempt["outcome"], attempt)
+        self.assertRegex(attempt["cause"]["text"], "^still in phase step after 2 s; ")
 
     def test_an_error_that_was_printed_is_the_cause_of_the_hang_after_it(self):
         ended = self.climb(self.python("raises.py", RAISES))

@@ -215,6 +215,23 @@ static void a_line_for_itself_does_not_count (void **state)
     slice_close (&slice);
 }
 
+/* Who was killed may have been killed by whoever ended the job. */
+static void a_kill_gives_way_to_a_known_cause (void **state)
+{
+    struct slice slice;
+    struct blame_host hosts[HOSTS];
+    (void) state;
+    slice_open (&slice, DIED);
+    slice.parts[2] = (struct part){ ENDING_SIGNALLED, SIGKILL, 0, "step 1\n" };
+    slice.parts[5] = (struct part){ ENDING_EXITED, 1, 9, DISK };
+    for (uint32_t i = 0; i < HOSTS; i++)
+        read_part (&slice, i, &hosts[i]);
+    hosts[2].killed = true;
+    blame_slice (&slice.plan, hosts, HOSTS, &slice.arena);
+    assert_true (text_is (slice.verdicts[0].cause, "aborted because h5 failed"));
+    slice_close (&slice);
+}
+
 /* It was done when the others lost it. */
 static void who_passed_is_not_accused_by_the_others (void **state)
 {
@@ -517,6 +534,7 @@ int main (void)
         cmocka_unit_test (one_reporter_is_not_enough),
         cmocka_unit_test (what_working_programs_print_is_no_confession),
         cmocka_unit_test (a_line_for_itself_does_not_count),
+        cmocka_unit_test (a_kill_gives_way_to_a_known_cause),
         cmocka_unit_test (who_passed_is_not_accused_by_the_others),
         cmocka_unit_test (who_is_accused_does_not_pass_by_itself),
         cmocka_unit_test (of_two_the_one_that_is_left_is_believed),

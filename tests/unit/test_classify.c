@@ -129,9 +129,14 @@ static void of_a_chain_the_cause_counts (void **state)
               "device-memory", OWNER_PROGRAM });
 }
 
+#define POD "trainer-0 main 2025-02-02T02:02:02.123Z stderr F "
+
 static void tracebacks_stand_behind_prefixes (void **state)
 {
     (void) state;
+    EXPECT ({ "[Rank 3] ZeroDivisionError: x\n", "program-type", OWNER_PROGRAM },
+            { " 3: step\n12: step\n 3: ZeroDivisionError: x\n", "program-type", OWNER_PROGRAM },
+            { POD "ZeroDivisionError: x\n", "program-type", OWNER_PROGRAM });
     EXPECT ({ "[rank1]: " TRACE
               "[rank1]:   File \"train.py\", line 3, in f\n[rank1]:     go()\n[rank1]: ZeroDivisionError: x\n",
               "program-type", OWNER_PROGRAM },

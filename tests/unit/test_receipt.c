@@ -319,6 +319,28 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
     arena_release (&arena);
 }
 
+/* A receipt may come from a file of anybody. */
+static void names_show_no_control_bytes (void **state)
+{
+    (void) state;
+    for (uint32_t place = 0; place < 3; place++) {
+        struct arena arena = { 0 };
+        struct slice_receipt receipt;
+        struct receipt_fold *fold = failed_at_two (&arena, &receipt);
+        struct environment_receipt setup = { .pins = TEXT_LIT ("pins"),
+                                             .pins_sha256 = TEXT_LIT ("0123456789abcdef"),
+                                             .environment = TEXT_LIT ("other") };
+        struct host_receipt *host = &receipt.hosts.items[1];
+        struct text *names[] = { &host->rungs.items[1].cause.signature, &setup.pins_sha256, &setup.pins };
+        *names[place] = TEXT_LIT ("a\x1b]52;c;evil\x07");
+        host->setup = setup;
+        assert_true (text_has (&receipt, "]52"));
+        assert_false (text_has (&receipt, "\x1b") || text_has (&receipt, "\x07"));
+        receipt_fold_destroy (fold);
+        arena_release (&arena);
+    }
+}
+
 /* ---- a run that has not ended ---- */
 
 static void begin_pass (struct receipt_fold *fold, struct attempt_key key, enum purpose purpose)
@@ -799,6 +821,7 @@ int main (void)
         cmocka_unit_test (a_host_lost_between_two_rungs_stands_at_the_next_one),
         cmocka_unit_test (a_host_that_came_back_is_not_missing),
         cmocka_unit_test (the_text_folds_hosts_and_shows_no_control_bytes),
+        cmocka_unit_test (names_show_no_control_bytes),
         cmocka_unit_test (a_rung_that_runs_is_not_called_not_reached),
         cmocka_unit_test (what_is_known_before_the_verdict_is_told_as_so_far),
         cmocka_unit_test (violations_stand_with_their_place_in_the_journal),

@@ -28,6 +28,9 @@ static void random_receipt (uint64_t seed, struct slice_receipt *out, struct are
         out->hosts.items[i].host = text_format (arena, "h%u", (unsigned) rng_below (&generator.rng, 4));
         out->hosts.items[i].run = TEXT_LIT ("run");
     }
+    for (uint32_t i = 0; i < out->headers.n; i++)
+        for (uint32_t k = 0; k < out->headers.items[i].hosts.n; k++)
+            out->headers.items[i].hosts.items[k] = text_format (arena, "h%u", k);
     merge_normalise (out);
 }
 
@@ -176,6 +179,8 @@ static void what_is_not_a_receipt_is_refused_with_its_place (void **state)
         { "{\"schema\":\"sliceup.receipt/3\"}", "not a receipt" },
         { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"host\":7}]}", "hosts: [0]: host: expected a string" },
         { "{\"schema\":\"sliceup.receipt/1\",\"hosts\":[{\"hst\":\"x\"}]}", "hst: unknown member" },
+        { "{\"schema\":\"sliceup.receipt/2\",\"hosts\":[{\"host\":\"a\\u001b]52;c\"}]}", "names a host 'a\\x1b]52;c'" },
+        { "{\"schema\":\"sliceup.receipt/2\",\"headers\":[{\"hosts\":[\"a b\"]}]}", "names a host 'a b'" },
         { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"attempt\":-1}]}",
           "times: [0]: attempt: expected an integer" },
         { "{\"schema\":\"sliceup.receipt/1\",\"times\":[{\"pass\":\"warm\"}]}", "pass: expected null or a known word" },
