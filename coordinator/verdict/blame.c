@@ -165,6 +165,13 @@ static void blame_host_of (const struct plan *plan, struct blame_host *host, con
             "see what the program did last (its log and its phase), and whether the host was reachable");
 }
 
+/* One limit ends all hosts at once: in which order they report says nothing. */
+static bool hung_alike (const struct blame_host *a, const struct blame_host *b)
+{
+    return a->ending == ENDING_TIMEOUT && b->ending == ENDING_TIMEOUT && a->verdict->outcome == OUTCOME_TIMED_OUT &&
+           b->verdict->outcome == OUTCOME_TIMED_OUT;
+}
+
 static bool keeps_its_cause (const struct plan *plan, const struct blame_host *host, const struct blame_host *cause,
                              bool named)
 {
@@ -172,7 +179,7 @@ static bool keeps_its_cause (const struct plan *plan, const struct blame_host *h
         return true;
     if (follows (plan, host) || (host->complains && !cause->complains))
         return false;
-    return recognised (plan, host) || (!named && began_before (host, cause));
+    return recognised (plan, host) || (!named && (began_before (host, cause) || hung_alike (host, cause)));
 }
 
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct arena *arena)

@@ -7,7 +7,8 @@
  * own that the collective failed complains of the others, so it is a cascade as soon as one failed that does not; among
  * causes, one that nobody recognises and that came after a recognised one is a cascade too; if nobody has a recognised
  * cause of its own, the host that most of the others name in their texts, two at least, is the cause; else the earliest
- * of those that failed for a reason of their own that nobody recognises; else the first to report. Programs that run
+ * of those that failed for a reason of their own that nobody recognises, with all whom the same limit ended; else the
+ * first to report. Programs that run
  * alone on their host are never a cascade. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_BLAME_H
 #define SLICEUP_COORDINATOR_VERDICT_BLAME_H

@@ -541,6 +541,12 @@ static void the_cause_is_told_from_the_cascade (void **state)
         { ENDING_TIMEOUT, 0, "ValueError: no\n", 1, false, OUTCOME_FAILED },
         { ENDING_CANCELLED, 0, "", 2, false, OUTCOME_CASCADE },
     };
+    const struct failed_host one_limit_for_all[] = {
+        { ENDING_TIMEOUT, 0, "", 0, false, OUTCOME_TIMED_OUT },
+        { ENDING_TIMEOUT, 0, "", 2, false, OUTCOME_TIMED_OUT },
+        { ENDING_CANCELLED, 0, "", 1, false, OUTCOME_CASCADE },
+        { ENDING_TIMEOUT, 0, "", 3, false, OUTCOME_TIMED_OUT },
+    };
     const struct failed_host nobody_confesses[] = {
         { ENDING_EXITED, 1, "Connection closed by peer", 1, false, OUTCOME_CASCADE },
         { ENDING_EXITED, 1, "Connection closed by peer", 0, false, OUTCOME_FAILED },
@@ -566,6 +572,7 @@ static void the_cause_is_told_from_the_cascade (void **state)
     blame_case (killed_after_unknown, 3);
     blame_case (gate_waiters, 4);
     blame_case (one_erred_before_it_hung, 3);
+    blame_case (one_limit_for_all, 4);
     blame_case (nobody_confesses, 2);
     blame_case (two_causes, 2);
 }

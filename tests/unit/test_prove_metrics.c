@@ -376,7 +376,7 @@ static void who_came_to_its_end_points_at_the_others_and_nothing_is_isolated (vo
     end_well (&bench, 0, NULL);
     for (uint32_t host = 1; host < HOSTS; host++)
         end (&bench, host, ENDING_TIMEOUT, 0, "");
-    stands (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host1 did not pass");
+    stands (&bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host[1-3] did not pass");
     assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
     assert_int_equal (count (&bench, FACT_RUN_ENDED), 1);
     bench_close (&bench);
