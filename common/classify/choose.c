@@ -194,7 +194,7 @@ static struct text peer_id (struct text said, struct text id)
         "unhealthy|distributed service detected fatal errors|all TPU hosts|GetKeyValue|tasks to show up|a task "
         "triggered|Shutdown barrier|step "
         "aborted|leader|remote "
-        "worker|remote host|by peer|worker has died";
+        "worker|remote host|closed by peer|worker has died";
     return names_somebody (said) || words_any (said, says_so) ? id : TEXT_LIT ("peer-unnamed");
 }
 

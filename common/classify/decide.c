@@ -46,7 +46,7 @@ static bool may_pass (const struct signature *signature, struct text line)
 static void take_signature (const struct signature *signature, struct cause_decision *out)
 {
     out->weight = weight_of (signature);
-    out->owner = signature->owner;
+    out->owner = signature->noise ? OWNER_UNKNOWN : signature->owner; /* working programs print it as well */
     out->likely = signature->likely;
     out->next = signature->next;
 }

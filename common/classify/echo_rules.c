@@ -41,7 +41,8 @@ static const struct error_rule items[] = {
       "Worker exited|Some workers|Worker proc|child process exited|killing subprocess|worker group|WorkerGroup|"
       "rank 0 in job|failed (exitcode|Killing subprocess|command terminated with exit code|errorCode|"
       "ninja: build stopped|BackoffLimitExceeded|container exited|Root Cause (first observed failure)|"
-      "error: task|error: *** STEP|error: *** JOB|task failed|Main process exited|Failed with result",
+      "failed with return code|failed with exit code|Job failed with|error: task|error: *** STEP|error: *** JOB|task "
+      "failed|Main process exited|Failed with result",
       NULL,
       "Unable to create|Invalid|credential|DUE TO TIME|DUE TO PREEMPT|DUE TO NODE|DUE TO JOB|oom|out of memory|"
       "Out Of Memory|terminated by signal: Bus|shared memory|No such file|not found|ProcessRaisedException",

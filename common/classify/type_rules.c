@@ -8,6 +8,8 @@
     (RAISED (PACKAGE_NUMERIC) | RAISED (PACKAGE_OTHER) | RAISED (PACKAGE_TENSOR) | RAISED (PACKAGE_TRACE) |            \
      RAISED (PACKAGE_CHECKPOINT) | RAISED (PACKAGE_KERNEL) | RAISED (PACKAGE_COMPILE) | RAISED (PACKAGE_NETWORK) |     \
      RAISED (PACKAGE_GROUP) | RAISED (PACKAGE_CHILDREN) | RAISED (PACKAGE_INSTALLER) | RAISED (PACKAGE_BACKEND))
+/* A library checks what it is given for many reasons: only errors of the program's own frames speak for the program. */
+#define OWN_FRAMES (RAISED (PACKAGE_NONE) | RAISED (PACKAGE_USER) | RAISED (PACKAGE_STANDARD) | RAISED (PACKAGE_TRACE))
 #define KNOWN_MODULES                                                                                                  \
     "module 'jax|module 'jaxlib|module 'torch|module 'numpy|module 'tensorflow|module 'flax|module 'transformers|"     \
     "module 'ml_dtypes|module 'pkgutil|module 'pkg_resources|module 'collections|module 'inspect|module 'lib'|"        \
@@ -27,6 +29,9 @@ static const struct error_rule items[] = {
       "EOFError|UnpicklingError|BadZipFile|zlib.error|Error -3 while decompressing", "cache", NULL,
       RAISED (PACKAGE_COMPILE), "Remove the entry, or give each version and machine a cache of its own." },
     { "attribute-module", RULE_FORM, OWNER_BUNDLE, NULL, KNOWN_MODULES, "has no attribute", NULL, 0, PINS },
+    { "attribute-library", RULE_PRIOR, OWNER_BUNDLE, "AttributeError", "' object has no attribute '", NULL,
+      "'NoneType'|'list'|'dict'|'str'|'int'|'tuple'|'float'|'bool'|'Tensor'|'numpy.ndarray'|'Namespace'", LIBRARIES,
+      PINS },
     { "keyword-unknown", RULE_FORM, OWNER_BUNDLE, "TypeError",
       "unexpected keyword argument|got multiple values for argument|takes no keyword|positional arguments but|"
       "positional argument but|missing 1 required positional|missing 1 required keyword",
@@ -67,8 +72,8 @@ static const struct error_rule items[] = {
       "FileNotFoundError|NotADirectoryError|IsADirectoryError|FileExistsError", NULL, NULL, NULL, 0,
       "Correct the path that the launch gives." },
     { "settings-read", RULE_PRIOR, OWNER_LAUNCH,
-      "JSONDecodeError|ScannerError|ParserError|TOMLDecodeError|ValidationError|ConfigurationError|ConfigError", NULL,
-      NULL, NULL, 0, "Correct the configuration file of the launch." },
+      "ScannerError|ParserError|TOMLDecodeError|ValidationError|ConfigurationError|ConfigError", NULL, NULL, NULL, 0,
+      "Correct the configuration file of the launch." },
     { "network-type", RULE_PRIOR, OWNER_PLATFORM,
       "ConnectionError|ConnectTimeout|ReadTimeout|HTTPError|HfHubHTTPError|ClientConnectorError|ProxyError|SSLError|"
       "ServiceUnavailable|TooManyRequests|NewConnectionError|MaxRetryError|ConnectError|RemoteProtocolError|URLError|"
@@ -79,8 +84,8 @@ static const struct error_rule items[] = {
           RAISED (PACKAGE_USER),
       "Look at the service named there and at the network on the way." },
     { "network-frame", RULE_PRIOR, OWNER_PLATFORM,
-      "TimeoutError|timeout|OSError|ConnectionError|RuntimeError|ConnectionResetError|ConnectionRefusedError", NULL,
-      NULL, NULL, RAISED (PACKAGE_NETWORK), "Look at the service named there and at the network on the way." },
+      "TimeoutError|timeout|OSError|ConnectionError|ConnectionResetError|ConnectionRefusedError", NULL, NULL, NULL,
+      RAISED (PACKAGE_NETWORK), "Look at the service named there and at the network on the way." },
     { "checkpoint-frame", RULE_PRIOR, OWNER_LAUNCH,
       "ValueError|KeyError|FileNotFoundError|UnpicklingError|SafetensorError|HeaderTooLarge", NULL, NULL, NULL,
       RAISED (PACKAGE_CHECKPOINT), "Compare the checkpoint's path and structure with what the program restores." },
@@ -93,10 +98,13 @@ static const struct error_rule items[] = {
     { "program-type", RULE_PRIOR, OWNER_PROGRAM,
       "TypeError|ValueError|IndexError|KeyError|ZeroDivisionError|AssertionError|NotImplementedError|AttributeError|"
       "OverflowError|LookupError|UnicodeDecodeError|UnicodeEncodeError|ArithmeticError|LinAlgError|UFuncTypeError",
-      NULL, NULL, "INTERNAL:|UNKNOWN:|FAILED_PRECONDITION:|DATA_LOSS:|ABORTED:|Gloo|NOT_FOUND:", 0, CODE },
-    { "program-frame", RULE_PRIOR, OWNER_PROGRAM, "RuntimeError|Exception|EqxRuntimeError|UsageError|Error", NULL, NULL,
+      NULL, NULL,
+      "INTERNAL:|UNKNOWN:|FAILED_PRECONDITION:|DATA_LOSS:|ABORTED:|Gloo|NOT_FOUND:|CUDA|GPU|TPU|"
+      "unexpected keyword|positional argument",
+      OWN_FRAMES, CODE },
+    { "program-frame", RULE_PRIOR, OWNER_PROGRAM, "RuntimeError|Exception|EqxRuntimeError|UsageError", NULL, NULL,
       "CUDA error|cudaError|CUBLAS|CUDNN|cuDNN|NCCL|INTERNAL|Unknown|unknown error|unspecified|timed "
       "out|timeout|unhandled|Aborted|failed to|Failed to",
-      RAISED (PACKAGE_USER) | RAISED (PACKAGE_TENSOR) | RAISED (PACKAGE_NUMERIC) | RAISED (PACKAGE_TRACE), CODE },
+      RAISED (PACKAGE_USER) | RAISED (PACKAGE_TRACE), CODE },
 };
 const struct error_rules type_rules = { items, sizeof items / sizeof items[0] };

@@ -144,7 +144,7 @@ static const struct error_rule items[] = {
       "metadata-generation-failed|subprocess-exited-with-error|Could not build wheels|legacy-install-failure|"
       "C compiler cannot create|Failed to find C compiler|Python.h|ninja is required|nvcc not found|cargo: |"
       "rustc ",
-      NULL, "ModuleNotFoundError", 0,
+      NULL, "ModuleNotFoundError|failed to solve|failed to resolve", 0,
       "Use a toolchain that fits the package, or a wheel that is built for this machine." },
     { "versions", RULE_FORM, OWNER_BUNDLE, NULL,
       "is required for a normal functioning|but you have|but found|but this version|requires version|"
@@ -165,7 +165,8 @@ static const struct error_rule items[] = {
       "The minimum required version|does not support the version|bad magic number|"
       "invalid syntax in site-packages",
       NULL,
-      "driver|requires the shape|argument|torch.load|log in|login|HF_TOKEN|gated|api_version|dimension|"
+      "driver|scalar type|dtype|requires the shape|argument|torch.load|log "
+      "in|login|HF_TOKEN|gated|api_version|dimension|"
       "same shape|shapes|are incompatible for broadcasting|access token",
       0, PINS },
     /* ---- device ---- */
@@ -315,7 +316,8 @@ static const struct error_rule items[] = {
       "Failed to retrieve preemption|low on resource|(e.g.|max_num_preempt|Sequence group",
       0, "The scheduler or the cloud took the node or the time: run again, with more time or elsewhere." },
     { "capacity", RULE_FORM, OWNER_PLATFORM, NULL,
-      "no more capacity|RESOURCE_POOL_EXHAUSTED|stockout|STOCKOUT|InsufficientInstanceCapacity|quota exceeded|"
+      "no more capacity|CapacityError|Unable to "
+      "provision|RESOURCE_POOL_EXHAUSTED|stockout|STOCKOUT|InsufficientInstanceCapacity|quota exceeded|"
       "Quota exceeded|QUOTA_EXCEEDED|exceed quota|quota metrics|rate limit|Too Many Requests|toomanyrequests|"
       "429 Client|HTTP code 429|status code 429|Rate limit|ThrottlingException|SlowDown|throttl|"
       "Insufficient google.com/tpu|Insufficient nvidia.com/gpu|Insufficient cpu|Insufficient memory|"
@@ -357,7 +359,7 @@ static const struct error_rule items[] = {
       "Hub is not reachable|upstream connect",
       NULL,
       "rdzv|c10d|TCPStore|MASTER_ADDR|NCCL WARN|connect to the coordinator|/dev/|gloo|barrier|local path|"
-      "manifest unknown",
+      "manifest unknown|trying next|trying again|retrying",
       0, SERVICE },
     /* ---- compiler ---- */
     { "kernel-shape", RULE_FORM, OWNER_PROGRAM, NULL,

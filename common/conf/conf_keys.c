@@ -317,8 +317,8 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
                          .help = "The text reports that another host failed. It is never taken as the cause while "
                                  "another host has a cause." },
     [SIGNATURE_NOISE] = { "noise", KEY_BOOL, .fallback = "false",
-                          .help = "Programs that succeed print this text too. It is taken as the cause only when no "
-                                  "other line looks like an error, and never with owner `unknown`." },
+                          .help = "Programs that succeed print this text too. Its line is shown, with its `next`, "
+                                  "when no other line looks like an error. It never gives an owner." },
     [SIGNATURE_TRANSIENT] = { "transient", KEY_BOOL, .fallback = "false",
                               .help = "The failure is transient: the rung is run again, unless another printed line "
                                       "contradicts it." },

@@ -119,7 +119,7 @@ static void of_a_chain_the_cause_counts (void **state)
               "program-type", OWNER_PROGRAM },
             { TRACE USER
               "KeyError: 'fast'\n\nDuring handling of the above exception, another exception occurred:\n\n" TRACE USER
-              "json.decoder.JSONDecodeError: x\n",
+              "yaml.scanner.ScannerError: x\n",
               "settings-read", OWNER_LAUNCH },
             { "Exception ignored in: <function f>\n" TRACE USER "ZeroDivisionError: x\n", "", OWNER_NONE },
             { TRACE USER
