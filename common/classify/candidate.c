@@ -23,6 +23,7 @@ static const char error_words[] =
 enum { WORKED_ON = 3 };
 
 struct finding {
+    struct word_finder fatal, error;
     const struct printed_lines *lines;
     const struct exceptions *exceptions;
     struct arena *arena;
@@ -144,14 +145,14 @@ static void add_chain (struct finding *finding, const struct exception *first, u
 
 /* ---- lines ---- */
 
-static bool looks_like_end (const struct printed_line *line, struct text body)
+static bool looks_like_end (const struct finding *finding, const struct printed_line *line, struct text body)
 {
-    return line->level == LEVEL_FATAL || words_any_exact (body, fatal_words);
+    return line->level == LEVEL_FATAL || word_finder_finds (&finding->fatal, body);
 }
 
-static bool looks_like_error (const struct printed_line *line, struct text body)
+static bool looks_like_error (const struct finding *finding, const struct printed_line *line, struct text body)
 {
-    return line->level == LEVEL_ERROR || words_any_exact (body, error_words);
+    return line->level == LEVEL_ERROR || word_finder_finds (&finding->error, body);
 }
 
 static bool is_stack (struct text body)
@@ -192,7 +193,7 @@ static void add_line (struct finding *finding, uint32_t at)
 {
     const struct printed_line *line = &finding->lines->items[at];
     struct text body = printed_line_body (line);
-    bool end = looks_like_end (line, body);
+    bool end = looks_like_end (finding, line, body);
     struct error_clue clue = { .text = text_from (finding, at, end) };
     if (words_any_exact (body, "Fatal Python error|(most recent call first)")) {
         clue.raised = crash_package (finding, at);
@@ -212,10 +213,10 @@ static void add_line (struct finding *finding, uint32_t at)
                                          .rule = rule };
 }
 
-static bool may_be_candidate (const struct printed_line *line)
+static bool may_be_candidate (const struct finding *finding, const struct printed_line *line)
 {
     struct text body = printed_line_body (line);
-    return !is_stack (body) && (looks_like_end (line, body) || looks_like_error (line, body));
+    return !is_stack (body) && (looks_like_end (finding, line, body) || looks_like_error (finding, line, body));
 }
 
 /* The lines outside of exceptions that look like an error, at most CANDIDATES_MAX, the last printed; by index. */
@@ -227,7 +228,7 @@ static bool *lines_wanted (const struct finding *finding)
     for (uint32_t i = 0; i < lines->n; i++)
         by_order[lines->items[i].order] = i;
     for (uint32_t i = lines->n; i > 0 && n < CANDIDATES_MAX; i--)
-        n += wanted[by_order[i - 1]] = may_be_candidate (&lines->items[by_order[i - 1]]);
+        n += wanted[by_order[i - 1]] = may_be_candidate (finding, &lines->items[by_order[i - 1]]);
     return wanted;
 }
 
@@ -240,7 +241,9 @@ static int by_order (const void *a, const void *b)
 void candidates_find (const struct printed_lines *lines, const struct exceptions *exceptions, struct arena *arena,
                       struct candidates *out)
 {
-    struct finding finding = { lines, exceptions, arena, out };
+    struct finding finding = { .lines = lines, .exceptions = exceptions, .arena = arena, .out = out };
+    word_finder_make (&finding.fatal, fatal_words);
+    word_finder_make (&finding.error, error_words);
     bool *wanted = lines_wanted (&finding);
     *out = (struct candidates){ .items = arena_array (arena, CANDIDATES_MAX + EXCEPTIONS_MAX, sizeof *out->items) };
     for (uint32_t i = 0; i < exceptions->n;) {

@@ -14,6 +14,7 @@ struct classify_run {
     uint32_t kept_n;
     uint64_t dropped_bytes; /* of the log before `kept` */
     uint32_t dropped_lines;
+    struct earlier_lines earlier; /* of what was dropped */
 };
 
 struct classify_run *classify_begin (const struct signature_set *set)
@@ -25,8 +26,22 @@ struct classify_run *classify_begin (const struct signature_set *set)
     return run;
 }
 
+static void read_part (const struct classify_run *run, uint32_t bytes, struct arena *arena, struct log_end *out)
+{
+    printed_lines_split ((struct text){ run->kept, bytes }, run->dropped_bytes, arena, &out->lines);
+    traceback_find_all (&out->lines, arena, &out->exceptions);
+    candidates_find (&out->lines, &out->exceptions, arena, &out->candidates);
+}
+
 static void drop_front (struct classify_run *run, uint32_t bytes)
 {
+    struct arena work = { 0 };
+    struct log_end part;
+    if (shown_lines_may_be_in ((struct text){ run->kept, bytes })) {
+        read_part (run, bytes, &work, &part);
+        shown_lines_keep (&part, &run->earlier);
+    }
+    arena_release (&work);
     for (uint32_t i = 0; i < bytes; i++)
         run->dropped_lines += run->kept[i] == '\n';
     memmove (run->kept, run->kept + bytes, run->kept_n - bytes);
@@ -55,6 +70,7 @@ void classify_bytes (struct classify_run *run, struct text bytes)
 
 static void free_run (struct classify_run *run)
 {
+    arena_release (&run->earlier.arena);
     mem_free (run->kept);
     mem_free (run);
 }
@@ -64,16 +80,12 @@ void classify_end (struct classify_run *run, struct arena *arena, struct signatu
     signature_scan_end (run->scan, arena, out);
     if (out) {
         struct arena work = { 0 };
-        struct printed_lines lines;
-        struct exceptions exceptions;
-        struct candidates candidates;
+        struct log_end end;
         if (run->kept_n > CLASSIFY_END_BYTES)
             drop_front (run, run->kept_n - CLASSIFY_END_BYTES);
-        printed_lines_split ((struct text){ run->kept, run->kept_n }, run->dropped_bytes, &work, &lines);
-        traceback_find_all (&lines, &work, &exceptions);
-        candidates_find (&lines, &exceptions, &work, &candidates);
-        shown_lines_choose (run->set, &lines, &exceptions, &candidates, arena, out);
-        choose_cause (run->set, &lines, &candidates, run->dropped_lines, arena, out);
+        read_part (run, run->kept_n, &work, &end);
+        shown_lines_choose (run->set, &end, &run->earlier, arena, out);
+        choose_cause (run->set, &end.lines, &end.candidates, run->dropped_lines, arena, out);
         arena_release (&work);
     }
     free_run (run);

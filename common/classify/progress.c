@@ -5,9 +5,9 @@
 
 #include "common/classify/words.h"
 
-enum { COUNTERS = 8, DIGITS_MAX = 12 };
+enum { COUNTERS = 8, DIGITS_MAX = 12, REACH_BYTES = 160 };
 
-/* Words in front of a counter. Each kind is compared with itself. */
+/* Words in front of a counter. Each kind is compared with itself; of two in a line the one named here first counts. */
 static const char *const counters[COUNTERS] = { "step",  "iteration", "iter",       "epoch",
                                                 "batch", "it",        "train_step", "global_step" };
 
@@ -23,7 +23,7 @@ static bool read_number (struct text text, uint32_t at, uint64_t *value)
 static bool counter_at (struct text body, uint32_t at, const char *word, uint64_t *value)
 {
     uint32_t len = text_of (word).len;
-    if (at + len >= body.len || strncasecmp (body.ptr + at, word, len) != 0 || (at && words_is_name (body.ptr[at - 1])))
+    if (at + len >= body.len || strncasecmp (body.ptr + at, word, len) != 0)
         return false;
     for (at += len; at < body.len && strchr (" :=[(#", body.ptr[at]); at++)
         ;
@@ -48,13 +48,12 @@ static bool find_counter (struct text body, uint32_t *kind, uint64_t *value)
         *kind = COUNTERS;
         return true;
     }
-    for (uint32_t k = 0; k < COUNTERS; k++)
-        for (uint32_t at = 0; at + 4 < body.len && at < 160; at++)
-            if (counter_at (body, at, counters[k], value)) {
+    *kind = COUNTERS;
+    for (uint32_t at = 0; at + 4 < body.len && at < REACH_BYTES; at++)
+        for (uint32_t k = 0; k < *kind && (at == 0 || !words_is_name (body.ptr[at - 1])); k++)
+            if ((body.ptr[at] | 0x20) == counters[k][0] && counter_at (body, at, counters[k], value))
                 *kind = k;
-                return true;
-            }
-    return false;
+    return *kind < COUNTERS;
 }
 
 /* One speaker's lines, from the first to the last: which of them show a counter that grew. */

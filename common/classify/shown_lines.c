@@ -4,26 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/classify/words.h"
 #include "common/signature/log_line.h"
 #include "common/signature/set.h"
 
 enum { LAST_LINES = 3 };
 
-struct offered {
-    uint64_t offset;
-    enum log_line_grade grade;
-    struct text text;
+/* Whatever log_line_grade takes for an error by its words has one of these. */
+static const char signs[] = "rror|xception|ailed|Aborted|Killed|FATAL|Fatal|fatal error|terminate called|Segmentation|"
+                            "panic:|Assertion `|CRITICAL|Traceback|CANCELLED:|UNKNOWN:|_ARGUMENT:|_EXCEEDED:|_FOUND:|"
+                            "_EXISTS:|PERMISSION_|UNAUTHEN|_EXHAUSTED:|_PRECONDITION:|ABORTED:|OUT_OF_|UNIMPL|"
+                            "INTERNAL:|UNAVAILABLE:|DATA_LOSS:|ERROR";
+
+struct error_lines {
+    struct error_line *items;
+    uint32_t n;
+    struct arena *arena;
 };
 
 struct showing {
     const struct signature_set *set;
-    const struct printed_lines *lines;
     const struct signature_scan_result *seen;
-    struct arena *arena;
     uint64_t peers_from; /* what begins here or later follows from a peer's failure */
-    struct offered *items;
-    uint32_t n;
 };
+
+bool shown_lines_may_be_in (struct text part)
+{
+    struct word_finder finder;
+    word_finder_make (&finder, signs);
+    return word_finder_finds (&finder, part);
+}
 
 struct text shown_line_of (struct text line, struct arena *arena)
 {
@@ -56,48 +66,56 @@ static uint64_t first_of_peers (const struct showing *showing)
 }
 
 /* A text is seen where it stands first, and its message may be printed more than once. */
-static bool is_known (const struct showing *showing, const struct printed_line *line, struct text text)
+static bool is_known (const struct showing *showing, const struct error_line *line)
 {
     for (uint32_t i = 0; i < showing->seen->sightings_n; i++) {
         const struct sighting *sighting = &showing->seen->sightings[i];
         const struct signature *signature = signature_of (showing, sighting);
-        if (sighting->offset == line->offset || (signature && text_find (text, signature->text, NULL)))
+        if (sighting->offset == line->offset || (signature && text_find (line->text, signature->text, NULL)))
             return true;
     }
     return false;
 }
 
-static bool is_offered (const struct showing *showing, struct text text)
-{
-    for (uint32_t i = 0; i < showing->n; i++)
-        if (text_equal (showing->items[i].text, text))
-            return true;
-    return false;
-}
+/* ---- the lines that look like an error ---- */
 
-static void offer (struct showing *showing, uint32_t at, bool fatal)
+static void add (struct error_lines *all, const struct printed_line *line, bool fatal)
 {
-    const struct printed_line *line = &showing->lines->items[at];
-    struct text text = shown_line_of (line->text, showing->arena);
+    struct text text = shown_line_of (line->text, all->arena);
     enum log_line_grade grade = fatal ? LINE_FATAL : log_line_grade (text);
-    if (grade >= LINE_ERROR && text.len && line->offset < showing->peers_from && !is_offered (showing, text) &&
-        !is_known (showing, line, text))
-        showing->items[showing->n++] = (struct offered){ .offset = line->offset, .grade = grade, .text = text };
+    if (grade >= LINE_ERROR && text.len)
+        all->items[all->n++] = (struct error_line){ .offset = line->offset, .grade = grade, .text = text };
 }
 
-static void offer_exceptions (struct showing *showing, const struct exceptions *exceptions,
-                              const struct candidate *candidate)
+static void add_exceptions (struct error_lines *all, const struct log_end *end, const struct candidate *candidate)
 {
-    for (uint32_t i = 0; i < exceptions->n; i++) {
-        const struct exception *exception = &exceptions->items[i];
+    for (uint32_t i = 0; i < end->exceptions.n; i++) {
+        const struct exception *exception = &end->exceptions.items[i];
         if (exception->first >= candidate->first && exception->last <= candidate->last && exception->type.len)
-            offer (showing, exception->type_line, true);
+            add (all, &end->lines.items[exception->type_line], true);
     }
+}
+
+/* Errors behind which the program worked on are not worth reading. */
+static void add_all (struct error_lines *all, const struct log_end *end)
+{
+    for (uint32_t i = 0; i < end->candidates.n; i++) {
+        const struct candidate *candidate = &end->candidates.items[i];
+        if (candidate->exception && !candidate->over)
+            add_exceptions (all, end, candidate);
+        else if (!candidate->over)
+            add (all, &end->lines.items[candidate->shown], candidate->cut_off);
+    }
+}
+
+static uint32_t most_of (const struct log_end *end)
+{
+    return end->candidates.n + end->exceptions.n;
 }
 
 static int by_grade (const void *a, const void *b)
 {
-    const struct offered *left = a, *right = b;
+    const struct error_line *left = a, *right = b;
     if (left->grade != right->grade)
         return left->grade > right->grade ? -1 : 1;
     return left->offset < right->offset ? -1 : left->offset > right->offset;
@@ -105,32 +123,74 @@ static int by_grade (const void *a, const void *b)
 
 static int by_offset (const void *a, const void *b)
 {
-    const struct offered *left = a, *right = b;
+    const struct error_line *left = a, *right = b;
     return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
 
-/* In the order of the log. */
-static uint32_t take_gravest (struct showing *showing, struct text *shown, uint32_t most)
+/* The gravest ones come first; the same text stays once. */
+static void rank_lines (struct error_lines *all)
 {
-    uint32_t n = showing->n < most ? showing->n : most;
-    if (showing->n > 1)
-        qsort (showing->items, showing->n, sizeof *showing->items, by_grade);
+    uint32_t kept = 0;
+    if (all->n > 1)
+        qsort (all->items, all->n, sizeof *all->items, by_grade);
+    for (uint32_t i = 0; i < all->n; i++) {
+        bool had = false;
+        for (uint32_t k = 0; k < kept && !had; k++)
+            had = text_equal (all->items[k].text, all->items[i].text);
+        if (!had)
+            all->items[kept++] = all->items[i];
+    }
+    all->n = kept;
+}
+
+void shown_lines_keep (const struct log_end *part, struct earlier_lines *earlier)
+{
+    struct arena work = { 0 };
+    struct error_lines all = { .arena = &work };
+    all.items = arena_array (&work, EARLIER_MAX + most_of (part), sizeof *all.items);
+    memcpy (all.items, earlier->items, earlier->n * sizeof *all.items);
+    all.n = earlier->n;
+    add_all (&all, part);
+    rank_lines (&all);
+    earlier->n = all.n < EARLIER_MAX ? all.n : EARLIER_MAX;
+    for (uint32_t i = 0; i < earlier->n; i++) {
+        earlier->items[i] = all.items[i];
+        earlier->items[i].text = text_copy (&earlier->arena, all.items[i].text);
+    }
+    arena_release (&work);
+}
+
+/* ---- what is shown of them ---- */
+
+/* Without what is known, and what follows from a peer's failure. */
+static void drop_explained (const struct showing *showing, struct error_lines *all)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->items[i].offset < showing->peers_from && !is_known (showing, &all->items[i]))
+            all->items[kept++] = all->items[i];
+    all->n = kept;
+}
+
+/* In the order of the log. */
+static uint32_t take_gravest (struct error_lines *all, struct text *shown, uint32_t most)
+{
+    uint32_t n = all->n < most ? all->n : most;
     if (n > 1)
-        qsort (showing->items, n, sizeof *showing->items, by_offset);
+        qsort (all->items, n, sizeof *all->items, by_offset);
     for (uint32_t i = 0; i < n; i++)
-        shown[i] = showing->items[i].text;
+        shown[i] = all->items[i].text;
     return n;
 }
 
 /* The last lines with anything on them, in order. */
-static uint32_t last_lines (const struct showing *showing, struct text last[LAST_LINES])
+static uint32_t last_lines (const struct printed_lines *lines, struct arena *arena, struct text last[LAST_LINES])
 {
-    const struct printed_lines *lines = showing->lines;
-    uint32_t *by_order = arena_array (showing->arena, lines->n, sizeof *by_order), n = 0;
+    uint32_t *by_order = arena_array (arena, lines->n, sizeof *by_order), n = 0;
     for (uint32_t i = 0; i < lines->n; i++)
         by_order[lines->items[i].order] = i;
     for (uint32_t i = lines->n; i > 0 && n < LAST_LINES; i--) {
-        struct text text = shown_line_of (lines->items[by_order[i - 1]].text, showing->arena);
+        struct text text = shown_line_of (lines->items[by_order[i - 1]].text, arena);
         if (!text.len)
             continue;
         memmove (last + 1, last, n++ * sizeof *last);
@@ -156,24 +216,24 @@ static void add_end (struct signature_scan_result *seen, const struct text *last
             seen->shown[seen->shown_n++] = last[i];
 }
 
-void shown_lines_choose (const struct signature_set *set, const struct printed_lines *lines,
-                         const struct exceptions *exceptions, const struct candidates *candidates, struct arena *arena,
-                         struct signature_scan_result *seen)
+void shown_lines_choose (const struct signature_set *set, const struct log_end *end,
+                         const struct earlier_lines *earlier, struct arena *arena, struct signature_scan_result *seen)
 {
-    struct showing showing = { .set = set, .lines = lines, .seen = seen, .arena = arena };
+    struct showing showing = { .set = set, .seen = seen };
+    struct error_lines all = { .arena = arena };
     struct text last[LAST_LINES];
-    showing.items = arena_array (arena, candidates->n + exceptions->n, sizeof *showing.items);
-    showing.peers_from = first_of_peers (&showing);
-    for (uint32_t i = 0; i < candidates->n; i++) {
-        const struct candidate *candidate = &candidates->items[i];
-        if (candidate->exception && !candidate->over)
-            offer_exceptions (&showing, exceptions, candidate);
-        else if (!candidate->over)
-            offer (&showing, candidate->shown, candidate->cut_off);
+    all.items = arena_array (arena, earlier->n + most_of (end), sizeof *all.items);
+    for (; all.n < earlier->n; all.n++) {
+        all.items[all.n] = earlier->items[all.n];
+        all.items[all.n].text = text_copy (arena, earlier->items[all.n].text);
     }
-    bool with_end = seen->went_on || seen->sightings_n + showing.n == 0;
-    uint32_t n = with_end ? last_lines (&showing, last) : 0;
+    add_all (&all, end);
+    showing.peers_from = first_of_peers (&showing);
+    drop_explained (&showing, &all);
+    rank_lines (&all);
+    bool with_end = seen->went_on || seen->sightings_n + all.n == 0;
+    uint32_t n = with_end ? last_lines (&end->lines, arena, last) : 0;
     seen->shown = arena_array (arena, SHOWN_MAX, sizeof *seen->shown);
-    seen->shown_n = take_gravest (&showing, seen->shown, SHOWN_MAX - n);
+    seen->shown_n = take_gravest (&all, seen->shown, SHOWN_MAX - n);
     add_end (seen, last, n);
 }

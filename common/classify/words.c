@@ -1,5 +1,6 @@
 #include "common/classify/words.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -85,6 +86,37 @@ bool words_any_exact (struct text text, const char *words)
         if (word.len && text_find (text, word, NULL))
             return true;
     }
+    return false;
+}
+
+/* By its first two bytes. */
+static uint32_t slot_of (const char *two)
+{
+    return ((unsigned char) two[0] * 31U + (unsigned char) two[1]) % WORD_FINDER_SLOTS;
+}
+
+void word_finder_make (struct word_finder *finder, const char *words)
+{
+    uint8_t n = 0;
+    memset (finder, 0, sizeof *finder);
+    for (struct text rest = text_of (words); rest.len;) {
+        struct text word = text_take_until (&rest, '|');
+        assert (word.len >= 2 && n < WORD_FINDER_MAX);
+        uint32_t slot = slot_of (word.ptr);
+        finder->words[n] = word;
+        finder->next[n] = finder->first[slot];
+        finder->first[slot] = ++n;
+    }
+}
+
+bool word_finder_finds (const struct word_finder *finder, struct text text)
+{
+    for (uint32_t at = 0; at + 1 < text.len; at++)
+        for (uint8_t i = finder->first[slot_of (text.ptr + at)]; i; i = finder->next[i - 1]) {
+            struct text word = finder->words[i - 1];
+            if (text.len - at >= word.len && memcmp (text.ptr + at, word.ptr, word.len) == 0)
+                return true;
+        }
     return false;
 }
 

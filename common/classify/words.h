@@ -19,6 +19,14 @@ bool words_any_folded (struct text folded, const char *words);
 bool words_any (struct text text, const char *words);
 /* The same, with capitals as they are written. */
 bool words_any_exact (struct text text, const char *words);
+/* Many such words, each of two bytes at least, to be looked for in many texts. Built once; borrows the words. */
+enum { WORD_FINDER_MAX = 128, WORD_FINDER_SLOTS = 256 };
+struct word_finder {
+    struct text words[WORD_FINDER_MAX];
+    uint8_t first[WORD_FINDER_SLOTS], next[WORD_FINDER_MAX]; /* number of a word, from 1; 0: no more */
+};
+void word_finder_make (struct word_finder *finder, const char *words);
+bool word_finder_finds (const struct word_finder *finder, struct text text); /* as words_any_exact */
 /* Is `text` one of the alternatives, as written? */
 bool words_is (struct text text, const char *words);
 /* Does `word` stand there as a word, with a number behind it: "task 3", "/task:3", "rank=2", "node n7"? */

@@ -14,6 +14,7 @@
 #include "common/base/rng.h"
 #include "common/classify/classify.h"
 #include "common/classify/decide.h"
+#include "common/classify/shown_lines.h"
 
 static const struct signature known[] = {
     { .id = TEXT_LIT ("disk"), .text = TEXT_LIT ("the disk is gone"), .owner = OWNER_HOST },
@@ -310,6 +311,49 @@ static void nothing_in_a_log_breaks_the_reading (void **state)
     buf_release (&log);
 }
 
+/* A part of a log without these words is not read for lines to show. */
+static void whatever_is_graded_as_an_error_has_a_sign_of_one (void **state)
+{
+    (void) state;
+    static const char *const lines[] = { "CANCELLED: x",
+                                         "UNKNOWN: x",
+                                         "INVALID_ARGUMENT: x",
+                                         "DEADLINE_EXCEEDED: x",
+                                         "NOT_FOUND: x",
+                                         "ALREADY_EXISTS: x",
+                                         "PERMISSION_DENIED: x",
+                                         "UNAUTHENTICATED: x",
+                                         "RESOURCE_EXHAUSTED: x",
+                                         "FAILED_PRECONDITION: x",
+                                         "ABORTED: x",
+                                         "OUT_OF_RANGE: x",
+                                         "UNIMPLEMENTED: x",
+                                         "INTERNAL: x",
+                                         "UNAVAILABLE: x",
+                                         "DATA_LOSS: x",
+                                         "FATAL",
+                                         "Fatal",
+                                         "fatal error",
+                                         "Check failed",
+                                         "terminate called",
+                                         "Segmentation fault",
+                                         "panic: x",
+                                         "Assertion `x",
+                                         "CRITICAL",
+                                         "Error",
+                                         "error",
+                                         "ERROR",
+                                         "Exception",
+                                         "failed",
+                                         "Failed",
+                                         "Aborted",
+                                         "Killed" };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (log_line_grade (text_of (lines[i])) < LINE_ERROR || !shown_lines_may_be_in (text_of (lines[i])))
+            fail_msg ("%s", lines[i]);
+    assert_false (shown_lines_may_be_in (TEXT_LIT ("step 7 loss 2.1\nI0604 12:45:24.926233 1 a.cc:1] begun\n")));
+}
+
 static void the_end_of_a_long_log_is_read (void **state)
 {
     struct buf log;
@@ -345,6 +389,7 @@ int main (void)
         cmocka_unit_test (a_host_can_only_name_rules_that_there_are),
         cmocka_unit_test (only_a_known_text_passes_by_itself),
         cmocka_unit_test (nothing_in_a_log_breaks_the_reading),
+        cmocka_unit_test (whatever_is_graded_as_an_error_has_a_sign_of_one),
         cmocka_unit_test (the_end_of_a_long_log_is_read),
     };
     return cmocka_run_group_tests (tests, open_set, close_set);
