@@ -33,6 +33,7 @@ static void fill (struct draft *draft)
     draft_signatures (draft);
     draft_bundles (draft);
     draft_drift (draft);
+    draft_check_alone (draft);
     draft_limits (draft);
     draft_protected_paths (draft);
     check_bounds (draft);

@@ -237,8 +237,17 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
     [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256, .required = true,
                           .help = "Number of devices that each host must have." },
     [PROFILE_ENV] = { "env", KEY_MAP,
-                      .help = "Variables for programs; nothing in a value is expanded. From the worker a program "
-                              "inherits only PATH, LANG, TZ and TMPDIR. HOME is the attempt's own folder." },
+                      .help = "Variables for programs of every scope. A value may hold placeholders; nothing else in "
+                              "it is expanded. HOME is the attempt's own folder." },
+    [PROFILE_HOST_ENV] = { "host_env", KEY_MAP,
+                           .help = "Variables for programs of scope `host`. They replace those of `env`; `null` means "
+                                   "that the variable is not set, and not inherited either." },
+    [PROFILE_SLICE_ENV] = { "slice_env", KEY_MAP, .help = "The same for programs of scope `slice`." },
+    [PROFILE_INHERIT] = { "inherit", KEY_LIST,
+                          .help =
+                              "Names of variables that programs get from the worker's own environment, where a pod, "
+                              "Slurm or a machine image has set them. A program inherits PATH, LANG, TZ and TMPDIR "
+                              "without being told. `host_env` and `slice_env` win." },
     [PROFILE_ARGS] = { "args", KEY_MAP,
                        .help = "Arguments for every canary; an argument of a rung replaces the one of the same name." },
     [PROFILE_PREMAPPED] = { "premapped_buffer_bytes", KEY_NUMBER, 4096, 1024 * GIB,

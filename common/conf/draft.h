@@ -48,6 +48,8 @@ void draft_limits (struct draft *draft);
 void draft_protected_paths (struct draft *draft);
 
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
+/* TPU slices of several hosts: do programs that run alone on a host say so? After hosts, profile and ladder. */
+void draft_check_alone (struct draft *draft);
 /* The arguments of a rung that is the builtin probe; after its env and backend. */
 void draft_probe_args (struct draft *draft, const struct yaml_node *node, const struct conf_value *args,
                        struct rung *rung);

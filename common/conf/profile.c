@@ -4,6 +4,7 @@
 
 #include "common/conf/draft.h"
 #include "common/conf/nearest_word.h"
+#include "common/model/launch_variables.h"
 
 enum { FRONTENDS_MAX = 16, PREMAPPED_UNIT_BYTES = 4096, VAR_NAME_MAX_BYTES = 127 };
 
@@ -32,6 +33,17 @@ static int check_owner (struct draft *draft, const struct yaml_node *key)
     return 0;
 }
 
+static int check_placeholders (struct draft *draft, const struct yaml_node *key)
+{
+    struct text name;
+    if (!launch_find_unknown_placeholder (key->value->text, &name))
+        return 0;
+    return problem_at (draft->problems, key->value,
+                       "the variable %.*s holds {%.*s}, expected a placeholder of these: {rank}, {world}, {host}, "
+                       "{address}, {addresses}, {slice}, {slices}",
+                       TEXT_ARG (key->text), TEXT_ARG (name));
+}
+
 static int check_value (struct draft *draft, const struct yaml_node *key)
 {
     const struct yaml_node *value = key->value;
@@ -45,27 +57,87 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
         warning_at (draft->problems, value,
                     "the variable %.*s is set literally to %s: variables in values are not expanded",
                     TEXT_ARG (key->text), problem_quote (draft->problems, value->text));
-    return 0;
+    return check_placeholders (draft, key);
 }
 
-static void read_env (struct draft *draft, const struct conf_value *map, const struct conf_value *premapped)
+static int check_name (struct draft *draft, const struct yaml_node *name)
+{
+    if (name->kind == YAML_BAD)
+        return -1;
+    if (name->kind != YAML_SCALAR || !identifier_is_good (name->text, VAR_NAME_MAX_BYTES))
+        return problem_at (draft->problems, name, "%s is not a variable name, expected letters, digits and '_'",
+                           name->kind == YAML_SCALAR ? problem_quote (draft->problems, name->text)
+                                                     : yaml_kind_name (name->kind));
+    return check_owner (draft, name);
+}
+
+/* `unset`: receives the names whose value is null; NULL: each has to have a value. */
+static void read_variables (struct draft *draft, const struct conf_value *map, uint32_t room, var_list *env,
+                            text_list *unset)
 {
     uint32_t n = map->given && map->good ? map->node->n : 0;
-    var_list env = { .items = arena_array (draft->arena, n + 1, sizeof *env.items) };
+    *env = (var_list){ .items = arena_array (draft->arena, n + room, sizeof *env->items) };
+    if (unset)
+        unset->items = arena_array (draft->arena, n, sizeof *unset->items);
     for (const struct yaml_node *key = n ? map->node->first : NULL; key; key = key->next) {
-        if (!identifier_is_good (key->text, VAR_NAME_MAX_BYTES))
-            problem_at (draft->problems, key, "%s is not a variable name, expected letters, digits and '_'",
-                        problem_quote (draft->problems, key->text));
-        else if (check_owner (draft, key) == 0 && check_value (draft, key) == 0)
-            env.items[env.n++] = (struct var){ .name = key->text, .value = key->value->text };
+        if (check_name (draft, key) < 0)
+            continue;
+        if (unset && key->value->kind == YAML_SCALAR && yaml_is_null (key->value))
+            unset->items[unset->n++] = key->text;
+        else if (check_value (draft, key) == 0)
+            env->items[env->n++] = (struct var){ .name = key->text, .value = key->value->text };
     }
+}
+
+/* Of one program: what all programs get, and what those of its scope do. */
+static void check_count (struct draft *draft, const struct conf_value *map, const char *names, uint32_t n)
+{
+    if (n > VARS_MAX)
+        problem_at (draft->problems, map->node, "%s %u variables, expected at most %d", names, n, VARS_MAX);
+}
+
+static void read_env (struct draft *draft, const struct conf_value values[PROFILE_KEYS])
+{
+    struct profile *plan = &draft->plan.profile;
+    const struct conf_value *premapped = &values[PROFILE_PREMAPPED];
+    read_variables (draft, &values[PROFILE_ENV], 1, &plan->env, NULL);
+    read_variables (draft, &values[PROFILE_HOST_ENV], 0, &plan->host_env.set, &plan->host_env.unset);
+    read_variables (draft, &values[PROFILE_SLICE_ENV], 0, &plan->slice_env.set, &plan->slice_env.unset);
     if (premapped->given && premapped->good)
-        env.items[env.n++] = (struct var){ .name = text_of (premapped_var),
-                                           .value = text_format (draft->arena, "%" PRIu64, premapped->number) };
-    if (env.n > VARS_MAX)
-        problem_at (draft->problems, map->node, "env sets %u variables, expected at most %d", env.n, VARS_MAX);
-    draft_sort_vars (&env);
-    draft->plan.profile.env = env;
+        plan->env.items[plan->env.n++] = (struct var){
+            .name = text_of (premapped_var), .value = text_format (draft->arena, "%" PRIu64, premapped->number)
+        };
+    check_count (draft, &values[PROFILE_ENV], "env sets", plan->env.n);
+    if (plan->env.n <= VARS_MAX) {
+        check_count (draft, &values[PROFILE_HOST_ENV], "env and host_env set", plan->env.n + plan->host_env.set.n);
+        check_count (draft, &values[PROFILE_SLICE_ENV], "env and slice_env set", plan->env.n + plan->slice_env.set.n);
+    }
+    draft_sort_vars (&plan->env);
+    draft_sort_vars (&plan->host_env.set);
+    draft_sort_vars (&plan->slice_env.set);
+}
+
+static void read_inherit (struct draft *draft, const struct conf_value *list)
+{
+    struct profile *plan = &draft->plan.profile;
+    struct text value;
+    if (!list->given || !list->good)
+        return;
+    if (list->node->n > VARS_MAX) {
+        problem_at (draft->problems, list->node, "inherit names %u variables, expected at most %d", list->node->n,
+                    VARS_MAX);
+        return;
+    }
+    plan->inherit.items = arena_array (draft->arena, list->node->n, sizeof *plan->inherit.items);
+    for (const struct yaml_node *name = list->node->first; name; name = name->next) {
+        if (check_name (draft, name) < 0)
+            continue;
+        if (var_find (&plan->env, name->text, &value))
+            problem_at (draft->problems, name, "%.*s is set by env and inherited, expected one of the two",
+                        TEXT_ARG (name->text));
+        else if (!text_is_among (name->text, plan->inherit.items, plan->inherit.n))
+            plan->inherit.items[plan->inherit.n++] = name->text;
+    }
 }
 
 static void check_premapped (struct draft *draft, const struct conf_value *premapped, struct text backend)
@@ -121,7 +193,8 @@ void draft_profile (struct draft *draft)
     plan->topology = profile[PROFILE_TOPOLOGY].text;
     plan->splits = profile[PROFILE_SPLITS].given ? profile[PROFILE_SPLITS].number : text_is (plan->backend, "cpu");
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
-    read_env (draft, &profile[PROFILE_ENV], &profile[PROFILE_PREMAPPED]);
+    read_env (draft, profile);
+    read_inherit (draft, &profile[PROFILE_INHERIT]);
     if (profile[PROFILE_ARGS].given && profile[PROFILE_ARGS].good)
         (void) draft_args (draft, profile[PROFILE_ARGS].node, &draft->profile_args); /* reported; the load fails */
     draft->profile_good = draft->problems->errors == errors_before;

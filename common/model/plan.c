@@ -76,12 +76,21 @@ static const struct field rung_fields[] = {
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
-static const struct field profile_fields[] = {
-    F_TEXT (1, struct profile, name, ID_MAX_BYTES),         F_TEXT (2, struct profile, frontend, ID_MAX_BYTES),
-    F_TEXT (3, struct profile, backend, ID_MAX_BYTES),      F_U32 (4, struct profile, devices_per_host, DEVICES_MAX),
-    F_LIST (5, struct profile, env, VARS_MAX, &var_record), F_TEXT (6, struct profile, accelerator, ID_MAX_BYTES),
-    F_TEXT (7, struct profile, topology, ID_MAX_BYTES),     F_BOOL (8, struct profile, splits)
-};
+static const struct field scope_env_fields[] = { F_LIST (1, struct scope_env, set, VARS_MAX, &var_record),
+                                                 F_TEXTS (2, struct scope_env, unset, VARS_MAX, NAME_MAX_BYTES) };
+static const struct record scope_env_record = RECORD ("scope environment", struct scope_env, scope_env_fields);
+
+static const struct field profile_fields[] = { F_TEXT (1, struct profile, name, ID_MAX_BYTES),
+                                               F_TEXT (2, struct profile, frontend, ID_MAX_BYTES),
+                                               F_TEXT (3, struct profile, backend, ID_MAX_BYTES),
+                                               F_U32 (4, struct profile, devices_per_host, DEVICES_MAX),
+                                               F_LIST (5, struct profile, env, VARS_MAX, &var_record),
+                                               F_TEXT (6, struct profile, accelerator, ID_MAX_BYTES),
+                                               F_TEXT (7, struct profile, topology, ID_MAX_BYTES),
+                                               F_BOOL (8, struct profile, splits),
+                                               F_RECORD (9, struct profile, host_env, &scope_env_record),
+                                               F_RECORD (10, struct profile, slice_env, &scope_env_record),
+                                               F_TEXTS (11, struct profile, inherit, VARS_MAX, NAME_MAX_BYTES) };
 const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
 
 static const struct field cache_plan_fields[] = {

@@ -135,12 +135,20 @@ struct rung {
 };
 extern const struct record rung_record;
 
+/* Variables of the programs of one scope; they win over those of all scopes. */
+struct scope_env {
+    var_list set;
+    text_list unset; /* neither set for all scopes nor inherited */
+};
+
 struct profile { /* launch policy: everything decided before the runtime is imported */
     struct text name;
     struct text frontend; /* key into common/frontend's table */
     struct text backend;  /* what is requested: cpu, tpu */
     uint32_t devices_per_host;
-    var_list env;            /* set before the program starts; PATH, LANG, TZ, TMPDIR are inherited, nothing else */
+    var_list env; /* set before the program starts; values may hold placeholders (launch_variables.h) */
+    struct scope_env host_env, slice_env;
+    text_list inherit;       /* names of variables of the worker that programs get beside PATH, LANG, TZ and TMPDIR */
     struct text accelerator; /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
     struct text topology;    /* of its chips, "4x4"; empty: not stated */
     bool splits;             /* a part of the hosts can form a group of its own: isolation by halves */

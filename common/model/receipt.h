@@ -53,7 +53,9 @@ struct environment_receipt {
 };
 struct policy_receipt {
     struct text profile;
-    var_list launched, observed;
+    var_list launched, observed;      /* set for programs of every scope; reported by them */
+    var_list host_scope, slice_scope; /* set for programs of that scope alone */
+    text_list inherited;              /* names of those that programs get of the worker, where it has them */
 };
 struct backend_receipt {
     struct text requested;

@@ -32,21 +32,31 @@ static struct msg_run longest_run (const struct plan *plan, uint32_t rung, struc
     return order;
 }
 
-static size_t run_bytes (const struct plan *plan, uint32_t rung, size_t max)
+/* Addresses of many hosts make long values. */
+static int check_values (const struct plan *plan, const struct rung *rung, const struct msg_run *order, struct err *err)
 {
-    struct arena arena = { 0 };
-    struct msg_run order = longest_run (plan, rung, &arena);
-    size_t bytes = encoded (msg_record_of_kind (MSG_RUN), &order, max);
-    arena_release (&arena);
-    return bytes;
+    for (uint32_t i = 0; i < order->profile.env.n; i++) {
+        const struct var *var = &order->profile.env.items[i];
+        if (var->value.len > TEXT_MAX_BYTES)
+            return err_set (err, ERR_USAGE,
+                            "the variable %.*s of rung '%.*s' has %u bytes with its placeholders filled for %u hosts, "
+                            "expected at most %d: use {address} of one host, or let the program ask",
+                            TEXT_ARG (var->name), TEXT_ARG (rung->id), var->value.len, plan->hosts.n, TEXT_MAX_BYTES);
+    }
+    return 0;
 }
 
 static int check_run (const struct plan *plan, uint32_t at, struct err *err)
 {
     const size_t most = MSG_MAX_BYTES - BESIDE_BYTES;
     const struct rung *rung = &plan->rungs.items[at];
-    if (run_bytes (plan, at, most) <= most)
-        return 0;
+    struct arena arena = { 0 };
+    struct msg_run order = longest_run (plan, at, &arena);
+    int rc = check_values (plan, rung, &order, err);
+    bool fits = rc < 0 || encoded (msg_record_of_kind (MSG_RUN), &order, most) <= most;
+    arena_release (&arena);
+    if (fits)
+        return rc;
     return err_set (err, ERR_USAGE,
                     "the message that starts rung '%.*s' on a host is larger than %zu bytes, the limit: shorten its "
                     "command (%u words) or its args (%u), give it fewer files (%u), or shorten the profile's variables "

@@ -364,6 +364,23 @@ static void print_variables (const var_list *vars, FILE *to)
     arena_release (&arena);
 }
 
+static void print_scope (const char *scope, const struct scope_env *env, FILE *to)
+{
+    if (env->set.n + env->unset.n)
+        fprintf (to, "  of programs of scope %s:\n", scope);
+    print_variables (&env->set, to);
+    for (uint32_t i = 0; i < env->unset.n; i++)
+        fprintf (to, "  %.*s not set, not inherited\n", TEXT_ARG (env->unset.items[i]));
+}
+
+static void print_inherited (const text_list *names, FILE *to)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        fprintf (to, "%s%.*s%s",
+                 i ? ", " : "  inherited from the worker, where it has them: ", TEXT_ARG (names->items[i]),
+                 i + 1 == names->n ? "\n" : "");
+}
+
 int planning_check_cache_owners (const struct plan *plan, struct err *err)
 {
     char root[PATH_MAX_BYTES + 1];
@@ -381,6 +398,9 @@ void planning_print (const struct plan *plan, FILE *to)
     fprintf (to, "policy  profile %.*s: frontend %.*s, backend %.*s\n", TEXT_ARG (plan->profile.name),
              TEXT_ARG (plan->profile.frontend), TEXT_ARG (plan->profile.backend));
     print_variables (&plan->profile.env, to);
+    print_scope ("host", &plan->profile.host_env, to);
+    print_scope ("slice", &plan->profile.slice_env, to);
+    print_inherited (&plan->profile.inherit, to);
     if (plan->pins.file.path.len)
         fprintf (to, "pins    %.*s (sha256 %.12s...)%s\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr,
                  plan->pins.wheels.n ? ", from wheels copied to the hosts" : "");

@@ -15,7 +15,7 @@ struct text cache_family_name (const struct coord *coord, struct arena *arena)
     fingerprint_add (&name, "devices", text_format (arena, "%u", plan->profile.devices_per_host));
     for (uint32_t i = 0; i < coord->state->hardware.n; i++)
         fingerprint_add (&name, "hardware", coord->state->hardware.items[i]);
-    fingerprint_add_vars (&name, plan->profile.env.items, plan->profile.env.n);
+    fingerprint_add_profile (&name, &plan->profile);
     struct text fingerprint = fingerprint_end (&name);
     return text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->profile.frontend), TEXT_ARG (fingerprint));
 }

@@ -1,6 +1,7 @@
 /* run_message.c - the RUN message: everything one host needs to know about its part. */
 #include "coordinator/core/run_message.h"
 
+#include "common/model/launch_variables.h"
 #include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/deal.h"
 
@@ -87,6 +88,29 @@ static void run_pins (const struct coord *coord, const struct plan_host *host, c
         pins->env_dir = host->env_dir;
 }
 
+/* Alone on its host a program still knows its host's place in the slice. */
+static struct launch_place place_of (const struct coord *coord, uint32_t at, bool alone, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t *ranks = arena_array (arena, pass->parts.n, sizeof *ranks);
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        ranks[i] = pass->parts.items[i].host;
+    return alone ? launch_place_of (&coord->state->plan, NULL, 0, ranks[at], arena)
+                 : launch_place_of (&coord->state->plan, ranks, pass->parts.n, at, arena);
+}
+
+/* The worker gets what this program starts with, and no scopes. */
+static struct profile profile_of (const struct coord *coord, uint32_t at, bool alone, struct arena *arena)
+{
+    struct profile profile = coord->state->plan.profile;
+    enum scope scope = coord->state->plan.rungs.items[coord->state->pass.key.rung].scope;
+    struct launch_place place = place_of (coord, at, alone, arena);
+    profile.env = launch_variables_of (&coord->state->plan.profile, scope, &place, arena);
+    profile.inherit = launch_inherited_by (&coord->state->plan.profile, scope, arena);
+    profile.host_env = profile.slice_env = (struct scope_env){ 0 };
+    return profile;
+}
+
 static struct msg_run run_make (const struct coord *coord, uint32_t at, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
@@ -101,7 +125,7 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
                            .world = alone ? 1 : pass->parts.n,
                            .address = coord->state->plan.hosts.items[host].address,
                            .secret = pass->parts.items[at].secret,
-                           .profile = coord->state->plan.profile,
+                           .profile = profile_of (coord, at, alone, arena),
                            .cache = run_cache (coord, host, arena),
                            .signatures = coord->state->plan.signature_table };
     run.rung.timeout_ms = pass->timeout_ms;
@@ -114,14 +138,16 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
 /* The first part of a pass in which the host takes the writer's, where there is one: nothing else is told more. */
 struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung, uint32_t host, struct arena *arena)
 {
-    struct part part = { .host = host };
+    struct part *parts = arena_array (arena, plan->hosts.n, sizeof *parts);
     bool warms = plan->rungs.items[rung].warm != WARM_NONE;
     struct state state = { .plan = *plan, .grant = { .host = host } };
     state.pass = (struct pass_state){ .key = { rung, warms ? PASS_COLD : PASS_ONCE, 1 }, .mesh = plan->mesh };
-    state.pass.parts.items = &part;
-    state.pass.parts.n = 1;
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        parts[i].host = i;
+    state.pass.parts.items = parts;
+    state.pass.parts.n = plan->hosts.n;
     struct coord coord = { .state = &state };
-    return run_make (&coord, 0, arena);
+    return run_make (&coord, host, arena);
 }
 
 void run_message_send (struct coord *coord, uint32_t at, uint64_t now_ms, struct outbox *out)

@@ -24,6 +24,7 @@ struct launch_options {
     enum launcher launcher;                 /* LOCAL, SSH or SLURM */
     const struct start_plan *start;         /* SSH, SLURM; outlives the launch */
     const char *worker_path;                /* LOCAL: sliceup-worker */
+    const text_list *inherit;               /* LOCAL: variables that programs want of it; outlives the launch */
     const char *courier_path, *bundle_path; /* SSH, SLURM */
     const char *run_id_hex;
     const char *hub_address; /* empty: the courier finds it */

@@ -19,7 +19,9 @@ static int start_process (struct start *start, const char *directory, struct err
     int log_fd = worker_log_open (&start->log, directory, err);
     if (log_fd < 0)
         return -1;
-    int rc = launch_process_start (launch->program, courier ? "carry" : "join", courier, log_fd, &start->process, err);
+    struct launch_program program = { launch->program, courier ? "carry" : "join", courier,
+                                      courier ? NULL : launch->inherit };
+    int rc = launch_process_start (&program, log_fd, &start->process, err);
     (void) close (log_fd); /* ours was never written to */
     if (rc == 0 && start_watch (start, err) != 0) {
         launch_process_kill_group (&start->process);

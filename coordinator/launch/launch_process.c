@@ -57,11 +57,19 @@ static bool is_among (const char *variable, const char *const *names, size_t n)
     return false;
 }
 
-static void environment_of (bool courier, char *out[VARIABLES_MAX + 1])
+static bool is_wanted (const struct launch_program *program, const char *variable)
+{
+    struct text rest = text_of (variable), name = text_take_until (&rest, '=');
+    return is_among (variable, kept, KEPT) ||
+           (program->courier && is_among (variable, kept_by_couriers, KEPT_BY_COURIERS)) ||
+           (program->inherit && text_is_among (name, program->inherit->items, program->inherit->n));
+}
+
+static void environment_of (const struct launch_program *program, char *out[VARIABLES_MAX + 1])
 {
     size_t n = 0;
     for (char **variable = environ; variable && *variable && n < VARIABLES_MAX; variable++)
-        if (is_among (*variable, kept, KEPT) || (courier && is_among (*variable, kept_by_couriers, KEPT_BY_COURIERS)))
+        if (is_wanted (program, *variable))
             out[n++] = *variable;
     out[n] = NULL;
 }
@@ -93,12 +101,7 @@ static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, in
     return rc;
 }
 
-struct program {
-    const char *path, *word;
-    bool courier;
-};
-
-static int spawn (const struct program *program, int in, int out, int error, pid_t *pid, struct err *err)
+static int spawn (const struct launch_program *program, int in, int out, int error, pid_t *pid, struct err *err)
 {
     char *environment[VARIABLES_MAX + 1], *argv[] = { (char *) program->path, (char *) program->word, NULL };
     posix_spawnattr_t attributes;
@@ -108,7 +111,7 @@ static int spawn (const struct program *program, int in, int out, int error, pid
     int rc = attributes_set (&attributes);
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
-    environment_of (program->courier, environment);
+    environment_of (program, environment);
     if (rc == 0)
         rc = posix_spawn (pid, program->path, &actions, &attributes, argv, environment);
     posix_spawn_file_actions_destroy (&actions);
@@ -150,15 +153,14 @@ static void undo (pid_t pid)
         ;
 }
 
-int launch_process_start (const char *path, const char *word, bool courier, int error_fd, struct launch_process *out,
+int launch_process_start (const struct launch_program *program, int error_fd, struct launch_process *out,
                           struct err *err)
 {
-    struct program program = { path, word, courier };
     int input[2] = { -1, -1 }, output[2] = { -1, -1 };
     pid_t pid = 0;
     if (channels_open (input, output, err) != 0)
         goto out;
-    if (spawn (&program, input[1], output[1], error_fd, &pid, err) != 0)
+    if (spawn (program, input[1], output[1], error_fd, &pid, err) != 0)
         goto out;
     int pidfd = pidfd_open (pid, 0);
     if (pidfd < 0) {

@@ -6,6 +6,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/model/plan.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,9 +18,14 @@ struct launch_process {
     int output_fd; /* from its standard output; reads do not block */
 };
 
-/* `path` with the one argument `word`, in a session of its own; `error_fd` becomes its standard error and stays ours.
- * All descriptors are close-on-exec. A courier gets what reaches an ssh agent and Slurm as well; a worker does not. */
-int launch_process_start (const char *path, const char *word, bool courier, int error_fd, struct launch_process *out,
+struct launch_program {
+    const char *path, *word;  /* its one argument */
+    bool courier;             /* gets what reaches an ssh agent and Slurm as well; a worker does not */
+    const text_list *inherit; /* further variables, by name; NULL: none */
+};
+
+/* In a session of its own; `error_fd` becomes its standard error and stays ours. All descriptors are close-on-exec. */
+int launch_process_start (const struct launch_program *program, int error_fd, struct launch_process *out,
                           struct err *err);
 /* A pidfd of the process `pid` that started at `pid_start` (proc_pid_stat(5), field 22); ERR_STATE when it is gone. */
 int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err);

@@ -43,7 +43,7 @@ static void add_launch (struct fingerprint_builder *builder, const struct plan *
     add_parallelism (builder, plan, rung);
     fingerprint_add (builder, "frontend", plan->profile.frontend);
     fingerprint_add_vars (builder, rung->args.items, rung->args.n);
-    fingerprint_add_vars (builder, plan->profile.env.items, plan->profile.env.n);
+    fingerprint_add_profile (builder, &plan->profile);
 }
 
 struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena)

@@ -1,5 +1,6 @@
 #include "coordinator/receipt/receipt_fold_state.h"
 
+#include "common/model/launch_variables.h"
 #include "common/model/secret.h"
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/blame.h"
@@ -275,6 +276,12 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
     out->policy.launched = secret_redact_vars (arena, &profile->env); /* receipts are handed on */
+    struct launch_place place = launch_place_of (&fold->plan, NULL, 0, i, arena);
+    var_list host_scope = launch_variables_of_scope (profile, SCOPE_HOST, &place, arena),
+             slice_scope = launch_variables_of_scope (profile, SCOPE_SLICE, &place, arena);
+    out->policy.host_scope = secret_redact_vars (arena, &host_scope);
+    out->policy.slice_scope = secret_redact_vars (arena, &slice_scope);
+    out->policy.inherited = profile->inherit;
     out->policy.observed.items = host->observed.items;
     out->policy.observed.n = host->observed.n;
     out->backend.requested = profile->backend;

@@ -33,6 +33,25 @@ void fingerprint_add_vars (struct fingerprint_builder *builder, const struct var
     }
 }
 
+static void add_scope (struct fingerprint_builder *builder, enum scope scope, const struct scope_env *env)
+{
+    if (env->set.n + env->unset.n == 0)
+        return;
+    fingerprint_add (builder, "scope", text_of (enum_name_of (&scope_names, scope)));
+    fingerprint_add_vars (builder, env->set.items, env->set.n);
+    for (uint32_t i = 0; i < env->unset.n; i++)
+        fingerprint_add (builder, "unset", env->unset.items[i]);
+}
+
+void fingerprint_add_profile (struct fingerprint_builder *builder, const struct profile *profile)
+{
+    fingerprint_add_vars (builder, profile->env.items, profile->env.n);
+    add_scope (builder, SCOPE_HOST, &profile->host_env);
+    add_scope (builder, SCOPE_SLICE, &profile->slice_env);
+    for (uint32_t i = 0; i < profile->inherit.n; i++)
+        fingerprint_add (builder, "inherit", profile->inherit.items[i]);
+}
+
 struct text fingerprint_end (struct fingerprint_builder *builder)
 {
     struct digest digest = digest_end (builder->state);

@@ -16,6 +16,8 @@ void fingerprint_add (struct fingerprint_builder *builder, const char *name, str
 /* Sorted by name; the values as sets of words, because that is how both frontends put flags into their keys
  * (facts: XLA_FLAGS and LIBTPU_INIT_ARGS are sorted before hashing). */
 void fingerprint_add_vars (struct fingerprint_builder *builder, const struct var *items, uint32_t n);
+/* All variables that a profile gives to programs, as written: placeholders say what differs between hosts. */
+void fingerprint_add_profile (struct fingerprint_builder *builder, const struct profile *profile);
 struct text fingerprint_end (struct fingerprint_builder *builder); /* of the arena */
 
 #endif

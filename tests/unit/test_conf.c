@@ -178,6 +178,48 @@ static void without_pins_canaries_run_on_the_systems_python (void **state)
     share_close (&share);
 }
 
+#define TPU "profile: p\nfrontend: jax\nbackend: tpu\ndevices_per_host: 2\n"
+#define ALONE "rung a runs alone on each of 2 hosts, where the TPU runtime waits for all hosts of the slice"
+#define TOGETHER "env of the profile says that each host is a TPU slice of its own, so rung b of scope slice"
+
+/* NULL: it is fine. */
+static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
+{
+    static const struct {
+        const char *profile, *rung, *problem;
+    } cases[] = {
+        { TPU, "{id: a, canary: jax/tiny.py}", ALONE },
+        { TPU "env: {TPU_WORKER_HOSTNAMES: localhost}\n", "{id: a, canary: jax/tiny.py}", ALONE },
+        { TPU "slice_env: {TPU_PROCESS_BOUNDS: '1,1,1'}\n", "{id: a, canary: jax/tiny.py}", ALONE },
+        { TPU "host_env: {TPU_PROCESS_BOUNDS: '2,2,1'}\n", "{id: a, canary: jax/tiny.py}", ALONE },
+        { TPU "host_env: {TPU_PROCESS_BOUNDS: '1,1,1'}\n", "{id: a, canary: jax/tiny.py}", NULL },
+        { TPU "host_env: {TPU_HOST_BOUNDS: '1,1,1'}\n", "{id: a, canary: jax/tiny.py}", NULL },
+        { TPU, "{id: a, canary: jax/tiny.py, warm: aot}", NULL },
+        { TPU, "{id: b, canary: jax/tiny.py, scope: slice}", NULL },
+        { TPU, "{id: c, builtin: facts}", NULL },
+        { TPU, "{id: c, command: ['true']}", NULL },
+        { TPU "env: {TPU_PROCESS_BOUNDS: '1,1,1'}\n", "{id: b, canary: jax/tiny.py, scope: slice}", TOGETHER },
+        { TPU "env: {TPU_PROCESS_BOUNDS: '1,1,1'}\nslice_env: {TPU_PROCESS_BOUNDS: '1,1,1'}\n",
+          "{id: b, canary: jax/tiny.py, scope: slice}", NULL },
+        { "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n", "{id: a, canary: jax/tiny.py}", NULL },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct share share;
+        char ladder[256];
+        share_open (&share);
+        snprintf (ladder, sizeof ladder, "ladder: l\nrungs:\n- %s\n", cases[i].rung);
+        write_text (&share, "configs/profiles/p.yaml", cases[i].profile);
+        write_text (&share, "configs/ladders/l.yaml", ladder);
+        bool good = share_load (&share) == 0;
+        if (good != !cases[i].problem || (!good && !strstr (line_of (&share, 0), cases[i].problem))) {
+            dump (&share);
+            fail_msg ("case %zu", i);
+        }
+        share_close (&share);
+    }
+}
+
 static void pins_that_nobody_needs_are_left_out (void **state)
 {
     static const char ladder[] = "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, env: false}\n";
@@ -339,6 +381,7 @@ int main (void)
         cmocka_unit_test (digests_are_of_the_files_themselves),
         cmocka_unit_test (warnings_do_not_fail_a_load),
         cmocka_unit_test (without_pins_canaries_run_on_the_systems_python),
+        cmocka_unit_test (a_tpu_slice_of_several_hosts_says_how_one_is_alone),
         cmocka_unit_test (pins_that_nobody_needs_are_left_out),
         cmocka_unit_test (longer_forms_are_read),
         cmocka_unit_test (the_command_line_overrides_the_slice),

@@ -7,6 +7,18 @@
 #define SIGNATURES(LINES) "configs/signatures/jax.yaml", "signatures: jax\nlist:\n" LINES
 
 static const struct bad bad_cases[] = {
+    /* variables by scope */
+    { PROFILE ("env: {A: '{rnak}'}\n"),
+      "p.yaml:5:10: the variable A holds {rnak}, expected a placeholder of these: {rank}, {world}" },
+    { PROFILE ("host_env: {A-B: c}\n"), "p.yaml:5:12: 'A-B' is not a variable name" },
+    { PROFILE ("slice_env: {HOME: c}\n"), "p.yaml:5:13: the worker sets HOME itself" },
+    { PROFILE ("host_env: {JAX_COMPILATION_CACHE_DIR: null}\n"),
+      "p.yaml:5:12: the worker sets JAX_COMPILATION_CACHE_DIR itself" },
+    { PROFILE ("host_env: {A: [b]}\n"), "p.yaml:5:15: the variable A holds a list, expected a single value" },
+    { PROFILE ("env: {A: b}\ninherit: [A]\n"), "p.yaml:6:11: A is set by env and inherited, expected one of the two" },
+    { PROFILE ("inherit: A\n"), "p.yaml:5:10: inherit is 'A', expected a list" },
+    { PROFILE ("inherit: [[A]]\n"), "p.yaml:5:11: a list is not a variable name" },
+    { PROFILE ("inherit: [SLICEUP_FD]\n"), "p.yaml:5:11: the worker sets SLICEUP_FD itself" },
     /* YAML itself */
     { "slice.yaml", "slice: [a\n", "slice.yaml:2:1: not YAML: " },
     { "slice.yaml", "", "slice.yaml:1:1: an empty file, expected a map" },

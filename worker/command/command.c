@@ -61,6 +61,7 @@ static bool is_builtin (const struct msg_run *run, const char *word)
 static int set_launch_policy (struct environ_list *list, const struct msg_run *run,
                               const struct command_context *context, struct err *err)
 {
+    environ_inherit (list, &run->profile.inherit);
     if (environ_set_all (list, &run->profile.env, err) < 0)
         return err_prefix (err, "profile %.*s", TEXT_ARG (run->profile.name));
     const struct frontend *frontend = frontend_find (run->profile.frontend);

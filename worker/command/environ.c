@@ -46,6 +46,14 @@ void environ_begin (struct environ_list *list, struct arena *arena)
         inherit (list, inherited[i]);
 }
 
+void environ_inherit (struct environ_list *list, const text_list *names)
+{
+    char name[NAME_MAX_BYTES + 1];
+    for (uint32_t i = 0; i < names->n; i++)
+        if (text_to_c (names->items[i], name, sizeof name) && getenv (name))
+            environ_set (list, names->items[i], text_of (getenv (name)));
+}
+
 void environ_add_pip_vars (struct environ_list *list)
 {
     for (size_t i = 0; i < sizeof network / sizeof network[0]; i++)

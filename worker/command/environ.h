@@ -5,8 +5,8 @@
 
 #include "common/model/plan.h"
 
-/* Bounded by what can be ordered: a profile, a frontend, and our own few. */
-enum { ENVIRON_MAX = 3 * VARS_MAX };
+/* Bounded by what can be ordered: a profile and what it lets inherit, a frontend, and our own few. */
+enum { ENVIRON_MAX = 4 * VARS_MAX };
 
 struct environ_list {
     var_list vars;
@@ -15,6 +15,8 @@ struct environ_list {
 
 /* PATH (with a default), LANG, TZ and TMPDIR of this process. */
 void environ_begin (struct environ_list *list, struct arena *arena);
+/* What the profile lets programs inherit, where this process has it. */
+void environ_inherit (struct environ_list *list, const text_list *names);
 /* What pip and its TLS need of this process: PIP_*, proxies, certificates, HOME. */
 void environ_add_pip_vars (struct environ_list *list);
 /* For the builtin `facts` alone: the variables that decide what a runtime does. */

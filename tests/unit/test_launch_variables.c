@@ -1,0 +1,115 @@
+/* links: model base */
+/* What a profile gives to a program of a scope on a host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/model/launch_variables.h"
+
+#define VAR(NAME, VALUE)                                                                                               \
+    {                                                                                                                  \
+        TEXT_LIT (NAME), TEXT_LIT (VALUE)                                                                              \
+    }
+
+static struct arena arena;
+static struct plan_host hosts[3] = { { .name = TEXT_LIT ("a"), .address = TEXT_LIT ("10.0.0.1") },
+                                     { .name = TEXT_LIT ("b"), .address = TEXT_LIT ("10.0.0.2") },
+                                     { .name = TEXT_LIT ("c"), .address = TEXT_LIT ("10.0.0.3") } };
+static struct var all[] = { VAR ("BOUNDS", "4,4"), VAR ("FLAGS", "--x={\"a\": 1}"), VAR ("ID", "{rank} of {world}") };
+static struct var alone[] = { VAR ("ADDRESS", "{address}:{host}"), VAR ("BOUNDS", "1,1") };
+static struct var together[] = { VAR ("ALL", "{addresses}"), VAR ("SLICE", "{slice}/{slices}") };
+static struct text unset[] = { TEXT_LIT ("ID"), TEXT_LIT ("POD") };
+static struct text inherited[] = { TEXT_LIT ("POD"), TEXT_LIT ("ZONE"), TEXT_LIT ("ADDRESS") };
+
+static struct plan plan_made (void)
+{
+    struct plan plan = { .hosts = { hosts, 3 } };
+    plan.profile.env = (var_list){ all, 3 };
+    plan.profile.host_env = (struct scope_env){ { alone, 2 }, { unset, 2 } };
+    plan.profile.slice_env = (struct scope_env){ { together, 2 }, { 0 } };
+    plan.profile.inherit = (text_list){ inherited, 3 };
+    return plan;
+}
+
+static void expect (var_list got, const struct var *wanted, uint32_t n)
+{
+    assert_int_equal (got.n, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!text_equal (got.items[i].name, wanted[i].name) || !text_equal (got.items[i].value, wanted[i].value))
+            fail_msg ("%u: %.*s=%.*s", i, TEXT_ARG (got.items[i].name), TEXT_ARG (got.items[i].value));
+}
+
+static void a_scope_wins_over_all_and_may_unset (void **state)
+{
+    (void) state;
+    struct plan plan = plan_made ();
+    struct launch_place place = launch_place_of (&plan, NULL, 0, 1, &arena);
+    const struct var host[] = { VAR ("ADDRESS", "10.0.0.2:b"), VAR ("BOUNDS", "1,1"), VAR ("FLAGS", "--x={\"a\": 1}") };
+    const struct var slice[] = { VAR ("ALL", "10.0.0.1,10.0.0.2,10.0.0.3"), VAR ("BOUNDS", "4,4"),
+                                 VAR ("FLAGS", "--x={\"a\": 1}"), VAR ("ID", "1 of 3"), VAR ("SLICE", "0/1") };
+    expect (launch_variables_of (&plan.profile, SCOPE_HOST, &place, &arena), host, 3);
+    expect (launch_variables_of (&plan.profile, SCOPE_SLICE, &place, &arena), slice, 5);
+    expect (launch_variables_of_scope (&plan.profile, SCOPE_HOST, &place, &arena), host, 2);
+    arena_reset (&arena);
+}
+
+static void a_part_of_the_slice_has_ranks_of_its_own (void **state)
+{
+    (void) state;
+    struct plan plan = plan_made ();
+    const uint32_t ranks[] = { 1, 2 };
+    struct launch_place place = launch_place_of (&plan, ranks, 2, 1, &arena);
+    assert_int_equal (place.rank, 1);
+    assert_int_equal (place.world, 2);
+    assert_true (text_is (place.host, "c") && text_is (place.addresses, "10.0.0.2,10.0.0.3"));
+    arena_reset (&arena);
+}
+
+static void nothing_is_inherited_that_is_set_or_unset (void **state)
+{
+    (void) state;
+    struct plan plan = plan_made ();
+    text_list host = launch_inherited_by (&plan.profile, SCOPE_HOST, &arena),
+              slice = launch_inherited_by (&plan.profile, SCOPE_SLICE, &arena);
+    assert_int_equal (host.n, 1);
+    assert_true (text_is (host.items[0], "ZONE"));
+    assert_int_equal (slice.n, 3);
+    arena_reset (&arena);
+}
+
+static void only_small_letters_in_braces_are_placeholders (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *value, *unknown;
+    } cases[] = { { "{rank}{host}", NULL }, { "{}", NULL },    { "{Rank}", NULL },   { "{a b}", NULL },
+                  { "{rank", NULL },        { "rank}", NULL }, { "{rnak}", "rnak" }, { "{{rank}}", NULL },
+                  { "{host} {ad}", "ad" },  { "{1}", NULL },   { "", NULL },         { "{slices}{x}", "x" } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct text name;
+        bool found = launch_find_unknown_placeholder (text_of (cases[i].value), &name);
+        if (found != (cases[i].unknown != NULL) || (found && !text_is (name, cases[i].unknown)))
+            fail_msg ("'%s'", cases[i].value);
+    }
+}
+
+static int release (void **state)
+{
+    (void) state;
+    arena_release (&arena);
+    return 0;
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_scope_wins_over_all_and_may_unset),
+        cmocka_unit_test (a_part_of_the_slice_has_ranks_of_its_own),
+        cmocka_unit_test (nothing_is_inherited_that_is_set_or_unset),
+        cmocka_unit_test (only_small_letters_in_braces_are_placeholders),
+    };
+    return cmocka_run_group_tests (tests, NULL, release);
+}
