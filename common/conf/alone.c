@@ -35,13 +35,14 @@ void draft_check_alone (struct draft *draft)
     const struct plan *plan = &draft->plan;
     const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
     const struct rung *alone = first_that_starts (plan, SCOPE_HOST), *together = first_that_starts (plan, SCOPE_SLICE);
-    if (!draft->profile_good || !text_is (plan->profile.backend, "tpu") || plan->hosts.n < 2)
+    bool machine_good = plan->machine.id.len || !draft->slice[SLICE_MACHINE].given;
+    if (!draft->profile_good || !machine_good || !text_is (plan->profile.backend, "tpu") || plan->hosts.n < 2)
         return;
     if (alone && !is_alone (&plan->profile.env) && !is_alone (&plan->profile.host_env.set))
         problem_at (draft->problems, where,
                     "rung %.*s runs alone on each of %u hosts, where the TPU runtime waits for all hosts of the slice, "
-                    "expected host_env in the profile to say that a host is alone: TPU_PROCESS_BOUNDS and "
-                    "TPU_HOST_BOUNDS of '" ALONE "' and the variables beside them in configs/profiles/tpu-v6e.yaml",
+                    "expected a machine in the slice file, such as ct6e-standard-4t, from which follows how a host is "
+                    "alone, or host_env in the profile with TPU_PROCESS_BOUNDS of '" ALONE "' and what goes with it",
                     TEXT_ARG (alone->id), plan->hosts.n);
     if (together && is_alone (&plan->profile.env) && !is_alone (&plan->profile.slice_env.set))
         problem_at (

@@ -25,6 +25,7 @@ static void fill (struct draft *draft)
     draft_check_groups (draft);
     draft_hosts (draft);
     draft_check_return_address (draft);
+    draft_machine (draft);
     draft_profile (draft);
     draft_mesh (draft);
     draft_cache (draft);

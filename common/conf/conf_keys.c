@@ -41,6 +41,12 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
                             .help = "Address and ports at which hosts and monitors reach the coordinator." },
     [SLICE_SSH] = { "ssh", KEY_MAP, .help = "Settings of the ssh connections; with launcher `ssh` only." },
     [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "Settings of srun; with launcher `slurm` only." },
+    [SLICE_MACHINE] = { "machine", KEY_NAME,
+                        .help = "Machine type of all hosts, such as `ct6e-standard-4t`: a row of "
+                                "`configs/machines/tpu.yaml`. Devices per host and the variables of a host that runs "
+                                "alone follow from it." },
+    [SLICE_TOPOLOGY] = { "topology", KEY_NAME,
+                         .help = "The chips of the slice as a grid, such as `4x4`. The number of hosts must fit it." },
     [SLICE_MESH] = { "mesh", KEY_MAP,
                      .help = "Axis name to size, outermost first; the product is hosts times devices per host. "
                              "Default: one axis `host` over all devices." },
@@ -234,8 +240,9 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
                                    "that trace nothing." },
     [PROFILE_BACKEND] = { "backend", KEY_WORD, .words = &backend_words, .required = true,
                           .help = "The requested backend. A canary that observes another backend fails." },
-    [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256, .required = true,
-                          .help = "Number of devices that each host must have." },
+    [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256,
+                          .help = "Number of devices that each host must have. Default: that of the slice's `machine`; "
+                                  "required without one." },
     [PROFILE_ENV] = { "env", KEY_MAP,
                       .help = "Variables for programs of every scope. A value may hold placeholders; nothing else in "
                               "it is expanded. HOME is the attempt's own folder." },
@@ -359,6 +366,27 @@ static const struct conf_key bundle_keys[BUNDLE_KEYS] = {
                         .help = "Where this is known from, such as a release note or a test." },
 };
 
+static const struct conf_key machines_keys[MACHINES_KEYS] = {
+    [MACHINES_MACHINES] = { "machines", KEY_NAME, .required = true, .help = "The name of the table." },
+    [MACHINES_LIST] = { "list", KEY_LIST, .required = true, .help = "Machine types, each a map with the keys of one." },
+};
+
+static const struct conf_key machine_keys[MACHINE_KEYS] = {
+    [MACHINE_ID] = { "id", KEY_NAME, .required = true, .help = "The name that the cloud gives the machine type." },
+    [MACHINE_ACCELERATOR] = { "accelerator", KEY_NAME, .required = true,
+                              .help = "Type of its slices without the number: `v6e` of `v6e-16`." },
+    [MACHINE_COUNTS] = { "counts", KEY_WORD, .words = &type_count_names, .required = true,
+                         .help = "What the number of the type counts; a chip has two cores." },
+    [MACHINE_CHIPS] = { "chips", KEY_NUMBER, 1, 64, .required = true, .help = "Chips of a host." },
+    [MACHINE_DEVICES] = { "devices_per_chip", KEY_NUMBER, 1, 8, .required = true,
+                          .help = "Devices of a chip, as programs count them." },
+    [MACHINE_BOUNDS] = { "bounds", KEY_TEXT, 1, 15, .required = true,
+                         .help = "The chips of a host as a grid, such as `2,2,1`." },
+    [MACHINE_DIMENSIONS] = { "dimensions", KEY_NUMBER, 2, 3, .required = true,
+                             .help = "Of the grid that the chips of a slice form." },
+    [MACHINE_MEMORY] = { "memory_gib", KEY_NUMBER, 1, 4096, .required = true, .help = "Memory of a chip." },
+};
+
 static const struct conf_key drifts_keys[DRIFTS_KEYS] = {
     [DRIFTS_DRIFT] = { "drift", KEY_NAME, .required = true, .help = "The name of the drift policy." },
     [DRIFTS_RULES] = { "rules", KEY_LIST, .required = true,
@@ -400,7 +428,9 @@ const struct section_schema slice_section = SECTION ("a slice file", slice_keys)
                             signatures_section = SECTION ("a signature file", signatures_keys),
                             signature_section = SECTION ("a signature", signature_keys),
                             bundles_section = SECTION ("a bundle file", bundles_keys),
-                            bundle_section = SECTION ("a bundle rule", bundle_keys);
+                            bundle_section = SECTION ("a bundle rule", bundle_keys),
+                            machines_section = SECTION ("a machine file", machines_keys),
+                            machine_section = SECTION ("a machine type", machine_keys);
 
 const struct section_schema drifts_section = SECTION ("a drift policy", drifts_keys),
                             drift_rule_section = SECTION ("a drift rule", drift_rule_keys);

@@ -52,6 +52,8 @@ enum {
     SLICE_COORDINATOR,
     SLICE_SSH,
     SLICE_SLURM,
+    SLICE_MACHINE,
+    SLICE_TOPOLOGY,
     SLICE_MESH,
     SLICE_PROFILE,
     SLICE_PINS,
@@ -152,15 +154,28 @@ enum {
     SIGNATURE_KEYS
 };
 enum { BUNDLES_BUNDLES, BUNDLES_LIST, BUNDLES_KEYS };
+enum { MACHINES_MACHINES, MACHINES_LIST, MACHINES_KEYS };
+enum {
+    MACHINE_ID,
+    MACHINE_ACCELERATOR,
+    MACHINE_COUNTS,
+    MACHINE_CHIPS,
+    MACHINE_DEVICES,
+    MACHINE_BOUNDS,
+    MACHINE_DIMENSIONS,
+    MACHINE_MEMORY,
+    MACHINE_KEYS
+};
 enum { BUNDLE_ID, BUNDLE_WORD, BUNDLE_BACKENDS, BUNDLE_PARTS, BUNDLE_WHY, BUNDLE_SOURCE, BUNDLE_KEYS };
 enum { DRIFTS_DRIFT, DRIFTS_RULES, DRIFTS_KEYS };
 enum { DRIFT_RULE_FACT, DRIFT_RULE_COMPARE, DRIFT_RULE_TOLERANCE, DRIFT_RULE_LEAST, DRIFT_RULE_WHY, DRIFT_RULE_KEYS };
-enum { KEYS_MOST = 20 }; /* no section has more */
+enum { KEYS_MOST = 24 }; /* no section has more */
 
 extern const struct section_schema drifts_section, drift_rule_section;
 extern const struct section_schema slice_section, host_section, ssh_route_section, from_section, start_section,
     coordinator_section, ssh_section, slurm_section, pins_section, cache_section, limits_section, profile_section,
-    ladder_section, rung_section, signatures_section, signature_section, bundles_section, bundle_section;
+    ladder_section, rung_section, signatures_section, signature_section, bundles_section, bundle_section,
+    machines_section, machine_section;
 
 /* In the order of their names' tables; value 0 is "none". */
 enum { NEED_REQUIRED = 1, NEED_ANY };

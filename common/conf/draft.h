@@ -36,6 +36,7 @@ int draft_slice (struct draft *draft); /* -1: the slice file cannot be read (rep
 void draft_start (struct draft *draft);
 void draft_hosts (struct draft *draft);
 void draft_check_return_address (struct draft *draft);
+void draft_machine (struct draft *draft);
 void draft_profile (struct draft *draft);
 void draft_mesh (struct draft *draft);
 void draft_cache (struct draft *draft);
@@ -47,6 +48,8 @@ void draft_drift (struct draft *draft);
 void draft_limits (struct draft *draft);
 void draft_protected_paths (struct draft *draft);
 
+/* Part of draft_profile: devices, topology and the variables of a host alone, as the machine type has them. */
+void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS]);
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* TPU slices of several hosts: do programs that run alone on a host say so? After hosts, profile and ladder. */
 void draft_check_alone (struct draft *draft);

@@ -89,13 +89,6 @@ static void read_variables (struct draft *draft, const struct conf_value *map, u
     }
 }
 
-/* Of one program: what all programs get, and what those of its scope do. */
-static void check_count (struct draft *draft, const struct conf_value *map, const char *names, uint32_t n)
-{
-    if (n > VARS_MAX)
-        problem_at (draft->problems, map->node, "%s %u variables, expected at most %d", names, n, VARS_MAX);
-}
-
 static void read_env (struct draft *draft, const struct conf_value values[PROFILE_KEYS])
 {
     struct profile *plan = &draft->plan.profile;
@@ -107,11 +100,6 @@ static void read_env (struct draft *draft, const struct conf_value values[PROFIL
         plan->env.items[plan->env.n++] = (struct var){
             .name = text_of (premapped_var), .value = text_format (draft->arena, "%" PRIu64, premapped->number)
         };
-    check_count (draft, &values[PROFILE_ENV], "env sets", plan->env.n);
-    if (plan->env.n <= VARS_MAX) {
-        check_count (draft, &values[PROFILE_HOST_ENV], "env and host_env set", plan->env.n + plan->host_env.set.n);
-        check_count (draft, &values[PROFILE_SLICE_ENV], "env and slice_env set", plan->env.n + plan->slice_env.set.n);
-    }
     draft_sort_vars (&plan->env);
     draft_sort_vars (&plan->host_env.set);
     draft_sort_vars (&plan->slice_env.set);
@@ -138,6 +126,24 @@ static void read_inherit (struct draft *draft, const struct conf_value *list)
         else if (!text_is_among (name->text, plan->inherit.items, plan->inherit.n))
             plan->inherit.items[plan->inherit.n++] = name->text;
     }
+}
+
+/* Of one program: what all programs get, and what those of its scope do. */
+static void check_count (struct draft *draft, const struct conf_value *map, const char *names, uint32_t n)
+{
+    if (n > VARS_MAX)
+        problem_at (draft->problems, map->node, "%s %u variables, expected at most %d", names, n, VARS_MAX);
+}
+
+/* After the machine type has added its own. */
+static void check_counts (struct draft *draft, const struct conf_value values[PROFILE_KEYS])
+{
+    const struct profile *plan = &draft->plan.profile;
+    check_count (draft, &values[PROFILE_ENV], "env sets", plan->env.n);
+    if (plan->env.n > VARS_MAX)
+        return;
+    check_count (draft, &values[PROFILE_HOST_ENV], "env and host_env set", plan->env.n + plan->host_env.set.n);
+    check_count (draft, &values[PROFILE_SLICE_ENV], "env and slice_env set", plan->env.n + plan->slice_env.set.n);
 }
 
 static void check_premapped (struct draft *draft, const struct conf_value *premapped, struct text backend)
@@ -188,13 +194,14 @@ void draft_profile (struct draft *draft)
     plan->name = profile[PROFILE_PROFILE].text;
     plan->frontend = profile[PROFILE_FRONTEND].text;
     plan->backend = profile[PROFILE_BACKEND].good ? profile[PROFILE_BACKEND].text : (struct text){ 0 };
-    plan->devices_per_host = (uint32_t) profile[PROFILE_DEVICES].number;
     plan->accelerator = profile[PROFILE_ACCELERATOR].text;
-    plan->topology = profile[PROFILE_TOPOLOGY].text;
     plan->splits = profile[PROFILE_SPLITS].given ? profile[PROFILE_SPLITS].number : text_is (plan->backend, "cpu");
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     read_env (draft, profile);
     read_inherit (draft, &profile[PROFILE_INHERIT]);
+    draft_take_machine (draft, profile);
+    draft_sort_vars (&plan->host_env.set);
+    check_counts (draft, profile);
     if (profile[PROFILE_ARGS].given && profile[PROFILE_ARGS].good)
         (void) draft_args (draft, profile[PROFILE_ARGS].node, &draft->profile_args); /* reported; the load fails */
     draft->profile_good = draft->problems->errors == errors_before;

@@ -72,10 +72,19 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
 static void check_chips (struct draft *draft, uint64_t devices)
 {
     const struct profile *profile = &draft->plan.profile;
+    const struct machine_type *machine = &draft->plan.machine;
     const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
     uint32_t chips;
     if (draft->filtered)
         return;
+    if (machine->id.len && mesh_topology_chips (profile->topology, &chips)) {
+        if (chips != draft->plan.hosts.n * machine->chips)
+            problem_at (draft->problems, draft->slice[SLICE_MACHINE].node,
+                        "the topology %.*s has %u chips, which are %u hosts of type %.*s, but the slice has %u",
+                        TEXT_ARG (profile->topology), chips, chips / machine->chips, TEXT_ARG (machine->id),
+                        draft->plan.hosts.n);
+        return;
+    }
     if (profile->topology.len && !mesh_topology_chips (profile->topology, &chips))
         problem_at (draft->problems, where, "the profile's topology is %.*s, expected sizes such as 4x4",
                     TEXT_ARG (profile->topology));

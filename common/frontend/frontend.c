@@ -12,6 +12,15 @@ static const char cache_dir[] = "<cache directory>";
  * (pytorch/xla:torch_xla/csrc/xla_graph_executor.cpp). */
 static const char requests_counter[] = "compile_requests", hits_counter[] = "cache_hits";
 
+/* Stand for what the machine has; compared by address. */
+static const char alone_bounds[] = "<bounds>", alone_chips[] = "<chips>", alone_type[] = "<type>",
+                  alone_topology[] = "<topology>";
+#define OTHER_SLICES                                                                                                   \
+    { "MEGASCALE_NUM_SLICES", "1" }, { "MEGASCALE_COORDINATOR_ADDRESS", NULL }, { "MEGASCALE_SLICE_ID", NULL },        \
+    {                                                                                                                  \
+        "MEGASCALE_PORT", NULL                                                                                         \
+    }
+
 static const struct frontend frontends[] = {
     {
         .name = "jax",
@@ -34,6 +43,16 @@ static const struct frontend frontends[] = {
         /* The service, on by default, installs a SIGTERM handler that only records a flag (jax-ml/jax:jax/_src/
          * distributed.py; openxla/xla:xla/pjrt/distributed/preemption/preemption_notifier.cc). */
         .base = { { "JAX_ENABLE_PREEMPTION_SERVICE", "false" } },
+        /* The union of sets that others report to work on one host of a v4-64, a v5litepod-16, a v6e-16 and a 7x slice
+         * (martin-marek/picodo-llm-optim:docs/tmux.md; weihaokong/tabfm:tpu_validate_airfoil.py; public notes on
+         * sglang-jax). The bounds decide. Both names of each pair: a value left over by a pod made hosts wait. */
+        .alone = { { "TPU_PROCESS_BOUNDS", "1,1,1" }, { "TPU_HOST_BOUNDS", "1,1,1" }, { "HOST_BOUNDS", "1,1,1" },
+                   { "TPU_CHIPS_PER_PROCESS_BOUNDS", alone_bounds }, { "TPU_CHIPS_PER_HOST_BOUNDS", alone_bounds },
+                   { "CHIPS_PER_HOST_BOUNDS", alone_bounds }, { "TPU_VISIBLE_CHIPS", alone_chips },
+                   { "TPU_WORKER_ID", "0" }, { "CLOUD_TPU_TASK_ID", "0" }, { "TPU_WORKER_HOSTNAMES", "localhost" },
+                   { "TPU_PROCESS_ADDRESSES", "localhost:8471" }, { "TPU_PROCESS_PORT", "8471" },
+                   { "TPU_ACCELERATOR_TYPE", alone_type }, { "TPU_TOPOLOGY", alone_topology },
+                   { "TPU_TOPOLOGY_WRAP", "false,false,false" }, { "TPU_SKIP_MDS_QUERY", "1" }, OTHER_SLICES },
         .requests = requests_counter,
         .hits = hits_counter,
         .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
@@ -52,6 +71,16 @@ static const struct frontend frontends[] = {
             { "XLA_PERSISTENT_CACHE_PATH", { NULL, cache_dir, cache_dir } },
             { "XLA_PERSISTENT_CACHE_READ_ONLY", { NULL, "1", "0" } },
         },
+        /* Its own start of one process a chip sets only what is absent (pytorch/xla:torch_xla/_internal/pjrt.py), and takes
+         * the TPU_HOST_ names; TPU_HOST_BOUNDS alone was enough for a plain process (pytorch/xla #7714). */
+        .alone = { { "TPU_HOST_BOUNDS", "1,1,1" }, { "HOST_BOUNDS", "1,1,1" },
+                   { "TPU_CHIPS_PER_HOST_BOUNDS", alone_bounds }, { "CHIPS_PER_HOST_BOUNDS", alone_bounds },
+                   { "TPU_WORKER_ID", "0" }, { "TPU_WORKER_HOSTNAMES", "localhost" },
+                   { "TPU_ACCELERATOR_TYPE", alone_type }, { "TPU_TOPOLOGY", alone_topology },
+                   { "TPU_TOPOLOGY_WRAP", "false,false,false" }, { "TPU_SKIP_MDS_QUERY", "1" },
+                   { "TPU_PROCESS_BOUNDS", NULL }, { "TPU_CHIPS_PER_PROCESS_BOUNDS", NULL },
+                   { "TPU_VISIBLE_CHIPS", NULL }, { "CLOUD_TPU_TASK_ID", NULL }, { "TPU_PROCESS_ADDRESSES", NULL },
+                   { "TPU_PROCESS_PORT", NULL }, OTHER_SLICES },
         .requests = requests_counter,
         .hits = hits_counter,
         /* Present at all, each says that a program was compiled or an entry was of no use: rows of value 0 are left out
@@ -116,6 +145,52 @@ void frontend_base_env (const struct frontend *frontend, struct arena *arena, va
 {
     for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
         env_add (env, arena, var->name, text_of (var->value));
+}
+
+/* "0,1,2,3" */
+static struct text chip_numbers (uint32_t chips, struct arena *arena)
+{
+    struct buf numbers;
+    buf_init (&numbers, (size_t) chips * 12 + 1);
+    for (uint32_t i = 0; i < chips; i++)
+        buf_printf (&numbers, "%s%u", i ? "," : "", i);
+    return buf_finish (&numbers, arena);
+}
+
+static struct text alone_value (const struct frontend_alone *alone, const char *value, struct arena *arena)
+{
+    if (value == alone_bounds)
+        return alone->bounds;
+    if (value == alone_topology)
+        return alone->topology;
+    if (value == alone_type)
+        return alone->type;
+    return value == alone_chips ? chip_numbers (alone->chips, arena) : text_of (value);
+}
+
+static void unset_add (text_list *names, struct arena *arena, struct text name)
+{
+    struct text *grown = arena_array (arena, names->n + 1, sizeof *grown);
+    if (names->n > 0)
+        memcpy (grown, names->items, names->n * sizeof *grown);
+    grown[names->n] = name;
+    names->items = grown;
+    names->n++;
+}
+
+void frontend_alone_env (const struct frontend *frontend, const struct frontend_alone *alone, struct arena *arena,
+                         struct scope_env *env)
+{
+    struct text value;
+    for (const struct base_var *var = frontend->alone; var < frontend->alone + ALONE_VARS_MAX && var->name; var++) {
+        struct text name = text_of (var->name);
+        if (var_find (&env->set, name, &value) || text_is_among (name, env->unset.items, env->unset.n))
+            continue;
+        if (var->value)
+            env_add (&env->set, arena, var->name, alone_value (alone, var->value, arena));
+        else
+            unset_add (&env->unset, arena, name);
+    }
 }
 
 const char *frontend_requests_counter (const struct frontend *frontend)

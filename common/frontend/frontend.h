@@ -15,6 +15,15 @@ void frontend_cache_env (const struct frontend *frontend, enum cache_role role, 
                          var_list *env);
 /* Appends what this frontend needs whatever the profile says (e.g. that SIGTERM still ends the program). */
 void frontend_base_env (const struct frontend *frontend, struct arena *arena, var_list *env);
+/* One host of a larger slice. */
+struct frontend_alone {
+    struct text bounds, topology, type; /* "2,2,1", "2x2", "v6e-4" */
+    uint32_t chips;
+};
+/* Adds to `env` the variables by which the runtime of such a host takes itself for a whole slice: those that `env`
+ * neither sets nor unsets already. */
+void frontend_alone_env (const struct frontend *frontend, const struct frontend_alone *alone, struct arena *arena,
+                         struct scope_env *env);
 /* Names of the counters that prove a restored run: requests, hits. */
 const char *frontend_requests_counter (const struct frontend *frontend);
 const char *frontend_hits_counter (const struct frontend *frontend);

@@ -5,7 +5,13 @@
 #include "common/frontend/frontend.h"
 
 /* OWN writes as the WRITER does: it has no column of its own. */
-enum { FRONTEND_ROLES = CACHE_ROLE_WRITER + 1, CACHE_VARS_MAX = 8, BASE_VARS_MAX = 2, SPOILERS_MAX = 4 };
+enum {
+    FRONTEND_ROLES = CACHE_ROLE_WRITER + 1,
+    CACHE_VARS_MAX = 8,
+    BASE_VARS_MAX = 2,
+    SPOILERS_MAX = 4,
+    ALONE_VARS_MAX = 24
+};
 enum { BROKEN_MAX = 3 };
 
 struct cache_var {
@@ -28,6 +34,7 @@ struct frontend {
     const char *name;
     struct cache_var cache[CACHE_VARS_MAX];
     struct base_var base[BASE_VARS_MAX];
+    struct base_var alone[ALONE_VARS_MAX]; /* of one host of a TPU slice; value NULL: not set, not inherited */
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];
     bool writer_is_rank_0;

@@ -186,6 +186,21 @@ static const struct field start_plan_fields[] = {
 };
 static const struct record start_plan_record = RECORD ("start", struct start_plan, start_plan_fields);
 
+static const char *const type_count_words[] = { "none", "chips", "cores" };
+const struct enum_names type_count_names = NAMES (type_count_words);
+enum { CHIPS_OF_HOST_MAX = 64, MEMORY_GIB_MAX = 1 << 20, TOPOLOGY_DIMENSIONS_MAX = 3 };
+static const struct field machine_fields[] = {
+    F_TEXT (1, struct machine_type, id, ID_MAX_BYTES),
+    F_TEXT (2, struct machine_type, accelerator, ID_MAX_BYTES),
+    F_ENUM (3, struct machine_type, counts, &type_count_names),
+    F_U32 (4, struct machine_type, chips, CHIPS_OF_HOST_MAX),
+    F_U32 (5, struct machine_type, devices_per_chip, CHIPS_OF_HOST_MAX),
+    F_TEXT (6, struct machine_type, bounds, ID_MAX_BYTES),
+    F_U32 (7, struct machine_type, dimensions, TOPOLOGY_DIMENSIONS_MAX),
+    F_U32 (8, struct machine_type, memory_gib, MEMORY_GIB_MAX),
+};
+static const struct record machine_record = RECORD ("machine", struct machine_type, machine_fields);
+
 static const struct field plan_fields[] = {
     F_TEXT (1, struct plan, slice, ID_MAX_BYTES),
     F_ENUM (2, struct plan, launcher, &launcher_names),
@@ -204,6 +219,7 @@ static const struct field plan_fields[] = {
     F_RECORD (15, struct plan, signature_table, &file_ref_record),
     F_LIST (16, struct plan, bundles, BUNDLE_RULES_MAX, &bundle_rule_record),
     F_LIST (17, struct plan, drift, DRIFT_RULES_MAX, &drift_rule_record),
+    F_RECORD (18, struct plan, machine, &machine_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

@@ -135,6 +135,19 @@ struct rung {
 };
 extern const struct record rung_record;
 
+/* A type of accelerator hosts: configs/machines. */
+enum type_count { TYPE_COUNT_NONE = 0, TYPE_COUNT_CHIPS, TYPE_COUNT_CORES }; /* a chip has two cores */
+extern const struct enum_names type_count_names;
+struct machine_type {
+    struct text id;          /* "ct6e-standard-4t"; empty: the slice file names none */
+    struct text accelerator; /* of slices of it: "v6e" of "v6e-16" */
+    enum type_count counts;  /* what the number behind it counts */
+    uint32_t chips, devices_per_chip;
+    struct text bounds;  /* the chips of a host as a grid, "2,2,1" */
+    uint32_t dimensions; /* of a topology of its chips: 2 or 3 */
+    uint32_t memory_gib; /* of a chip */
+};
+
 /* Variables of the programs of one scope; they win over those of all scopes. */
 struct scope_env {
     var_list set;
@@ -283,6 +296,7 @@ struct plan {
     struct text home;       /* SLICEUP_HOME, absolute */
     struct file_ref source; /* the slice file */
     struct start_plan start;
+    struct machine_type machine; /* of all hosts */
 };
 extern const struct record plan_record;
 

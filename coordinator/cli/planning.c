@@ -390,10 +390,21 @@ int planning_check_cache_owners (const struct plan *plan, struct err *err)
     return owners_check_root (root, &plan->cache.trust, err);
 }
 
+static void print_machine (const struct plan *plan, FILE *to)
+{
+    const struct machine_type *machine = &plan->machine;
+    if (machine->id.len)
+        fprintf (to, "machine %.*s: %u chips of %u GiB a host, %.*s, topology %.*s\n", TEXT_ARG (machine->id),
+                 machine->chips, machine->memory_gib,
+                 TEXT_ARG (plan->profile.accelerator.len ? plan->profile.accelerator : machine->accelerator),
+                 TEXT_ARG (plan->profile.topology.len ? plan->profile.topology : TEXT_LIT ("not given")));
+}
+
 void planning_print (const struct plan *plan, FILE *to)
 {
     fprintf (to, "slice   %.*s (%.*s)\n", TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
     print_hosts (plan, to);
+    print_machine (plan, to);
     print_launch (plan, to);
     fprintf (to, "policy  profile %.*s: frontend %.*s, backend %.*s\n", TEXT_ARG (plan->profile.name),
              TEXT_ARG (plan->profile.frontend), TEXT_ARG (plan->profile.backend));

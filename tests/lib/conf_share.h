@@ -48,12 +48,16 @@ static const struct file good_files[] = {
     { "configs/signatures/system.yaml",
       "signatures: system\nlist:\n  - {id: b, text: gamma, layer: host, peer: true, transient: true, next: look}\n" },
     { "configs/drift/default.yaml", "drift: default\nrules: [{fact: '*', compare: agree}]\n" },
+    { "configs/machines/tpu.yaml", "machines: tpu\nlist:\n- {id: four, accelerator: v6e, counts: chips, chips: 4, "
+                                   "devices_per_chip: 1, bounds: '2,2,1', "
+                                   "dimensions: 2, memory_gib: 32}\n" },
     { "worker/canaries/jax/tiny.py", "print ()\n" },
 };
 enum { GOOD_FILES = sizeof (good_files) / sizeof (good_files[0]) };
-static const char *const folders[] = { "configs",      "configs/profiles",   "configs/ladders",
-                                       "configs/pins", "configs/signatures", "configs/drift",
-                                       "worker",       "worker/canaries",    "worker/canaries/jax" };
+static const char *const folders[] = { "configs",         "configs/profiles",   "configs/ladders",
+                                       "configs/pins",    "configs/signatures", "configs/drift",
+                                       "worker",          "worker/canaries",    "worker/canaries/jax",
+                                       "configs/machines" };
 enum { FOLDERS = sizeof (folders) / sizeof (folders[0]) };
 
 struct share {

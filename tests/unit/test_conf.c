@@ -220,6 +220,50 @@ static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
     }
 }
 
+#define BARE "profile: p\nfrontend: jax\nbackend: tpu\n"
+
+/* NULL: it is fine. */
+static void a_machine_and_what_is_written_agree (void **state)
+{
+    static const struct {
+        const char *slice, *profile, *table, *problem; /* table: NULL: the good one */
+    } cases[] = {
+        { "machine: four\ntopology: 2x4\n", BARE, NULL, NULL },
+        { "machine: four\n", BARE "devices_per_host: 4\n", NULL, NULL },
+        { "machine: four\n", BARE "topology: 2x4\n", NULL, NULL },
+        { "", BARE, NULL, "p.yaml:1:1: the profile has no key devices_per_host, expected it, or a machine" },
+        { "machine: fuor\n", BARE, NULL,
+          "slice.yaml:6:10: unknown machine type 'fuor', expected one of four; did you mean 'four'?" },
+        { "machine: four\n", BARE "devices_per_host: 8\n", NULL,
+          "p.yaml:4:19: devices_per_host is 8, but a host of the slice's machine type four has 4" },
+        { "machine: four\ntopology: 4x4\n", BARE, NULL,
+          "slice.yaml:6:10: the topology 4x4 has 16 chips, which are 4 hosts of type four, but the slice has 2" },
+        { "machine: four\ntopology: 2x4\n", BARE "topology: 4x4\n", NULL,
+          "slice.yaml:7:11: the slice's topology is 2x4 and that of its profile 4x4, expected one of the two" },
+        { "machine: four\ntopology: big\n", BARE, NULL, "the profile's topology is big, expected sizes such as 4x4" },
+        { "machine: four\n", BARE, "machines: tpu\nlist: [{id: four}]\n",
+          "tpu.yaml:2:8: the key 'accelerator' is missing" },
+        { "machine: four\n", BARE, "", "tpu.yaml:1:1: an empty file" },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct share share;
+        char slice[256];
+        share_open (&share);
+        snprintf (slice, sizeof slice, "slice: s\nhosts: h[0-1]\nprofile: p\npins: q\nladder: l\n%s", cases[i].slice);
+        write_text (&share, "slice.yaml", slice);
+        write_text (&share, "configs/profiles/p.yaml", cases[i].profile);
+        if (cases[i].table)
+            write_text (&share, "configs/machines/tpu.yaml", cases[i].table);
+        bool good = share_load (&share) == 0;
+        if (good != !cases[i].problem || (!good && !strstr (line_of (&share, 0), cases[i].problem))) {
+            dump (&share);
+            fail_msg ("case %zu", i);
+        }
+        share_close (&share);
+    }
+}
+
 static void pins_that_nobody_needs_are_left_out (void **state)
 {
     static const char ladder[] = "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, env: false}\n";
@@ -382,6 +426,7 @@ int main (void)
         cmocka_unit_test (warnings_do_not_fail_a_load),
         cmocka_unit_test (without_pins_canaries_run_on_the_systems_python),
         cmocka_unit_test (a_tpu_slice_of_several_hosts_says_how_one_is_alone),
+        cmocka_unit_test (a_machine_and_what_is_written_agree),
         cmocka_unit_test (pins_that_nobody_needs_are_left_out),
         cmocka_unit_test (longer_forms_are_read),
         cmocka_unit_test (the_command_line_overrides_the_slice),

@@ -97,7 +97,8 @@ static const char bundles_text[] = "slice: x\nhosts: a\nprofile: plain\nladder: 
 
 static void load_profile (const char *path)
 {
-    load_around (slice_text, "", path, "plain", NULL);
+    bool tpu = strstr (path, "tpu") != NULL;
+    load_around (slice_text, tpu ? "\nmachine: ct6e-standard-4t" : "", path, "plain", NULL);
 }
 
 static void load_ladder (const char *path)
@@ -179,7 +180,7 @@ static void every_pin_set_can_be_named (void **state)
 static void configs_holds_nothing_else (void **state)
 {
     static const char *const known[] = { ".",          "..",      "slices", "profiles", "ladders",
-                                         "signatures", "bundles", "drift",  "pins" };
+                                         "signatures", "bundles", "drift",  "pins",     "machines" };
     DIR *folder = opendir (SLICEUP_SOURCE_DIR "/configs");
     struct dirent *entry;
     (void) state;
@@ -221,12 +222,70 @@ static void the_slices_of_real_hosts_are_what_they_say (void **state)
     assert_int_equal (plan.launcher, LAUNCHER_SSH);
     assert_int_equal (plan.hosts.n, 4);
     assert_int_equal (mesh_devices (&plan.mesh), 16);
+    assert_true (text_is (plan.profile.accelerator, "v6e-16") && plan.profile.devices_per_host == 4);
+    assert_true (plan.profile.host_env.set.n >= 17 && plan.profile.host_env.unset.n >= 3);
     assert_true (text_is (plan.hosts.items[3].address, "10.0.0.4") && text_is (plan.hosts.items[3].ssh.user, "tpu"));
     assert_true (text_starts (plan.pins.env_dir, "/var/tmp/sliceup/envs/"));
     load ((struct conf_options){ .slice_path = "ssh-example" }, &arena, &plan);
     assert_true (plan.launcher == LAUNCHER_SSH && text_is (plan.hosts.items[3].address, "node-3"));
     assert_true (text_is (plan.start.ssh.known_hosts, "/home/somebody/.ssh/known_hosts"));
     arena_release (&arena);
+}
+
+static void what_follows_from_a_machine_is_what_its_slices_are (void **state)
+{
+    static const char slice[] =
+        "slice: x\nhosts: a[1-%s\nlauncher: join\ncoordinator: {address: c, control_port: 1, bulk_port: 2, "
+        "events_port: 3}\nladder: plain\npins: jax-tpu\ncache: {mode: off}\n";
+    static const struct {
+        const char *hosts, *profile, *accelerator, *bounds, *chips, *type, *topology;
+        uint32_t devices;
+    } cases[] = {
+        { "4]\nmachine: ct6e-standard-4t\ntopology: 4x4", "tpu-v6e", "v6e-16", "2,2,1", "0,1,2,3", "v6e-4", "2x2", 4 },
+        { "1]\nmachine: ct6e-standard-8t\ntopology: 2x4", "tpu-v6e", "v6e-8", "2,4,1", "0,1,2,3,4,5,6,7", "v6e-8",
+          "2x4", 8 },
+        { "2]\nmachine: ct6e-standard-4t\ntopology: 2x4", "tpu-v6e", "v6e-8", "2,2,1", "0,1,2,3", "v6e-4", "2x2", 4 },
+        { "2]\nmachine: ct5p-hightpu-4t\ntopology: 2x2x2", "tpu-v6e", "v5p-16", "2,2,1", "0,1,2,3", "v5p-8", "2x2x1",
+          4 },
+        { "32]\nmachine: ct4p-hightpu-4t\ntopology: 4x4x8", "tpu-v6e", "v4-256", "2,2,1", "0,1,2,3", "v4-8", "2x2x1",
+          4 },
+        { "4]\nmachine: tpu7x-standard-4t\ntopology: 2x2x4", "tpu-v6e", "tpu7x-32", "2,2,1", "0,1,2,3", "tpu7x-8",
+          "2x2x1", 8 },
+        { "4]\nmachine: ct5lp-hightpu-4t\ntopology: 4x4", "tpu-v6e-torch-xla", "v5litepod-16", "2,2,1", NULL,
+          "v5litepod-4", "2x2", 4 },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char folder[] = "/tmp/sliceup-configs-XXXXXX", path[64], text[1024];
+        struct arena arena = { 0 };
+        struct plan plan;
+        assert_non_null (mkdtemp (folder));
+        snprintf (path, sizeof path, "%s/slice.yaml", folder);
+        int n = snprintf (text, sizeof text, slice, cases[i].hosts);
+        snprintf (text + n, sizeof text - (size_t) n, "profile: %s\n", cases[i].profile);
+        FILE *file = fopen (path, "we");
+        assert_true (file && fputs (text, file) >= 0 && fclose (file) == 0);
+        load ((struct conf_options){ .slice_path = path }, &arena, &plan);
+        const struct profile *profile = &plan.profile;
+        struct text value = { 0 };
+        assert_int_equal (profile->devices_per_host, cases[i].devices);
+        assert_true (text_is (profile->accelerator, cases[i].accelerator));
+        assert_true (var_find (&profile->host_env.set, TEXT_LIT ("TPU_HOST_BOUNDS"), &value) &&
+                     text_is (value, "1,1,1"));
+        assert_true (var_find (&profile->host_env.set, TEXT_LIT ("TPU_CHIPS_PER_HOST_BOUNDS"), &value) &&
+                     text_is (value, cases[i].bounds));
+        assert_true (var_find (&profile->host_env.set, TEXT_LIT ("TPU_ACCELERATOR_TYPE"), &value) &&
+                     text_is (value, cases[i].type));
+        assert_true (var_find (&profile->host_env.set, TEXT_LIT ("TPU_TOPOLOGY"), &value) &&
+                     text_is (value, cases[i].topology));
+        bool visible = var_find (&profile->host_env.set, TEXT_LIT ("TPU_VISIBLE_CHIPS"), &value);
+        assert_true (visible == (cases[i].chips != NULL) && (!visible || text_is (value, cases[i].chips)));
+        bool unset = text_is_among (TEXT_LIT ("TPU_PROCESS_BOUNDS"), profile->host_env.unset.items,
+                                    profile->host_env.unset.n);
+        assert_true (unset == !visible); /* torch_xla sets that name itself */
+        arena_release (&arena);
+        assert_int_equal (unlink (path) | rmdir (folder), 0);
+    }
 }
 
 static void texts_of_peers_are_marked (void **state)
@@ -258,15 +317,29 @@ static char *read_whole (const char *path)
 }
 
 /* In the order of the page; NULL ends the list. */
-static const struct section_schema *const conf_sections[] = {
-    &slice_section,     &host_section,       &ssh_route_section,
-    &from_section,      &start_section,      &coordinator_section,
-    &ssh_section,       &slurm_section,      &pins_section,
-    &cache_section,     &limits_section,     &profile_section,
-    &ladder_section,    &rung_section,       &signatures_section,
-    &signature_section, &bundles_section,    &bundle_section,
-    &drifts_section,    &drift_rule_section, NULL
-};
+static const struct section_schema *const conf_sections[] = { &slice_section,
+                                                              &host_section,
+                                                              &ssh_route_section,
+                                                              &from_section,
+                                                              &start_section,
+                                                              &coordinator_section,
+                                                              &ssh_section,
+                                                              &slurm_section,
+                                                              &pins_section,
+                                                              &cache_section,
+                                                              &limits_section,
+                                                              &profile_section,
+                                                              &ladder_section,
+                                                              &rung_section,
+                                                              &signatures_section,
+                                                              &signature_section,
+                                                              &bundles_section,
+                                                              &bundle_section,
+                                                              &machines_section,
+                                                              &machine_section,
+                                                              &drifts_section,
+                                                              &drift_rule_section,
+                                                              NULL };
 
 /* The section as a table in Markdown, as docs/spec/configuration.md must hold it. */
 static void section_reference (const struct section_schema *section, struct buf *out)
@@ -350,6 +423,7 @@ int main (void)
         cmocka_unit_test (configs_holds_nothing_else),
         cmocka_unit_test (the_local_slice_is_what_it_says),
         cmocka_unit_test (the_slices_of_real_hosts_are_what_they_say),
+        cmocka_unit_test (what_follows_from_a_machine_is_what_its_slices_are),
         cmocka_unit_test (texts_of_peers_are_marked),
         cmocka_unit_test (the_reference_holds_every_key_as_the_table_has_it),
     };

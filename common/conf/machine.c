@@ -1,0 +1,148 @@
+/* machine.c - the machine type of all hosts, and what follows from it: how many hosts, devices, and the variables by
+ * which the runtime of a host takes itself for a whole slice. */
+#include "common/conf/draft.h"
+#include "common/conf/nearest_word.h"
+
+enum { MACHINES_MAX = 64 };
+
+static const struct conf_file_kind machines_kind = { "machine file", "configs/machines", ".yaml" };
+/* The one table. */
+static const char table_name[] = "tpu";
+
+static bool is_complete (const struct conf_value of[MACHINE_KEYS])
+{
+    for (int i = 0; i < MACHINE_KEYS; i++)
+        if (!of[i].good)
+            return false;
+    return true;
+}
+
+static void read_row (struct draft *draft, const struct yaml_node *node, struct machine_type *row)
+{
+    struct conf_value of[MACHINE_KEYS];
+    uint32_t chips;
+    if (section_read (&machine_section, node, of, draft->problems) != 0 || !is_complete (of))
+        return;
+    if (!mesh_topology_chips (of[MACHINE_BOUNDS].text, &chips) || chips != of[MACHINE_CHIPS].number)
+        problem_at (draft->problems, of[MACHINE_BOUNDS].node, "the bounds are %s, expected a grid of %u chips",
+                    problem_quote (draft->problems, of[MACHINE_BOUNDS].text), (unsigned) of[MACHINE_CHIPS].number);
+    *row = (struct machine_type){ .id = of[MACHINE_ID].text,
+                                  .accelerator = of[MACHINE_ACCELERATOR].text,
+                                  .counts = (enum type_count) of[MACHINE_COUNTS].number,
+                                  .chips = (uint32_t) of[MACHINE_CHIPS].number,
+                                  .devices_per_chip = (uint32_t) of[MACHINE_DEVICES].number,
+                                  .bounds = of[MACHINE_BOUNDS].text,
+                                  .dimensions = (uint32_t) of[MACHINE_DIMENSIONS].number,
+                                  .memory_gib = (uint32_t) of[MACHINE_MEMORY].number };
+}
+
+static uint32_t read_table (struct draft *draft, const struct conf_value *wanted,
+                            struct machine_type rows[MACHINES_MAX])
+{
+    struct source source;
+    struct conf_value file[MACHINES_KEYS];
+    uint32_t n = 0;
+    struct yaml_node reference = draft_make_reference (wanted->node, text_of (table_name));
+    const struct yaml_node *root = draft_parse_referenced_file (draft, &machines_kind, &reference, &source);
+    if (!root || section_read (&machines_section, root, file, draft->problems) != 0 || !file[MACHINES_LIST].good)
+        return 0;
+    for (const struct yaml_node *node = file[MACHINES_LIST].node->first; node && n < MACHINES_MAX; node = node->next)
+        read_row (draft, node, &rows[n++]);
+    return n;
+}
+
+static void report_unknown (struct draft *draft, const struct conf_value *wanted, const struct machine_type *rows,
+                            uint32_t n)
+{
+    const char *known[MACHINES_MAX];
+    struct buf list;
+    buf_init (&list, ERR_TEXT_BYTES);
+    for (uint32_t i = 0; i < n; i++) {
+        known[i] = text_copy (draft->arena, rows[i].id).ptr;
+        buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
+    }
+    const char *near = nearest_word (wanted->text, known, n);
+    problem_at (draft->problems, wanted->node, "unknown machine type %s, expected one of %s%s%s%s",
+                problem_quote (draft->problems, wanted->text), buf_c (&list), near ? "; did you mean '" : "",
+                near ? near : "", near ? "'?" : "");
+    buf_release (&list);
+}
+
+void draft_machine (struct draft *draft)
+{
+    const struct conf_value *wanted = &draft->slice[SLICE_MACHINE];
+    struct machine_type *rows = arena_array (draft->arena, MACHINES_MAX, sizeof *rows);
+    if (!wanted->given || !wanted->good)
+        return;
+    uint32_t errors = draft->problems->errors, n = read_table (draft, wanted, rows);
+    for (uint32_t i = 0; i < n; i++)
+        if (text_equal (rows[i].id, wanted->text))
+            draft->plan.machine = rows[i];
+    if (!draft->plan.machine.id.len && draft->problems->errors == errors)
+        report_unknown (draft, wanted, rows, n);
+}
+
+/* ---- what follows from it ---- */
+
+/* "2,2,1" of a grid of two dimensions is "2x2". */
+static struct text grid_of (const struct machine_type *machine, struct arena *arena)
+{
+    struct buf grid;
+    struct text rest = machine->bounds;
+    buf_init (&grid, ID_MAX_BYTES);
+    for (uint32_t i = 0; i < machine->dimensions && rest.len; i++) {
+        buf_puts (&grid, i ? "x" : "");
+        buf_add_text (&grid, text_take_until (&rest, ','));
+    }
+    return buf_finish (&grid, arena);
+}
+
+static struct text type_of (const struct machine_type *machine, uint32_t chips, struct arena *arena)
+{
+    uint32_t number = machine->counts == TYPE_COUNT_CORES ? 2 * chips : chips;
+    return text_format (arena, "%.*s-%u", TEXT_ARG (machine->accelerator), number);
+}
+
+static void take_devices (struct draft *draft, const struct conf_value *given)
+{
+    const struct machine_type *machine = &draft->plan.machine;
+    struct profile *plan = &draft->plan.profile;
+    uint32_t has = machine->chips * machine->devices_per_chip;
+    if (!given->given && !draft->slice[SLICE_MACHINE].given)
+        problem_at (draft->problems, given->node,
+                    "the profile has no key devices_per_host, expected it, or a machine in the slice file");
+    else if (given->given && given->good && machine->id.len && given->number != has)
+        problem_at (draft->problems, given->node,
+                    "devices_per_host is %u, but a host of the slice's machine type %.*s has %u, expected the same or "
+                    "no key",
+                    (unsigned) given->number, TEXT_ARG (machine->id), has);
+    plan->devices_per_host = machine->id.len ? has : (uint32_t) given->number;
+}
+
+static void take_topology (struct draft *draft, const struct conf_value *of_profile)
+{
+    const struct conf_value *of_slice = &draft->slice[SLICE_TOPOLOGY];
+    struct profile *plan = &draft->plan.profile;
+    uint32_t chips;
+    if (of_slice->given && of_profile->given && !text_equal (of_slice->text, of_profile->text))
+        problem_at (draft->problems, of_slice->node,
+                    "the slice's topology is %.*s and that of its profile %.*s, expected one of the two",
+                    TEXT_ARG (of_slice->text), TEXT_ARG (of_profile->text));
+    plan->topology = of_slice->given ? of_slice->text : of_profile->text;
+    if (draft->plan.machine.id.len && !plan->accelerator.len && mesh_topology_chips (plan->topology, &chips))
+        plan->accelerator = type_of (&draft->plan.machine, chips, draft->arena);
+}
+
+void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS])
+{
+    const struct machine_type *machine = &draft->plan.machine;
+    take_devices (draft, &profile[PROFILE_DEVICES]);
+    take_topology (draft, &profile[PROFILE_TOPOLOGY]);
+    if (!machine->id.len || !draft->frontend)
+        return;
+    const struct frontend_alone alone = { .bounds = machine->bounds,
+                                          .chips = machine->chips,
+                                          .topology = grid_of (machine, draft->arena),
+                                          .type = type_of (machine, machine->chips, draft->arena) };
+    frontend_alone_env (draft->frontend, &alone, draft->arena, &draft->plan.profile.host_env);
+}
