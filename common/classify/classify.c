@@ -15,7 +15,10 @@ struct classify_run {
     uint64_t dropped_bytes; /* of the log before `kept` */
     uint32_t dropped_lines;
     struct earlier_lines earlier; /* of what was dropped */
+    uint32_t parts_read;
 };
+
+enum { PARTS_READ_MAX = 96 };
 
 struct classify_run *classify_begin (const struct signature_set *set)
 {
@@ -33,15 +36,35 @@ static void read_part (const struct classify_run *run, uint32_t bytes, struct ar
     candidates_find (&out->lines, &out->exceptions, arena, &out->candidates);
 }
 
-static void drop_front (struct classify_run *run, uint32_t bytes)
+/* Reading takes 30 ms a MiB, and somebody waits for the cause. */
+static void read_forgotten (struct classify_run *run, uint32_t bytes)
 {
     struct arena work = { 0 };
     struct log_end part;
-    if (shown_lines_may_be_in ((struct text){ run->kept, bytes })) {
-        read_part (run, bytes, &work, &part);
-        shown_lines_keep (&part, &run->earlier);
-    }
+    if (run->parts_read == PARTS_READ_MAX || !shown_lines_may_be_in ((struct text){ run->kept, bytes }))
+        return;
+    run->parts_read++;
+    read_part (run, bytes, &work, &part);
+    shown_lines_keep (&part, &run->earlier);
     arena_release (&work);
+}
+
+/* Of the first `bytes` those up to the end of a line, at most as many lines as are read at once; 0: no line ends there.
+ * A line of CLASSIFY_END_BYTES is cut. */
+static uint32_t whole_lines (const struct classify_run *run, uint32_t bytes)
+{
+    uint32_t to = 0, lines = 0;
+    for (uint32_t i = 0; i < bytes && lines < PRINTED_LINES_MAX; i++)
+        if (run->kept[i] == '\n') {
+            to = i + 1;
+            lines++;
+        }
+    return to || bytes < CLASSIFY_END_BYTES ? to : bytes;
+}
+
+static void drop_part (struct classify_run *run, uint32_t bytes)
+{
+    read_forgotten (run, bytes);
     for (uint32_t i = 0; i < bytes; i++)
         run->dropped_lines += run->kept[i] == '\n';
     memmove (run->kept, run->kept + bytes, run->kept_n - bytes);
@@ -49,11 +72,19 @@ static void drop_front (struct classify_run *run, uint32_t bytes)
     run->dropped_bytes += bytes;
 }
 
+/* CLASSIFY_END_BYTES stay, and up to a line more. */
+static void drop_front (struct classify_run *run)
+{
+    uint32_t part;
+    while (run->kept_n > CLASSIFY_END_BYTES && (part = whole_lines (run, run->kept_n - CLASSIFY_END_BYTES)) > 0)
+        drop_part (run, part);
+}
+
 static void keep (struct classify_run *run, struct text bytes)
 {
     while (bytes.len) {
         if (run->kept_n == 2 * CLASSIFY_END_BYTES)
-            drop_front (run, CLASSIFY_END_BYTES);
+            drop_front (run);
         uint32_t room = 2 * CLASSIFY_END_BYTES - run->kept_n, take = bytes.len < room ? bytes.len : room;
         memcpy (run->kept + run->kept_n, bytes.ptr, take);
         run->kept_n += take;
@@ -81,8 +112,7 @@ void classify_end (struct classify_run *run, struct arena *arena, struct signatu
     if (out) {
         struct arena work = { 0 };
         struct log_end end;
-        if (run->kept_n > CLASSIFY_END_BYTES)
-            drop_front (run, run->kept_n - CLASSIFY_END_BYTES);
+        drop_front (run);
         read_part (run, run->kept_n, &work, &end);
         shown_lines_choose (run->set, &end, &run->earlier, arena, out);
         choose_cause (run->set, &end.lines, &end.candidates, run->dropped_lines, arena, out);

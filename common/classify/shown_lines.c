@@ -96,14 +96,15 @@ static void add_exceptions (struct error_lines *all, const struct log_end *end, 
     }
 }
 
-/* Errors behind which the program worked on are not worth reading. */
-static void add_all (struct error_lines *all, const struct log_end *end)
+/* Errors behind which the program worked on are not worth reading. `cut_off`: a traceback without its exception is an
+ * end, and not the end of a part. */
+static void add_all (struct error_lines *all, const struct log_end *end, bool cut_off)
 {
     for (uint32_t i = 0; i < end->candidates.n; i++) {
         const struct candidate *candidate = &end->candidates.items[i];
         if (candidate->exception && !candidate->over)
             add_exceptions (all, end, candidate);
-        else if (!candidate->over)
+        else if (!candidate->over && (cut_off || !candidate->cut_off))
             add (all, &end->lines.items[candidate->shown], candidate->cut_off);
     }
 }
@@ -150,7 +151,7 @@ void shown_lines_keep (const struct log_end *part, struct earlier_lines *earlier
     all.items = arena_array (&work, EARLIER_MAX + most_of (part), sizeof *all.items);
     memcpy (all.items, earlier->items, earlier->n * sizeof *all.items);
     all.n = earlier->n;
-    add_all (&all, part);
+    add_all (&all, part, false);
     rank_lines (&all);
     earlier->n = all.n < EARLIER_MAX ? all.n : EARLIER_MAX;
     for (uint32_t i = 0; i < earlier->n; i++) {
@@ -227,7 +228,7 @@ void shown_lines_choose (const struct signature_set *set, const struct log_end *
         all.items[all.n] = earlier->items[all.n];
         all.items[all.n].text = text_copy (arena, earlier->items[all.n].text);
     }
-    add_all (&all, end);
+    add_all (&all, end, true);
     showing.peers_from = first_of_peers (&showing);
     drop_explained (&showing, &all);
     rank_lines (&all);

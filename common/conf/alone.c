@@ -3,15 +3,19 @@
  * 1,1,1 a host of a larger slice started at once, with shortened lists of addresses alone it waited (public reports on
  * v4, v5e, v6e and 7x; docs/guide/tpu-vm.md). */
 #include "common/conf/draft.h"
+#include "common/model/launch_variables.h"
 
 static const char *const bounds[] = { "TPU_PROCESS_BOUNDS", "TPU_HOST_BOUNDS" };
 #define ALONE "1,1,1"
 
-static bool is_alone (const var_list *vars)
+/* Of what a program of the scope is started with. */
+static bool is_alone (struct draft *draft, enum scope scope)
 {
     struct text value;
+    struct launch_place place = launch_place_of (&draft->plan, NULL, 0, 0);
+    var_list vars = launch_variables_of (&draft->plan.profile, scope, &place, draft->arena);
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
-        if (var_find (vars, text_of (bounds[i]), &value) && text_is (value, ALONE))
+        if (var_find (&vars, text_of (bounds[i]), &value) && text_is (value, ALONE))
             return true;
     return false;
 }
@@ -38,16 +42,16 @@ void draft_check_alone (struct draft *draft)
     bool machine_good = plan->machine.id.len || !draft->slice[SLICE_MACHINE].given;
     if (!draft->profile_good || !machine_good || !text_is (plan->profile.backend, "tpu") || plan->hosts.n < 2)
         return;
-    if (alone && !is_alone (&plan->profile.env) && !is_alone (&plan->profile.host_env.set))
+    if (alone && !is_alone (draft, SCOPE_HOST))
         problem_at (draft->problems, where,
                     "rung %.*s runs alone on each of %u hosts, where the TPU runtime waits for all hosts of the slice, "
                     "expected a machine in the slice file, such as ct6e-standard-4t, from which follows how a host is "
                     "alone, or host_env in the profile with TPU_PROCESS_BOUNDS of '" ALONE "' and what goes with it",
                     TEXT_ARG (alone->id), plan->hosts.n);
-    if (together && is_alone (&plan->profile.env) && !is_alone (&plan->profile.slice_env.set))
-        problem_at (
-            draft->problems, where,
-            "env of the profile says that each host is a TPU slice of its own, so rung %.*s of scope slice would "
-            "see one host only, expected these bounds in host_env",
-            TEXT_ARG (together->id));
+    if (together && is_alone (draft, SCOPE_SLICE))
+        problem_at (draft->problems, where,
+                    "the profile says to programs of scope slice, too, that each host is a TPU slice of its own, so "
+                    "rung %.*s would "
+                    "see one host only, expected bounds of '" ALONE "' in host_env alone",
+                    TEXT_ARG (together->id));
 }

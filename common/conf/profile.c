@@ -1,5 +1,6 @@
 /* profile.c - the launch policy: frontend, backend, devices, and the variables set before a program starts. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -40,8 +41,30 @@ static int check_placeholders (struct draft *draft, const struct yaml_node *key)
         return 0;
     return problem_at (draft->problems, key->value,
                        "the variable %.*s holds {%.*s}, expected a placeholder of these: {rank}, {world}, {host}, "
-                       "{address}, {addresses}, {slice}, {slices}",
+                       "{address}, {addresses}, {slice}, {slices}; {{word}} is the text {word}",
                        TEXT_ARG (key->text), TEXT_ARG (name));
+}
+
+/* Programs need them; the worker hands on its own where the profile sets none. */
+static int check_unset (struct draft *draft, const struct yaml_node *key)
+{
+    static const char *const always[] = { "PATH", "LANG", "TZ", "TMPDIR" };
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+        if (text_is (key->text, always[i]))
+            return problem_at (draft->problems, key->value, "%s is null, but programs always have it, expected a value",
+                               always[i]);
+    return 0;
+}
+
+static int by_text (const void *a, const void *b)
+{
+    return text_compare (*(const struct text *) a, *(const struct text *) b);
+}
+
+static void sort_names (text_list *names)
+{
+    if (names->n > 1)
+        qsort (names->items, names->n, sizeof *names->items, by_text);
 }
 
 static int check_value (struct draft *draft, const struct yaml_node *key)
@@ -82,9 +105,12 @@ static void read_variables (struct draft *draft, const struct conf_value *map, u
     for (const struct yaml_node *key = n ? map->node->first : NULL; key; key = key->next) {
         if (check_name (draft, key) < 0)
             continue;
-        if (unset && key->value->kind == YAML_SCALAR && yaml_is_null (key->value))
-            unset->items[unset->n++] = key->text;
-        else if (check_value (draft, key) == 0)
+        if (unset && key->value->kind == YAML_SCALAR && yaml_is_null (key->value)) {
+            if (check_unset (draft, key) == 0)
+                unset->items[unset->n++] = key->text;
+            continue;
+        }
+        if (check_value (draft, key) == 0)
             env->items[env->n++] = (struct var){ .name = key->text, .value = key->value->text };
     }
 }
@@ -201,6 +227,9 @@ void draft_profile (struct draft *draft)
     read_inherit (draft, &profile[PROFILE_INHERIT]);
     draft_take_machine (draft, profile);
     draft_sort_vars (&plan->host_env.set);
+    sort_names (&plan->host_env.unset);
+    sort_names (&plan->slice_env.unset);
+    sort_names (&plan->inherit);
     check_counts (draft, profile);
     if (profile[PROFILE_ARGS].given && profile[PROFILE_ARGS].good)
         (void) draft_args (draft, profile[PROFILE_ARGS].node, &draft->profile_args); /* reported; the load fails */

@@ -15,8 +15,10 @@ static const char requests_counter[] = "compile_requests", hits_counter[] = "cac
 /* Stand for what the machine has; compared by address. */
 static const char alone_bounds[] = "<bounds>", alone_chips[] = "<chips>", alone_type[] = "<type>",
                   alone_topology[] = "<topology>";
-#define OTHER_SLICES                                                                                                   \
-    { "MEGASCALE_NUM_SLICES", "1" }, { "MEGASCALE_COORDINATOR_ADDRESS", NULL }, { "MEGASCALE_SLICE_ID", NULL },        \
+/* What a pod, or metadata, says of the whole slice beside that, and of other slices. */
+#define REST_OF_POD                                                                                                    \
+    { "WRAP", "false,false,false" }, { "ALT", NULL }, { "TPU_TOPOLOGY_ALT", NULL }, { "TOPOLOGY", NULL },              \
+        { "MEGASCALE_NUM_SLICES", "1" }, { "MEGASCALE_COORDINATOR_ADDRESS", NULL }, { "MEGASCALE_SLICE_ID", NULL },    \
     {                                                                                                                  \
         "MEGASCALE_PORT", NULL                                                                                         \
     }
@@ -52,7 +54,7 @@ static const struct frontend frontends[] = {
                    { "TPU_WORKER_ID", "0" }, { "CLOUD_TPU_TASK_ID", "0" }, { "TPU_WORKER_HOSTNAMES", "localhost" },
                    { "TPU_PROCESS_ADDRESSES", "localhost:8471" }, { "TPU_PROCESS_PORT", "8471" },
                    { "TPU_ACCELERATOR_TYPE", alone_type }, { "TPU_TOPOLOGY", alone_topology },
-                   { "TPU_TOPOLOGY_WRAP", "false,false,false" }, { "TPU_SKIP_MDS_QUERY", "1" }, OTHER_SLICES },
+                   { "TPU_TOPOLOGY_WRAP", "false,false,false" }, { "TPU_SKIP_MDS_QUERY", "1" }, REST_OF_POD },
         .requests = requests_counter,
         .hits = hits_counter,
         .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
@@ -80,7 +82,7 @@ static const struct frontend frontends[] = {
                    { "TPU_TOPOLOGY_WRAP", "false,false,false" }, { "TPU_SKIP_MDS_QUERY", "1" },
                    { "TPU_PROCESS_BOUNDS", NULL }, { "TPU_CHIPS_PER_PROCESS_BOUNDS", NULL },
                    { "TPU_VISIBLE_CHIPS", NULL }, { "CLOUD_TPU_TASK_ID", NULL }, { "TPU_PROCESS_ADDRESSES", NULL },
-                   { "TPU_PROCESS_PORT", NULL }, OTHER_SLICES },
+                   { "TPU_PROCESS_PORT", NULL }, REST_OF_POD },
         .requests = requests_counter,
         .hits = hits_counter,
         /* Present at all, each says that a program was compiled or an entry was of no use: rows of value 0 are left out

@@ -10,7 +10,7 @@ enum {
     CACHE_VARS_MAX = 8,
     BASE_VARS_MAX = 2,
     SPOILERS_MAX = 4,
-    ALONE_VARS_MAX = 24
+    ALONE_VARS_MAX = 32
 };
 enum { BROKEN_MAX = 3 };
 

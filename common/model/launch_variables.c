@@ -1,6 +1,7 @@
 #include "common/model/launch_variables.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const placeholders[] = { "rank", "world", "host", "address", "addresses", "slice", "slices" };
 enum placeholder { RANK, WORLD, HOST, ADDRESS, ADDRESSES, SLICE, SLICES, PLACEHOLDERS };
@@ -10,22 +11,36 @@ static bool is_small_letter (char c)
     return c >= 'a' && c <= 'z';
 }
 
-/* Takes what stands up to the next "{word}" off `rest`, then the braces; `word` is empty when there is none. */
-static struct text take_up_to_braces (struct text *rest, struct text *word)
+/* One piece of a value: text as it is, then a word that stood in braces. */
+struct piece {
+    struct text before, word; /* word: empty at the end of the value */
+    bool literal;             /* in two pairs of braces */
+};
+
+/* Length of the "{word}" at `at`; 0: there is none. */
+static uint32_t braces_at (struct text value, uint32_t at)
+{
+    uint32_t to = at + 1;
+    if (value.ptr[at] != '{')
+        return 0;
+    while (to < value.len && is_small_letter (value.ptr[to]))
+        to++;
+    return to > at + 1 && to < value.len && value.ptr[to] == '}' ? to + 1 - at : 0;
+}
+
+static struct piece take_piece (struct text *rest)
 {
     struct text all = *rest;
-    for (uint32_t from = 0; from < all.len; from++) {
-        uint32_t to = from + 1;
-        while (all.ptr[from] == '{' && to < all.len && is_small_letter (all.ptr[to]))
-            to++;
-        if (to == from + 1 || to == all.len || all.ptr[to] != '}')
+    for (uint32_t at = 0; at < all.len; at++) {
+        uint32_t len = braces_at (all, at);
+        bool literal = len && at > 0 && all.ptr[at - 1] == '{' && at + len < all.len && all.ptr[at + len] == '}';
+        if (!len)
             continue;
-        *word = (struct text){ all.ptr + from + 1, to - from - 1 };
-        *rest = (struct text){ all.ptr + to + 1, all.len - to - 1 };
-        return (struct text){ all.ptr, from };
+        *rest = (struct text){ all.ptr + at + len + literal, all.len - at - len - literal };
+        return (struct piece){ { all.ptr, at - literal }, { all.ptr + at + 1, len - 2 }, literal };
     }
-    *word = *rest = (struct text){ 0 };
-    return all;
+    *rest = (struct text){ 0 };
+    return (struct piece){ .before = all };
 }
 
 static int placeholder_of (struct text word)
@@ -39,55 +54,106 @@ static int placeholder_of (struct text word)
 bool launch_find_unknown_placeholder (struct text value, struct text *name)
 {
     while (value.len) {
-        take_up_to_braces (&value, name);
-        if (name->len && placeholder_of (*name) < 0)
+        struct piece piece = take_piece (&value);
+        *name = piece.word;
+        if (piece.word.len && !piece.literal && placeholder_of (piece.word) < 0)
             return true;
     }
     return false;
 }
 
-/* One slice is all that a plan has. */
-static void add_value (struct buf *out, struct text word, const struct launch_place *place)
+/* Does a value hold one of the placeholders of `bits`? */
+static bool holds (struct text value, unsigned bits)
 {
-    switch (placeholder_of (word)) {
+    while (value.len) {
+        struct piece piece = take_piece (&value);
+        int which = piece.literal ? -1 : placeholder_of (piece.word);
+        if (which >= 0 && bits >> which & 1)
+            return true;
+    }
+    return false;
+}
+
+static void add_addresses (struct buf *out, const struct launch_place *place)
+{
+    for (uint32_t i = 0; i < place->world; i++) {
+        buf_puts (out, i ? "," : "");
+        buf_add_text (out, place->plan->hosts.items[place->ranks ? place->ranks[i] : i].address);
+    }
+}
+
+/* One slice is all that a plan has. */
+static void add_value (struct buf *out, const struct piece *piece, const struct launch_place *place)
+{
+    switch (piece->literal ? -1 : placeholder_of (piece->word)) {
     case RANK: buf_printf (out, "%u", place->rank); break;
     case WORLD: buf_printf (out, "%u", place->world); break;
     case HOST: buf_add_text (out, place->host); break;
     case ADDRESS: buf_add_text (out, place->address); break;
-    case ADDRESSES: buf_add_text (out, place->addresses); break;
+    case ADDRESSES: add_addresses (out, place); break;
     case SLICE: buf_puts (out, "0"); break;
     case SLICES: buf_puts (out, "1"); break;
-    default: buf_printf (out, "{%.*s}", TEXT_ARG (word));
+    default: buf_printf (out, "{%.*s}", TEXT_ARG (piece->word));
     }
 }
 
 static struct text filled (struct text value, const struct launch_place *place, struct arena *arena)
 {
     struct buf out;
-    struct text word;
+    if (!value.len || !memchr (value.ptr, '{', value.len))
+        return value;
     buf_init (&out, (size_t) HOSTS_MAX * (NAME_MAX_BYTES + 1) + TEXT_MAX_BYTES);
     while (value.len) {
-        buf_add_text (&out, take_up_to_braces (&value, &word));
-        if (word.len)
-            add_value (&out, word, place);
+        struct piece piece = take_piece (&value);
+        buf_add_text (&out, piece.before);
+        if (piece.word.len)
+            add_value (&out, &piece, place);
     }
     return buf_finish (&out, arena);
 }
 
-struct launch_place launch_place_of (const struct plan *plan, const uint32_t *ranks, uint32_t n, uint32_t at,
-                                     struct arena *arena)
+struct launch_place launch_place_of (const struct plan *plan, const uint32_t *ranks, uint32_t n, uint32_t at)
 {
     const struct plan_host *own = &plan->hosts.items[ranks ? ranks[at] : at];
-    struct buf addresses;
-    buf_init (&addresses, (size_t) HOSTS_MAX * (NAME_MAX_BYTES + 1));
-    n = ranks ? n : plan->hosts.n;
-    for (uint32_t i = 0; i < n; i++) {
-        buf_puts (&addresses, i ? "," : "");
-        buf_add_text (&addresses, plan->hosts.items[ranks ? ranks[i] : i].address);
-    }
-    return (struct launch_place){
-        .rank = at, .world = n, .host = own->name, .address = own->address, .addresses = buf_finish (&addresses, arena)
-    };
+    return (struct launch_place){ .rank = at,
+                                  .world = ranks ? n : plan->hosts.n,
+                                  .host = own->name,
+                                  .address = own->address,
+                                  .plan = plan,
+                                  .ranks = ranks };
+}
+
+static bool any_holds (const var_list *vars, unsigned bits)
+{
+    for (uint32_t i = 0; i < vars->n; i++)
+        if (holds (vars->items[i].value, bits))
+            return true;
+    return false;
+}
+
+bool launch_uses_addresses (const struct profile *profile)
+{
+    const unsigned all = 1U << ADDRESSES;
+    return any_holds (&profile->env, all) || any_holds (&profile->host_env.set, all) ||
+           any_holds (&profile->slice_env.set, all);
+}
+
+static void add_differing (const var_list *vars, text_list *names)
+{
+    for (uint32_t i = 0; i < vars->n; i++)
+        if (holds (vars->items[i].value, 1U << RANK | 1U << HOST | 1U << ADDRESS) &&
+            !text_is_among (vars->items[i].name, names->items, names->n))
+            names->items[names->n++] = vars->items[i].name;
+}
+
+text_list launch_differing_by_host (const struct profile *profile, struct arena *arena)
+{
+    uint32_t most = profile->env.n + profile->host_env.set.n + profile->slice_env.set.n;
+    text_list names = { .items = arena_array (arena, most, sizeof *names.items) };
+    add_differing (&profile->env, &names);
+    add_differing (&profile->host_env.set, &names);
+    add_differing (&profile->slice_env.set, &names);
+    return names;
 }
 
 static const struct scope_env *env_of (const struct profile *profile, enum scope scope)

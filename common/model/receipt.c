@@ -61,7 +61,9 @@ static const struct field policy_fields[] = { F_TEXT (1, struct policy_receipt, 
                                               F_LIST (3, struct policy_receipt, observed, 1024, &var_record),
                                               F_LIST (4, struct policy_receipt, host_scope, VARS_MAX, &var_record),
                                               F_LIST (5, struct policy_receipt, slice_scope, VARS_MAX, &var_record),
-                                              F_TEXTS (6, struct policy_receipt, inherited, VARS_MAX, NAME_MAX_BYTES) };
+                                              F_TEXTS (6, struct policy_receipt, inherited, VARS_MAX, NAME_MAX_BYTES),
+                                              F_TEXTS (7, struct policy_receipt, by_host, 3 * VARS_MAX,
+                                                       NAME_MAX_BYTES) };
 static const struct record policy_record = RECORD ("policy", struct policy_receipt, policy_fields);
 
 static const struct field backends_fields[] = { F_TEXT (1, struct backend_receipt, requested, ID_MAX_BYTES),

@@ -55,6 +55,7 @@ struct policy_receipt {
     struct text profile;
     var_list launched, observed;      /* set for programs of every scope; reported by them */
     var_list host_scope, slice_scope; /* set for programs of that scope alone */
+    text_list by_host;                /* names of those that hosts get different values of, as the profile wants it */
     text_list inherited;              /* names of those that programs get of the worker, where it has them */
 };
 struct backend_receipt {

@@ -1,5 +1,6 @@
 #include "coordinator/cli/planning.h"
 
+#include "common/model/launch_variables.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
 
@@ -21,14 +22,18 @@ static struct text longer (struct text a, struct text b)
     return a.len >= b.len ? a : b;
 }
 
-/* The longest message that any host gets. */
+/* The longest message that any host gets. Placeholders stand for the longest of what hosts have. */
 static struct msg_run longest_run (const struct plan *plan, uint32_t rung, struct arena *arena)
 {
     struct msg_run order = coord_run_message_sample (plan, rung, 0, arena);
+    struct launch_place place = launch_place_of (plan, NULL, 0, plan->hosts.n - 1);
     for (uint32_t i = 0; i < plan->hosts.n; i++) {
         order.address = longer (order.address, plan->hosts.items[i].address);
         order.pins.env_dir = longer (order.pins.env_dir, plan->hosts.items[i].env_dir);
+        place.host = longer (place.host, plan->hosts.items[i].name);
+        place.address = longer (place.address, plan->hosts.items[i].address);
     }
+    order.profile.env = launch_variables_of (&plan->profile, plan->rungs.items[rung].scope, &place, arena);
     return order;
 }
 

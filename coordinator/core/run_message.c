@@ -91,12 +91,18 @@ static void run_pins (const struct coord *coord, const struct plan_host *host, c
 /* Alone on its host a program still knows its host's place in the slice. */
 static struct launch_place place_of (const struct coord *coord, uint32_t at, bool alone, struct arena *arena)
 {
+    const struct plan *plan = &coord->state->plan;
     const struct pass_state *pass = &coord->state->pass;
-    uint32_t *ranks = arena_array (arena, pass->parts.n, sizeof *ranks);
-    for (uint32_t i = 0; i < pass->parts.n; i++)
+    struct launch_place place = launch_place_of (plan, NULL, 0, pass->parts.items[at].host);
+    if (alone)
+        return place;
+    uint32_t *ranks = launch_uses_addresses (&plan->profile) ? arena_array (arena, pass->parts.n, sizeof *ranks) : NULL;
+    for (uint32_t i = 0; ranks && i < pass->parts.n; i++)
         ranks[i] = pass->parts.items[i].host;
-    return alone ? launch_place_of (&coord->state->plan, NULL, 0, ranks[at], arena)
-                 : launch_place_of (&coord->state->plan, ranks, pass->parts.n, at, arena);
+    place.ranks = ranks;
+    place.rank = at;
+    place.world = pass->parts.n;
+    return place;
 }
 
 /* The worker gets what this program starts with, and no scopes. */

@@ -176,6 +176,53 @@ static struct drift_var_list program_vars (struct drift_host_values *values, con
     return (struct drift_var_list){ values->programs, n };
 }
 
+static bool is_as_launched (const struct policy_receipt *policy, const struct var *seen)
+{
+    struct text set;
+    return (var_find (&policy->launched, seen->name, &set) && text_equal (set, seen->value)) ||
+           (var_find (&policy->host_scope, seen->name, &set) && text_equal (set, seen->value)) ||
+           (var_find (&policy->slice_scope, seen->name, &set) && text_equal (set, seen->value));
+}
+
+/* Without those that the profile itself makes different, where the program saw them so. */
+static struct drift_var_list policy_vars (struct drift_host_values *values, const struct host_receipt *host)
+{
+    const struct policy_receipt *policy = &host->policy;
+    if (!policy->by_host.n)
+        return (struct drift_var_list){ policy->observed.items, policy->observed.n };
+    struct var *vars = arena_array (values->arena, policy->observed.n, sizeof *vars);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < policy->observed.n; i++) {
+        const struct var *seen = &policy->observed.items[i];
+        if (!text_is_among (seen->name, policy->by_host.items, policy->by_host.n) || !is_as_launched (policy, seen))
+            vars[n++] = *seen;
+    }
+    return (struct drift_var_list){ vars, n };
+}
+
+static void add_launched (struct drift_host_values *values, const var_list *from, const char *behind, struct var *vars,
+                          uint32_t *n)
+{
+    for (uint32_t i = 0; i < from->n; i++)
+        vars[(*n)++] = (struct var){ text_format (values->arena, "%.*s%s", TEXT_ARG (from->items[i].name), behind),
+                                     from->items[i].value };
+}
+
+/* Of two runs: what was set, for which programs, and what they inherited. */
+static struct drift_var_list launched_vars (struct drift_host_values *values, const struct policy_receipt *policy)
+{
+    uint32_t most = policy->launched.n + policy->host_scope.n + policy->slice_scope.n + policy->inherited.n, n = 0;
+    struct var *vars = arena_array (values->arena, most, sizeof *vars);
+    add_launched (values, &policy->launched, "", vars, &n);
+    add_launched (values, &policy->host_scope, " (scope host)", vars, &n);
+    add_launched (values, &policy->slice_scope, " (scope slice)", vars, &n);
+    for (uint32_t i = 0; i < policy->inherited.n; i++)
+        vars[n++] = (struct var){
+            text_format (values->arena, "%.*s (inherited)", TEXT_ARG (policy->inherited.items[i])), TEXT_LIT ("yes")
+        };
+    return (struct drift_var_list){ vars, n };
+}
+
 bool drift_host_values_has_section (const struct drift_host_values *values, const struct host_receipt *host,
                                     enum drift_section section)
 {
@@ -190,12 +237,10 @@ struct drift_var_list drift_host_values_section (struct drift_host_values *value
     switch (section) {
     case SECTION_FACT: return (struct drift_var_list){ host->facts.items, host->facts.n };
     case SECTION_BUNDLE: return (struct drift_var_list){ host->bundle.items, host->bundle.n };
-    case SECTION_POLICY: return (struct drift_var_list){ host->policy.observed.items, host->policy.observed.n };
+    case SECTION_POLICY: return policy_vars (values, host);
     case SECTION_BACKEND: return backend_vars (values, &host->backend.observed);
     case SECTION_SETUP: return values->setup ? setup_vars (values, host) : (struct drift_var_list){ 0 };
-    case SECTION_LAUNCHED:
-        return values->setup ? (struct drift_var_list){ host->policy.launched.items, host->policy.launched.n }
-                             : (struct drift_var_list){ 0 };
+    case SECTION_LAUNCHED: return values->setup ? launched_vars (values, &host->policy) : (struct drift_var_list){ 0 };
     case SECTION_PROGRAM: return program_vars (values, host);
     case SECTION_N: break;
     }

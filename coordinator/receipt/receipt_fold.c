@@ -275,10 +275,12 @@ static void take_host (const struct receipt_fold *fold, uint32_t i, struct arena
     out->bundle.items = host->bundle.items;
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
-    out->policy.launched = secret_redact_vars (arena, &profile->env); /* receipts are handed on */
-    struct launch_place place = launch_place_of (&fold->plan, NULL, 0, i, arena);
-    var_list host_scope = launch_variables_of_scope (profile, SCOPE_HOST, &place, arena),
+    struct launch_place place = launch_place_of (&fold->plan, NULL, 0, i);
+    var_list launched = launch_variables_of (&(struct profile){ .env = profile->env }, SCOPE_HOST, &place, arena),
+             host_scope = launch_variables_of_scope (profile, SCOPE_HOST, &place, arena),
              slice_scope = launch_variables_of_scope (profile, SCOPE_SLICE, &place, arena);
+    out->policy.launched = secret_redact_vars (arena, &launched); /* receipts are handed on */
+    out->policy.by_host = launch_differing_by_host (profile, arena);
     out->policy.host_scope = secret_redact_vars (arena, &host_scope);
     out->policy.slice_scope = secret_redact_vars (arena, &slice_scope);
     out->policy.inherited = profile->inherit;

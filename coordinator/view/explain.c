@@ -77,6 +77,10 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
     uint32_t n = 0;
     for (uint32_t i = 0; i < host->policy.launched.n; i++) {
         const struct var *launched = &host->policy.launched.items[i];
+        struct text own;
+        if (var_find (&host->policy.host_scope, launched->name, &own) ||
+            var_find (&host->policy.slice_scope, launched->name, &own))
+            continue; /* what was reported last may be of either scope */
         struct text seen = value_of (&host->policy.observed, launched->name.ptr);
         bool reported = false;
         for (uint32_t k = 0; k < host->policy.observed.n; k++)

@@ -252,7 +252,9 @@ static void add_backend (const struct slice_receipt *receipt, struct buf *out)
         for (uint32_t k = i; k < receipt->hosts.n; k++)
             if (same_backend (backend, &receipt->hosts.items[k].backend))
                 hosts[n++] = receipt->hosts.items[k].host;
-        buf_printf (out, "backend  asked for %.*s, ran on ", TEXT_ARG (backend->requested));
+        buf_puts (out, "backend  asked for ");
+        buf_escaped (out, backend->requested, COLUMNS);
+        buf_puts (out, ", ran on ");
         buf_escaped (out, backend->observed.platform, 40);
         buf_puts (out, " (");
         buf_escaped (out, backend->observed.device_kind, 40);

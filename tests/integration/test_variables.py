@@ -45,13 +45,48 @@ class Variables(lab.LabTest):
         self.assertEqual({"SHARED": "all", "BOUNDS": "2,2,1"}, policy["a"]["launched"])
         self.assertEqual({"BOUNDS": "1,1,1", "PLACE": "0 of 2 at 127.0.0.1"}, policy["a"]["host_scope"])
         self.assertEqual({"PLACE": "1/2 b 127.0.0.1,127.0.0.2 0/1"}, policy["b"]["slice_scope"])
-        self.assertEqual(["PEERS", "POD_ID", "NOT_THERE"], policy["b"]["inherited"])
+        self.assertEqual(["NOT_THERE", "PEERS", "POD_ID"], policy["b"]["inherited"])
 
     def test_check_shows_them_as_they_are_written(self):
         shown = self.passes(self.lab.sliceup("check", self.slice)).out
         self.assertIn("  of programs of scope host:\n  BOUNDS=1,1,1\n  PLACE={rank} of {world} at {address}\n  PEERS not set, not inherited\n",
                       shown)
-        self.assertIn("  inherited from the worker, where it has them: PEERS, POD_ID, NOT_THERE\n", shown)
+        self.assertIn("  inherited from the worker, where it has them: NOT_THERE, PEERS, POD_ID\n", shown)
+
+
+class Reported(lab.LabTest):
+    """What the canaries report of their variables, and what is made of it."""
+    HOSTS = [{"name": "a", "address": "127.0.0.1"}, {"name": "b", "address": "127.0.0.2"}]
+
+    def climb(self, profile):
+        text = "profile: told\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n" + profile
+        ladder = self.lab.ladder("ladder.yaml", [self.lab.rung("one", "marks.py", args={"file": str(self.lab.files / "marks")})])
+        self.slice = self.lab.slice(hosts=self.HOSTS, ladder=str(ladder), profile=str(self.lab.write("told.yaml", profile and text)),
+                                    cache={"mode": "off"})
+        self.passes(self.lab.sliceup("run", self.slice))
+
+    def test_what_the_profile_makes_different_is_no_drift_and_nobody_edited_it(self):
+        self.climb('env: {TPU_NAME: "{host}", TPU_SHARED: all}\nhost_env: {TPU_SHARED: one}\n')
+        policy = self.lab.receipt()["hosts"][1]["policy"]
+        self.assertEqual((["TPU_NAME"], "b", "b"), (policy["by_host"], policy["launched"]["TPU_NAME"], policy["observed"]["TPU_NAME"]))
+        self.assertEqual("one", policy["observed"]["TPU_SHARED"])
+        self.assertNotIn("TPU_NAME", self.lab.sliceup("drift").out)
+        self.assertNotIn("sliceup had set it to", self.lab.sliceup("explain").out)
+
+    def test_a_change_of_one_scope_between_runs_is_drift(self):
+        self.climb("host_env: {TPU_A: '1'}\n")
+        self.lab.sliceup("drift", "--save", str(self.lab.root / "before.json"))
+        self.climb("host_env: {TPU_A: '2'}\ninherit: [TPU_B]\n")
+        told = self.lab.sliceup("drift", "--against", str(self.lab.root / "before.json")).out
+        self.assertIn("launched TPU_A (scope host)", told)
+        self.assertIn("launched TPU_B (inherited)", told)
+
+    def test_a_value_that_is_too_long_for_one_host_is_found_before_the_run(self):
+        profile = "profile: long\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\nenv: {ALL: '" + 4085 * "x" + "{host}'}\n"
+        path = self.lab.slice(hosts=["a", "b" * 20], ladder="plain", profile=str(self.lab.write("long.yaml", profile)))
+        ended = self.lab.sliceup("check", path)
+        self.assertEqual(2, ended.status, ended)
+        self.assertRegex(ended.err, r"the variable ALL of rung '\S+' has 4105 bytes with its placeholders filled for 2 hosts, expected at most 4096")
 
 
 if __name__ == "__main__":

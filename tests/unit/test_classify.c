@@ -354,6 +354,36 @@ static void whatever_is_graded_as_an_error_has_a_sign_of_one (void **state)
     assert_false (shown_lines_may_be_in (TEXT_LIT ("step 7 loss 2.1\nI0604 12:45:24.926233 1 a.cc:1] begun\n")));
 }
 
+static bool is_shown (const struct signature_scan_result *seen, const char *line)
+{
+    return text_is_among (text_of (line), seen->shown, seen->shown_n);
+}
+
+/* In parts of a MiB, each to the end of a line. */
+static void errors_far_from_the_end_are_shown_whole (void **state)
+{
+    static const char cut[] = TRACE USER "pkg.CutOddError: this is the cause of it\n";
+    struct buf log;
+    (void) state;
+    buf_init (&log, 8 << 20);
+    for (uint32_t before = (1 << 20) - 130; before < (1 << 20) + 8; before += 23) {
+        struct signature_scan_result seen;
+        buf_clear (&log);
+        buf_puts (&log, "step failed because of a bad thing\n");
+        while (log.len < before)
+            buf_puts (&log, log.len % 2 ? "\n" : "x\n");
+        buf_puts (&log, cut);
+        while (log.len < 3 << 20)
+            buf_puts (&log, "working on and on and on and on\n");
+        classify_text (set, buf_as_text (&log), &arena, &seen);
+        if (!is_shown (&seen, "step failed because of a bad thing") ||
+            !is_shown (&seen, "pkg.CutOddError: this is the cause of it") || seen.shown_n != 2)
+            fail_msg ("%u: %u shown, %.*s", before, seen.shown_n, TEXT_ARG (seen.shown[seen.shown_n - 1]));
+        arena_reset (&arena);
+    }
+    buf_release (&log);
+}
+
 static void the_end_of_a_long_log_is_read (void **state)
 {
     struct buf log;
@@ -390,6 +420,7 @@ int main (void)
         cmocka_unit_test (only_a_known_text_passes_by_itself),
         cmocka_unit_test (nothing_in_a_log_breaks_the_reading),
         cmocka_unit_test (whatever_is_graded_as_an_error_has_a_sign_of_one),
+        cmocka_unit_test (errors_far_from_the_end_are_shown_whole),
         cmocka_unit_test (the_end_of_a_long_log_is_read),
     };
     return cmocka_run_group_tests (tests, open_set, close_set);

@@ -180,7 +180,7 @@ static void without_pins_canaries_run_on_the_systems_python (void **state)
 
 #define TPU "profile: p\nfrontend: jax\nbackend: tpu\ndevices_per_host: 2\n"
 #define ALONE "rung a runs alone on each of 2 hosts, where the TPU runtime waits for all hosts of the slice"
-#define TOGETHER "env of the profile says that each host is a TPU slice of its own, so rung b of scope slice"
+#define TOGETHER "programs of scope slice, too, that each host is a TPU slice of its own, so rung b would see one host"
 
 /* NULL: it is fine. */
 static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
@@ -200,7 +200,13 @@ static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
         { TPU, "{id: c, command: ['true']}", NULL },
         { TPU "env: {TPU_PROCESS_BOUNDS: '1,1,1'}\n", "{id: b, canary: jax/tiny.py, scope: slice}", TOGETHER },
         { TPU "env: {TPU_PROCESS_BOUNDS: '1,1,1'}\nslice_env: {TPU_PROCESS_BOUNDS: '1,1,1'}\n",
+          "{id: b, canary: jax/tiny.py, scope: slice}", TOGETHER },
+        { TPU "env: {TPU_PROCESS_BOUNDS: '1,1,1'}\nslice_env: {TPU_PROCESS_BOUNDS: '2,1,1'}\n",
           "{id: b, canary: jax/tiny.py, scope: slice}", NULL },
+        { TPU "env: {TPU_PROCESS_BOUNDS: '1,1,1'}\nslice_env: {TPU_PROCESS_BOUNDS: null}\n",
+          "{id: b, canary: jax/tiny.py, scope: slice}", NULL },
+        { TPU "env: {TPU_PROCESS_BOUNDS: '1,1,1'}\nhost_env: {TPU_PROCESS_BOUNDS: '2,1,1'}\n",
+          "{id: a, canary: jax/tiny.py}", ALONE },
         { "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 2\n", "{id: a, canary: jax/tiny.py}", NULL },
     };
     (void) state;

@@ -14,6 +14,7 @@ static const struct bad bad_cases[] = {
     { PROFILE ("slice_env: {HOME: c}\n"), "p.yaml:5:13: the worker sets HOME itself" },
     { PROFILE ("host_env: {JAX_COMPILATION_CACHE_DIR: null}\n"),
       "p.yaml:5:12: the worker sets JAX_COMPILATION_CACHE_DIR itself" },
+    { PROFILE ("host_env: {TZ: null}\n"), "p.yaml:5:16: TZ is null, but programs always have it, expected a value" },
     { PROFILE ("host_env: {A: [b]}\n"), "p.yaml:5:15: the variable A holds a list, expected a single value" },
     { PROFILE ("env: {A: b}\ninherit: [A]\n"), "p.yaml:6:11: A is set by env and inherited, expected one of the two" },
     { PROFILE ("inherit: A\n"), "p.yaml:5:10: inherit is 'A', expected a list" },

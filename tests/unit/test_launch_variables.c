@@ -46,7 +46,7 @@ static void a_scope_wins_over_all_and_may_unset (void **state)
 {
     (void) state;
     struct plan plan = plan_made ();
-    struct launch_place place = launch_place_of (&plan, NULL, 0, 1, &arena);
+    struct launch_place place = launch_place_of (&plan, NULL, 0, 1);
     const struct var host[] = { VAR ("ADDRESS", "10.0.0.2:b"), VAR ("BOUNDS", "1,1"), VAR ("FLAGS", "--x={\"a\": 1}") };
     const struct var slice[] = { VAR ("ALL", "10.0.0.1,10.0.0.2,10.0.0.3"), VAR ("BOUNDS", "4,4"),
                                  VAR ("FLAGS", "--x={\"a\": 1}"), VAR ("ID", "1 of 3"), VAR ("SLICE", "0/1") };
@@ -61,10 +61,11 @@ static void a_part_of_the_slice_has_ranks_of_its_own (void **state)
     (void) state;
     struct plan plan = plan_made ();
     const uint32_t ranks[] = { 1, 2 };
-    struct launch_place place = launch_place_of (&plan, ranks, 2, 1, &arena);
+    struct launch_place place = launch_place_of (&plan, ranks, 2, 1);
     assert_int_equal (place.rank, 1);
     assert_int_equal (place.world, 2);
-    assert_true (text_is (place.host, "c") && text_is (place.addresses, "10.0.0.2,10.0.0.3"));
+    var_list vars = launch_variables_of (&plan.profile, SCOPE_SLICE, &place, &arena);
+    assert_true (text_is (place.host, "c") && text_is (vars.items[0].value, "10.0.0.2,10.0.0.3"));
     arena_reset (&arena);
 }
 
@@ -85,15 +86,51 @@ static void only_small_letters_in_braces_are_placeholders (void **state)
     (void) state;
     static const struct {
         const char *value, *unknown;
-    } cases[] = { { "{rank}{host}", NULL }, { "{}", NULL },    { "{Rank}", NULL },   { "{a b}", NULL },
-                  { "{rank", NULL },        { "rank}", NULL }, { "{rnak}", "rnak" }, { "{{rank}}", NULL },
-                  { "{host} {ad}", "ad" },  { "{1}", NULL },   { "", NULL },         { "{slices}{x}", "x" } };
+    } cases[] = { { "{rank}{host}", NULL },
+                  { "{}", NULL },
+                  { "{Rank}", NULL },
+                  { "{a b}", NULL },
+                  { "{rank", NULL },
+                  { "rank}", NULL },
+                  { "{rnak}", "rnak" },
+                  { "{{rank}}", NULL },
+                  { "{{rnak}}", NULL },
+                  { "{{rnak}", "rnak" },
+                  { "{host} {ad}", "ad" },
+                  { "{1}", NULL },
+                  { "", NULL },
+                  { "{slices}{x}", "x" } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct text name;
         bool found = launch_find_unknown_placeholder (text_of (cases[i].value), &name);
         if (found != (cases[i].unknown != NULL) || (found && !text_is (name, cases[i].unknown)))
             fail_msg ("'%s'", cases[i].value);
     }
+}
+
+static void two_pairs_of_braces_are_text (void **state)
+{
+    (void) state;
+    struct plan plan = plan_made ();
+    struct var vars[] = { VAR ("A", "{{time}} {{rank}} {rank} {{host} {\"a\":{rank}}") };
+    plan.profile = (struct profile){ .env = { vars, 1 } };
+    struct launch_place place = launch_place_of (&plan, NULL, 0, 2);
+    var_list got = launch_variables_of (&plan.profile, SCOPE_SLICE, &place, &arena);
+    assert_true (text_is (got.items[0].value, "{time} {rank} 2 {c {\"a\":2}"));
+    arena_reset (&arena);
+}
+
+static void what_differs_by_host_is_told_by_its_placeholders (void **state)
+{
+    (void) state;
+    struct plan plan = plan_made ();
+    text_list names = launch_differing_by_host (&plan.profile, &arena);
+    assert_int_equal (names.n, 2);
+    assert_true (text_is (names.items[0], "ID") && text_is (names.items[1], "ADDRESS"));
+    assert_true (launch_uses_addresses (&plan.profile));
+    plan.profile.slice_env = (struct scope_env){ 0 };
+    assert_false (launch_uses_addresses (&plan.profile));
+    arena_reset (&arena);
 }
 
 static int release (void **state)
@@ -110,6 +147,8 @@ int main (void)
         cmocka_unit_test (a_part_of_the_slice_has_ranks_of_its_own),
         cmocka_unit_test (nothing_is_inherited_that_is_set_or_unset),
         cmocka_unit_test (only_small_letters_in_braces_are_placeholders),
+        cmocka_unit_test (two_pairs_of_braces_are_text),
+        cmocka_unit_test (what_differs_by_host_is_told_by_its_placeholders),
     };
     return cmocka_run_group_tests (tests, NULL, release);
 }

@@ -323,7 +323,7 @@ static void the_text_folds_hosts_and_shows_no_control_bytes (void **state)
 static void names_show_no_control_bytes (void **state)
 {
     (void) state;
-    for (uint32_t place = 0; place < 3; place++) {
+    for (uint32_t place = 0; place < 4; place++) {
         struct arena arena = { 0 };
         struct slice_receipt receipt;
         struct receipt_fold *fold = failed_at_two (&arena, &receipt);
@@ -331,8 +331,10 @@ static void names_show_no_control_bytes (void **state)
                                              .pins_sha256 = TEXT_LIT ("0123456789abcdef"),
                                              .environment = TEXT_LIT ("other") };
         struct host_receipt *host = &receipt.hosts.items[1];
-        struct text *names[] = { &host->rungs.items[1].cause.signature, &setup.pins_sha256, &setup.pins };
+        struct text *names[] = { &host->rungs.items[1].cause.signature, &setup.pins_sha256, &setup.pins,
+                                 &host->backend.requested };
         *names[place] = TEXT_LIT ("a\x1b]52;c;evil\x07");
+        host->backend.observed.platform = TEXT_LIT ("cpu");
         host->setup = setup;
         assert_true (text_has (&receipt, "]52"));
         assert_false (text_has (&receipt, "\x1b") || text_has (&receipt, "\x07"));
