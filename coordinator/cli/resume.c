@@ -1,6 +1,70 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/home/run_begun.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal.h"
+
+/* The newest run that began, did not end, and that no coordinator holds. */
+enum { RUNS_SEARCHED_MAX = 50 };
+struct search {
+    struct run_dir found;
+    bool has_found;
+    uint32_t seen;
+};
+
+static void note_end (void *owner, const struct fact *fact)
+{
+    *(bool *) owner |= fact->kind == FACT_RUN_ENDED;
+}
+
+/* What cannot be read is no answer: whoever wants it names it. */
+static bool was_interrupted (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    struct err ignored = { 0 };
+    bool ended = false;
+    return run_dir_check (dir, &ignored) == 0 && run_begun_check (dir, &ignored) == 0 &&
+           journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &ignored) == 0 &&
+           run_facts_each (dir, note_end, &ended, &ignored) == 0 && !ended;
+}
+
+static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
+{
+    struct search *search = owner;
+    (void) created_ms;
+    if (search->seen++ == RUNS_SEARCHED_MAX)
+        return -1;
+    if (!was_interrupted (dir))
+        return 0;
+    search->found = *dir;
+    search->has_found = true;
+    return -1;
+}
+
+static bool has_ended (const struct run_dir *dir)
+{
+    struct err ignored = { 0 };
+    bool ended = false;
+    return run_begun_check (dir, &ignored) == 0 && run_facts_each (dir, note_end, &ended, &ignored) == 0 && ended;
+}
+
+/* The last run, but where that one has ended and an earlier one was interrupted. */
+static int find_run (struct cli *cli, const char *wanted, struct run_dir *dir, struct err *err)
+{
+    struct search search = { 0 };
+    if (run_dir_find (dir, cli->home, wanted ? wanted : "last", err) < 0)
+        return -1;
+    if (wanted || !has_ended (dir))
+        return 0;
+    struct err stopped = { 0 };
+    (void) run_dir_each (cli->home, look_at, &search, &stopped);
+    if (search.has_found) {
+        fprintf (cli->log.to, "sliceup resume: run %.8s has ended; resuming %.8s, the last one that was interrupted\n",
+                 dir->id, search.found.id);
+        *dir = search.found;
+    }
+    return 0;
+}
 
 static int resume_run (struct cli *cli, int argc, char **argv)
 {
@@ -11,7 +75,7 @@ static int resume_run (struct cli *cli, int argc, char **argv)
     struct err err = { 0 };
     if (cli_read_arguments (cli, &resume_command, argc, argv, choices, &run) != EXIT_HOLDS)
         return EXIT_USAGE;
-    if (run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0 || climb_check_capacity (1, &err) < 0)
+    if (find_run (cli, run, &dir, &err) < 0 || climb_check_capacity (1, &err) < 0)
         return cli_fail (cli, &err);
     return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err) : climb (cli, &dir, NULL, -1, NULL, json);
 }
@@ -36,7 +100,9 @@ const struct cli_command resume_command = {
         "\n"
         "  --json   print each event as a line of JSON: docs/spec/events.md\n"
         "\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n"
+        "RUN is an id, the beginning of one, or 'last'. Default: the last run; if that one has ended, the last one "
+        "that\n"
+        "was interrupted.\n"
         "\n"
         "Example:\n"
         "  sliceup resume 3fa9\n"

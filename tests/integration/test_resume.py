@@ -120,6 +120,19 @@ class Resume(Resuming):
         self.assertEqual(before, self.lab.facts())
         self.each_ran_once(2)
 
+    def test_without_a_run_the_one_that_was_interrupted_is_taken(self):
+        run = self.lab.start("run", self.slice([self.rung("low", seconds=2)], hosts=2))
+        lab.wait_for(lambda: len(self.marked()) >= 2, "the program on every host", 30)
+        interrupted = self.lab.run_folder().name
+        run.kill_and_reap()
+        later = self.slice([{"id": "other", "command": ["true"]}], hosts=1)
+        self.passes(self.lab.sliceup("run", later))
+        ended = self.passes(self.lab.sliceup("resume"))
+        self.assertIn(f"has ended; resuming {interrupted[:8]}, the last one that was interrupted", ended.err)
+        self.assertEqual("passed", self.lab.receipt(interrupted)["outcome"])
+        self.assertNotIn("resuming", self.passes(self.lab.sliceup("resume")).err)
+        self.nothing_is_left()
+
     def test_workers_that_were_not_told_of_the_end_are_ended(self):
         rung = self.lab.rung("low", "slow.py", args={"seconds": 1, "phases": ["run"], "host": "h1"})
         run = self.lab.start("run", self.slice([rung], hosts=2))
