@@ -46,7 +46,7 @@ void group_text (const struct board *board, const struct board_verdict_group *gr
     buf_add_text (out, group->cause);
     failure_print_owner (out, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
     buf_puts (out, group->preliminary ? " so far" : "");
-    if (group->next.len && !group->preliminary)
-        buf_puts (out, "; next: ");
-    buf_add_text (out, group->preliminary ? (struct text){ 0 } : group->next);
+    bool helps = group->next.len && (!group->preliminary || group->owner != OWNER_UNKNOWN);
+    buf_puts (out, helps ? "; next: " : "");
+    buf_add_text (out, helps ? group->next : (struct text){ 0 });
 }

@@ -57,7 +57,7 @@ class Lines:
         """host -> (when, line) of the first line that says that it failed."""
         first = {}
         for when, line in zip(self.lines.at, list(self.lines)):
-            said = re.search(r"\] work: (h\S+)(?: \(\d+ hosts\))? failed: (.*) so far\n", line)
+            said = re.search(r"\] work: (h\S+)(?: \(\d+ hosts\))? failed: (.*) so far(?:; next: .*)?\n", line)
             for host in numbers(said[1]) if said else ():
                 first.setdefault(host, (when, said[2]))
         return first
@@ -107,7 +107,9 @@ class Live(lab.LabTest):
         self.assert_in_time("run", lines.told(), truth)
         self.assert_in_time("watch", watch.told(), truth)
         self.folded(state)
-        told = [line for line in lines.lines if line.endswith(" so far\n")]
+        told = [line for line in lines.lines if re.search(r" so far(; next: .*)?\n$", line)]
+        for line in told:
+            self.assertEqual("[known host" in line, "; next: " in line, line)
         self.assertLessEqual(len(told), 3 * len(WAYS), told)
         self.waited_for()
         self.explained()
