@@ -80,6 +80,7 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
         warning_at (draft->problems, value,
                     "the variable %.*s is set literally to %s: variables in values are not expanded",
                     TEXT_ARG (key->text), problem_quote (draft->problems, value->text));
+    draft_lint_variable (draft, key);
     return check_placeholders (draft, key);
 }
 
@@ -225,6 +226,7 @@ void draft_profile (struct draft *draft)
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     read_env (draft, profile);
     read_inherit (draft, &profile[PROFILE_INHERIT]);
+    draft_lint_flags (draft);
     draft_take_machine (draft, profile);
     draft_sort_vars (&plan->host_env.set);
     sort_names (&plan->host_env.unset);

@@ -270,6 +270,45 @@ static void a_machine_and_what_is_written_agree (void **state)
     }
 }
 
+static void what_is_most_likely_not_meant_is_a_warning (void **state)
+{
+    static const char flag[] = "env: {LIBTPU_INIT_ARGS: --xla_tpu_use_enhanced_launch_barrier=true";
+    static const struct {
+        const char *name, *lines, *warning; /* NULL: none */
+    } cases[] = {
+        { "p", "XRT_TPU_CONFIG: 'x'", "p.yaml:5:69: the profile sets XRT_TPU_CONFIG; it is of a runtime (XRT)" },
+        { "p", "XLA_USE_SPMD: '1'", "torch_xla.runtime.use_spmd() first" },
+        { "p", "XLA_IR_DEBUG: '1'", "it is for debugging" },
+        { "my-debug", "XLA_IR_DEBUG: '1'", NULL },
+        { "my-debug", "XLA_USE_BF16: '1'", "torch.autocast" },
+        { "p", "XLA_FLAGS: --xla_a --xla_dump_to=/tmp/x", "it dumps every program" },
+        { "p", "XLA_FLAGS: --xla_a", NULL },
+    };
+    struct share share;
+    char text[512];
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        share_open (&share);
+        snprintf (text, sizeof text,
+                  "profile: %s\nfrontend: jax\nbackend: tpu\ndevices_per_host: 2\n%s, %s}\n"
+                  "host_env: {TPU_HOST_BOUNDS: '1,1,1'}\n",
+                  cases[i].name, flag, cases[i].lines);
+        write_text (&share, "configs/profiles/p.yaml", text);
+        if (share_load (&share) != 0 || share.report.n != (cases[i].warning != NULL) ||
+            (cases[i].warning && !strstr (line_of (&share, 0), cases[i].warning))) {
+            dump (&share);
+            fail_msg ("case %zu", i);
+        }
+        share_close (&share);
+    }
+    share_open (&share);
+    write_text (&share, "configs/profiles/p.yaml",
+                TPU "env: {LIBTPU_INIT_ARGS: --xla_a}\nhost_env: {TPU_HOST_BOUNDS: '1,1,1'}\n");
+    assert_int_equal (share_load (&share), 0);
+    assert_non_null (strstr (line_of (&share, 0), "does not decide on --xla_tpu_use_enhanced_launch_barrier"));
+    share_close (&share);
+}
+
 static void pins_that_nobody_needs_are_left_out (void **state)
 {
     static const char ladder[] = "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, env: false}\n";
@@ -433,6 +472,7 @@ int main (void)
         cmocka_unit_test (without_pins_canaries_run_on_the_systems_python),
         cmocka_unit_test (a_tpu_slice_of_several_hosts_says_how_one_is_alone),
         cmocka_unit_test (a_machine_and_what_is_written_agree),
+        cmocka_unit_test (what_is_most_likely_not_meant_is_a_warning),
         cmocka_unit_test (pins_that_nobody_needs_are_left_out),
         cmocka_unit_test (longer_forms_are_read),
         cmocka_unit_test (the_command_line_overrides_the_slice),
