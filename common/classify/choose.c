@@ -81,14 +81,6 @@ static enum meaning meaning_of_signature (const struct signature *signature)
     return signature->likely ? MEANS_FORM : MEANS_KNOWN;
 }
 
-static const struct signature *signature_named (const struct signature_set *set, struct text id)
-{
-    for (uint32_t i = 0; i < set->n; i++)
-        if (text_equal (set->items[i].id, id))
-            return &set->items[i];
-    return NULL;
-}
-
 /* The words of a candidate with what is near them, for the conditions of known texts. */
 struct surroundings {
     struct text text;
@@ -125,7 +117,7 @@ static const struct signature *strongest_in (const struct choosing *choosing, co
     signature_scan_text (choosing->set, around->text, choosing->arena, &seen);
     for (uint32_t i = 0; i < seen.sightings_n; i++) {
         uint64_t offset = seen.sightings[i].offset;
-        const struct signature *signature = signature_named (choosing->set, seen.sightings[i].signature);
+        const struct signature *signature = signature_set_find (choosing->set, seen.sightings[i].signature);
         if (offset < around->from || offset > around->to || !is_better (signature, offset, best, of_best))
             continue;
         best = signature;
@@ -287,7 +279,7 @@ static enum form form_of_sighting (const struct choosing *choosing, uint32_t lin
 /* Known texts in lines that do not look like an error. */
 static void offer_sighting (struct choosing *choosing, const struct sighting *sighting, uint32_t index)
 {
-    const struct signature *signature = signature_named (choosing->set, sighting->signature);
+    const struct signature *signature = signature_set_find (choosing->set, sighting->signature);
     uint32_t line = line_at (choosing->lines, sighting->offset);
     if (!signature ||
         (line != NO_LINE && (in_candidate (choosing, line) || is_of_any_start (&choosing->lines->items[line]))))
@@ -317,7 +309,7 @@ static struct sighting *place_for (const struct choosing *choosing, struct signa
     if (seen->sightings_n < SIGHTINGS_MAX)
         return &items[seen->sightings_n++];
     for (uint32_t i = SIGHTINGS_MAX; i > 0; i--) {
-        const struct signature *signature = signature_named (choosing->set, items[i - 1].signature);
+        const struct signature *signature = signature_set_find (choosing->set, items[i - 1].signature);
         if (signature && (signature->noise || signature->peer))
             return &items[i - 1];
     }
@@ -374,7 +366,7 @@ static void show_others (const struct choosing *choosing, struct signature_scan_
 /* Noise decides where no other line looks like the reason of an end. */
 static bool noise_gives_way (const struct choosing *choosing, const struct signature_scan_result *seen)
 {
-    const struct signature *signature = signature_named (choosing->set, choosing->best.id);
+    const struct signature *signature = signature_set_find (choosing->set, choosing->best.id);
     bool gives_way = false;
     for (uint32_t i = 0; signature && signature->noise && i < seen->shown_n; i++)
         gives_way |= log_line_grade (seen->shown[i]) != LINE_ERROR;
@@ -393,7 +385,7 @@ void choose_cause (const struct signature_set *set, const struct printed_lines *
     if (!choosing.best.id.len || noise_gives_way (&choosing, seen))
         return;
     take_best (&choosing, lines_before, seen);
-    const struct signature *chosen = signature_named (set, choosing.best.id);
+    const struct signature *chosen = signature_set_find (set, choosing.best.id);
     if (chosen && chosen->transient)
         show_others (&choosing, seen);
 }

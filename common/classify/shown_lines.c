@@ -41,21 +41,13 @@ struct text shown_line_of (struct text line, struct arena *arena)
     return text_copy (arena, (struct text){ cleaned, log_line_clean (line, cleaned, sizeof cleaned) });
 }
 
-static const struct signature *signature_of (const struct showing *showing, const struct sighting *sighting)
-{
-    for (uint32_t i = 0; i < showing->set->n; i++)
-        if (text_equal (showing->set->items[i].id, sighting->signature))
-            return &showing->set->items[i];
-    return NULL;
-}
-
 /* Where the first word of a peer's failure stands, when nothing else is known: what comes after follows from it. */
 static uint64_t first_of_peers (const struct showing *showing)
 {
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < showing->seen->sightings_n; i++) {
         const struct sighting *sighting = &showing->seen->sightings[i];
-        const struct signature *signature = signature_of (showing, sighting);
+        const struct signature *signature = signature_set_find (showing->set, sighting->signature);
         if (!signature || signature->noise)
             continue;
         if (!signature->peer)
@@ -70,7 +62,7 @@ static bool is_known (const struct showing *showing, const struct error_line *li
 {
     for (uint32_t i = 0; i < showing->seen->sightings_n; i++) {
         const struct sighting *sighting = &showing->seen->sightings[i];
-        const struct signature *signature = signature_of (showing, sighting);
+        const struct signature *signature = signature_set_find (showing->set, sighting->signature);
         if (sighting->offset == line->offset || (signature && text_find (line->text, signature->text, NULL)))
             return true;
     }

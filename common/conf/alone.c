@@ -51,7 +51,6 @@ void draft_check_alone (struct draft *draft)
     if (together && is_alone (draft, SCOPE_SLICE))
         problem_at (draft->problems, where,
                     "the profile says to programs of scope slice, too, that each host is a TPU slice of its own, so "
-                    "rung %.*s would "
-                    "see one host only, expected bounds of '" ALONE "' in host_env alone",
+                    "rung %.*s would see one host only, expected bounds of '" ALONE "' in host_env alone",
                     TEXT_ARG (together->id));
 }

@@ -1,7 +1,6 @@
 /* machine.c - the machine type of all hosts, and what follows from it: how many hosts, devices, and the variables by
  * which the runtime of a host takes itself for a whole slice. */
 #include "common/conf/draft.h"
-#include "common/conf/nearest_word.h"
 
 enum { MACHINES_MAX = 64 };
 
@@ -55,17 +54,9 @@ static void report_unknown (struct draft *draft, const struct conf_value *wanted
                             uint32_t n)
 {
     const char *known[MACHINES_MAX];
-    struct buf list;
-    buf_init (&list, ERR_TEXT_BYTES);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         known[i] = text_copy (draft->arena, rows[i].id).ptr;
-        buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
-    }
-    const char *near = nearest_word (wanted->text, known, n);
-    problem_at (draft->problems, wanted->node, "unknown machine type %s, expected one of %s%s%s%s",
-                problem_quote (draft->problems, wanted->text), buf_c (&list), near ? "; did you mean '" : "",
-                near ? near : "", near ? "'?" : "");
-    buf_release (&list);
+    problem_unknown (draft->problems, wanted->node, "machine type", known, n);
 }
 
 void draft_machine (struct draft *draft)
@@ -83,6 +74,30 @@ void draft_machine (struct draft *draft)
 }
 
 /* ---- what follows from it ---- */
+
+/* The next size of "4x4" or "2,2,1"; 0: there is none. */
+static uint32_t take_size (struct text *grid)
+{
+    uint32_t size = 0, i = 0;
+    for (; i < grid->len && grid->ptr[i] >= '0' && grid->ptr[i] <= '9'; i++)
+        size = 10 * size + (uint32_t) (grid->ptr[i] - '0');
+    i += i < grid->len;
+    *grid = (struct text){ grid->ptr + i, grid->len - i };
+    return size;
+}
+
+/* Do hosts with these bounds fill a grid of this shape? It is a grid: mesh_topology_chips said so. */
+static bool fits (const struct machine_type *machine, struct text topology)
+{
+    struct text bounds = machine->bounds;
+    uint32_t dimensions = 0;
+    for (uint32_t size; (size = take_size (&topology)) > 0; dimensions++) {
+        uint32_t host = take_size (&bounds);
+        if (host == 0 || size % host != 0)
+            return false;
+    }
+    return dimensions == machine->dimensions;
+}
 
 /* "2,2,1" of a grid of two dimensions is "2x2". */
 static struct text grid_of (const struct machine_type *machine, struct arena *arena)
@@ -129,6 +144,13 @@ static void take_topology (struct draft *draft, const struct conf_value *of_prof
                     "the slice's topology is %.*s and that of its profile %.*s, expected one of the two",
                     TEXT_ARG (of_slice->text), TEXT_ARG (of_profile->text));
     plan->topology = of_slice->given ? of_slice->text : of_profile->text;
+    const struct machine_type *machine = &draft->plan.machine;
+    if (machine->id.len && mesh_topology_chips (plan->topology, &chips) && !fits (machine, plan->topology))
+        problem_at (
+            draft->problems, of_slice->given ? of_slice->node : of_profile->node,
+            "hosts of type %.*s have chips of %.*s, of which no slice of topology %.*s can be made, expected a grid "
+            "of %u sizes that are multiples",
+            TEXT_ARG (machine->id), TEXT_ARG (machine->bounds), TEXT_ARG (plan->topology), machine->dimensions);
     if (draft->plan.machine.id.len && !plan->accelerator.len && mesh_topology_chips (plan->topology, &chips))
         plan->accelerator = type_of (&draft->plan.machine, chips, draft->arena);
 }
@@ -138,7 +160,7 @@ void draft_take_machine (struct draft *draft, const struct conf_value profile[PR
     const struct machine_type *machine = &draft->plan.machine;
     take_devices (draft, &profile[PROFILE_DEVICES]);
     take_topology (draft, &profile[PROFILE_TOPOLOGY]);
-    if (!machine->id.len || !draft->frontend)
+    if (!machine->id.len || !draft->frontend || !text_is (draft->plan.profile.backend, "tpu"))
         return;
     const struct frontend_alone alone = { .bounds = machine->bounds,
                                           .chips = machine->chips,

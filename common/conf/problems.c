@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/conf/nearest_word.h"
 #include "common/conf/yaml.h"
 
 enum { QUOTED_COLUMNS = 60 };
@@ -106,6 +107,20 @@ static int first_error (const struct problem_list *problems, struct err *err)
     }
     return err_set (err, ERR_CONFIG, "the files have %u errors, but none is shown: the first %d problems are warnings",
                     problems->errors, PROBLEMS_MAX);
+}
+
+int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what,
+                     const char *const known[], uint32_t n)
+{
+    struct buf list;
+    buf_init (&list, ERR_TEXT_BYTES);
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
+    const char *near = nearest_word (at->text, known, n);
+    problem_at (problems, at, "unknown %s %s, expected one of %s%s%s%s", what, problem_quote (problems, at->text),
+                buf_c (&list), near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    buf_release (&list);
+    return -1;
 }
 
 int problems_to_report (struct problem_list *problems, struct conf_report *report, struct err *err)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
-#include "common/conf/nearest_word.h"
 #include "common/model/launch_variables.h"
 
 enum { FRONTENDS_MAX = 16, PREMAPPED_UNIT_BYTES = 4096, VAR_NAME_MAX_BYTES = 127 };
@@ -195,16 +194,7 @@ static void find_frontend (struct draft *draft, const struct conf_value *name)
     draft->frontend = frontend_find (name->text);
     if (draft->frontend)
         return;
-    uint32_t n = frontend_names (known, FRONTENDS_MAX);
-    struct buf list;
-    buf_init (&list, ERR_TEXT_BYTES);
-    for (uint32_t i = 0; i < n; i++)
-        buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
-    const char *near = nearest_word (name->text, known, n);
-    problem_at (draft->problems, name->node, "unknown frontend %s, expected one of %s%s%s%s",
-                problem_quote (draft->problems, name->text), buf_c (&list), near ? "; did you mean '" : "",
-                near ? near : "", near ? "'?" : "");
-    buf_release (&list);
+    problem_unknown (draft->problems, name->node, "frontend", known, frontend_names (known, FRONTENDS_MAX));
 }
 
 void draft_profile (struct draft *draft)

@@ -22,4 +22,7 @@ struct signature_set {
     struct automaton automaton;
 };
 
+/* NULL: none of the set has this id. */
+const struct signature *signature_set_find (const struct signature_set *set, struct text id);
+
 #endif

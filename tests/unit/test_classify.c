@@ -91,6 +91,25 @@ static void types_and_packages_speak_for_owners (void **state)
         { "  File \"train.py\", line 3\n    a b\n      ^\nSyntaxError: invalid syntax\n", "syntax", OWNER_PROGRAM });
 }
 
+/* A library raises such errors to say what the launch, the host or the package set did. */
+static void a_library_s_own_check_speaks_for_nobody (void **state)
+{
+    (void) state;
+    EXPECT ({ TRACE USER PACKAGE ("flax/core.py") "ValueError: something is odd\n", "", OWNER_NONE },
+            { TRACE USER PACKAGE ("flax/core.py") "AssertionError: no\n", "", OWNER_NONE },
+            { TRACE USER PACKAGE ("flax/core.py") "RuntimeError: no\n", "", OWNER_NONE },
+            { TRACE USER "ValueError: something is odd\n", "program-type", OWNER_PROGRAM },
+            { TRACE USER "AssertionError: this needs CUDA\n", "", OWNER_NONE },
+            { TRACE USER "TypeError: f() got an unexpected keyword argument 'x'\n", "", OWNER_NONE },
+            { TRACE USER PACKAGE ("haiku/module.py") "AttributeError: 'Config' object has no attribute 'x'\n",
+              "attribute-library", OWNER_BUNDLE },
+            { TRACE USER PACKAGE ("haiku/module.py") "AttributeError: 'dict' object has no attribute 'x'\n", "",
+              OWNER_NONE },
+            { "INVALID_ARGUMENT: no\n", "", OWNER_NONE },
+            { "ERROR: INVALID_ARGUMENT: operand 3 is no array\n", "status-argument", OWNER_PROGRAM },
+            { "OSError: Connection reset by peer\n", "peer-unnamed", OWNER_UNKNOWN });
+}
+
 static void an_errno_is_about_an_object (void **state)
 {
     (void) state;
@@ -405,6 +424,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (types_and_packages_speak_for_owners),
+        cmocka_unit_test (a_library_s_own_check_speaks_for_nobody),
         cmocka_unit_test (an_errno_is_about_an_object),
         cmocka_unit_test (of_a_chain_the_cause_counts),
         cmocka_unit_test (tracebacks_stand_behind_prefixes),
