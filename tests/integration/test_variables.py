@@ -66,11 +66,11 @@ class Reported(lab.LabTest):
         self.passes(self.lab.sliceup("run", self.slice))
 
     def test_what_the_profile_makes_different_is_no_drift_and_nobody_edited_it(self):
-        self.climb('env: {TPU_NAME: "{host}", TPU_SHARED: all}\nhost_env: {TPU_SHARED: one}\n')
+        self.climb('env: {TPU_OF_HOST: "{rank} of {world}", TPU_SHARED: all}\nhost_env: {TPU_SHARED: one}\n')
         policy = self.lab.receipt()["hosts"][1]["policy"]
-        self.assertEqual((["TPU_NAME"], "b", "b"), (policy["by_host"], policy["launched"]["TPU_NAME"], policy["observed"]["TPU_NAME"]))
+        self.assertEqual((["TPU_OF_HOST"], "1 of 2", "1 of 2"), (policy["by_host"], policy["launched"]["TPU_OF_HOST"], policy["observed"]["TPU_OF_HOST"]))
         self.assertEqual("one", policy["observed"]["TPU_SHARED"])
-        self.assertNotIn("TPU_NAME", self.lab.sliceup("drift").out)
+        self.assertNotIn("TPU_OF_HOST", self.lab.sliceup("drift").out)
         self.assertNotIn("sliceup had set it to", self.lab.sliceup("explain").out)
 
     def test_a_change_of_one_scope_between_runs_is_drift(self):
@@ -83,10 +83,10 @@ class Reported(lab.LabTest):
 
     def test_a_value_that_is_too_long_for_one_host_is_found_before_the_run(self):
         profile = "profile: long\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\nenv: {ALL: '" + 4085 * "x" + "{host}'}\n"
-        path = self.lab.slice(hosts=["a", "b" * 20], ladder="plain", profile=str(self.lab.write("long.yaml", profile)))
+        path = self.lab.slice(hosts=["a", "b" * 20, "c"], ladder="plain", profile=str(self.lab.write("long.yaml", profile)))
         ended = self.lab.sliceup("check", path)
         self.assertEqual(2, ended.status, ended)
-        self.assertRegex(ended.err, r"the variable ALL of rung '\S+' has 4105 bytes with its placeholders filled for 2 hosts, expected at most 4096")
+        self.assertRegex(ended.err, r"the variable ALL of rung '\S+' has 4105 bytes with its placeholders filled for 3 hosts, expected at most 4096")
 
 
 if __name__ == "__main__":

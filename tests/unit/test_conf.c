@@ -254,6 +254,11 @@ static void a_machine_and_what_is_written_agree (void **state)
         { "machine: four\n", BARE, "machines: tpu\nlist: [{id: four}]\n",
           "tpu.yaml:2:8: the key 'accelerator' is missing" },
         { "machine: four\n", BARE, "", "tpu.yaml:1:1: an empty file" },
+        { "machine: four\n", BARE,
+          "machines: tpu\nlist: [{id: four, accelerator: v6e, counts: chips, chips: 4, devices_per_chip: 1, bounds: "
+          "'2,4,1', "
+          "dimensions: 2, memory_gib: 32}]\n",
+          "the bounds are '2,4,1', expected a grid of 4 chips" },
     };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
