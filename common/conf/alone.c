@@ -8,16 +8,19 @@
 static const char *const bounds[] = { "TPU_PROCESS_BOUNDS", "TPU_HOST_BOUNDS" };
 #define ALONE "1,1,1"
 
-/* Of what a program of the scope is started with. */
+/* By what a program of the scope is started with; a name of the pair that says otherwise makes hosts wait. */
 static bool is_alone (struct draft *draft, enum scope scope)
 {
     struct text value;
     struct launch_place place = launch_place_of (&draft->plan, NULL, 0, 0);
     var_list vars = launch_variables_of (&draft->plan.profile, scope, &place, draft->arena);
+    bool alone = false, otherwise = false;
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
-        if (var_find (&vars, text_of (bounds[i]), &value) && text_is (value, ALONE))
-            return true;
-    return false;
+        if (var_find (&vars, text_of (bounds[i]), &value)) {
+            alone |= text_is (value, ALONE);
+            otherwise |= !text_is (value, ALONE);
+        }
+    return alone && !otherwise;
 }
 
 /* A compilation for devices that need not be there starts no runtime; a command may be anything. */

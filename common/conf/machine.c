@@ -151,8 +151,14 @@ static void take_topology (struct draft *draft, const struct conf_value *of_prof
             "hosts of type %.*s have chips of %.*s, of which no slice of topology %.*s can be made, expected a grid "
             "of %u sizes that are multiples",
             TEXT_ARG (machine->id), TEXT_ARG (machine->bounds), TEXT_ARG (plan->topology), machine->dimensions);
-    if (draft->plan.machine.id.len && !plan->accelerator.len && mesh_topology_chips (plan->topology, &chips))
-        plan->accelerator = type_of (&draft->plan.machine, chips, draft->arena);
+    if (!machine->id.len || !mesh_topology_chips (plan->topology, &chips))
+        return;
+    struct text type = type_of (machine, chips, draft->arena);
+    if (plan->accelerator.len && !text_equal (plan->accelerator, type))
+        problem_at (draft->problems, draft->slice[SLICE_MACHINE].node,
+                    "the profile's accelerator is %.*s, but a slice of type %.*s with topology %.*s is %.*s",
+                    TEXT_ARG (plan->accelerator), TEXT_ARG (machine->id), TEXT_ARG (plan->topology), TEXT_ARG (type));
+    plan->accelerator = type;
 }
 
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS])

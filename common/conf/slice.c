@@ -104,7 +104,7 @@ void draft_mesh (struct draft *draft)
     struct mesh mesh = { 0 };
     if (given->given && (!given->good || read_axes (draft, given->node, &mesh) != 0))
         return;
-    if (draft->plan.hosts.n == 0 || !draft->profile_good)
+    if (draft->plan.hosts.n == 0 || !draft->profile_good || !draft->plan.profile.devices_per_host)
         return;
     uint64_t devices = (uint64_t) draft->plan.hosts.n * draft->plan.profile.devices_per_host;
     if (!given->given) {

@@ -58,6 +58,11 @@ static int find_run (struct cli *cli, const char *wanted, struct run_dir *dir, s
         return 0;
     struct err stopped = { 0 };
     (void) run_dir_each (cli->home, look_at, &search, &stopped);
+    if (!search.has_found && search.seen > RUNS_SEARCHED_MAX)
+        fprintf (
+            cli->log.to,
+            "sliceup resume: run %.8s has ended, and none of the last %d runs was interrupted; name an older one\n",
+            dir->id, RUNS_SEARCHED_MAX);
     if (search.has_found) {
         fprintf (cli->log.to, "sliceup resume: run %.8s has ended; resuming %.8s, the last one that was interrupted\n",
                  dir->id, search.found.id);
