@@ -33,13 +33,13 @@ FENCED = {
     r"libfyaml": {"common/conf"},
     r"sqlite3": {"coordinator/database", "coordinator/journal", "coordinator/catalogue", "coordinator/run"},
     r"openssl": {"common/base"},
-    r"dlfcn": {"worker/probe"},
+    r"dlfcn": {"worker/probe", "worker/standin"},
     r"libssh": {"coordinator/courier"},
     r"jansson": {"coordinator/cli", "coordinator/courier", "coordinator/home", "coordinator/keys", "coordinator/launch", "coordinator/view",
                  "worker/builtin", "worker/command", "worker/facts", "worker/link", "worker/protocol", "worker/run"},
     # view prints dates; it asks no clock
     r"time|sys/(?:time|ioctl)": {"common/io", "coordinator/catalogue", "coordinator/cli", "coordinator/courier", "coordinator/journal",
-                                 "coordinator/launch", "coordinator/view", "worker/environment", "worker/facts", "worker/run", "worker/sandbox"},
+                                 "coordinator/launch", "coordinator/view", "worker/environment", "worker/facts", "worker/run", "worker/sandbox", "worker/standin"},
 }
 # What touches the world: never in these.
 PURE = {"common/model", "common/wire", "common/frontend", "common/signature", "common/classify", "coordinator/core", "coordinator/verdict",

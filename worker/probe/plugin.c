@@ -55,19 +55,9 @@ static const struct {
 
 /* ---- calls ---- */
 
-typedef void *slot_fn (void *args);
-
-static slot_fn *function_at (const struct plugin *plugin, size_t slot)
-{
-    slot_fn *function = NULL;
-    if (slot + sizeof function <= plugin->api_bytes)
-        memcpy (&function, (const char *) plugin->api + slot, sizeof function);
-    return function;
-}
-
 bool plugin_has (const struct plugin *plugin, size_t slot)
 {
-    return function_at (plugin, slot) != NULL;
+    return pjrt_function (plugin->api, slot) != NULL;
 }
 
 static const char *slot_name (size_t slot)
@@ -81,7 +71,7 @@ static const char *slot_name (size_t slot)
 static void *call (struct plugin *plugin, size_t slot, void *args)
 {
     child_report_call (slot_name (slot));
-    return function_at (plugin, slot) (args);
+    return pjrt_function (plugin->api, slot) (args);
 }
 
 struct text plugin_text (struct plugin *plugin, const char *ptr, size_t bytes, uint32_t max)

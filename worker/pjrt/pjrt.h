@@ -1,4 +1,4 @@
-/* pjrt.h - the part of the PJRT C interface that the probe uses, declared by ourselves: its only home here.
+/* pjrt.h - the part of the PJRT C interface that the probe and the stand-in use, declared by ourselves: its only home here.
  *
  * Source of names, order and types: openxla/xla:xla/pjrt/c/pjrt_c_api.h at minor 114. Offsets were compared with the
  * headers of minors 54, 57, 67, 70, 75, 94 and 114, where they are the same; minor 56 moved everything from offset 600
@@ -7,8 +7,8 @@
  * with, and takes a larger one. So these are the largest that are known.
  *
  * It knows nothing of plugins, processes or verdicts. */
-#ifndef SLICEUP_WORKER_PROBE_PJRT_H
-#define SLICEUP_WORKER_PROBE_PJRT_H
+#ifndef SLICEUP_WORKER_PJRT_PJRT_H
+#define SLICEUP_WORKER_PJRT_PJRT_H
 
 #include <assert.h>
 #include <stdbool.h>
@@ -57,9 +57,22 @@ enum { PJRT_BUFFER_DESTROY = 504, PJRT_BUFFER_TO_HOST_BUFFER = 600 };
 enum { PJRT_API_LEAST_BYTES = 608 };         /* through the last of these */
 enum { PJRT_EXECUTABLE_MEMORY_STATS = 808 }; /* late: only where struct_size covers it */
 
+/* Replaced or called by the stand-in only. Those from 1064 on are late. */
+enum { PJRT_CLIENT_LOOKUP_ADDRESSABLE_DEVICE = 184, PJRT_CLIENT_ADDRESSABLE_MEMORIES = 192 };
+enum { PJRT_DESCRIPTION_ATTRIBUTES = 240, PJRT_DESCRIPTION_DEBUG_STRING = 256, PJRT_DESCRIPTION_TO_STRING = 264 };
+enum { PJRT_DEVICE_IS_ADDRESSABLE = 280, PJRT_DEVICE_LOCAL_HARDWARE_ID = 288, PJRT_DEVICE_ADDRESSABLE_MEMORIES = 296 };
+enum { PJRT_EXECUTABLE_NAME = 368, PJRT_BUFFER_ELEMENT_TYPE = 512, PJRT_BUFFER_DIMENSIONS = 520 };
+enum { PJRT_TOPOLOGY_PLATFORM_NAME = 712, PJRT_TOPOLOGY_PLATFORM_VERSION = 720 };
+enum {
+    PJRT_DEVICE_GET_ATTRIBUTES = 1064,
+    PJRT_LOADED_ADDRESSABLE_LOGICAL_IDS = 1080,
+    PJRT_ERROR_FOR_EACH_PAYLOAD = 1096
+};
+
 /* The codes are those of absl::Status. */
 enum pjrt_code {
     PJRT_OK = 0,
+    PJRT_UNKNOWN = 2,
     PJRT_INVALID_ARGUMENT = 3,
     PJRT_NOT_FOUND = 5,
     PJRT_PERMISSION_DENIED = 7,
@@ -161,6 +174,58 @@ static_assert (PJRT_SIZE (struct pjrt_number_args, number) == 28, "PJRT_Client_P
 static_assert (sizeof (struct pjrt_count_args) == 32, "PJRT_Executable_NumOutputs_Args");
 static_assert (sizeof (struct pjrt_list_args) == 40, "PJRT_Client_Devices_Args");
 static_assert (sizeof (struct pjrt_other_object_args) == 32, "PJRT_Device_GetDescription_Args");
+
+/* An object, a number or object that is asked about, and what is found. */
+struct pjrt_truth_args {
+    PJRT_HEAD;
+    void *object;
+    bool truth;
+};
+struct pjrt_lookup_args {
+    PJRT_HEAD;
+    void *object;
+    int number;
+    void *found;
+};
+/* num_attributes comes first. */
+struct pjrt_attributes_args {
+    PJRT_HEAD;
+    void *object;
+    size_t attributes_n;
+    const struct pjrt_named_value *attributes;
+};
+/* attributes come first, and belong to `owner`. */
+struct pjrt_owned_attributes_args {
+    PJRT_HEAD;
+    void *object;
+    const struct pjrt_named_value *attributes;
+    size_t attributes_n;
+    void *owner;
+    void (*release) (void *owner);
+};
+static_assert (PJRT_SIZE (struct pjrt_truth_args, truth) == 25, "PJRT_Device_IsAddressable_Args");
+static_assert (sizeof (struct pjrt_lookup_args) == 40, "PJRT_Client_LookupAddressableDevice_Args");
+static_assert (sizeof (struct pjrt_attributes_args) == 40, "PJRT_DeviceDescription_Attributes_Args");
+static_assert (sizeof (struct pjrt_owned_attributes_args) == 56, "PJRT_Device_GetAttributes_Args");
+
+struct pjrt_logical_id {
+    int replica, partition;
+};
+struct pjrt_logical_ids_args {
+    PJRT_HEAD;
+    void *object;
+    const struct pjrt_logical_id *ids;
+    size_t ids_n;
+};
+static_assert (sizeof (struct pjrt_logical_ids_args) == 40, "PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args");
+
+struct pjrt_dims_args {
+    PJRT_HEAD;
+    void *object;
+    const int64_t *dims;
+    size_t dims_n;
+};
+static_assert (sizeof (struct pjrt_dims_args) == 40, "PJRT_Buffer_Dimensions_Args");
 
 struct pjrt_client_create {
     PJRT_HEAD;
@@ -295,5 +360,9 @@ struct pjrt_program_memory {
     int64_t peak, total, total_allocations, indefinite, peak_unpadded;
 };
 static_assert (sizeof (struct pjrt_program_memory) == 144, "PJRT_Executable_GetCompiledMemoryStats_Args");
+
+/* A function of the table; NULL: the table ends before it, or it is empty. */
+typedef void *pjrt_fn (void *args);
+pjrt_fn *pjrt_function (const struct pjrt_api *api, size_t slot);
 
 #endif

@@ -1,0 +1,200 @@
+/* links: standin */
+/* The pure parts of the stand-in for libtpu: which process of which slice this is, where its devices are, metadata's lines. */
+#include "worker/standin/metadata.h"
+#include "worker/standin/place.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct setting {
+    const char *name, *value;
+};
+enum { SETTINGS = 20 };
+struct world {
+    struct setting variables[SETTINGS], metadata[SETTINGS]; /* metadata: "attribute" or "attribute/key" */
+};
+
+static const char *find (const struct setting *list, const char *name)
+{
+    for (int i = 0; list[i].name; i++)
+        if (strcmp (list[i].name, name) == 0)
+            return list[i].value;
+    return NULL;
+}
+
+static const char *variable (void *owner, const char *name)
+{
+    return find (((struct world *) owner)->variables, name);
+}
+
+static const char *metadata (void *owner, const char *attribute, const char *key)
+{
+    char name[128];
+    snprintf (name, sizeof name, key ? "%s/%s" : "%s", attribute, key);
+    return find (((struct world *) owner)->metadata, name);
+}
+
+static const struct world pod = { .variables = { { "TPU_ACCELERATOR_TYPE", "v6e-16" },
+                                                 { "TPU_HOST_BOUNDS", "2,2,1" },
+                                                 { "TPU_CHIPS_PER_HOST_BOUNDS", "2,2,1" },
+                                                 { "TPU_WORKER_ID", "2" },
+                                                 { "TPU_WORKER_HOSTNAMES", "a,b,c,d" },
+                                                 { "TPU_SKIP_MDS_QUERY", "true" } } };
+
+static void set (struct world *world, const char *name, const char *value)
+{
+    for (int i = 0; i < SETTINGS - 1; i++)
+        if (!world->variables[i].name || strcmp (world->variables[i].name, name) == 0) {
+            world->variables[i] = (struct setting){ name, value };
+            return;
+        }
+}
+
+static int read (const struct world *world, struct place *place, struct refusal *refusal)
+{
+    const struct place_source source = { variable, metadata, (void *) world };
+    return place_read (&source, place, refusal);
+}
+
+static void assert_refused (const struct world *world, const char *text)
+{
+    struct place place;
+    struct refusal refusal = { 0 };
+    assert_int_equal (read (world, &place, &refusal), -1);
+    if (!strstr (refusal.text, text))
+        fail_msg ("expected '%s' in '%s'", text, refusal.text);
+}
+
+static void takes_a_pods_variables (void **state)
+{
+    struct place place;
+    struct refusal refusal;
+    (void) state;
+    assert_int_equal (read (&pod, &place, &refusal), 0);
+    assert_int_equal (place.world, 4);
+    assert_int_equal (place.id, 2);
+    assert_string_equal (place.generation->kind, "TPU v6 lite");
+    assert_string_equal (place.addresses[3].name, "d");
+    assert_string_equal (place.addresses[3].port, "8471");
+    assert_true (place.locks);
+    assert_int_equal (slice_grid_devices (&place.slice), 16);
+}
+
+static void bounds_of_one_need_no_addresses (void **state)
+{
+    struct world alone = pod;
+    struct place place;
+    struct refusal refusal;
+    (void) state;
+    set (&alone, "TPU_PROCESS_BOUNDS", "1,1,1"); /* wins over TPU_HOST_BOUNDS */
+    assert_int_equal (read (&alone, &place, &refusal), 0);
+    assert_int_equal (place.world, 1);
+    assert_int_equal (place.id, 0);
+}
+
+static void what_decides_and_is_wrong_is_refused (void **state)
+{
+    static const struct {
+        const char *name, *value, *text;
+    } cases[] = {
+        { "TPU_WORKER_HOSTNAMES", "a", "Expected 4 worker addresses, got 1." },
+        { "TPU_WORKER_HOSTNAMES", "a,b,c,d,e", "Expected 4 worker addresses, got 5." },
+        { "TPU_WORKER_HOSTNAMES", "", "Expected 4 worker addresses, got 0." },
+        { "TPU_PROCESS_ADDRESSES", "local", "Expected 4 worker addresses, got 1." },
+        { "TPU_WORKER_ID", "4", "unexpected worker hostname" },
+        { "TPU_WORKER_ID", "two", "unexpected worker hostname" },
+        { "TPU_HOST_BOUNDS", "", "Failed to get global TPU topology." },
+        { "TPU_HOST_BOUNDS", "2,2", "Invalid process bounds '2,2'" },
+        { "TPU_HOST_BOUNDS", "0,2,1", "Invalid process bounds" },
+        { "TPU_HOST_BOUNDS", "64,64,64", "Invalid process bounds" },
+        { "TPU_CHIPS_PER_HOST_BOUNDS", "9,9,9", "Invalid chips per process bounds" },
+        { "TPU_VISIBLE_CHIPS", "0,1", "2 visible chips do not match" },
+        { "TPU_ACCELERATOR_TYPE", "h100-8", "No ba16c7433 device found." },
+        { "TPU_SKIP_MDS_QUERY", "", "Couldn't connect to server" },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world world = pod;
+        set (&world, cases[i].name, cases[i].value);
+        if (strcmp (cases[i].name, "TPU_SKIP_MDS_QUERY") == 0)
+            set (&world, "TPU_HOST_BOUNDS", "");
+        assert_refused (&world, cases[i].text);
+    }
+}
+
+static void a_virtual_machine_asks_metadata (void **state)
+{
+    static const struct world machine = { .metadata = { { "tpu-env/ACCELERATOR_TYPE", "v5p-16" },
+                                                        { "tpu-env/HOST_BOUNDS", "1,1,2" },
+                                                        { "tpu-env/CHIPS_PER_HOST_BOUNDS", "2,2,1" },
+                                                        { "agent-worker-number", "1" },
+                                                        { "worker-network-endpoints", "x:7:10.0.0.1,y:8:10.0.0.2" } } };
+    struct place place;
+    struct refusal refusal;
+    struct world forbidden = machine;
+    (void) state;
+    assert_int_equal (read (&machine, &place, &refusal), 0);
+    assert_int_equal (place.id, 1);
+    assert_string_equal (place.addresses[1].name, "10.0.0.2");
+    set (&forbidden, "TPU_SKIP_MDS_QUERY", "false"); /* any text forbids */
+    assert_refused (&forbidden, "No ba16c7433 device found.");
+}
+
+static void the_lock_is_skipped_for_other_bounds (void **state)
+{
+    struct world world = pod;
+    struct place place;
+    struct refusal refusal;
+    (void) state;
+    set (&world, "TPU_CHIPS_PER_HOST_BOUNDS", "2,4,1");
+    assert_int_equal (read (&world, &place, &refusal), 0);
+    assert_false (place.locks);
+    world = pod;
+    set (&world, "ALLOW_MULTIPLE_LIBTPU_LOAD", "true");
+    assert_int_equal (read (&world, &place, &refusal), 0);
+    assert_false (place.locks);
+}
+
+static void devices_are_numbered_along_x (void **state)
+{
+    const struct slice_grid slice = { { 2, 2, 1 }, { 2, 2, 1 }, 1 }, two = { { 1, 1, 2 }, { 2, 2, 1 }, 2 };
+    static const uint32_t owners[] = { 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3 };
+    (void) state;
+    for (uint32_t i = 0; i < 16; i++)
+        assert_int_equal (slice_grid_place (&slice, i).process, owners[i]);
+    struct device_place place = slice_grid_place (&two, 15);
+    assert_int_equal (place.process, 1);
+    assert_int_equal (place.coords[0], 1);
+    assert_int_equal (place.coords[2], 1);
+    assert_int_equal (place.core, 1);
+}
+
+static void metadata_lines_are_read_by_key (void **state)
+{
+    char value[8];
+    const char *lines = "ZONE: 'z'\nTPU_HOST_BOUNDS: '9'\nHOST_BOUNDS: '2,2,1'\nLONG: '0123456789'\n";
+    (void) state;
+    assert_true (metadata_find_key (lines, "HOST_BOUNDS", value, sizeof value));
+    assert_string_equal (value, "2,2,1");
+    assert_false (metadata_find_key (lines, "BOUNDS", value, sizeof value));
+    assert_false (metadata_find_key (lines, "LONG", value, sizeof value));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test (takes_a_pods_variables),
+                                        cmocka_unit_test (bounds_of_one_need_no_addresses),
+                                        cmocka_unit_test (what_decides_and_is_wrong_is_refused),
+                                        cmocka_unit_test (a_virtual_machine_asks_metadata),
+                                        cmocka_unit_test (the_lock_is_skipped_for_other_bounds),
+                                        cmocka_unit_test (devices_are_numbered_along_x),
+                                        cmocka_unit_test (metadata_lines_are_read_by_key) };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

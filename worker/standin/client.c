@@ -1,0 +1,193 @@
+#include "worker/standin/client.h"
+
+#include "worker/standin/device_lock.h"
+#include "worker/standin/metadata.h"
+#include "worker/standin/real.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIST(list_items, list_n)                                                                                       \
+    do {                                                                                                               \
+        args->items = list_items;                                                                                      \
+        args->items_n = list_n;                                                                                        \
+        return NULL;                                                                                                   \
+    } while (0)
+
+/* Its last line holds no date in parentheses: jax then asks for no recent build (jax-ml/jax:jax/_src/tpu_custom_call.py). */
+static const char version[] = "sliceup stand-in for libtpu: no TPU; programs run on the CPU";
+struct client standin_client;
+
+/* ---- making it ---- */
+
+static const char *variable (void *owner, const char *name)
+{
+    (void) owner;
+    return getenv (name);
+}
+
+static const char *metadata (void *owner, const char *attribute, const char *key)
+{
+    (void) owner;
+    return metadata_get (attribute, key);
+}
+
+/* All devices of the slice are the plugin's own. Its pool of threads holds one for each: a collective blocks them all until the
+ * last has come (NPROC: openxla/xla:xla/pjrt/utils.cc). */
+static void *create_of_plugin (uint32_t devices)
+{
+    struct pjrt_named_value count = PJRT_ARGS (struct pjrt_named_value, value_size);
+    struct pjrt_client_create create = PJRT_ARGS (struct pjrt_client_create, try_get_argument);
+    count.name = "cpu_device_count";
+    count.name_size = strlen (count.name);
+    count.type = PJRT_INT64;
+    count.value.int64 = devices;
+    count.value_size = 1;
+    create.options = &count;
+    create.options_n = 1;
+    void *error = real_call (PJRT_CLIENT_CREATE, &create);
+    standin_client.of_plugin = error ? NULL : create.client;
+    return error;
+}
+
+static void *take_memories (void *device)
+{
+    struct pjrt_list_args list = PJRT_ARGS (struct pjrt_list_args, items_n);
+    list.object = device;
+    void *error = real_call (PJRT_DEVICE_ADDRESSABLE_MEMORIES, &list);
+    for (size_t i = 0; !error && i < list.items_n && i < 4; i++)
+        standin_client.memories[standin_client.memories_n++] = list.items[i];
+    return error;
+}
+
+static void *take_device (uint32_t number, void *device)
+{
+    struct pjrt_other_object_args description = PJRT_ARGS (struct pjrt_other_object_args, other);
+    struct client *client = &standin_client;
+    description.object = device;
+    void *error = real_call (PJRT_DEVICE_GET_DESCRIPTION, &description);
+    if (error)
+        return error;
+    client->devices[number] = device;
+    client->descriptions[number] = description.other;
+    client->places[number] = slice_grid_place (&client->place.slice, number);
+    if (client->places[number].process != client->place.id)
+        return NULL;
+    client->locals[client->locals_n++] = device;
+    return take_memories (device);
+}
+
+static void *take_devices (uint32_t wanted)
+{
+    struct pjrt_list_args list = PJRT_ARGS (struct pjrt_list_args, items_n);
+    struct refusal refusal;
+    list.object = standin_client.of_plugin;
+    void *error = real_call (PJRT_CLIENT_DEVICES, &list);
+    if (!error && list.items_n != wanted) {
+        refuse (&refusal, PJRT_INTERNAL, "the CPU plugin made %zu devices, expected %u", list.items_n, wanted);
+        return refusal_error (&refusal);
+    }
+    standin_client.devices_n = standin_client.locals_n = standin_client.memories_n = 0;
+    for (uint32_t i = 0; i < wanted && !error; i++)
+        error = take_device (i, list.items[i]);
+    standin_client.devices_n = error ? 0 : wanted;
+    return error;
+}
+
+static int prepare (struct client *client, struct refusal *refusal)
+{
+    const struct place_source source = { variable, metadata, NULL };
+    if (client->of_plugin)
+        return refuse (
+            refusal, PJRT_ABORTED,
+            "The TPU is already in use by process with pid %d. Not attempting to load libtpu.so in this process.",
+            (int) getpid ());
+    if (place_read (&source, &client->place, refusal) < 0)
+        return -1;
+    if (slice_grid_devices (&client->place.slice) > GRID_DEVICES_MAX)
+        return refuse (refusal, PJRT_INVALID_ARGUMENT, "the stand-in shows at most %d devices", GRID_DEVICES_MAX);
+    if (device_lock_take (getenv ("SLICEUP_STANDIN_HOST"), client->place.locks, refusal) < 0)
+        return -1;
+    return client->place.world == 1 ? 0 : meeting_open (&client->meeting, &client->place, refusal);
+}
+
+void *client_create (struct pjrt_client_create *args)
+{
+    struct refusal refusal;
+    if (prepare (&standin_client, &refusal) < 0)
+        return refusal_error (&refusal);
+    uint32_t devices = slice_grid_devices (&standin_client.place.slice);
+    void *error = create_of_plugin (devices);
+    if (!error)
+        error = take_devices (devices);
+    if (!error)
+        args->client = standin_client.of_plugin;
+    return error;
+}
+
+void *client_destroy (struct pjrt_object_args *args)
+{
+    if (standin_client.place.world > 1)
+        meeting_close (&standin_client.meeting);
+    standin_client.of_plugin = NULL;
+    return real_call (PJRT_CLIENT_DESTROY, args);
+}
+
+/* ---- what it is asked ---- */
+
+void *client_platform_name (struct pjrt_text_args *args)
+{
+    args->text = "tpu";
+    args->text_size = 3;
+    return NULL;
+}
+
+void *client_platform_version (struct pjrt_text_args *args)
+{
+    args->text = version;
+    args->text_size = sizeof version - 1;
+    return NULL;
+}
+
+void *client_process_index (struct pjrt_number_args *args)
+{
+    args->number = (int) standin_client.place.id;
+    return NULL;
+}
+
+void *client_addressable_devices (struct pjrt_list_args *args)
+{
+    LIST (standin_client.locals, standin_client.locals_n);
+}
+
+void *client_addressable_memories (struct pjrt_list_args *args)
+{
+    LIST (standin_client.memories, standin_client.memories_n);
+}
+
+void *client_lookup_addressable_device (struct pjrt_lookup_args *args)
+{
+    struct refusal refusal;
+    if (args->number >= 0 && (uint32_t) args->number < standin_client.locals_n) {
+        args->found = standin_client.locals[args->number];
+        return NULL;
+    }
+    refuse (&refusal, PJRT_INVALID_ARGUMENT, "no addressable device has the local hardware id %d", args->number);
+    return refusal_error (&refusal);
+}
+
+/* ---- devices by number ---- */
+
+uint32_t client_device_number (const void *device_or_description)
+{
+    uint32_t i = 0;
+    while (i < standin_client.devices_n && standin_client.devices[i] != device_or_description &&
+           standin_client.descriptions[i] != device_or_description)
+        i++;
+    return i;
+}
+
+bool client_owns (uint32_t device)
+{
+    return device < standin_client.devices_n && standin_client.places[device].process == standin_client.place.id;
+}

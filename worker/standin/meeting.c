@@ -1,0 +1,152 @@
+#include "worker/standin/meeting.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { MAGIC = 0x73746e64, RETRY_MS = 100, HELLO_S = 5, BACKLOG = PLACE_PROCESSES_MAX };
+
+/* What each says first. Both are on machines of one byte order. */
+struct hello {
+    uint32_t magic, id, world;
+    struct slice_grid slice;
+    char kind[16];
+};
+
+static struct hello hello_of (const struct place *place)
+{
+    struct hello hello = { .magic = MAGIC, .id = place->id, .world = place->world, .slice = place->slice };
+    strncpy (hello.kind, place->generation->kind, sizeof hello.kind - 1);
+    return hello;
+}
+
+static struct addrinfo *find (const struct process_address *address)
+{
+    const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found = NULL;
+    return getaddrinfo (address->name, address->port, &wanted, &found) == 0 ? found : NULL;
+}
+
+static int listen_at (const struct process_address *address)
+{
+    struct addrinfo *at = find (address);
+    int fd = at ? socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1, on = 1;
+    if (fd >= 0)
+        (void) setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (fd >= 0 && (bind (fd, at->ai_addr, at->ai_addrlen) < 0 || listen (fd, BACKLOG) < 0)) {
+        close (fd);
+        fd = -1;
+    }
+    if (at)
+        freeaddrinfo (at);
+    return fd;
+}
+
+static int connect_to (const struct process_address *address)
+{
+    struct addrinfo *at = find (address);
+    int fd = at ? socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd >= 0 && connect (fd, at->ai_addr, at->ai_addrlen) < 0) {
+        close (fd);
+        fd = -1;
+    }
+    if (at)
+        freeaddrinfo (at);
+    return fd;
+}
+
+static bool swap (int fd, const struct hello *own, struct hello *other)
+{
+    const struct timeval limit = { .tv_sec = HELLO_S };
+    int on = 1;
+    (void) setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    (void) setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return send (fd, own, sizeof *own, MSG_NOSIGNAL) == sizeof *own &&
+           recv (fd, other, sizeof *other, MSG_WAITALL) == sizeof *other && other->magic == MAGIC;
+}
+
+static bool is_same_slice (const struct hello *a, const struct hello *b)
+{
+    return a->world == b->world && memcmp (&a->slice, &b->slice, sizeof a->slice) == 0 &&
+           memcmp (a->kind, b->kind, sizeof a->kind) == 0;
+}
+
+/* Whoever does not speak like one of us is passed over. 0: not yet; -1: another slice. */
+static int take (struct meeting *meeting, const struct place *place, int fd, struct refusal *refusal)
+{
+    struct hello own = hello_of (place), other;
+    bool known = swap (fd, &own, &other);
+    if (known && !is_same_slice (&own, &other)) {
+        close (fd);
+        return refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.");
+    }
+    if (!known || other.id >= place->world || other.id == place->id || meeting->fds[other.id] >= 0) {
+        close (fd);
+        return 0;
+    }
+    (void) fcntl (fd, F_SETFL, O_NONBLOCK);
+    meeting->fds[other.id] = fd;
+    meeting->n++;
+    return 1;
+}
+
+static int meet_lower (struct meeting *meeting, const struct place *place, struct refusal *refusal)
+{
+    for (uint32_t i = 0; i < place->id; i++)
+        while (meeting->fds[i] < 0) {
+            int fd = connect_to (&place->addresses[i]);
+            if (fd < 0)
+                (void) poll (NULL, 0, RETRY_MS);
+            else if (take (meeting, place, fd, refusal) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static int meet_higher (struct meeting *meeting, const struct place *place, int listening, struct refusal *refusal)
+{
+    while (meeting->n < place->world - 1) {
+        struct pollfd ready = { .fd = listening, .events = POLLIN };
+        if (poll (&ready, 1, -1) < 0 && errno != EINTR)
+            return refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.");
+        int fd = accept4 (listening, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0 && take (meeting, place, fd, refusal) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int meeting_open (struct meeting *meeting, const struct place *place, struct refusal *refusal)
+{
+    for (uint32_t i = 0; i < PLACE_PROCESSES_MAX; i++)
+        meeting->fds[i] = -1;
+    meeting->n = 0;
+    int listening = listen_at (&place->addresses[place->id]);
+    if (listening < 0)
+        return refuse (refusal, PJRT_INVALID_ARGUMENT, "unexpected worker hostname");
+    int rc = meet_lower (meeting, place, refusal);
+    if (rc == 0)
+        rc = meet_higher (meeting, place, listening, refusal);
+    close (listening);
+    if (rc < 0)
+        meeting_close (meeting);
+    return rc;
+}
+
+void meeting_close (struct meeting *meeting)
+{
+    for (uint32_t i = 0; i < PLACE_PROCESSES_MAX; i++) {
+        if (meeting->fds[i] >= 0)
+            close (meeting->fds[i]);
+        meeting->fds[i] = -1;
+    }
+    meeting->n = 0;
+}
