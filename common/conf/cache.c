@@ -201,6 +201,7 @@ void draft_cache (struct draft *draft)
     }
     plan->least = (enum enforcement) cache[CACHE_ENFORCEMENT].number;
     plan->overlay = cache[CACHE_OVERLAY].number != 0;
+    draft_rehearse_cache (draft, &cache[CACHE_ROOT]);
     read_root (draft, &cache[CACHE_ROOT]);
     if (cache_mode_has_writer (plan->mode))
         read_writers (draft, &cache[CACHE_WRITER]);

@@ -21,12 +21,15 @@ static void fill (struct draft *draft)
 {
     if (draft_slice (draft) != 0)
         return;
+    draft_rehearse_slice (draft);
     draft_start (draft);
     draft_check_groups (draft);
     draft_hosts (draft);
+    draft_rehearse_hosts (draft);
     draft_check_return_address (draft);
     draft_machine (draft);
     draft_profile (draft);
+    draft_rehearse_profile (draft);
     draft_mesh (draft);
     draft_cache (draft);
     draft_pins (draft);

@@ -312,6 +312,10 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
     [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
                      .help = "How counters are read from a command's output. `torch_xla-metrics`: from its metrics "
                              "report. Default: they are not read." },
+    [RUNG_REHEARSE] = { "rehearse", KEY_BOOL, .fallback = "true",
+                        .help = "`false`: `sliceup rehearse` leaves the rung out, by name, because its program needs "
+                                "what only a TPU "
+                                "has, such as the compiler of its kernels." },
 };
 
 static const struct conf_key signatures_keys[SIGNATURES_KEYS] = {

@@ -209,7 +209,8 @@ void draft_check_launcher_key (struct draft *draft, const struct conf_key *key, 
                                unsigned launchers)
 {
     enum launcher launcher = draft->plan.launcher;
-    if (!value->given || launcher == LAUNCHER_NONE || (launchers & (1u << launcher)))
+    bool skipped = draft->options->rehearsal; /* the file itself was checked before */
+    if (!value->given || skipped || launcher == LAUNCHER_NONE || (launchers & (1u << launcher)))
         return;
     bool is_name = enum_value_of (&launcher_names, text_of (key->name), &(uint32_t){ 0 });
     problem_at (draft->problems, value->node, "the key %s is set with launcher: %s, expected it with %s only%s%s",

@@ -28,6 +28,7 @@ struct draft {
         uint32_t n, room;
     } read;
     bool needs_pins; /* a rung needs the environment */
+    bool in_pods;    /* rehearsal: the slice file has launcher join */
     bool profile_good;
 };
 
@@ -61,6 +62,15 @@ void draft_probe_args (struct draft *draft, const struct yaml_node *node, const 
                        struct rung *rung);
 /* The files that the rung's canary, read as `program`, needs on its host. */
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
+
+/* Parts of a rehearsal; each does nothing for a run. */
+void draft_rehearse_slice (struct draft *draft);
+void draft_rehearse_hosts (struct draft *draft);
+void draft_rehearse_cache (struct draft *draft, struct conf_value *root);
+void draft_rehearse_profile (struct draft *draft);
+/* Is a rung left out whose key `rehearse` is this one? Then it is noted. */
+bool draft_rehearse_leaves_out (struct draft *draft, const struct conf_value *rehearse, struct text id);
+void draft_sort_names (text_list *names);
 
 /* Parts of draft_start: the sections of one launcher. */
 void draft_ssh (struct draft *draft);

@@ -60,7 +60,7 @@ static int by_text (const void *a, const void *b)
     return text_compare (*(const struct text *) a, *(const struct text *) b);
 }
 
-static void sort_names (text_list *names)
+void draft_sort_names (text_list *names)
 {
     if (names->n > 1)
         qsort (names->items, names->n, sizeof *names->items, by_text);
@@ -219,9 +219,9 @@ void draft_profile (struct draft *draft)
     draft_lint_flags (draft);
     draft_take_machine (draft, profile);
     draft_sort_vars (&plan->host_env.set);
-    sort_names (&plan->host_env.unset);
-    sort_names (&plan->slice_env.unset);
-    sort_names (&plan->inherit);
+    draft_sort_names (&plan->host_env.unset);
+    draft_sort_names (&plan->slice_env.unset);
+    draft_sort_names (&plan->inherit);
     check_counts (draft, profile);
     if (profile[PROFILE_ARGS].given && profile[PROFILE_ARGS].good)
         (void) draft_args (draft, profile[PROFILE_ARGS].node, &draft->profile_args); /* reported; the load fails */

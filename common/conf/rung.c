@@ -226,5 +226,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
         draft_probe_args (draft, node, &of[RUNG_ARGS], rung);
     read_metrics (draft, of, rung);
     read_parse (draft, &of[RUNG_PARSE], rung);
+    if (draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE], rung->id))
+        return -1;
     return draft->problems->errors == errors_before ? 0 : -1;
 }

@@ -166,6 +166,14 @@ static int by_name (const void *a, const void *b)
     return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
 }
 
+var_list launch_variables_fill (const var_list *vars, const struct launch_place *place, struct arena *arena)
+{
+    var_list full = { .items = arena_array (arena, vars->n, sizeof *full.items), .n = vars->n };
+    for (uint32_t i = 0; i < vars->n; i++)
+        full.items[i] = (struct var){ vars->items[i].name, filled (vars->items[i].value, place, arena) };
+    return full;
+}
+
 var_list launch_variables_of (const struct profile *profile, enum scope scope, const struct launch_place *place,
                               struct arena *arena)
 {
@@ -179,8 +187,7 @@ var_list launch_variables_of (const struct profile *profile, enum scope scope, c
     }
     for (uint32_t i = 0; i < own->set.n; i++)
         vars.items[vars.n++] = own->set.items[i];
-    for (uint32_t i = 0; i < vars.n; i++)
-        vars.items[i].value = filled (vars.items[i].value, place, arena);
+    vars = launch_variables_fill (&vars, place, arena);
     if (vars.n > 1)
         qsort (vars.items, vars.n, sizeof *vars.items, by_name);
     return vars;

@@ -201,6 +201,12 @@ static const struct field machine_fields[] = {
 };
 static const struct record machine_record = RECORD ("machine", struct machine_type, machine_fields);
 
+static const struct field rehearsal_fields[] = {
+    F_LIST (1, struct rehearsal, variables, VARS_MAX, &var_record),
+    F_TEXTS (2, struct rehearsal, left_out, RUNGS_MAX, ID_MAX_BYTES),
+};
+static const struct record rehearsal_record = RECORD ("rehearsal", struct rehearsal, rehearsal_fields);
+
 static const struct field plan_fields[] = {
     F_TEXT (1, struct plan, slice, ID_MAX_BYTES),
     F_ENUM (2, struct plan, launcher, &launcher_names),
@@ -220,6 +226,7 @@ static const struct field plan_fields[] = {
     F_LIST (16, struct plan, bundles, BUNDLE_RULES_MAX, &bundle_rule_record),
     F_LIST (17, struct plan, drift, DRIFT_RULES_MAX, &drift_rule_record),
     F_RECORD (18, struct plan, machine, &machine_record),
+    F_RECORD (19, struct plan, rehearsal, &rehearsal_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

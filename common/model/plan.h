@@ -278,6 +278,12 @@ struct drift_rule {
 };
 extern const struct record drift_rule_record;
 
+/* A run on this machine with a stand-in for libtpu; empty: a run. docs/spec/rehearsal.md. */
+struct rehearsal {
+    var_list variables; /* that each local worker gets, and programs inherit by the profile; with placeholders */
+    text_list left_out; /* rungs that cannot be rehearsed */
+};
+
 struct plan {
     struct text slice;
     enum launcher launcher;
@@ -297,6 +303,7 @@ struct plan {
     struct file_ref source; /* the slice file */
     struct start_plan start;
     struct machine_type machine; /* of all hosts */
+    struct rehearsal rehearsal;
 };
 extern const struct record plan_record;
 

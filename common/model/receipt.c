@@ -100,6 +100,8 @@ static const struct field header_fields[] = {
     F_U32 (13, struct run_header, exit_status, 255),
     F_U32S (14, struct run_header, cache_trust, TRUST_MAX, TRUST_UID_MAX),
     F_TEXT (15, struct run_header, running, ID_MAX_BYTES),
+    F_BOOL (16, struct run_header, rehearsal),
+    F_TEXTS (17, struct run_header, left_out, RUNGS_MAX, ID_MAX_BYTES),
 };
 static const struct record header_record = RECORD ("header", struct run_header, header_fields);
 

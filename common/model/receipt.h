@@ -83,6 +83,8 @@ struct run_header {
     uint32_t exit_status;
     uid_list cache_trust; /* who might own the cache besides root and the users of the programs that asked */
     struct text running;  /* the rung of which a pass of the whole slice runs; empty: none */
+    bool rehearsal;       /* on one machine, with a stand-in for libtpu */
+    text_list left_out;   /* rungs of the ladder that cannot be rehearsed */
 };
 struct rung_time {
     struct text run, rung;

@@ -67,8 +67,7 @@ static void on_signal (void *owner, int signal, int64_t pid)
         driver_cancel (run_loop->driver, run_loop->interrupts);
 }
 
-/* The programs of one build lie side by side. */
-static void path_beside (const struct cli *cli, const char *name, char out[RUN_PATH_BYTES])
+void climb_path_beside (const struct cli *cli, const char *name, char out[RUN_PATH_BYTES])
 {
     const char *slash = strrchr (cli->program, '/');
     snprintf (out, RUN_PATH_BYTES, "%.*s%s", slash ? (int) (slash + 1 - cli->program) : 0, cli->program, name);
@@ -77,9 +76,9 @@ static void path_beside (const struct cli *cli, const char *name, char out[RUN_P
 static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, const struct plan *plan, struct err *err)
 {
     char worker[RUN_PATH_BYTES], courier[RUN_PATH_BYTES], bundle[RUN_PATH_BYTES];
-    path_beside (run_loop->cli, "sliceup-worker", worker);
-    path_beside (run_loop->cli, "sliceup-courier", courier);
-    path_beside (run_loop->cli, "sliceup-worker.bundle", bundle);
+    climb_path_beside (run_loop->cli, "sliceup-worker", worker);
+    climb_path_beside (run_loop->cli, "sliceup-courier", courier);
+    climb_path_beside (run_loop->cli, "sliceup-worker.bundle", bundle);
     struct driver_options options = { .dir = dir,
                                       .log = &run_loop->cli->log,
                                       .version = SLICEUP_VERSION,

@@ -9,12 +9,14 @@
 #include "common/model/secret.h"
 #include "coordinator/launch/host_source_io.h"
 
-static void print_problems (const struct cli *cli, const struct conf_report *report)
+static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet)
 {
     struct buf line;
     buf_init (&line, 1 << 16);
     for (uint32_t i = 0; i < report->n; i++) {
         const struct conf_problem *problem = &report->items[i];
+        if (problem->warning && quiet)
+            continue;
         buf_clear (&line);
         buf_printf (&line, "%s:%u:%u: %s", problem->file, problem->line, problem->column,
                     problem->warning ? "warning: " : "");
@@ -74,7 +76,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     options->user_home = user_home ();
     options->host_source = host_source_read;
     int rc = conf_load (options, arena, plan, &report, &err);
-    print_problems (cli, &report);
+    print_problems (cli, &report, options->rehearsal != NULL); /* its warnings were printed before */
     if (rc == 0)
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
     if (count_errors (&report) == 0)
@@ -90,6 +92,24 @@ int planning_load (struct cli *cli, const struct cli_command *command, int argc,
     struct conf_options options = { 0 };
     int status = take_arguments (cli, command, argc, argv, &options);
     return status == EXIT_HOLDS ? load (cli, &options, arena, plan) : status;
+}
+
+int planning_load_rehearsal (struct cli *cli, const struct cli_command *command, int argc, char **argv,
+                             const struct rehearsal_options *rehearsal, struct arena *arena, struct plan *plan)
+{
+    struct conf_options options = { 0 }, as_it_is;
+    struct plan own;
+    int status = take_arguments (cli, command, argc, argv, &options);
+    as_it_is = options;
+    as_it_is.pins = as_it_is.wheels = NULL;
+    if (status == EXIT_HOLDS)
+        status = load (cli, &as_it_is, arena, &own);
+    if (status != EXIT_HOLDS)
+        return status;
+    options.rehearsal = rehearsal->stand_in;
+    options.rehearse_all = rehearsal->all;
+    options.pins = options.pins ? options.pins : "jax-rehearsal";
+    return load (cli, &options, arena, plan);
 }
 
 int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
@@ -355,6 +375,14 @@ static void print_rungs (const struct plan *plan, FILE *to)
     }
 }
 
+static void print_left_out (const struct plan *plan, FILE *to)
+{
+    const text_list *out = &plan->rehearsal.left_out;
+    for (uint32_t i = 0; i < out->n; i++)
+        fprintf (to, "%s%.*s%s", i ? ", " : "  left out of the rehearsal: ", TEXT_ARG (out->items[i]),
+                 i + 1 < out->n ? "" : " (rehearse: false in the ladder)\n");
+}
+
 static void print_variables (const var_list *vars, FILE *to)
 {
     struct arena arena = { 0 };
@@ -417,4 +445,5 @@ void planning_print (const struct plan *plan, FILE *to)
                  plan->pins.wheels.n ? ", from wheels copied to the hosts" : "");
     print_cache (plan, to);
     print_rungs (plan, to);
+    print_left_out (plan, to);
 }

@@ -12,6 +12,13 @@
  * and prints every problem. EXIT_HOLDS, or the exit status to leave with. */
 int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena,
                    struct plan *plan);
+struct rehearsal_options {
+    const char *stand_in; /* path of the library in place of libtpu */
+    bool all;             /* also the rungs that cannot be rehearsed */
+};
+/* The same for the rehearsal of a slice on this machine; the file itself is checked first. */
+int planning_load_rehearsal (struct cli *cli, const struct cli_command *command, int argc, char **argv,
+                             const struct rehearsal_options *rehearsal, struct arena *arena, struct plan *plan);
 /* The plan of a slice file as it stands, and its groups of hosts: for commands that only ask about it. */
 int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
                               var_list *groups);

@@ -3,34 +3,43 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/home/run_begun.h"
 
-static int run_run (struct cli *cli, int argc, char **argv)
+static void write_signatures (const struct cli *cli, struct plan *plan, struct arena *arena)
 {
-    struct arena arena = { 0 };
-    struct plan plan = { 0 };
+    struct err err = { 0 };
+    if (signature_table_write (plan, arena, &err) < 0)
+        log_print (&cli->log,
+                   "workers get no signatures, so known errors are recognised only at the end of an output: %s",
+                   err.text);
+}
+
+int run_new (struct cli *cli, struct plan *plan, struct arena *arena, bool again, bool json)
+{
     struct run_dir dir;
     struct err err = { 0 };
     char heading[256];
     int making_fd = -1;
+    if (planning_check_cache_owners (plan, &err) < 0)
+        return cli_fail (cli, &err);
+    launch_measures_annotate_plan (cli, again, arena, plan);
+    if (climb_check_capacity (plan->hosts.n, &err) < 0 ||
+        (making_fd = run_begun_create_run (&dir, cli->home, &err)) < 0)
+        return cli_fail (cli, &err);
+    write_signatures (cli, plan, arena);
+    snprintf (heading, sizeof heading,
+              "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,
+              TEXT_ARG (plan->slice), plan->hosts.n, plan->hosts.n == 1 ? "" : "s", plan->rungs.n,
+              plan->rungs.n == 1 ? "" : "s", dir.id);
+    return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json);
+}
+
+static int run_run (struct cli *cli, int argc, char **argv)
+{
+    struct arena arena = { 0 };
+    struct plan plan = { 0 };
     bool again = cli_take_switch (&argc, argv, "--again"), json = cli_take_switch (&argc, argv, "--json");
     int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
-    if (status == EXIT_HOLDS && planning_check_cache_owners (&plan, &err) < 0)
-        status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
-        launch_measures_annotate_plan (cli, again, &arena, &plan);
-    if (status == EXIT_HOLDS && (climb_check_capacity (plan.hosts.n, &err) < 0 ||
-                                 (making_fd = run_begun_create_run (&dir, cli->home, &err)) < 0))
-        status = cli_fail (cli, &err);
-    else if (status == EXIT_HOLDS) {
-        if (signature_table_write (&plan, &arena, &err) < 0)
-            log_print (&cli->log,
-                       "workers get no signatures, so known errors are recognised only at the end of an output: %s",
-                       err.text);
-        snprintf (heading, sizeof heading,
-                  "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,
-                  TEXT_ARG (plan.slice), plan.hosts.n, plan.hosts.n == 1 ? "" : "s", plan.rungs.n,
-                  plan.rungs.n == 1 ? "" : "s", dir.id);
-        status = climb (cli, &dir, &plan, making_fd, json ? NULL : heading, json);
-    }
+        status = run_new (cli, &plan, &arena, again, json);
     arena_release (&arena);
     return status;
 }

@@ -17,7 +17,7 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     launch->hub_public_key = mem_text (options->hub_public_key);
     launch->control_port = options->control_port;
     launch->bulk_port = options->bulk_port;
-    launch->inherit = options->inherit;
+    launch->plan = options->plan;
     launch->keyed = options->keyed;
     launch->step = options->step;
     launch->remark = options->remark;

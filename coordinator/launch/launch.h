@@ -21,10 +21,10 @@ typedef void launch_remark_fn (void *owner, uint32_t rank, struct text sentence)
 /* It could not be started, or its worker ended; once per start. One that stands on its own is not heard of here. */
 typedef void launch_exited_fn (void *owner, uint32_t rank, struct text why);
 struct launch_options {
-    enum launcher launcher;                 /* LOCAL, SSH or SLURM */
-    const struct start_plan *start;         /* SSH, SLURM; outlives the launch */
-    const char *worker_path;                /* LOCAL: sliceup-worker */
-    const text_list *inherit;               /* LOCAL: variables that programs want of it; outlives the launch */
+    enum launcher launcher;         /* LOCAL, SSH or SLURM */
+    const struct start_plan *start; /* SSH, SLURM; outlives the launch */
+    const char *worker_path;        /* LOCAL: sliceup-worker */
+    const struct plan *plan;        /* LOCAL: what programs inherit, and what a rehearsal adds; outlives the launch */
     const char *courier_path, *bundle_path; /* SSH, SLURM */
     const char *run_id_hex;
     const char *hub_address; /* empty: the courier finds it */

@@ -3,6 +3,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/model/launch_variables.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,9 +20,17 @@ static int start_process (struct start *start, const char *directory, struct err
     int log_fd = worker_log_open (&start->log, directory, err);
     if (log_fd < 0)
         return -1;
-    struct launch_program program = { launch->program, courier ? "carry" : "join", courier,
-                                      courier ? NULL : launch->inherit };
+    struct arena arena = { 0 };
+    var_list set = { 0 };
+    struct launch_program program = { .path = launch->program, .word = courier ? "carry" : "join", .courier = courier };
+    if (!courier && launch->plan) {
+        struct launch_place place = launch_place_of (launch->plan, NULL, 0, start->rank);
+        set = launch_variables_fill (&launch->plan->rehearsal.variables, &place, &arena);
+        program.inherit = &launch->plan->profile.inherit;
+        program.set = &set;
+    }
     int rc = launch_process_start (&program, log_fd, &start->process, err);
+    arena_release (&arena);
     (void) close (log_fd); /* ours was never written to */
     if (rc == 0 && start_watch (start, err) != 0) {
         launch_process_kill_group (&start->process);

@@ -46,7 +46,7 @@ struct launch {
     struct loop *loop;
     enum launcher launcher;
     const struct start_plan *start;
-    const text_list *inherit;
+    const struct plan *plan;
     char *program, *bundle, *run_id_hex, *hub_address, *hub_public_key;
     char bundle_sha256[DIGEST_HEX_BYTES]; /* empty: not read yet */
     uint64_t bundle_head_bytes, bundle_bytes;

@@ -65,11 +65,21 @@ static bool is_wanted (const struct launch_program *program, const char *variabl
            (program->inherit && text_is_among (name, program->inherit->items, program->inherit->n));
 }
 
-static void environment_of (const struct launch_program *program, char *out[VARIABLES_MAX + 1])
+static bool is_set (const struct launch_program *program, const char *variable)
+{
+    struct text rest = text_of (variable), name = text_take_until (&rest, '='), value;
+    return program->set && var_find (program->set, name, &value);
+}
+
+static void environment_of (const struct launch_program *program, struct arena *arena, char *out[VARIABLES_MAX + 1])
 {
     size_t n = 0;
+    for (uint32_t i = 0; program->set && i < program->set->n && n < VARIABLES_MAX; i++)
+        out[n++] = (char *) text_format (arena, "%.*s=%.*s", TEXT_ARG (program->set->items[i].name),
+                                         TEXT_ARG (program->set->items[i].value))
+                       .ptr;
     for (char **variable = environ; variable && *variable && n < VARIABLES_MAX; variable++)
-        if (is_wanted (program, *variable))
+        if (is_wanted (program, *variable) && !is_set (program, *variable))
             out[n++] = *variable;
     out[n] = NULL;
 }
@@ -103,6 +113,7 @@ static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, in
 
 static int spawn (const struct launch_program *program, int in, int out, int error, pid_t *pid, struct err *err)
 {
+    struct arena arena = { 0 };
     char *environment[VARIABLES_MAX + 1], *argv[] = { (char *) program->path, (char *) program->word, NULL };
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
@@ -111,11 +122,12 @@ static int spawn (const struct launch_program *program, int in, int out, int err
     int rc = attributes_set (&attributes);
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
-    environment_of (program, environment);
+    environment_of (program, &arena, environment);
     if (rc == 0)
         rc = posix_spawn (pid, program->path, &actions, &attributes, argv, environment);
     posix_spawn_file_actions_destroy (&actions);
     posix_spawnattr_destroy (&attributes);
+    arena_release (&arena);
     errno = rc;
     return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the program %s", program->path);
 }

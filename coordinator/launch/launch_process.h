@@ -21,7 +21,8 @@ struct launch_process {
 struct launch_program {
     const char *path, *word;  /* its one argument */
     bool courier;             /* gets what reaches an ssh agent and Slurm as well; a worker does not */
-    const text_list *inherit; /* further variables, by name; NULL: none */
+    const text_list *inherit; /* further variables of this process, by name; NULL: none */
+    const var_list *set;      /* variables with values, which win; NULL: none */
 };
 
 /* In a session of its own; `error_fd` becomes its standard error and stays ours. All descriptors are close-on-exec. */

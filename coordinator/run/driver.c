@@ -94,7 +94,7 @@ static void open_launch (struct driver *driver, const struct run_addresses *at)
     struct launch_options options = { .launcher = plan->launcher,
                                       .start = &plan->start,
                                       .worker_path = driver->options.worker_path,
-                                      .inherit = &plan->profile.inherit,
+                                      .plan = plan,
                                       .courier_path = driver->options.courier_path,
                                       .bundle_path = driver->options.bundle_path,
                                       .run_id_hex = driver->dir.id,

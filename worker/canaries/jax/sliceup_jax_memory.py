@@ -17,8 +17,8 @@ def predicted_bytes(compiled):
 
 
 def peak_bytes(devices):
-    """The peak of the device that needed most; 0 where the backend does not count, as on CPU."""
-    return max(int(stats(device).get("peak_bytes_in_use", 0)) for device in devices)
+    """The peak of the device that needed most; 0 where the backend does not count: as on CPU, or -1 from a plugin that does not say."""
+    return max(0, *(int(stats(device).get("peak_bytes_in_use", 0)) for device in devices))
 
 
 def stats(device):

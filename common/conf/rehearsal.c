@@ -1,0 +1,167 @@
+/* rehearsal.c - turns the plan of a slice file into its rehearsal on this machine: local workers at loopback addresses, with the
+ * variables that GKE gives the pods of such a slice and a stand-in in place of libtpu. What would reach a real host, cache
+ * or environment is taken from the defaults. docs/spec/rehearsal.md. */
+#include "common/conf/draft.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* As many processes as the stand-in meets (worker/standin/place.h). */
+enum { HOSTS_OF_REHEARSAL_MAX = 64, VARIABLES = 24, AXES = 3 };
+
+static void forget (struct draft *draft, uint32_t key)
+{
+    draft->slice[key] = (struct conf_value){ .node = draft->root };
+}
+
+void draft_rehearse_slice (struct draft *draft)
+{
+    static const uint32_t elsewhere[] = { SLICE_SSH, SLICE_SLURM, SLICE_START, SLICE_COORDINATOR, SLICE_ENV_DIR };
+    static const char suffix[] = "-rehearsal";
+    struct text name = draft->plan.slice;
+    if (!draft->options->rehearsal)
+        return;
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
+        forget (draft, elsewhere[i]);
+    if (name.len > ID_MAX_BYTES - (sizeof suffix - 1))
+        name.len = ID_MAX_BYTES - (sizeof suffix - 1);
+    draft->plan.slice = text_format (draft->arena, "%.*s%s", TEXT_ARG (name), suffix);
+    draft->in_pods = draft->plan.launcher == LAUNCHER_JOIN;
+    draft->plan.launcher = LAUNCHER_LOCAL;
+}
+
+/* Two rehearsals at a time have other addresses of the loopback network, 127.0.0.0/8, and so the same port each. */
+void draft_rehearse_hosts (struct draft *draft)
+{
+    struct plan *plan = &draft->plan;
+    unsigned own = (unsigned) getpid ();
+    if (!draft->options->rehearsal)
+        return;
+    if (plan->hosts.n > HOSTS_OF_REHEARSAL_MAX)
+        problem_at (
+            draft->problems, draft->slice[SLICE_HOSTS].node,
+            "the slice has %u hosts, expected at most %d for a rehearsal: each process computes the whole slice",
+            plan->hosts.n, HOSTS_OF_REHEARSAL_MAX);
+    for (uint32_t i = 0; i < plan->hosts.n; i++) {
+        struct plan_host *host = &plan->hosts.items[i];
+        host->address = text_format (draft->arena, "127.%u.%u.%u", 1 + own % 250, own / 250 % 250, 1 + i % 250);
+        host->env_dir = (struct text){ 0 };
+        host->ssh = (struct ssh_route){ 0 };
+    }
+}
+
+void draft_rehearse_cache (struct draft *draft, struct conf_value *root)
+{
+    if (draft->options->rehearsal)
+        *root = (struct conf_value){ .node = draft->root, .good = true, .text = text_of ("cache") };
+}
+
+/* ---- the pod's variables ---- */
+
+static uint32_t next_size (struct text *grid, char separator)
+{
+    uint64_t size = 1;
+    struct text part = text_take_until (grid, separator);
+    return part.len && text_to_u64 (part, &size) && size > 0 && size <= DEVICES_MAX ? (uint32_t) size : 1;
+}
+
+/* The hosts of a topology "4x4" whose hosts have chips of "2,2,1": "2,2,1". */
+static struct text host_grid (const struct machine_type *machine, struct text topology, struct arena *arena)
+{
+    uint32_t hosts[AXES];
+    struct text chips = machine->bounds;
+    for (int i = 0; i < AXES; i++)
+        hosts[i] = next_size (&topology, 'x') / next_size (&chips, ',');
+    return text_format (arena, "%u,%u,%u", hosts[0], hosts[1], hosts[2]);
+}
+
+/* What GKE puts into such a pod (AI-Hypercomputer/torchprime:docs/troubleshoot-distributed.md), and the stand-in's own two. */
+static void fill_variables (struct draft *draft)
+{
+    const struct plan *plan = &draft->plan;
+    const struct profile *profile = &plan->profile;
+    struct text hosts = host_grid (&plan->machine, profile->topology, draft->arena);
+    const char *alone = "false,false,false";
+    const struct var all[] = {
+        { TEXT_LIT ("ALT"), TEXT_LIT ("false") },
+        { TEXT_LIT ("CHIPS_PER_HOST_BOUNDS"), plan->machine.bounds },
+        { TEXT_LIT ("HOST_BOUNDS"), hosts },
+        { TEXT_LIT ("MEGASCALE_COORDINATOR_ADDRESS"), plan->hosts.items[0].address },
+        { TEXT_LIT ("MEGASCALE_NUM_SLICES"), TEXT_LIT ("{slices}") },
+        { TEXT_LIT ("MEGASCALE_SLICE_ID"), TEXT_LIT ("{slice}") },
+        { TEXT_LIT ("SLICEUP_STANDIN_HOST"), TEXT_LIT ("{address}") },
+        { TEXT_LIT ("TPU_ACCELERATOR_TYPE"), profile->accelerator },
+        { TEXT_LIT ("TPU_CHIPS_PER_HOST_BOUNDS"), plan->machine.bounds },
+        { TEXT_LIT ("TPU_HOST_BOUNDS"), hosts },
+        { TEXT_LIT ("TPU_LIBRARY_PATH"), text_of (draft->options->rehearsal) },
+        { TEXT_LIT ("TPU_SKIP_MDS_QUERY"), TEXT_LIT ("true") },
+        { TEXT_LIT ("TPU_TOPOLOGY"), profile->topology },
+        { TEXT_LIT ("TPU_TOPOLOGY_ALT"), TEXT_LIT ("false") },
+        { TEXT_LIT ("TPU_TOPOLOGY_WRAP"), text_of (alone) },
+        { TEXT_LIT ("TPU_WORKER_HOSTNAMES"), TEXT_LIT ("{addresses}") },
+        { TEXT_LIT ("TPU_WORKER_ID"), TEXT_LIT ("{rank}") },
+        { TEXT_LIT ("WRAP"), text_of (alone) },
+    };
+    var_list *variables = &draft->plan.rehearsal.variables;
+    variables->items = arena_copy (draft->arena, all, sizeof all);
+    variables->n = sizeof all / sizeof all[0];
+}
+
+/* A pod's profile says what its programs inherit, which is what is rehearsed; a TPU VM asks its metadata server instead, of which
+ * there is none here. */
+static void extend_inherit (struct draft *draft)
+{
+    struct profile *profile = &draft->plan.profile;
+    const var_list *variables = &draft->plan.rehearsal.variables;
+    text_list all = { .items = arena_array (draft->arena, profile->inherit.n + variables->n, sizeof *all.items) };
+    struct text value;
+    for (uint32_t i = 0; i < profile->inherit.n; i++)
+        all.items[all.n++] = profile->inherit.items[i];
+    for (uint32_t i = 0; i < variables->n; i++) {
+        struct text name = variables->items[i].name;
+        bool own = text_is (name, "TPU_LIBRARY_PATH") || text_starts (name, "SLICEUP_");
+        if ((own || !draft->in_pods) && !text_is_among (name, all.items, all.n) &&
+            !var_find (&profile->env, name, &value))
+            all.items[all.n++] = name;
+    }
+    profile->inherit = all;
+    draft_sort_names (&profile->inherit);
+}
+
+void draft_rehearse_profile (struct draft *draft)
+{
+    const struct plan *plan = &draft->plan;
+    const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
+    if (!draft->options->rehearsal || !draft->profile_good)
+        return;
+    if (!text_is (plan->profile.backend, "tpu") || !text_is (plan->profile.frontend, "jax"))
+        problem_at (
+            draft->problems, where,
+            "the profile %.*s is for %.*s with backend %.*s, expected jax with backend tpu: the stand-in for libtpu is "
+            "seen by jax only",
+            TEXT_ARG (plan->profile.name), TEXT_ARG (plan->profile.frontend), TEXT_ARG (plan->profile.backend));
+    else if (!plan->machine.id.len || !plan->profile.topology.len)
+        problem_at (draft->problems, draft->root,
+                    "the slice file has no machine and topology, expected both, such as ct6e-standard-4t and 4x4: the "
+                    "stand-in shows "
+                    "such devices");
+    else if (draft->filtered)
+        problem_at (draft->problems, draft->slice[SLICE_HOSTS].node,
+                    "hosts are excluded, expected all hosts of the slice: its runtime waits for each of them");
+    else if (plan->hosts.n > 0) {
+        fill_variables (draft);
+        extend_inherit (draft);
+    }
+}
+
+bool draft_rehearse_leaves_out (struct draft *draft, const struct conf_value *rehearse, struct text id)
+{
+    text_list *out = &draft->plan.rehearsal.left_out;
+    if (!draft->options->rehearsal || draft->options->rehearse_all || !rehearse->given || rehearse->number)
+        return false;
+    if (!out->items)
+        out->items = arena_array (draft->arena, RUNGS_MAX, sizeof *out->items);
+    if (out->n < RUNGS_MAX)
+        out->items[out->n++] = id;
+    return true;
+}
