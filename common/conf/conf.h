@@ -30,9 +30,11 @@ struct conf_options {
     const char *wheels; /* folder of wheels that travel to the hosts; NULL: as the pin set says */
     const char *hosts;  /* host set: only these hosts of the slice; NULL: all */
     const char *exclude;
+    const char *leave_out[LEFT_OUT_RUNGS_MAX]; /* ids of rungs; the first NULL ends them */
     const char *rehearsal; /* path of the stand-in for libtpu: the plan is that of a rehearsal; NULL: of a run */
     bool rehearse_all;     /* with the rungs that say that they cannot be rehearsed */
-    const char *user_home; /* absolute home folder of the user, for "~/"; NULL: not known */
+    const char *wrong[WRONG_VARIABLES_MAX]; /* of it: "HOST:NAME=VALUE", "HOST:NAME"; the first NULL ends them */
+    const char *user_home;                  /* absolute home folder of the user, for "~/"; NULL: not known */
     /* Appends the host set that the source `word` (slurm, tpu) has on this machine; NULL: no source can be asked. */
     int (*host_source) (const char *word, struct buf *expression, struct err *err);
     var_list *groups; /* receives the slice file's groups (name, host set); may be NULL */

@@ -54,6 +54,7 @@ void draft_take_machine (struct draft *draft, const struct conf_value profile[PR
 /* Parts of draft_profile: warnings about what is valid and most likely not meant. */
 void draft_lint_variable (struct draft *draft, const struct yaml_node *key);
 void draft_lint_flags (struct draft *draft);
+/* 1: it is left out, on purpose. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* TPU slices of several hosts: do programs that run alone on a host say so? After hosts, profile and ladder. */
 void draft_check_alone (struct draft *draft);
@@ -68,8 +69,8 @@ void draft_rehearse_slice (struct draft *draft);
 void draft_rehearse_hosts (struct draft *draft);
 void draft_rehearse_cache (struct draft *draft, struct conf_value *root);
 void draft_rehearse_profile (struct draft *draft);
-/* Is a rung left out whose key `rehearse` is this one? Then it is noted. */
-bool draft_rehearse_leaves_out (struct draft *draft, const struct conf_value *rehearse, struct text id);
+/* Is a rung left out whose key `rehearse` is this one? */
+bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse);
 void draft_sort_names (text_list *names);
 
 /* Parts of draft_start: the sections of one launcher. */

@@ -95,13 +95,33 @@ static void read_rung (struct draft *draft, const struct conf_value *list, const
 {
     struct rung rung;
     check_id_is_new (draft, list->node->first, node);
-    if (draft_rung (draft, node, &rung) != 0 || is_needless (draft, &rung, node))
+    int result = draft_rung (draft, node, &rung);
+    if (result > 0)
+        draft->plan.left_out.items[draft->plan.left_out.n++] = rung.id;
+    if (result != 0 || is_needless (draft, &rung, node))
         return;
     bool is_first = rung.warm != WARM_NONE && draft->plan.cache.mode > CACHE_OFF && !*surveyed;
     if (is_first)
         put_survey (draft, list, node);
     *surveyed |= is_first || text_is (rung.builtin, SURVEY);
     draft->plan.rungs.items[draft->plan.rungs.n++] = rung;
+}
+
+/* --leave-out is a name of the ladder, or a slip of the pen. */
+static void check_left_out (struct draft *draft, const struct conf_value *list)
+{
+    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && draft->options->leave_out[i]; i++) {
+        const char *name = draft->options->leave_out[i], *known[RUNGS_MAX];
+        const struct yaml_node at = { .file = "--leave-out", .line = 1, .column = 1, .text = text_of (name) };
+        uint32_t n = 0;
+        for (const struct yaml_node *rung = list->node->first; rung && n < RUNGS_MAX; rung = rung->next) {
+            const struct yaml_node *id = rung_key (rung, "id");
+            if (id && id->kind == YAML_SCALAR)
+                known[n++] = text_copy (draft->arena, id->text).ptr;
+        }
+        if (!with_text (list->node->first, "id", name))
+            problem_unknown (draft->problems, &at, "rung", known, n);
+    }
 }
 
 static void read_rungs (struct draft *draft, const struct conf_value *list)
@@ -115,8 +135,10 @@ static void read_rungs (struct draft *draft, const struct conf_value *list)
         return;
     }
     draft->plan.rungs.items = arena_array (draft->arena, list->node->n + 1, sizeof *draft->plan.rungs.items);
+    draft->plan.left_out.items = arena_array (draft->arena, list->node->n, sizeof *draft->plan.left_out.items);
     for (const struct yaml_node *rung = list->node->first; rung; rung = rung->next)
         read_rung (draft, list, rung, &surveyed);
+    check_left_out (draft, list);
     if (draft->plan.rungs.n == 0 && draft->problems->errors == errors_before)
         problem_at (draft->problems, list->node,
                     "with cache mode: off no rung of the ladder is left, expected at least one that needs no cache");

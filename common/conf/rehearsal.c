@@ -128,6 +128,34 @@ static void extend_inherit (struct draft *draft)
     draft_sort_names (&profile->inherit);
 }
 
+/* "HOST:NAME=VALUE": this host has another value; "HOST:NAME": it has none. */
+static void read_wrong (struct draft *draft, const char *given)
+{
+    const struct yaml_node at = {
+        .file = "--wrong", .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (given)
+    };
+    struct rehearsal *rehearsal = &draft->plan.rehearsal;
+    struct text rest = at.text, host = text_take_until (&rest, ':');
+    bool unset = !memchr (rest.len ? rest.ptr : "", '=', rest.len);
+    struct text name = text_take_until (&rest, '=');
+    int rank = plan_host_rank (&draft->plan, host);
+    if (rank < 0 || !identifier_is_good (name, NAME_MAX_BYTES) || rest.len > TEXT_MAX_BYTES)
+        problem_at (
+            draft->problems, &at,
+            "%s names no variable of a host of this slice, expected HOST:NAME=VALUE, or HOST:NAME for one that it "
+            "does not have, such as %.*s:TPU_WORKER_ID=0",
+            problem_quote (draft->problems, at.text), TEXT_ARG (draft->plan.hosts.items[0].name));
+    else
+        rehearsal->wrong.items[rehearsal->wrong.n++] = (struct wrong_variable){ (uint32_t) rank, name, rest, unset };
+}
+
+static void read_all_wrong (struct draft *draft)
+{
+    draft->plan.rehearsal.wrong.items = arena_array (draft->arena, WRONG_VARIABLES_MAX, sizeof (struct wrong_variable));
+    for (int i = 0; i < WRONG_VARIABLES_MAX && draft->options->wrong[i]; i++)
+        read_wrong (draft, draft->options->wrong[i]);
+}
+
 void draft_rehearse_profile (struct draft *draft)
 {
     const struct plan *plan = &draft->plan;
@@ -150,18 +178,12 @@ void draft_rehearse_profile (struct draft *draft)
                     "hosts are excluded, expected all hosts of the slice: its runtime waits for each of them");
     else if (plan->hosts.n > 0) {
         fill_variables (draft);
+        read_all_wrong (draft);
         extend_inherit (draft);
     }
 }
 
-bool draft_rehearse_leaves_out (struct draft *draft, const struct conf_value *rehearse, struct text id)
+bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse)
 {
-    text_list *out = &draft->plan.rehearsal.left_out;
-    if (!draft->options->rehearsal || draft->options->rehearse_all || !rehearse->given || rehearse->number)
-        return false;
-    if (!out->items)
-        out->items = arena_array (draft->arena, RUNGS_MAX, sizeof *out->items);
-    if (out->n < RUNGS_MAX)
-        out->items[out->n++] = id;
-    return true;
+    return draft->options->rehearsal && !draft->options->rehearse_all && rehearse->given && !rehearse->number;
 }

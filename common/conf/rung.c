@@ -202,6 +202,14 @@ static void read_metrics (struct draft *draft, const struct conf_value of[], str
     rung->metrics.n = names.n;
 }
 
+static bool is_named (const struct draft *draft, struct text id)
+{
+    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && draft->options->leave_out[i]; i++)
+        if (text_is (id, draft->options->leave_out[i]))
+            return true;
+    return false;
+}
+
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung)
 {
     struct conf_value of[RUNG_KEYS];
@@ -226,7 +234,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
         draft_probe_args (draft, node, &of[RUNG_ARGS], rung);
     read_metrics (draft, of, rung);
     read_parse (draft, &of[RUNG_PARSE], rung);
-    if (draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE], rung->id))
+    if (draft->problems->errors != errors_before)
         return -1;
-    return draft->problems->errors == errors_before ? 0 : -1;
+    return is_named (draft, rung->id) || draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE]);
 }

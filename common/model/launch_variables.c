@@ -201,6 +201,34 @@ var_list launch_variables_of_scope (const struct profile *profile, enum scope sc
     return launch_variables_of (&own, scope, place, arena);
 }
 
+/* `wrong` wins, also over what is not there. */
+static void put_wrong (var_list *vars, const struct wrong_variable *wrong)
+{
+    uint32_t at = 0;
+    while (at < vars->n && !text_equal (vars->items[at].name, wrong->name))
+        at++;
+    if (at == vars->n && !wrong->unset)
+        vars->items[vars->n++] = (struct var){ wrong->name, wrong->value };
+    else if (at < vars->n && wrong->unset)
+        vars->items[at] = vars->items[--vars->n];
+    else if (at < vars->n)
+        vars->items[at].value = wrong->value;
+}
+
+var_list launch_variables_of_rehearsal (const struct plan *plan, uint32_t rank, struct arena *arena)
+{
+    const struct rehearsal *rehearsal = &plan->rehearsal;
+    struct launch_place place = launch_place_of (plan, NULL, 0, rank);
+    var_list filled_in = launch_variables_fill (&rehearsal->variables, &place, arena);
+    var_list vars = { .items = arena_array (arena, filled_in.n + rehearsal->wrong.n, sizeof *vars.items) };
+    for (; vars.n < filled_in.n; vars.n++)
+        vars.items[vars.n] = filled_in.items[vars.n];
+    for (uint32_t i = 0; i < rehearsal->wrong.n; i++)
+        if (rehearsal->wrong.items[i].host == rank)
+            put_wrong (&vars, &rehearsal->wrong.items[i]);
+    return vars;
+}
+
 text_list launch_inherited_by (const struct profile *profile, enum scope scope, struct arena *arena)
 {
     const struct scope_env *own = env_of (profile, scope);

@@ -201,9 +201,18 @@ static const struct field machine_fields[] = {
 };
 static const struct record machine_record = RECORD ("machine", struct machine_type, machine_fields);
 
+static const struct field wrong_variable_fields[] = {
+    F_U32 (1, struct wrong_variable, host, HOSTS_MAX - 1),
+    F_TEXT (2, struct wrong_variable, name, NAME_MAX_BYTES),
+    F_TEXT (3, struct wrong_variable, value, TEXT_MAX_BYTES),
+    F_BOOL (4, struct wrong_variable, unset),
+};
+static const struct record wrong_variable_record = RECORD ("wrong variable", struct wrong_variable,
+                                                           wrong_variable_fields);
+
 static const struct field rehearsal_fields[] = {
     F_LIST (1, struct rehearsal, variables, VARS_MAX, &var_record),
-    F_TEXTS (2, struct rehearsal, left_out, RUNGS_MAX, ID_MAX_BYTES),
+    F_LIST (2, struct rehearsal, wrong, WRONG_VARIABLES_MAX, &wrong_variable_record),
 };
 static const struct record rehearsal_record = RECORD ("rehearsal", struct rehearsal, rehearsal_fields);
 
@@ -227,6 +236,7 @@ static const struct field plan_fields[] = {
     F_LIST (17, struct plan, drift, DRIFT_RULES_MAX, &drift_rule_record),
     F_RECORD (18, struct plan, machine, &machine_record),
     F_RECORD (19, struct plan, rehearsal, &rehearsal_record),
+    F_TEXTS (20, struct plan, left_out, RUNGS_MAX, ID_MAX_BYTES),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

@@ -279,9 +279,15 @@ struct drift_rule {
 extern const struct record drift_rule_record;
 
 /* A run on this machine with a stand-in for libtpu; empty: a run. docs/spec/rehearsal.md. */
+struct wrong_variable {
+    uint32_t host;
+    struct text name, value;
+    bool unset; /* the host does not have it; `value` is empty */
+};
+enum { WRONG_VARIABLES_MAX = 16, LEFT_OUT_RUNGS_MAX = 16 };
 struct rehearsal {
-    var_list variables; /* that each local worker gets, and programs inherit by the profile; with placeholders */
-    text_list left_out; /* rungs that cannot be rehearsed */
+    var_list variables;                    /* that each local worker gets, and programs inherit; with placeholders */
+    LIST_OF (struct wrong_variable) wrong; /* what one host has instead, on purpose */
 };
 
 struct plan {
@@ -304,6 +310,7 @@ struct plan {
     struct start_plan start;
     struct machine_type machine; /* of all hosts */
     struct rehearsal rehearsal;
+    text_list left_out; /* rungs of the ladder, on purpose */
 };
 extern const struct record plan_record;
 

@@ -84,7 +84,7 @@ struct run_header {
     uid_list cache_trust; /* who might own the cache besides root and the users of the programs that asked */
     struct text running;  /* the rung of which a pass of the whole slice runs; empty: none */
     bool rehearsal;       /* on one machine, with a stand-in for libtpu */
-    text_list left_out;   /* rungs of the ladder that cannot be rehearsed */
+    text_list left_out;   /* rungs of the ladder, on purpose */
 };
 struct rung_time {
     struct text run, rung;

@@ -22,7 +22,7 @@ static int check_run (struct cli *cli, int argc, char **argv)
 const struct cli_command check_command = {
     .name = "check",
     .usage = "check SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--hosts EXPR]\n"
-             "              [--exclude EXPR] [--wheels DIR]",
+             "              [--exclude EXPR] [--wheels DIR] [--leave-out RUNG]...",
     .summary = "find every mistake that can be found without a host, and print the plan",
     .help =
         "Reads the slice file and every file it names. Prints all mistakes at once, each as\n"
@@ -34,6 +34,7 @@ const struct cli_command check_command = {
         "  --hosts EXPR, --exclude EXPR  only these hosts of it; all but these (v6e[0-3,7]; @name: a group of the "
         "file)\n"
         "  --wheels DIR                  a folder with a wheel for every pin: no package index is used\n"
+        "  --leave-out RUNG              climb without this rung; the receipt names it\n"
         "\n"
         "Example:\n"
         "  sliceup check configs/slices/local-jax.yaml\n"

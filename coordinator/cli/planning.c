@@ -2,6 +2,7 @@
 
 #include <pwd.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/duration.h"
@@ -37,12 +38,17 @@ static uint32_t count_errors (const struct conf_report *report)
 static int take_arguments (struct cli *cli, const struct cli_command *command, int argc, char **argv,
                            struct conf_options *options)
 {
-    static const char *const known[] = { "--profile", "--ladder", "--pins", "--hosts", "--exclude", "--wheels", NULL };
-    const char **const values[] = { &options->profile, &options->ladder,  &options->pins,
-                                    &options->hosts,   &options->exclude, &options->wheels };
+    static const char *const known[] = { "--profile", "--ladder", "--pins",      "--hosts",
+                                         "--exclude", "--wheels", "--leave-out", NULL };
+    const char **const values[] = {
+        &options->profile, &options->ladder, &options->pins, &options->hosts, &options->exclude, &options->wheels, NULL
+    };
+    int left_n = 0;
     for (int i = 1; i < argc; i++) {
-        bool taken = false;
-        for (int k = 0; known[k] && !taken; k++)
+        bool taken = left_n < LEFT_OUT_RUNGS_MAX &&
+                     cli_read_option (argc, argv, &i, "--leave-out", &options->leave_out[left_n]);
+        left_n += taken;
+        for (int k = 0; values[k] && !taken; k++)
             taken = cli_read_option (argc, argv, &i, known[k], values[k]);
         if (taken)
             continue;
@@ -108,6 +114,7 @@ int planning_load_rehearsal (struct cli *cli, const struct cli_command *command,
         return status;
     options.rehearsal = rehearsal->stand_in;
     options.rehearse_all = rehearsal->all;
+    memcpy (options.wrong, rehearsal->wrong, sizeof options.wrong);
     options.pins = options.pins ? options.pins : "jax-rehearsal";
     return load (cli, &options, arena, plan);
 }
@@ -377,10 +384,18 @@ static void print_rungs (const struct plan *plan, FILE *to)
 
 static void print_left_out (const struct plan *plan, FILE *to)
 {
-    const text_list *out = &plan->rehearsal.left_out;
-    for (uint32_t i = 0; i < out->n; i++)
-        fprintf (to, "%s%.*s%s", i ? ", " : "  left out of the rehearsal: ", TEXT_ARG (out->items[i]),
-                 i + 1 < out->n ? "" : " (rehearse: false in the ladder)\n");
+    for (uint32_t i = 0; i < plan->left_out.n; i++)
+        fprintf (to, "%s%.*s%s", i ? ", " : "  left out: ", TEXT_ARG (plan->left_out.items[i]),
+                 i + 1 < plan->left_out.n ? "" : "\n");
+}
+
+static void print_wrong (const struct plan *plan, FILE *to)
+{
+    for (uint32_t i = 0; i < plan->rehearsal.wrong.n; i++) {
+        const struct wrong_variable *wrong = &plan->rehearsal.wrong.items[i];
+        fprintf (to, "  wrong on purpose: %.*s has %.*s%s%.*s\n", TEXT_ARG (plan->hosts.items[wrong->host].name),
+                 TEXT_ARG (wrong->name), wrong->unset ? " not set" : "=", TEXT_ARG (wrong->value));
+    }
 }
 
 static void print_variables (const var_list *vars, FILE *to)
@@ -446,4 +461,5 @@ void planning_print (const struct plan *plan, FILE *to)
     print_cache (plan, to);
     print_rungs (plan, to);
     print_left_out (plan, to);
+    print_wrong (plan, to);
 }

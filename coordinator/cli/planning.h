@@ -13,8 +13,9 @@
 int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena,
                    struct plan *plan);
 struct rehearsal_options {
-    const char *stand_in; /* path of the library in place of libtpu */
-    bool all;             /* also the rungs that cannot be rehearsed */
+    const char *stand_in;                   /* path of the library in place of libtpu */
+    bool all;                               /* also the rungs that cannot be rehearsed */
+    const char *wrong[WRONG_VARIABLES_MAX]; /* as in conf_options */
 };
 /* The same for the rehearsal of a slice on this machine; the file itself is checked first. */
 int planning_load_rehearsal (struct cli *cli, const struct cli_command *command, int argc, char **argv,

@@ -34,13 +34,34 @@ static int rehearse (struct cli *cli, struct plan *plan, struct arena *arena, bo
         printf ("no mistakes found; nothing was started\n");
         return EXIT_HOLDS;
     }
-    int status = run_new (cli, plan, arena, false, json);
+    /* Known bad launches count by the profile, and a rehearsal is there to try what failed. */
+    int status = run_new (cli, plan, arena, true, json);
     if (!json)
         printf ("This was a rehearsal: programs ran on the CPU of this machine, and no TPU was used. What it cannot "
                 "show is in "
                 "docs/spec/rehearsal.md.\nTo see more: sliceup --home %s receipt (or status, logs, explain)\n",
                 cli->home);
     return status;
+}
+
+/* Every --wrong out of the arguments; the rest stays. EXIT_HOLDS, or what to leave with. */
+static int take_wrong (struct cli *cli, int *argc, char **argv, struct rehearsal_options *options)
+{
+    int kept = 1, n = 0;
+    for (int i = 1; i < *argc; i++) {
+        const char *value = NULL;
+        if (!cli_read_option (*argc, argv, &i, "--wrong", &value)) {
+            argv[kept++] = argv[i];
+        } else if (n == WRONG_VARIABLES_MAX) {
+            log_print (&cli->log, "--wrong is given more than %d times, the limit", WRONG_VARIABLES_MAX);
+            return EXIT_USAGE;
+        } else {
+            options->wrong[n++] = value;
+        }
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    return EXIT_HOLDS;
 }
 
 static int rehearse_run (struct cli *cli, int argc, char **argv)
@@ -55,7 +76,9 @@ static int rehearse_run (struct cli *cli, int argc, char **argv)
     struct rehearsal_options options = { .stand_in = library, .all = all };
     if (find_library (cli, library, &err) < 0 || use_own_home (&own, home, &err) < 0)
         return cli_fail (cli, &err);
-    int status = planning_load_rehearsal (&own, &rehearse_command, argc, argv, &options, &arena, &plan);
+    int status = take_wrong (cli, &argc, argv, &options);
+    if (status == EXIT_HOLDS)
+        status = planning_load_rehearsal (&own, &rehearse_command, argc, argv, &options, &arena, &plan);
     if (status == EXIT_HOLDS)
         status = rehearse (&own, &plan, &arena, check, json);
     arena_release (&arena);
@@ -64,8 +87,9 @@ static int rehearse_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command rehearse_command = {
     .name = "rehearse",
-    .usage = "rehearse SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--wheels DIR]\n"
-             "                 [--all] [--check] [--json]",
+    .usage = "rehearse SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--wheels DIR] "
+             "[--leave-out RUNG]...\n"
+             "                 [--wrong HOST:NAME[=VALUE]]... [--all] [--check] [--json]",
     .summary = "run a TPU slice file on this machine, with a stand-in for its TPUs, before the slice exists",
     .help = "Checks the slice file, then starts all its workers on this machine, as an ordinary user. Programs get the "
             "variables\n"
@@ -90,6 +114,9 @@ const struct cli_command rehearse_command = {
             "  --pins NAME|FILE      packages for the rehearsal (default: jax-rehearsal, which has the CPU plugin of "
             "the stand-in)\n"
             "  --wheels DIR          a folder with a wheel for every pin: no package index is used\n"
+            "  --leave-out RUNG      climb without this rung; the receipt names it\n"
+            "  --wrong HOST:NAME=VALUE  one host has this value of a variable; HOST:NAME: it has none. To see how a "
+            "mistake looks\n"
             "  --all                 run the rungs with rehearse: false as well: they will fail\n"
             "  --check               print the plan of the rehearsal, and start nothing\n"
             "  --json                print each event as a line of JSON: docs/spec/events.md\n"
@@ -97,6 +124,7 @@ const struct cli_command rehearse_command = {
             "Examples:\n"
             "  sliceup rehearse configs/slices/tpu-v6e-16.yaml\n"
             "  sliceup rehearse my-slice.yaml --check\n"
+            "  sliceup rehearse my-slice.yaml --wrong v6e-2:TPU_WORKER_ID=1\n"
             "\n"
             "Exit status: that of sliceup run.\n",
     .run = rehearse_run,

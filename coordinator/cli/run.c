@@ -47,7 +47,7 @@ static int run_run (struct cli *cli, int argc, char **argv)
 const struct cli_command run_command = {
     .name = "run",
     .usage = "run SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--hosts EXPR]\n"
-             "            [--exclude EXPR] [--wheels DIR] [--again] [--json]",
+             "            [--exclude EXPR] [--wheels DIR] [--leave-out RUNG]... [--again] [--json]",
     .summary = "run the ladder on every host of the slice, and write a receipt",
     .help =
         "Checks the configuration, starts a worker on each host, runs the rungs in order on all hosts in lockstep, "
@@ -67,6 +67,7 @@ const struct cli_command run_command = {
         "  --hosts EXPR, --exclude EXPR  only these hosts of it; all but these (v6e[0-3,7]; @name: a group of the "
         "file)\n"
         "  --wheels DIR                  a folder with a wheel for every pin: no package index is used\n"
+        "  --leave-out RUNG              climb without this rung; the receipt names it\n"
         "  --again                       also run launches that are known bad (sliceup calibration)\n"
         "  --json                        print each event as a line of JSON: docs/spec/events.md\n"
         "\n"

@@ -24,8 +24,7 @@ static int start_process (struct start *start, const char *directory, struct err
     var_list set = { 0 };
     struct launch_program program = { .path = launch->program, .word = courier ? "carry" : "join", .courier = courier };
     if (!courier && launch->plan) {
-        struct launch_place place = launch_place_of (launch->plan, NULL, 0, start->rank);
-        set = launch_variables_fill (&launch->plan->rehearsal.variables, &place, &arena);
+        set = launch_variables_of_rehearsal (launch->plan, start->rank, &arena);
         program.inherit = &launch->plan->profile.inherit;
         program.set = &set;
     }

@@ -54,7 +54,7 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
                                    .began_wall_ms = fact->wall_ms,
                                    .cache_trust = plan->cache.trust,
                                    .rehearsal = plan->rehearsal.variables.n > 0,
-                                   .left_out = plan->rehearsal.left_out };
+                                   .left_out = plan->left_out };
     header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
     header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));
     for (header->rungs.n = 0; header->rungs.n < plan->rungs.n; header->rungs.n++)

@@ -312,23 +312,22 @@ static void add_notes (const struct slice_receipt *receipt, struct buf *out)
         buf_printf (out, "         and %u more: --json has them\n", shown - NOTES_SHOWN);
 }
 
-static void add_rehearsal (const struct run_header *header, struct buf *out)
+static void add_purpose (const struct run_header *header, struct buf *out)
 {
-    if (!header->rehearsal)
-        return;
-    buf_puts (out, "rehearsal on one machine: the programs ran on its CPU, and no TPU was used");
+    if (header->rehearsal)
+        buf_puts (out, "rehearsal on one machine: the programs ran on its CPU, and no TPU was used\n");
     for (uint32_t i = 0; i < header->left_out.n; i++) {
-        buf_puts (out, i ? ", " : "\n         left out: ");
+        buf_puts (out, i ? ", " : "left out ");
         buf_escaped (out, header->left_out.items[i], COLUMNS);
     }
-    buf_byte (out, '\n');
+    buf_puts (out, header->left_out.n ? "\n" : "");
 }
 
 void receipt_text_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
                         struct buf *out)
 {
     add_subject (header, out);
-    add_rehearsal (header, out);
+    add_purpose (header, out);
     if (with_result)
         add_result (header, out);
     if (header->exit_status == EXIT_CACHE_VIOLATION)

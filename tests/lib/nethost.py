@@ -23,11 +23,12 @@ StrictModes no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
-SetEnv PATH={path}
+SetEnv PATH={path}{variables}
 MaxStartups 64:30:128
 """
 # The account must not be locked, whatever this machine's own file says; sshd reads no password here.
-SHADOW = "".join(f"{name}:*:19000:0:99999:7:::\n" for name in ("root", "sshd", "nobody"))
+SHADOW = "".join(f"{name}:*:19000:0:99999:7:::\n" for name in ("root", "sshd", "nobody", "tpu"))
+TPU_UID = 60000
 
 
 def key_pair(path, comment):
@@ -76,8 +77,10 @@ class Host(Faults):
     def _order(self):
         # Its shell is a shell: an ordinary user who may log in.
         passwd = re.sub(r"(?m)^nobody:.*$", "nobody:x:65534:65534:nobody:/nonexistent:/bin/sh", pathlib.Path("/etc/passwd").read_text())
+        passwd += f"tpu:x:{TPU_UID}:{TPU_UID}:tpu:/nonexistent:/bin/sh\n"
         lab_files = {"passwd": passwd, "hosts": self.netlab.hosts_file(), "boot_id": f"{uuid.uuid4()}\n", "shadow": SHADOW,
-                     "sshd_config": SSHD.format(address=self.address, path=self.netlab.path),
+                     "sshd_config": SSHD.format(address=self.address, path=self.netlab.path,
+                                                   variables=self.netlab.variables),
                      "host_key": (self.folder / "host_key").read_text(), "authorized_keys": self.netlab.user_key + "\n"}
         shared = [(str(path), str(path)) for path in self.netlab.shared]
         hidden = {"/tmp", "/run", str(lab.TOP), str(lab.BUILD), str(self.netlab.root)}

@@ -48,7 +48,7 @@ def sweep():
 class NetLab(lab.Lab):
     """The verbs of lab.Lab, spoken on a node before `count` hosts h0, h1, ..."""
 
-    def __init__(self, count=8, shared=(), path=PATH):
+    def __init__(self, count=8, shared=(), path=PATH, variables=""):
         needs_root()
         sweep()
         self.root = pathlib.Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
@@ -56,7 +56,7 @@ class NetLab(lab.Lab):
         self.files.mkdir()
         self.running, self.hosts, self.node, self.others = [], [], None, []
         self.user, self.user_keys = [], {}
-        self.shared, self.path = [self.files, *map(pathlib.Path, shared)], path
+        self.shared, self.path, self.variables = [self.files, *map(pathlib.Path, shared)], path, variables
         try:
             self._begin(count)
         except BaseException:
