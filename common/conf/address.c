@@ -39,6 +39,11 @@ bool address_is_good (struct text address)
     return has_colon ? is_ip (address, AF_INET6) : is_word (address, "._-");
 }
 
+bool host_key_alias_is_good (struct text alias)
+{
+    return is_word (alias, "._-+/:[]");
+}
+
 bool address_is_any (struct text address)
 {
     return text_is (address, "0.0.0.0") || text_is (address, "::");

@@ -90,6 +90,9 @@ static const struct conf_key way_keys[ROUTE_KEYS] = {
     [ROUTE_USER] = { "user", KEY_NAME, .help = "Default: the slice's." },
     [ROUTE_JUMP] = { "jump", KEY_TEXT, 0, 255,
                      .help = "`[user@]host[:port]` of a jump host; `''`: a direct connection. Default: the slice's." },
+    [ROUTE_HOST_KEY_ALIAS] = { "host_key_alias", KEY_TEXT, 1, 255,
+                               .help = "Name under which `known_hosts` holds the key of this host, without a port. "
+                                       "Default: the address and port that are connected to." },
 };
 
 static const struct conf_key from_keys[FROM_KEYS] = {

@@ -114,4 +114,9 @@ void draft_ssh_route (struct draft *draft, const struct conf_value *given, struc
     if (of[ROUTE_USER].given)
         route->user = of[ROUTE_USER].text;
     read_jump (draft, &of[ROUTE_JUMP], route);
+    if (of[ROUTE_HOST_KEY_ALIAS].good && !host_key_alias_is_good (of[ROUTE_HOST_KEY_ALIAS].text))
+        problem_at (draft->problems, of[ROUTE_HOST_KEY_ALIAS].node,
+                    "host_key_alias is %s, expected one name of letters, digits and '._-+/:[]'",
+                    problem_quote (draft->problems, of[ROUTE_HOST_KEY_ALIAS].text));
+    route->host_key_alias = of[ROUTE_HOST_KEY_ALIAS].text;
 }

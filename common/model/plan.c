@@ -41,7 +41,8 @@ static const struct record kit_file_record = RECORD ("file of a kit", struct kit
 static const struct field ssh_way_fields[] = { F_TEXT (1, struct ssh_route, address, NAME_MAX_BYTES),
                                                F_U32 (2, struct ssh_route, port, UINT16_MAX),
                                                F_TEXT (3, struct ssh_route, user, ID_MAX_BYTES),
-                                               F_TEXT (4, struct ssh_route, jump, NAME_MAX_BYTES) };
+                                               F_TEXT (4, struct ssh_route, jump, NAME_MAX_BYTES),
+                                               F_TEXT (5, struct ssh_route, host_key_alias, NAME_MAX_BYTES) };
 static const struct record ssh_way_record = RECORD ("way", struct ssh_route, ssh_way_fields);
 
 static const struct field plan_host_fields[] = { F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),

@@ -51,8 +51,9 @@ extern const struct record file_ref_record;
 struct ssh_route {       /* to one host's sshd */
     struct text address; /* name or IP address; empty: that of the host */
     uint32_t port;
-    struct text user; /* empty: whoever runs sliceup */
-    struct text jump; /* "[user@]host[:port]" to go through; empty: straight */
+    struct text user;           /* empty: whoever runs sliceup */
+    struct text jump;           /* "[user@]host[:port]" to go through; empty: straight */
+    struct text host_key_alias; /* known_hosts holds the host's key under this name; empty: under address and port */
 };
 
 struct plan_host { /* in rank order: rank = index */

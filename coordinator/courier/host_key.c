@@ -1,10 +1,12 @@
 #include "coordinator/courier/ssh_login.h"
 
 #include "common/base/buf.h"
+#include "common/io/fd.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -12,6 +14,7 @@ enum {
     NAME_BYTES = 300,
     FINGERPRINT_BYTES = 64,
     FOUND_BYTES = 160,
+    ALIAS_FILE_MAX_BYTES = 1 << 20,
     KNOWN_HOSTS_MAX_BYTES = 64 << 20
 }; /* 100,000 hosts with three keys each */
 
@@ -23,6 +26,7 @@ struct record {
     uint32_t broken_line;              /* the first that names the host and cannot be read; 0: none */
     char same_type[FINGERPRINT_BYTES]; /* another key of the type that was shown */
     struct buf types;                  /* of other keys, with their fingerprints */
+    struct buf *lines;                 /* NULL, or where the lines that name the host go: nothing else is asked */
 };
 
 static void fingerprint (ssh_key key, char out[FINGERPRINT_BYTES])
@@ -96,6 +100,12 @@ static void note_key (struct record *record, ssh_key key, bool revoked)
         buf_printf (&record->types, "%s%s %s", record->types.len ? ", " : "", type_of (key), found);
 }
 
+static void copy_line (struct buf *out, const char *line, bool revoked)
+{
+    if (!revoked)
+        buf_printf (out, HOST_KEY_ALIAS_STAND_IN "%s\n", line + strcspn (line, " \t"));
+}
+
 static void read_line (struct record *record, char *line, uint32_t number)
 {
     struct ssh_knownhosts_entry *entry = NULL;
@@ -113,7 +123,7 @@ static void read_line (struct record *record, char *line, uint32_t number)
         return;
     int rc = ssh_known_hosts_parse_line (record->name, line, &entry);
     if (rc == SSH_OK && !is_negated (line, record->name))
-        note_key (record, entry->publickey, revoked);
+        record->lines ? copy_line (record->lines, line, revoked) : note_key (record, entry->publickey, revoked);
     else if (rc != SSH_OK && rc != SSH_AGAIN && record->broken_line == 0)
         record->broken_line = number;
     ssh_knownhosts_entry_free (entry);
@@ -147,6 +157,25 @@ static int read_file (struct record *record, const char *known_hosts, struct err
     free (line);
     (void) fclose (file); /* only read */
     return failed ? err_set (err, ERR_IO, "cannot read all of the file of known host keys, %s", known_hosts) : 0;
+}
+
+int host_key_alias_file (const char *known_hosts, const char *alias, struct err *err)
+{
+    struct buf lines;
+    struct record record = { .lines = &lines };
+    int fd = memfd_create ("known_hosts", MFD_CLOEXEC);
+    buf_init (&lines, ALIAS_FILE_MAX_BYTES);
+    name_of (record.name, alias, 22);
+    int rc = read_file (&record, known_hosts, err);
+    if (rc == 0 && lines.overflow)
+        rc = err_set (err, ERR_LIMIT, "more than %d bytes of %s name this host", ALIAS_FILE_MAX_BYTES, known_hosts);
+    else if (rc == 0 && (fd < 0 || fd_write (fd, lines.ptr, lines.len) != 0))
+        rc = err_errno (err, ERR_IO, "cannot keep the known keys of this host in memory");
+    buf_release (&lines);
+    if (rc == 0)
+        return fd;
+    fd_close (fd);
+    return -1;
 }
 
 /* ---- the verdict ---- */
@@ -184,12 +213,12 @@ static int judge (struct record *record, enum ssh_known_hosts_e verdict, const c
                     type, seen, known_hosts);
 }
 
-int host_key_check (ssh_session session, const char *known_hosts, const char *address, uint16_t port, struct err *err)
+int host_key_check (ssh_session session, const char *known_hosts, const char *name, uint16_t port, struct err *err)
 {
     struct record record = { 0 };
     int rc = -1;
     buf_init (&record.types, FOUND_BYTES);
-    name_of (record.name, address, port);
+    name_of (record.name, name, port);
     if (ssh_get_server_publickey (session, &record.key) != SSH_OK)
         err_set (err, ERR_REFUSED, "the host presented no key");
     else if (read_file (&record, known_hosts, err) == 0)

@@ -7,6 +7,7 @@
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 static const char name_letters[] = LETTERS "._-";
 static const char address_letters[] = LETTERS "._-:%"; /* of IPv6, with its zone */
+static const char alias_letters[] = LETTERS "._-+/:[]";
 static const char hex_letters[] = "0123456789abcdef";
 
 /* A reader of one object: its first mistake stays in `err`. */
@@ -144,6 +145,7 @@ static void take_ssh (struct reader *reader, struct request_ssh *ssh)
     ssh->jump = take_text (reader, "jump", 0, REQUEST_NAME_MAX_BYTES);
     if (*ssh->jump)
         split_jump (reader, ssh);
+    ssh->host_key_alias = take_name (reader, "host_key_alias", alias_letters, true);
     ssh->known_hosts = take_path (reader, "known_hosts");
     ssh->identities_n = take_list (reader, "identities", ssh->identities, REQUEST_IDENTITIES_MAX);
     for (uint32_t i = 0; i < ssh->identities_n; i++)

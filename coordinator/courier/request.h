@@ -31,6 +31,7 @@ struct request_ssh {
     char *jump;           /* as it was given, for people; "": straight */
     char *jump_user, *jump_address;
     uint16_t port, jump_port;
+    char *host_key_alias; /* "": known_hosts holds the host's key under address and port */
     char *known_hosts;
     char *identities[REQUEST_IDENTITIES_MAX];
     uint32_t identities_n;

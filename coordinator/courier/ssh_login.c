@@ -1,6 +1,7 @@
 #include "coordinator/courier/ssh_login.h"
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/courier/dial.h"
 #include <poll.h>
 #include <stdio.h>
@@ -42,8 +43,11 @@ static void literal_path (const char *path, char *out, size_t out_bytes)
 static int set_texts (ssh_session session, const struct ssh_login *login)
 {
     char host[REQUEST_NAME_MAX_BYTES + 3], known_hosts[2 * REQUEST_PATH_MAX_BYTES + 1];
-    snprintf (host, sizeof host, strchr (login->address, ':') ? "[%s]" : "%s", login->address);
+    const char *name = *login->host_key_alias ? HOST_KEY_ALIAS_STAND_IN : login->address;
+    snprintf (host, sizeof host, strchr (name, ':') ? "[%s]" : "%s", name);
     literal_path (login->ssh->known_hosts, known_hosts, sizeof known_hosts);
+    if (*login->host_key_alias)
+        snprintf (known_hosts, sizeof known_hosts, "/proc/self/fd/%d", login->alias_fd);
     const struct {
         enum ssh_options_e option;
         const char *value;
@@ -65,11 +69,17 @@ static int set_texts (ssh_session session, const struct ssh_login *login)
     return 0;
 }
 
+/* An alias stands without a port, as with OpenSSH (ssh_config(5), HostKeyAlias). */
+static uint16_t known_port (const struct ssh_login *login)
+{
+    return *login->host_key_alias ? 22 : login->port;
+}
+
 /* PROCESS_CONFIG first of all: ~/.ssh/config would win over what is set here (libssh 0.10), and may run commands. */
 static int set_options (ssh_session session, const struct ssh_login *login, int fd, struct err *err)
 {
     bool process_config = false;
-    unsigned port = login->port;
+    unsigned port = known_port (login); /* the connection is there: libssh looks host keys up by it */
     int bits = RSA_MIN_BITS;
     uint64_t now_ms = clock_boot_ms ();
     long timeout_s = (long) (now_ms < login->until_ms ? (login->until_ms - now_ms) / 1000 : 0) +
@@ -105,8 +115,9 @@ static int greet (const struct ssh_login *login, ssh_session session, struct err
 static int enter (const struct ssh_login *login, ssh_session session, struct err *err)
 {
     reporter_send_step (login->reporter, STEP_HOST_KEY, "the check of the host key");
-    if (host_key_check (session, login->ssh->known_hosts, login->address, login->port, err) < 0)
-        return -1;
+    const char *name = *login->host_key_alias ? login->host_key_alias : login->address;
+    if (host_key_check (session, login->ssh->known_hosts, name, known_port (login), err) < 0)
+        return *login->host_key_alias ? err_prefix (err, "looked up under its ssh.host_key_alias") : -1;
     reporter_send_step (login->reporter, STEP_AUTHENTICATION, "the ssh server, or an agent, to check the keys");
     return authenticate (session, login->user, login->ssh, err);
 }
@@ -149,22 +160,23 @@ static void back_off (uint32_t failures)
 }
 
 /* libssh reads that file during the key exchange already, and would wait for a pipe or swallow a device. */
-static int look_at_known_hosts (const struct ssh_login *login, int fd, struct err *err)
+static int look_at_known_hosts (struct ssh_login *login, int fd, struct err *err)
 {
-    if (host_key_file_check (login->ssh->known_hosts, err) == 0)
+    const char *known_hosts = login->ssh->known_hosts;
+    login->alias_fd = -1;
+    if (host_key_file_check (known_hosts, err) == 0 &&
+        (!*login->host_key_alias ||
+         (login->alias_fd = host_key_alias_file (known_hosts, login->host_key_alias, err)) >= 0))
         return 0;
     reporter_send_step (login->reporter, STEP_HOST_KEY, "the file of known host keys");
-    if (fd >= 0)
-        (void) close (fd); /* nothing was said on it */
+    fd_close (fd); /* nothing was said on it */
     return -1;
 }
 
-ssh_session ssh_login_open (const struct ssh_login *login, int fd, struct err *err)
+static ssh_session log_in (const struct ssh_login *login, int fd, struct err *err)
 {
     ssh_session session = NULL;
     bool again = true, given = fd >= 0;
-    if (look_at_known_hosts (login, fd, err) != 0)
-        return NULL;
     if (given)
         reporter_send_step (login->reporter, STEP_CONNECT, "the ssh server's greeting and key exchange");
     for (uint32_t failures = 0; again && !session; failures++) {
@@ -176,5 +188,15 @@ ssh_session ssh_login_open (const struct ssh_login *login, int fd, struct err *e
         if (again && !session)
             back_off (failures);
     }
+    return session;
+}
+
+ssh_session ssh_login_open (const struct ssh_login *asked, int fd, struct err *err)
+{
+    struct ssh_login login = *asked;
+    if (look_at_known_hosts (&login, fd, err) != 0)
+        return NULL;
+    ssh_session session = log_in (&login, fd, err);
+    fd_close (login.alias_fd);
     return session;
 }

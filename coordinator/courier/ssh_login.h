@@ -13,8 +13,10 @@
 #include <stdint.h>
 
 struct ssh_login {
-    const char *address; /* the name under which the host key is known */
-    const char *user;    /* "": whoever runs the courier */
+    const char *address;
+    const char *host_key_alias; /* the name under which the host key is known; "": address and port */
+    int alias_fd;               /* ssh_login_open's */
+    const char *user;           /* "": whoever runs the courier */
     uint16_t port;
     const struct request_ssh *ssh;
     struct reporter *reporter;
@@ -32,7 +34,11 @@ void ssh_login_close (ssh_session session);
 
 /* Before anything reads it: is it a file of a size that somebody keeps, and no pipe or device? */
 int host_key_file_check (const char *known_hosts, struct err *err);
-int host_key_check (ssh_session session, const char *known_hosts, const char *address, uint16_t port, struct err *err);
+/* libssh takes no name of a host with '_', '+' or '/', and gcloud's aliases may hold them. So it gets a file in memory:
+ * the lines that name the alias, under this name instead. The descriptor is the caller's; -1 on error. */
+#define HOST_KEY_ALIAS_STAND_IN "alias"
+int host_key_alias_file (const char *known_hosts, const char *alias, struct err *err);
+int host_key_check (ssh_session session, const char *known_hosts, const char *name, uint16_t port, struct err *err);
 
 /* authentication.c - logs in to an ssh server: by an agent's keys, then by key files. Never by password or keyboard. It
  * knows the session and nothing of what follows. Waits for the server: the watchdog bounds that. */

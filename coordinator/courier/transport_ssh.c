@@ -80,6 +80,7 @@ static int open_jump (struct transport_ssh *ssh, const struct ssh_login *host, i
 {
     struct ssh_login login = *host;
     login.address = host->ssh->jump_address;
+    login.host_key_alias = "";
     login.port = host->ssh->jump_port;
     login.user = *host->ssh->jump_user ? host->ssh->jump_user : host->user;
     reporter_set_jump_host (host->reporter, host->ssh->jump);
@@ -123,6 +124,7 @@ struct transport *transport_ssh_open (const struct request *request, struct repo
 {
     struct transport_ssh *ssh = mem_alloc (sizeof *ssh);
     struct ssh_login login = { .address = request->ssh.address,
+                               .host_key_alias = request->ssh.host_key_alias,
                                .user = request->ssh.user,
                                .port = request->ssh.port,
                                .ssh = &request->ssh,

@@ -167,7 +167,7 @@ class Carrying(unittest.TestCase):
     def order(self, server, known_hosts=None, deadline_ms=45000, tied=False, **ssh):
         content = self.bundle.read_bytes()
         head = gzip.decompress(content)
-        way = {"address": "127.0.0.1", "port": server.port, "user": server.user, "jump": "", "agent": False,
+        way = {"address": "127.0.0.1", "port": server.port, "user": server.user, "jump": "", "host_key_alias": "", "agent": False,
                "known_hosts": str(known_hosts or server.known_hosts()), "identities": [str(server.user_key)]}
         return {"sliceup-courier": 1, "by": "ssh", "host": "h0", "nonce": secrets.token_hex(16), "deadline_ms": deadline_ms,
                 "tied": tied, "directory": str(self.directory), "bundle": str(self.bundle),
@@ -339,6 +339,26 @@ class HostKeys(Carrying):
         old = self.server("old", host_keys={"rsa": server.host_keys["rsa"]}, config=["HostKeyAlgorithms ssh-rsa"])
         self.refused(self.order(old, self.known(old.known_hosts_line("rsa"))), "connect", "key exchange")
 
+    def test_with_an_alias_the_key_is_looked_up_under_it_alone(self):
+        server, other = self.server(), sshd.make_key(self.root / "other")
+        alias = "tpu.7519457668826798549-0-f+7/Co"
+        line, changed = server.known_hosts_line(alias=alias), server.known_hosts_line(key=other, alias=alias)
+
+        def stopped(known, *words, host_key_alias=alias):
+            self.stopped(self.order(server, self.known(known), host_key_alias=host_key_alias), server, "host_key_alias", *words)
+
+        stopped(server.known_hosts_line(), "has no key")
+        stopped(line, "has no key", host_key_alias=alias[:-7])
+        stopped(f"{line}@revoked {line}", "revoked")
+        stopped(f"*,!{line}", "has no key")
+        stopped(server.known_hosts_line() + changed, "has changed", sshd.fingerprint(other))
+        for good in (alias, "under_score.1", "fd00::7"):
+            self.carried(self.order(server, self.known(changed.replace(alias, "other") + line.replace(alias, good)), host_key_alias=good))
+
+    def test_the_type_that_is_known_under_the_alias_is_asked_for(self):
+        server = self.server(host_keys=("ed25519", "ecdsa"))
+        self.carried(self.order(server, self.known(server.known_hosts_line("ecdsa", alias="tpu.75-0")), host_key_alias="TPU.75-0"))
+
     def test_a_hashed_name_is_found(self):
         server = self.server()
         known = server.known_hosts()
@@ -462,6 +482,15 @@ class Jumping(Carrying):
         jump = f"127.0.0.1:{bastion.port}"
         self.refused(self.order(server, jump=jump), "host-key", f"jump host {jump}", sshd.fingerprint(bastion.host_keys["ed25519"]))
         self.assertNotIn("Accepted publickey", bastion.said())
+
+    def test_an_alias_is_the_hosts_and_not_the_jump_hosts(self):
+        bastion, server = self.server("bastion"), self.server()
+        bastion.authorize(f"{server.user_key}.pub")
+        known, jump = self.root / "known", f"127.0.0.1:{bastion.port}"
+        known.write_text(bastion.known_hosts_line() + server.known_hosts_line(alias="v6e-0"))
+        self.carried(self.order(server, known, jump=jump, host_key_alias="v6e-0"))
+        known.write_text(bastion.known_hosts_line(alias="v6e-0") + server.known_hosts_line(alias="v6e-0"))
+        self.refused(self.order(server, known, jump=jump, host_key_alias="v6e-0"), "host-key", f"jump host {jump}")
 
     def test_the_host_behind_it_is_checked_as_well(self):
         bastion, server = self.server("bastion"), self.server()

@@ -93,9 +93,9 @@ class Server:
     def authorize(self, *public_keys):
         self.authorized_keys.write_text("".join(pathlib.Path(path).read_text() for path in public_keys))
 
-    def known_hosts_line(self, kind="ed25519", key=None, name="127.0.0.1"):
+    def known_hosts_line(self, kind="ed25519", key=None, alias=""):
         words = pathlib.Path(f"{key or self.host_keys[kind]}.pub").read_text().split()
-        return f"[{name}]:{self.port} {words[0]} {words[1]}\n"
+        return f"{alias or f'[127.0.0.1]:{self.port}'} {words[0]} {words[1]}\n"
 
     def known_hosts(self, path=None):
         """A file with all keys of this server."""

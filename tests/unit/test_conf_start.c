@@ -64,7 +64,8 @@ static void a_host_answers_for_itself_before_the_slice_does (void **state)
     static const char slice[] =
         "slice: s\nlauncher: ssh\nhosts:\n  - v0\n  - {name: v1, address: 10.0.0.5, env_dir: own, ssh: {address: "
         "34.1.2.3, "
-        "port: 2222, user: _tpu.1-x, jump: ''}}\n  - {name: v2, ssh: {jump: bastion-2}}\n"
+        "port: 2222, user: _tpu.1-x, jump: ''}}\n  - {name: v2, ssh: {jump: bastion-2, host_key_alias: "
+        "tpu.75-2-fl+/_o}}\n"
         "ssh: {user: root, port: 2022, jump: me@bastion:22, agent: false}\n"
         "start: {directory: /data/s_1, deadline: 5s, at_once: 2, outlive: false}\n"
         "coordinator: {address: ::1, listen: '::', control_port: 7001, bulk_port: 7002, events_port: 7003}\n" REST;
@@ -80,6 +81,7 @@ static void a_host_answers_for_itself_before_the_slice_does (void **state)
     assert_true (hosts[1].ssh.port == 2222 && hosts[1].ssh.jump.len == 0 && text_is (hosts[1].address, "10.0.0.5"));
     assert_true (text_is (hosts[1].env_dir, "/data/s_1/own"));
     assert_true (text_is (hosts[2].ssh.jump, "bastion-2") && text_is (hosts[2].ssh.user, "root"));
+    assert_true (hosts[1].ssh.host_key_alias.len == 0 && text_is (hosts[2].ssh.host_key_alias, "tpu.75-2-fl+/_o"));
     const struct start_plan *start = &share.plan.start;
     assert_true (text_is (start->directory, "/data/s_1") && text_is (start->address, "::1") &&
                  text_is (start->listen, "::"));

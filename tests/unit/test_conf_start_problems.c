@@ -102,6 +102,9 @@ static const struct bad bad_cases[] = {
     { ONE_HOST ("ssh: {address: 'b:22'}"), "slice.yaml:3:34: the host's ssh address is 'b:22', expected" },
     { ONE_HOST ("address: '-b'"),
       "slice.yaml:3:28: the host's address is '-b', expected a host name or an IP address" },
+    { ONE_HOST ("ssh: {host_key_alias: 'a,b'}"),
+      "slice.yaml:3:41: host_key_alias is 'a,b', expected one name of letters, digits and '._-+/:[]'" },
+    { ELSEWHERE ("ssh", "ssh: {host_key_alias: a}\n"), "slice.yaml:7:7: unknown key 'host_key_alias' in ssh" },
     { ONE_HOST ("ssh: {prot: 22}"), "slice.yaml:3:25: unknown key 'prot' in ssh of a host, did you mean 'port'?" },
     { ONE_HOST ("ssh: tpu"), "slice.yaml:3:24: ssh is 'tpu', expected a map" },
     /* slurm */

@@ -14,7 +14,9 @@
 #define NONCE "00112233445566778899aabbccddeeff"
 #define SHA256 NONCE NONCE
 #define SSH                                                                                                            \
-    "\"ssh\":{\"address\":\"10.0.0.5\",\"port\":22,\"user\":\"tpu\",\"jump\":\"\",\"known_hosts\":\"/k\","             \
+    "\"ssh\":{\"address\":\"10.0.0.5\",\"port\":22,\"user\":\"tpu\",\"jump\":\"\",\"host_key_alias\":\"tpu.75-0-a+/"   \
+    "_\","                                                                                                             \
+    "\"known_hosts\":\"/k\","                                                                                          \
     "\"identities\":[\"/a\",\"/b\"],\"agent\":true}"
 #define SLURM "\"slurm\":{\"account\":\"a\",\"partition\":\"p\",\"options\":[\"--mem=0\"]}"
 #define REQUEST(by, rest)                                                                                              \
@@ -38,6 +40,7 @@ static void a_whole_request_is_read (void **state)
     assert_int_equal (request.by, BY_SSH);
     assert_string_equal (request.host, "v6e-3");
     assert_string_equal (request.ssh.address, "10.0.0.5");
+    assert_string_equal (request.ssh.host_key_alias, "tpu.75-0-a+/_");
     assert_int_equal (request.ssh.identities_n, 2);
     assert_string_equal (request.ssh.identities[1], "/b");
     assert_true (request.tied && request.ssh.agent && request.needs_address);
@@ -102,6 +105,10 @@ static void what_could_become_an_option_a_path_or_a_command_is_refused (void **s
         { "ssh", "jump", "@h" },
         { "ssh", "jump", "[::1" },
         { "ssh", "jump", "h:" },
+        { "ssh", "host_key_alias", "a b" },
+        { "ssh", "host_key_alias", "a,b" },
+        { "ssh", "host_key_alias", "*" },
+        { "ssh", "host_key_alias", "-x" },
         { "ssh", "known_hosts", "k" },
         { "slurm", "account", "a b" },
         { "slurm", "partition", "--x" },
@@ -156,7 +163,7 @@ static void a_jump_is_taken_apart (void **state)
         struct err err = { 0 };
         snprintf (line, sizeof line,
                   REQUEST ("ssh", "\"ssh\":{\"address\":\"h\",\"port\":22,\"user\":\"\",\"jump\":\"%s\","
-                                  "\"known_hosts\":\"/k\",\"identities\":[],\"agent\":false}"),
+                                  "\"host_key_alias\":\"\",\"known_hosts\":\"/k\",\"identities\":[],\"agent\":false}"),
                   good[i].jump);
         assert_int_equal (parse (&request, line, "{\"protocol\":1,\"address\":\"10.1.1.1\"}", &err), 0);
         assert_string_equal (request.ssh.jump_user, good[i].user);

@@ -43,6 +43,7 @@ static const struct plan_host host = {
     .ssh = { .address = TEXT_LIT ("34.1.2.3"),
              .port = 2222,
              .user = TEXT_LIT ("tpu"),
+             .host_key_alias = TEXT_LIT ("tpu.75-3"),
              .jump = TEXT_LIT ("me@bastion:22") },
 };
 
@@ -239,6 +240,7 @@ static void a_courier_is_told_how_to_get_there_and_what_to_take (void **state)
     has_text (ssh, "address", "34.1.2.3");
     has_text (ssh, "user", "tpu");
     has_text (ssh, "jump", "me@bastion:22");
+    has_text (ssh, "host_key_alias", "tpu.75-3");
     has_text (ssh, "known_hosts", "/keys/known");
     assert_int_equal (json_integer_value (json_object_get (ssh, "port")), 2222);
     assert_true (json_is_true (json_object_get (ssh, "agent")));
