@@ -44,6 +44,15 @@ struct conf_options {
 int conf_load (const struct conf_options *options, struct arena *arena, struct plan *plan, struct conf_report *report,
                struct err *err);
 
+/* What is known of a slice of accelerators: its type ("v6e-16") in two parts, and the grid of its chips. */
+struct slice_shape {
+    struct text accelerator, topology; /* "v6e"; empty: not known */
+    uint32_t number, hosts;            /* 0: not known; at least 1 */
+};
+/* The row of configs/machines/tpu.yaml of which `hosts` hosts are such a slice; without one *found stays as it is. */
+int conf_find_machine (const char *share_dir, const struct slice_shape *shape, struct arena *arena,
+                       struct machine_type *found, struct err *err);
+
 /* The rules of a file of configs/drift, by name or path; `arena` keeps them. Problems as conf_load reports them. */
 struct drift_rules {
     struct drift_rule *items;

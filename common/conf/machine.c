@@ -16,15 +16,15 @@ static bool is_complete (const struct conf_value of[MACHINE_KEYS])
     return true;
 }
 
-static void read_row (struct draft *draft, const struct yaml_node *node, struct machine_type *row)
+static void read_row (struct problem_list *problems, const struct yaml_node *node, struct machine_type *row)
 {
     struct conf_value of[MACHINE_KEYS];
     uint32_t chips;
-    if (section_read (&machine_section, node, of, draft->problems) != 0 || !is_complete (of))
+    if (section_read (&machine_section, node, of, problems) != 0 || !is_complete (of))
         return;
     if (!mesh_topology_chips (of[MACHINE_BOUNDS].text, &chips) || chips != of[MACHINE_CHIPS].number)
-        problem_at (draft->problems, of[MACHINE_BOUNDS].node, "the bounds are %s, expected a grid of %u chips",
-                    problem_quote (draft->problems, of[MACHINE_BOUNDS].text), (unsigned) of[MACHINE_CHIPS].number);
+        problem_at (problems, of[MACHINE_BOUNDS].node, "the bounds are %s, expected a grid of %u chips",
+                    problem_quote (problems, of[MACHINE_BOUNDS].text), (unsigned) of[MACHINE_CHIPS].number);
     *row = (struct machine_type){ .id = of[MACHINE_ID].text,
                                   .accelerator = of[MACHINE_ACCELERATOR].text,
                                   .counts = (enum type_count) of[MACHINE_COUNTS].number,
@@ -35,18 +35,15 @@ static void read_row (struct draft *draft, const struct yaml_node *node, struct 
                                   .memory_gib = (uint32_t) of[MACHINE_MEMORY].number };
 }
 
-static uint32_t read_table (struct draft *draft, const struct conf_value *wanted,
+static uint32_t read_table (struct problem_list *problems, const struct yaml_node *root,
                             struct machine_type rows[MACHINES_MAX])
 {
-    struct source source;
     struct conf_value file[MACHINES_KEYS];
     uint32_t n = 0;
-    struct yaml_node reference = draft_make_reference (wanted->node, text_of (table_name));
-    const struct yaml_node *root = draft_parse_referenced_file (draft, &machines_kind, &reference, &source);
-    if (!root || section_read (&machines_section, root, file, draft->problems) != 0 || !file[MACHINES_LIST].good)
+    if (!root || section_read (&machines_section, root, file, problems) != 0 || !file[MACHINES_LIST].good)
         return 0;
     for (const struct yaml_node *node = file[MACHINES_LIST].node->first; node && n < MACHINES_MAX; node = node->next)
-        read_row (draft, node, &rows[n++]);
+        read_row (problems, node, &rows[n++]);
     return n;
 }
 
@@ -65,7 +62,11 @@ void draft_machine (struct draft *draft)
     struct machine_type *rows = arena_array (draft->arena, MACHINES_MAX, sizeof *rows);
     if (!wanted->given || !wanted->good)
         return;
-    uint32_t errors = draft->problems->errors, n = read_table (draft, wanted, rows);
+    struct source source;
+    struct yaml_node reference = draft_make_reference (wanted->node, text_of (table_name));
+    uint32_t errors = draft->problems->errors;
+    const struct yaml_node *root = draft_parse_referenced_file (draft, &machines_kind, &reference, &source);
+    uint32_t n = read_table (draft->problems, root, rows);
     for (uint32_t i = 0; i < n; i++)
         if (text_equal (rows[i].id, wanted->text))
             draft->plan.machine = rows[i];
@@ -97,6 +98,34 @@ static bool fits (const struct machine_type *machine, struct text topology)
             return false;
     }
     return dimensions == machine->dimensions;
+}
+
+/* Chips of a slice of such hosts; 0: these are not its hosts. */
+static uint64_t chips_of (const struct machine_type *row, const struct slice_shape *shape)
+{
+    uint32_t chips = row->counts == TYPE_COUNT_CORES ? shape->number / 2 : shape->number;
+    bool fitting = shape->topology.len == 0 ||
+                   (mesh_topology_chips (shape->topology, &chips) && fits (row, shape->topology));
+    return fitting && text_equal (row->accelerator, shape->accelerator) ? chips : 0;
+}
+
+int conf_find_machine (const char *share_dir, const struct slice_shape *shape, struct arena *arena,
+                       struct machine_type *found, struct err *err)
+{
+    struct problem_list problems = { .arena = arena };
+    const struct yaml_node at = {
+        .file = "machine", .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (table_name)
+    };
+    struct machine_type *rows = arena_array (arena, MACHINES_MAX, sizeof *rows);
+    struct conf_report report;
+    struct source source;
+    uint32_t n = 0;
+    if (source_read (&source, &machines_kind, share_dir, &at, &problems) == 0)
+        n = read_table (&problems, yaml_parse (source.shown, source.bytes, &problems), rows);
+    for (uint32_t i = 0; i < n; i++)
+        if (chips_of (&rows[i], shape) == (uint64_t) shape->hosts * rows[i].chips)
+            *found = rows[i];
+    return problems_to_report (&problems, &report, err);
 }
 
 /* "2,2,1" of a grid of two dimensions is "2x2". */

@@ -15,9 +15,9 @@
 enum { PATH_BYTES = 1024 };
 
 static const struct cli_command *const commands[] = {
-    &check_command,       &rehearse_command, &run_command,  &resume_command,      &status_command,  &watch_command,
-    &receipt_command,     &logs_command,     &runs_command, &drift_command,       &hosts_command,   &ticket_command,
-    &monitor_key_command, &cache_command,    &env_command,  &calibration_command, &explain_command,
+    &init_command,   &check_command,       &rehearse_command, &run_command,  &resume_command,      &status_command,
+    &watch_command,  &receipt_command,     &logs_command,     &runs_command, &drift_command,       &hosts_command,
+    &ticket_command, &monitor_key_command, &cache_command,    &env_command,  &calibration_command, &explain_command,
 };
 enum { COMMANDS_N = sizeof (commands) / sizeof (commands[0]) };
 
@@ -40,6 +40,7 @@ static void print_overview (FILE *to)
            "  --version\n"
            "\n"
            "First steps:\n"
+           "  sliceup init --help                            write the slice file of your own hosts\n"
            "  sliceup check configs/slices/local-jax.yaml    find every mistake without using a host\n"
            "  sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
            "  sliceup receipt                                show the results\n"

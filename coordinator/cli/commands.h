@@ -6,7 +6,7 @@
 
 extern const struct cli_command check_command, run_command, resume_command, status_command, watch_command,
     receipt_command, logs_command, runs_command, hosts_command, ticket_command, monitor_key_command, cache_command,
-    drift_command, env_command, calibration_command, explain_command, rehearse_command;
+    drift_command, env_command, calibration_command, explain_command, init_command, rehearse_command;
 
 /* Takes the options every command has, runs the command that argv[1] names, and returns the exit status. */
 int cli_main (int argc, char **argv);

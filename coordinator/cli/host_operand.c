@@ -30,7 +30,7 @@ static int read_stream (int fd, const char *name, struct buf *out, struct err *e
     mem_free (piece);
     errno = why;
     if (got < 0)
-        return err_errno (err, ERR_IO, "cannot read host names from %s", name);
+        return err_errno (err, ERR_IO, "cannot read %s", name);
     return out->overflow ? err_set (err, ERR_LIMIT, "%s has more than %zu bytes, the limit", name, out->max) : 0;
 }
 

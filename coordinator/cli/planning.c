@@ -62,7 +62,7 @@ static int take_arguments (struct cli *cli, const struct cli_command *command, i
     return EXIT_USAGE;
 }
 
-static const char *user_home (void)
+const char *planning_user_home (void)
 {
     const char *home = getenv ("HOME");
     if (home && home[0] == '/')
@@ -79,7 +79,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     options->program = cli->program;
     options->home = cli->home;
     options->home_named = cli->home_named;
-    options->user_home = user_home ();
+    options->user_home = planning_user_home ();
     options->host_source = host_source_read;
     int rc = conf_load (options, arena, plan, &report, &err);
     print_problems (cli, &report, options->rehearsal != NULL); /* its warnings were printed before */

@@ -25,6 +25,8 @@ int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *
                               var_list *groups);
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (owners.h). Hosts ask for themselves. */
 int planning_check_cache_owners (const struct plan *plan, struct err *err);
+/* $HOME, else as the system knows it; NULL: nowhere. */
+const char *planning_user_home (void);
 void planning_print (const struct plan *plan, FILE *to);
 
 /* ---- plan_size.c: a plan fits into the journal's first fact, and the start of each rung into one message ---- */

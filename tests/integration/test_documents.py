@@ -56,6 +56,8 @@ ONE = (("cache explain v6e-0@3fa9 v6e-0@last", "cache explain v6e-0@last v6e-0@l
 RULES = (
     needs("README", r"^deploy/quickstart", "On a fresh Debian 12 or Ubuntu 24.04 machine"),
     needs("README", r"^tests/run", "builds with sanitizers and runs every test"),
+    run("README", r"sliceup init"),
+    elsewhere("tpu-vm.md", r"^sliceup (init|check v6e.yaml)", "integration/test_init.py", '"--gcloud"'),
     plan("README", r"sliceup run (configs/slices/local-jax.yaml|slice.yaml --exclude)"),
     run("README", r"sliceup (check|watch|status|receipt|resume|runs|hosts|calibration)"),
     run("README", r"sliceup logs"),

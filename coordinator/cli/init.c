@@ -1,0 +1,198 @@
+#include "coordinator/cli/init.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/fd.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/hosts.h"
+#include "coordinator/cli/planning.h"
+#include "coordinator/launch/host_source_io.h"
+
+enum { BYTES_MAX = 4 << 20, NOTES_MAX_BYTES = 64 << 10 };
+
+struct request {
+    const char *set, *gcloud, *out, *ladder, *user, *name, *share_dir;
+    bool slurm, external;
+    struct first_slice slice;
+    struct arena arena;
+    struct buf notes;
+    struct err err;
+};
+
+/* ---- sources ---- */
+
+static int take_set (struct request *request)
+{
+    const struct hostset_rules rules = { .max = HOSTS_MAX, .once = true };
+    struct name_list names = { 0 };
+    char *set = (char *) text_copy (&request->arena, text_of (request->set)).ptr;
+    request->slice.set = text_of (set);
+    while ((set = strpbrk (set, "\t\r\n"))) /* blanks between sets */
+        *set = ' ';
+    if (hostset_read (request->slice.set, &rules, &request->arena, &names, &request->err) != 0)
+        return -1;
+    return names.n ? 0
+                   : err_set (&request->err, ERR_USAGE, "the host set is empty, expected hosts such as 'v6e-[0-3]'");
+}
+
+static int take_slurm (struct request *request)
+{
+    struct buf nodes;
+    uint64_t job;
+    buf_init (&nodes, HOST_SOURCE_MAX_BYTES);
+    int rc = host_source_read ("slurm", &nodes, &request->err);
+    if (text_to_u64 (text_of (getenv ("SLURM_JOB_ID")), &job) && !request->name)
+        request->slice.name = text_format (&request->arena, "slurm-%s", getenv ("SLURM_JOB_ID"));
+    if (rc == 0)
+        buf_printf (&request->notes, "the hosts of this allocation: %s\n", buf_c (&nodes));
+    buf_release (&nodes);
+    return rc;
+}
+
+static void find_aliases (struct request *request)
+{
+    struct buf known;
+    const char *home = planning_user_home ();
+    struct text path = text_format (&request->arena, "%s/" GCLOUD_KNOWN_HOSTS, home ? home : "");
+    buf_init (&known, BYTES_MAX);
+    if (host_operand_read_file (path.ptr, &known, NULL) != 0)
+        buf_clear (&known);
+    if (request->slice.id.len)
+        tpu_node_find_aliases (buf_as_text (&known), &request->arena, &request->slice, &request->notes);
+    else
+        buf_puts (&request->notes, "the node has no id: its host keys must be known under its addresses\n");
+    buf_release (&known);
+}
+
+static int find_machine (struct request *request)
+{
+    struct first_slice *slice = &request->slice;
+    if (conf_find_machine (request->share_dir, &slice->shape, &request->arena, &slice->machine, &request->err) != 0)
+        return -1;
+    if (!slice->machine.id.len) {
+        slice->shape.topology.len = 0;
+        buf_puts (&request->notes,
+                  "no row of configs/machines/tpu.yaml is of such hosts: the file gets the plain ladder\n");
+    } else if (!slice->shape.topology.len)
+        buf_puts (&request->notes, "the topology is not told: add topology: to the file, as the slice was created\n");
+    if (slice->machine.id.len && !text_is (slice->machine.accelerator, "v6e"))
+        buf_printf (&request->notes,
+                    "no profile is shipped for %.*s: tpu-v6e fits, but look at the sizes in its args\n",
+                    TEXT_ARG (slice->machine.accelerator));
+    return 0;
+}
+
+static int take_gcloud (struct request *request)
+{
+    struct buf json;
+    buf_init (&json, BYTES_MAX);
+    int rc = host_operand_read_file (request->gcloud, &json, &request->err);
+    if (rc == 0 && tpu_node_read (buf_as_text (&json), request->external, &request->arena, &request->slice,
+                                  &request->notes, &request->err) != 0)
+        rc = err_prefix (&request->err, "%s", request->gcloud);
+    buf_release (&json);
+    if (rc != 0 || find_machine (request) != 0)
+        return -1;
+    find_aliases (request);
+    return 0;
+}
+
+/* ---- the file ---- */
+
+static int take_name (struct request *request, const char *value, struct text *name)
+{
+    if (value && !host_name_valid (text_of (value)))
+        return err_set (&request->err, ERR_USAGE, "'%s': expected a name of letters, digits, '.', '_' and '-'", value);
+    *name = text_of (value);
+    return 0;
+}
+
+static int make_slice (struct request *request)
+{
+    if (take_name (request, request->ladder, &request->slice.ladder) != 0 ||
+        take_name (request, request->user, &request->slice.user) != 0 ||
+        take_name (request, request->name, &request->slice.name) != 0 ||
+        (request->set     ? take_set (request)
+         : request->slurm ? take_slurm (request)
+                          : take_gcloud (request)) != 0)
+        return -1;
+    if (!request->slice.name.len)
+        request->slice.name = TEXT_LIT ("slice");
+    return 0;
+}
+
+static int write_file (const char *path, const struct buf *out, struct err *err)
+{
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_errno (err, ERR_USAGE, "-o: cannot make the file '%s'", path);
+    bool failed = fd_write (fd, out->ptr, out->len) != 0;
+    return close (fd) != 0 || failed ? err_errno (err, ERR_IO, "cannot write all of '%s'", path) : 0;
+}
+
+static int write_slice (struct cli *cli, struct request *request)
+{
+    struct buf out;
+    buf_init (&out, BYTES_MAX);
+    first_slice_write (&request->slice, &out);
+    int status = request->out ? EXIT_HOLDS : cli_write_stdout (cli, &out);
+    if (request->out && write_file (request->out, &out, &request->err) != 0)
+        status = cli_fail (cli, &request->err);
+    buf_release (&out);
+    if (status == EXIT_HOLDS)
+        log_print (&cli->log, "next: %ssliceup check %s", request->out ? "" : "keep this as FILE, then ",
+                   request->out ? request->out : "FILE");
+    return status;
+}
+
+static int init_run (struct cli *cli, int argc, char **argv)
+{
+    struct request request = { .share_dir = cli->share_dir };
+    const struct cli_option_spec choices[] = {
+        { "--slurm", .set = &request.slurm },       { "--gcloud", .value = &request.gcloud },
+        { "--external", .set = &request.external }, { "--output", .value = &request.out, .also = "-o" },
+        { "--ladder", .value = &request.ladder },   { "--user", .value = &request.user },
+        { "--name", .value = &request.name },       { 0 }
+    };
+    if (cli_read_arguments (cli, &init_command, argc, argv, choices, &request.set) != EXIT_HOLDS)
+        return EXIT_USAGE;
+    if (!request.set + !request.slurm + !request.gcloud != 2)
+        err_set (&request.err, ERR_USAGE, "expected one of HOSTS, --slurm and --gcloud FILE; see sliceup init --help");
+    buf_init (&request.notes, NOTES_MAX_BYTES);
+    int rc = request.err.code ? -1 : make_slice (&request);
+    fputs (buf_c (&request.notes), cli->log.to);
+    int status = rc == 0 ? write_slice (cli, &request) : cli_fail (cli, &request.err);
+    buf_release (&request.notes);
+    arena_release (&request.arena);
+    return status;
+}
+
+const struct cli_command init_command = {
+    .name = "init",
+    .usage = "init HOSTS | --slurm | --gcloud FILE [--external] [-o FILE] [--name NAME] [--user NAME] [--ladder NAME]",
+    .summary = "write the first slice file from the hosts you have",
+    .help = "Prints a slice file that sliceup check accepts as it is, and says on standard error what is not known. No "
+            "host is\n"
+            "asked and no command is run.\n"
+            "\n"
+            "  HOSTS           a host set, reached over ssh: 'v6e-[0-3]', '10.0.0.[4-7]'; see sliceup hosts --help\n"
+            "  --slurm         the allocation in which this runs (SLURM_JOB_NODELIST)\n"
+            "  --gcloud FILE   what gcloud compute tpus tpu-vm describe --format=json printed; '-': standard input\n"
+            "  --external      with --gcloud: ssh goes to the external addresses\n"
+            "  -o FILE         write a new file; one that exists is not replaced\n"
+            "  --name NAME     of the slice; --user NAME: on the hosts\n"
+            "  --ladder NAME   of configs/ladders; profile and pins follow. Default: jax on a known TPU, else plain\n"
+            "\n"
+            "Examples:\n"
+            "  sliceup init 'node-[0-3]' --user ubuntu > slice.yaml\n"
+            "  salloc --nodes=4 sliceup init --slurm -o slice.yaml\n"
+            "  gcloud compute tpus tpu-vm describe v6e --zone=us-east5-b --format=json | sliceup init --gcloud - -o "
+            "v6e.yaml\n"
+            "\n"
+            "Exit status: 0 written; 2 usage, or input that is no single node; 3 the hosts are not there or cannot be "
+            "read.\n",
+    .run = init_run,
+};
