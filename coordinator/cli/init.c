@@ -14,7 +14,7 @@
 enum { BYTES_MAX = 4 << 20, NOTES_MAX_BYTES = 64 << 10 };
 
 struct request {
-    const char *set, *gcloud, *out, *ladder, *user, *name, *share_dir;
+    const char *set, *gcloud, *out, *ladder, *user, *name, *machine, *topology, *share_dir;
     bool slurm, external;
     struct first_slice slice;
     struct arena arena;
@@ -110,11 +110,26 @@ static int take_name (struct request *request, const char *value, struct text *n
     return 0;
 }
 
+/* What nobody but the user can say of hosts that are only named; sliceup check knows whether it is right. */
+static int take_machine (struct request *request)
+{
+    struct first_slice *slice = &request->slice;
+    if (!request->machine != !request->topology || (request->machine && request->gcloud))
+        return err_set (&request->err, ERR_USAGE,
+                        "expected --machine together with --topology, and neither with --gcloud, which tells both");
+    if (!request->machine)
+        return 0;
+    return take_name (request, request->machine, &slice->machine.id) != 0 ||
+                   take_name (request, request->topology, &slice->shape.topology) != 0
+               ? -1
+               : 0;
+}
+
 static int make_slice (struct request *request)
 {
     if (take_name (request, request->ladder, &request->slice.ladder) != 0 ||
         take_name (request, request->user, &request->slice.user) != 0 ||
-        take_name (request, request->name, &request->slice.name) != 0 ||
+        take_name (request, request->name, &request->slice.name) != 0 || take_machine (request) != 0 ||
         (request->set     ? take_set (request)
          : request->slurm ? take_slurm (request)
                           : take_gcloud (request)) != 0)
@@ -152,10 +167,11 @@ static int init_run (struct cli *cli, int argc, char **argv)
 {
     struct request request = { .share_dir = cli->share_dir };
     const struct cli_option_spec choices[] = {
-        { "--slurm", .set = &request.slurm },       { "--gcloud", .value = &request.gcloud },
-        { "--external", .set = &request.external }, { "--output", .value = &request.out, .also = "-o" },
-        { "--ladder", .value = &request.ladder },   { "--user", .value = &request.user },
-        { "--name", .value = &request.name },       { 0 }
+        { "--slurm", .set = &request.slurm },         { "--gcloud", .value = &request.gcloud },
+        { "--external", .set = &request.external },   { "--output", .value = &request.out, .also = "-o" },
+        { "--ladder", .value = &request.ladder },     { "--user", .value = &request.user },
+        { "--name", .value = &request.name },         { "--machine", .value = &request.machine },
+        { "--topology", .value = &request.topology }, { 0 }
     };
     if (cli_read_arguments (cli, &init_command, argc, argv, choices, &request.set) != EXIT_HOLDS)
         return EXIT_USAGE;
@@ -172,7 +188,8 @@ static int init_run (struct cli *cli, int argc, char **argv)
 
 const struct cli_command init_command = {
     .name = "init",
-    .usage = "init HOSTS | --slurm | --gcloud FILE [--external] [-o FILE] [--name NAME] [--user NAME] [--ladder NAME]",
+    .usage = "init HOSTS | --slurm | --gcloud FILE [--external] [-o FILE] [--name NAME] [--user NAME] [--ladder NAME]\n"
+             "             [--machine TYPE --topology SHAPE]",
     .summary = "write the first slice file from the hosts you have",
     .help = "Prints a slice file that sliceup check accepts as it is, and says on standard error what is not known. No "
             "host is\n"
@@ -184,11 +201,12 @@ const struct cli_command init_command = {
             "  --external      with --gcloud: ssh goes to the external addresses\n"
             "  -o FILE         write a new file; one that exists is not replaced\n"
             "  --name NAME     of the slice; --user NAME: on the hosts\n"
+            "  --machine TYPE, --topology SHAPE  of TPU hosts: ct6e-standard-4t and 4x4. gcloud tells both itself\n"
             "  --ladder NAME   of configs/ladders; profile and pins follow. Default: jax on a known TPU, else plain\n"
             "\n"
             "Examples:\n"
             "  sliceup init 'node-[0-3]' --user ubuntu > slice.yaml\n"
-            "  salloc --nodes=4 sliceup init --slurm -o slice.yaml\n"
+            "  salloc --nodes=4 sliceup init --slurm --machine ct6e-standard-4t --topology 4x4 -o slice.yaml\n"
             "  gcloud compute tpus tpu-vm describe v6e --zone=us-east5-b --format=json | sliceup init --gcloud - -o "
             "v6e.yaml\n"
             "\n"
