@@ -65,13 +65,15 @@ static int choose (const struct host_list *list, const struct yaml_node *node, s
 static void keep (struct host_list *list, const struct choice *choice, bool named)
 {
     uint32_t kept = 0;
+    text_list *out = &list->draft->left_out;
     for (uint32_t i = 0; i < list->n; i++) {
-        if (choice->named[i] != named)
+        if (choice->named[i] != named) {
+            out->items[out->n++] = list->hosts[i].name;
             continue;
+        }
         list->where[kept] = list->where[i];
         list->hosts[kept++] = list->hosts[i];
     }
-    list->draft->filtered |= kept < list->n;
     list->n = kept;
 }
 
@@ -123,6 +125,7 @@ void host_list_filter (struct host_list *list)
 {
     struct draft *draft = list->draft;
     const struct conf_value *exclude = &draft->slice[SLICE_EXCLUDE];
+    draft->left_out.items = arena_array (draft->arena, list->n, sizeof *draft->left_out.items);
     if (exclude->given && exclude->good)
         take_out (list, exclude->node);
     if (draft->options->hosts)

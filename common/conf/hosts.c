@@ -151,7 +151,7 @@ static void finish (struct host_list *list, const struct yaml_node *node)
     struct draft *draft = list->draft;
     if (list->n == 0) {
         problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one",
-                    draft->filtered ? " left" : "");
+                    draft->left_out.n ? " left" : "");
         return;
     }
     host_list_warn_same_machine (list);
@@ -174,6 +174,11 @@ void draft_hosts (struct draft *draft)
     if (draft->problems->errors == errors_before)
         finish (list, value->node);
     mem_free (list);
+}
+
+uint32_t draft_whole_slice (const struct draft *draft)
+{
+    return draft->plan.hosts.n + draft->left_out.n;
 }
 
 /* ---- host sets of the slice file: plain, or with groups by name ---- */

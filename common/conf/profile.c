@@ -25,11 +25,11 @@ static int check_owner (struct draft *draft, const struct yaml_node *key)
     if (text_is (key->text, premapped_var))
         return problem_at (draft->problems, key, "env sets %s, expected the key premapped_buffer_bytes instead",
                            premapped_var);
-    if (draft->frontend && frontend_owns_var (draft->frontend, key->text))
-        return problem_at (
-            draft->problems, key,
-            "the worker sets %.*s itself, so that the frontend %s uses the slice's cache; expected another variable",
-            TEXT_ARG (key->text), frontend_name (draft->frontend));
+    const char *why = draft->frontend ? frontend_why_owned (draft->frontend, key->text) : NULL;
+    if (why)
+        return problem_at (draft->problems, key,
+                           "the worker sets %.*s itself, so that the frontend %s %s; expected another variable",
+                           TEXT_ARG (key->text), frontend_name (draft->frontend), why);
     return 0;
 }
 
@@ -146,6 +146,7 @@ static void read_inherit (struct draft *draft, const struct conf_value *list)
     for (const struct yaml_node *name = list->node->first; name; name = name->next) {
         if (check_name (draft, name) < 0)
             continue;
+        draft_lint_inherited (draft, name);
         if (var_find (&plan->env, name->text, &value))
             problem_at (draft->problems, name, "%.*s is set by env and inherited, expected one of the two",
                         TEXT_ARG (name->text));

@@ -68,34 +68,30 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
     return buf_finish (&text, draft->arena).ptr;
 }
 
-/* The profile describes the whole slice, so this is skipped when hosts were left out. */
-static void check_chips (struct draft *draft, uint64_t devices)
+/* Of the whole slice, also when the run leaves hosts out. */
+static void check_chips (struct draft *draft)
 {
     const struct profile *profile = &draft->plan.profile;
     const struct machine_type *machine = &draft->plan.machine;
-    const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
-    uint32_t chips;
-    if (draft->filtered)
-        return;
-    if (machine->id.len && mesh_topology_chips (profile->topology, &chips)) {
-        if (chips != draft->plan.hosts.n * machine->chips)
-            problem_at (draft->problems, draft->slice[SLICE_MACHINE].node,
-                        "the topology %.*s has %u chips, which are %u hosts of type %.*s, but the slice has %u",
-                        TEXT_ARG (profile->topology), chips, chips / machine->chips, TEXT_ARG (machine->id),
-                        draft->plan.hosts.n);
-        return;
-    }
-    if (profile->topology.len && !mesh_topology_chips (profile->topology, &chips))
-        problem_at (draft->problems, where, "the profile's topology is %.*s, expected sizes such as 4x4",
+    const struct conf_value *own = &draft->slice[SLICE_TOPOLOGY];
+    const struct yaml_node *of_profile = draft->slice[SLICE_PROFILE].node, *where = own->given ? own->node : of_profile;
+    uint32_t chips, hosts = draft_whole_slice (draft), devices = hosts * profile->devices_per_host;
+    bool has_grid = mesh_topology_chips (profile->topology, &chips);
+    if (profile->topology.len && !has_grid)
+        problem_at (draft->problems, where, "the topology is %.*s, expected sizes such as 4x4",
                     TEXT_ARG (profile->topology));
-    else if (profile->topology.len && chips != devices)
-        problem_at (draft->problems, where,
-                    "the profile's topology %.*s has %u chips, expected %u: hosts times devices_per_host",
-                    TEXT_ARG (profile->topology), chips, (uint32_t) devices);
-    if (accelerator_chips (profile->accelerator, &chips) && chips != devices)
-        problem_at (draft->problems, where,
+    else if (has_grid && machine->id.len && chips != hosts * machine->chips)
+        problem_at (draft->problems, draft->slice[SLICE_MACHINE].node,
+                    "the topology %.*s has %u chips, which are %u hosts of type %.*s, but the slice has %u%s",
+                    TEXT_ARG (profile->topology), chips, chips / machine->chips, TEXT_ARG (machine->id), hosts,
+                    draft->left_out.n ? " with those that are left out" : "");
+    else if (has_grid && !machine->id.len && chips != devices)
+        problem_at (draft->problems, where, "the topology %.*s has %u chips, expected %u: hosts times devices_per_host",
+                    TEXT_ARG (profile->topology), chips, devices);
+    if (!(machine->id.len && has_grid) && accelerator_chips (profile->accelerator, &chips) && chips != devices)
+        problem_at (draft->problems, of_profile,
                     "the profile's accelerator %.*s has %u chips, expected %u: hosts times devices_per_host",
-                    TEXT_ARG (profile->accelerator), chips, (uint32_t) devices);
+                    TEXT_ARG (profile->accelerator), chips, devices);
 }
 
 void draft_mesh (struct draft *draft)
@@ -119,9 +115,9 @@ void draft_mesh (struct draft *draft)
         problem_at (draft->problems, given->node,
                     "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u "
                     "devices_per_host; a mesh of %s would fit",
-                    (uint32_t) devices, draft->plan.hosts.n, draft->filtered ? " (others are excluded)" : "",
+                    (uint32_t) devices, draft->plan.hosts.n, draft->left_out.n ? " (others are excluded)" : "",
                     draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
-    check_chips (draft, devices);
+    check_chips (draft);
     draft->plan.mesh = mesh;
 }
 

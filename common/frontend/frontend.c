@@ -23,6 +23,18 @@ static const char alone_bounds[] = "<bounds>", alone_chips[] = "<chips>", alone_
         "MEGASCALE_PORT", NULL                                                                                         \
     }
 
+/* The union of sets that others report to work on one host of a v4-64, a v5litepod-16, a v6e-16 and a 7x slice
+ * (martin-marek/picodo-llm-optim:docs/tmux.md; weihaokong/tabfm:tpu_validate_airfoil.py; public notes on sglang-jax). The
+ * bounds decide. Both names of each pair: a value left over by a pod made hosts wait. */
+#define ALONE_WITH_BOTH_NAMES                                                                                          \
+    { "TPU_PROCESS_BOUNDS", "1,1,1" }, { "TPU_HOST_BOUNDS", "1,1,1" }, { "HOST_BOUNDS", "1,1,1" },                     \
+        { "TPU_CHIPS_PER_PROCESS_BOUNDS", alone_bounds }, { "TPU_CHIPS_PER_HOST_BOUNDS", alone_bounds },               \
+        { "CHIPS_PER_HOST_BOUNDS", alone_bounds }, { "TPU_VISIBLE_CHIPS", alone_chips }, { "TPU_WORKER_ID", "0" },     \
+        { "CLOUD_TPU_TASK_ID", "0" }, { "TPU_WORKER_HOSTNAMES", "localhost" },                                         \
+        { "TPU_PROCESS_ADDRESSES", "localhost:8471" }, { "TPU_PROCESS_PORT", "8471" },                                 \
+        { "TPU_ACCELERATOR_TYPE", alone_type }, { "TPU_TOPOLOGY", alone_topology },                                    \
+        { "TPU_TOPOLOGY_WRAP", "false,false,false" }, { "TPU_SKIP_MDS_QUERY", "1" }, REST_OF_POD
+
 static const struct frontend frontends[] = {
     {
         .name = "jax",
@@ -45,16 +57,8 @@ static const struct frontend frontends[] = {
         /* The service, on by default, installs a SIGTERM handler that only records a flag (jax-ml/jax:jax/_src/
          * distributed.py; openxla/xla:xla/pjrt/distributed/preemption/preemption_notifier.cc). */
         .base = { { "JAX_ENABLE_PREEMPTION_SERVICE", "false" } },
-        /* The union of sets that others report to work on one host of a v4-64, a v5litepod-16, a v6e-16 and a 7x slice
-         * (martin-marek/picodo-llm-optim:docs/tmux.md; weihaokong/tabfm:tpu_validate_airfoil.py; public notes on
-         * sglang-jax). The bounds decide. Both names of each pair: a value left over by a pod made hosts wait. */
-        .alone = { { "TPU_PROCESS_BOUNDS", "1,1,1" }, { "TPU_HOST_BOUNDS", "1,1,1" }, { "HOST_BOUNDS", "1,1,1" },
-                   { "TPU_CHIPS_PER_PROCESS_BOUNDS", alone_bounds }, { "TPU_CHIPS_PER_HOST_BOUNDS", alone_bounds },
-                   { "CHIPS_PER_HOST_BOUNDS", alone_bounds }, { "TPU_VISIBLE_CHIPS", alone_chips },
-                   { "TPU_WORKER_ID", "0" }, { "CLOUD_TPU_TASK_ID", "0" }, { "TPU_WORKER_HOSTNAMES", "localhost" },
-                   { "TPU_PROCESS_ADDRESSES", "localhost:8471" }, { "TPU_PROCESS_PORT", "8471" },
-                   { "TPU_ACCELERATOR_TYPE", alone_type }, { "TPU_TOPOLOGY", alone_topology },
-                   { "TPU_TOPOLOGY_WRAP", "false,false,false" }, { "TPU_SKIP_MDS_QUERY", "1" }, REST_OF_POD },
+        .why_base = "lets SIGTERM end the program",
+        .alone = { ALONE_WITH_BOTH_NAMES },
         .requests = requests_counter,
         .hits = hits_counter,
         .writer_is_rank_0 = true, /* jax-ml/jax:jax/_src/compiler.py, _cache_write: process_id 0 */
@@ -96,8 +100,8 @@ static const struct frontend frontends[] = {
               "use torch_xla 2.7, or set cache: {mode: off}" },
         },
     },
-    /* Programs that trace nothing: no variables, no cache, nothing to restore. */
-    { .name = "plain", .requests = "", .hits = "" },
+    /* Programs that trace nothing: no cache, nothing to restore. A probe of theirs gives libtpu to the runtime itself. */
+    { .name = "plain", .alone = { ALONE_WITH_BOTH_NAMES }, .requests = "", .hits = "" },
 };
 enum { FRONTENDS = sizeof (frontends) / sizeof (frontends[0]) };
 
@@ -214,15 +218,15 @@ uint32_t frontend_recompile_counters (const struct frontend *frontend, const cha
     return n;
 }
 
-bool frontend_owns_var (const struct frontend *frontend, struct text name)
+const char *frontend_why_owned (const struct frontend *frontend, struct text name)
 {
     for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
         if (text_is (name, var->name))
-            return true;
+            return frontend->why_base;
     for (const struct cache_var *var = frontend->cache; var < frontend->cache + CACHE_VARS_MAX && var->name; var++)
         if (text_is (name, var->name))
-            return true;
-    return false;
+            return "uses the slice's cache";
+    return NULL;
 }
 
 bool frontend_has_cache (const struct frontend *frontend)

@@ -34,8 +34,8 @@ uint32_t frontend_recompile_counters (const struct frontend *frontend, const cha
  * its full stop: which release, what happens, what to do. A fault of the bundle, not of the cache. */
 const char *frontend_cache_defect (const struct frontend *frontend, struct text backend, const var_list *bundle,
                                    struct arena *arena);
-/* Is this variable set by the two functions above, so that nobody else may set it? */
-bool frontend_owns_var (const struct frontend *frontend, struct text name);
+/* Not NULL: this variable is set by the two functions above, and nobody else may set it: "uses the slice's cache". */
+const char *frontend_why_owned (const struct frontend *frontend, struct text name);
 /* Can a program be restored from a compile cache at all? */
 bool frontend_has_cache (const struct frontend *frontend);
 /* Does the runtime itself write only on process 0 of a group? Then a gang's writer has to be rank 0. */

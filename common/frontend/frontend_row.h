@@ -34,6 +34,7 @@ struct frontend {
     const char *name;
     struct cache_var cache[CACHE_VARS_MAX];
     struct base_var base[BASE_VARS_MAX];
+    const char *why_base;                  /* they are set, "so that the frontend <why_base>" */
     struct base_var alone[ALONE_VARS_MAX]; /* of one host of a TPU slice; value NULL: not set, not inherited */
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];

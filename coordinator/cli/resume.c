@@ -7,6 +7,7 @@
 /* The newest run that began, did not end, and that no coordinator holds. */
 enum { RUNS_SEARCHED_MAX = 50 };
 struct search {
+    const struct cli *cli;
     struct run_dir found;
     bool has_found;
     uint32_t seen;
@@ -17,15 +18,21 @@ static void note_end (void *owner, const struct fact *fact)
     *(bool *) owner |= fact->kind == FACT_RUN_ENDED;
 }
 
-/* What cannot be read is no answer: whoever wants it names it. */
-static bool was_interrupted (const struct run_dir *dir)
+/* What cannot be read may have been interrupted: whoever wants it names it. Others never began, or are being made. */
+static bool was_interrupted (const struct cli *cli, const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
-    struct err ignored = { 0 };
+    struct err err = { 0 };
     bool ended = false;
-    return run_dir_check (dir, &ignored) == 0 && run_begun_check (dir, &ignored) == 0 &&
-           journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &ignored) == 0 &&
-           run_facts_each (dir, note_end, &ended, &ignored) == 0 && !ended;
+    int held = 0;
+    if (run_dir_check (dir, &err) == 0 && run_begun_check (dir, &err) == 0 &&
+        (held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err)) == 0 &&
+        run_facts_each (dir, note_end, &ended, &err) == 0)
+        return !ended;
+    if (held <= 0 && err.code != ERR_USAGE && err.code != ERR_STATE)
+        fprintf (cli->log.to, "sliceup resume: run %.8s is passed over, since it cannot be read: %s\n", dir->id,
+                 err.text);
+    return false;
 }
 
 static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
@@ -34,7 +41,7 @@ static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
     (void) created_ms;
     if (search->seen++ == RUNS_SEARCHED_MAX)
         return -1;
-    if (!was_interrupted (dir))
+    if (!was_interrupted (search->cli, dir))
         return 0;
     search->found = *dir;
     search->has_found = true;
@@ -51,7 +58,7 @@ static bool has_ended (const struct run_dir *dir)
 /* The last run, but where that one has ended and an earlier one was interrupted. */
 static int find_run (struct cli *cli, const char *wanted, struct run_dir *dir, struct err *err)
 {
-    struct search search = { 0 };
+    struct search search = { .cli = cli };
     if (run_dir_find (dir, cli->home, wanted ? wanted : "last", err) < 0)
         return -1;
     if (wanted || !has_ended (dir))

@@ -196,7 +196,12 @@ static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
         { TPU "host_env: {TPU_PROCESS_BOUNDS: '1,1,1', TPU_HOST_BOUNDS: '2,2,1'}\n", "{id: a, canary: jax/tiny.py}",
           ALONE },
         { TPU "host_env: {TPU_HOST_BOUNDS: '1,1,1'}\n", "{id: a, canary: jax/tiny.py}", NULL },
-        { TPU, "{id: a, canary: jax/tiny.py, warm: aot}", NULL },
+        { TPU, "{id: a, canary: jax/tiny.py, warm: aot}", ALONE },
+        { TPU, "{id: a, builtin: probe, args: {plugin: /x}}", ALONE },
+        { TPU, "{id: a, builtin: probe, args: {plugin: /x, client: true}}", ALONE },
+        { TPU, "{id: a, builtin: probe, args: {plugin: /x, client: false}, backend: any}", NULL },
+        { "profile: p\nfrontend: plain\nbackend: tpu\ndevices_per_host: 2\n",
+          "{id: a, builtin: probe, args: {plugin: /x}}", ALONE },
         { TPU, "{id: b, canary: jax/tiny.py, scope: slice}", NULL },
         { TPU, "{id: c, builtin: facts}", NULL },
         { TPU, "{id: c, command: ['true']}", NULL },
@@ -229,6 +234,69 @@ static void a_tpu_slice_of_several_hosts_says_how_one_is_alone (void **state)
 }
 
 #define BARE "profile: p\nfrontend: jax\nbackend: tpu\n"
+#define PART                                                                                                           \
+    "rung b of scope slice would run on a part of a TPU slice, where the TPU runtime waits for the hosts that are"
+#define AND_B "\n- {id: b, canary: jax/tiny.py, scope: slice}"
+
+/* Of four hosts; NULL: it is fine. */
+static void a_part_of_a_tpu_slice_runs_what_hosts_run_alone (void **state)
+{
+    static const struct {
+        const char *slice, *profile, *rungs, *problem;
+    } cases[] = {
+        { "topology: 4x4\nexclude: h3\n", BARE, "{id: a, canary: jax/tiny.py}", NULL },
+        { "topology: 4x4\nexclude: h[1-3]\n", BARE, "{id: a, canary: jax/tiny.py}", NULL },
+        { "topology: 4x2\nexclude: h[2-3]\n", BARE, "{id: a, canary: jax/tiny.py}",
+          "the topology 4x2 has 8 chips, which are 2 hosts of type four, but the slice has 4 with those that are "
+          "left" },
+        { "topology: 4x4\nexclude: h[1,3]\n", BARE, "{id: a, canary: jax/tiny.py}\n- {id: c, builtin: facts}" AND_B,
+          "slice.yaml:2:8: " PART " left out: h[1,3]; expected all hosts, or a ladder without rungs of scope slice (of "
+          "scope host: a, c)" },
+        { "exclude: h[1-3]\n", BARE, "{id: c, builtin: facts}" AND_B, PART },
+        { "exclude: h[2-3]\n", BARE "slice_env: {TPU_PROCESS_BOUNDS: '2,1,1'}\n", "{id: c, builtin: facts}" AND_B,
+          NULL },
+        { "exclude: h[2-3]\n", BARE "slice_env: {TPU_PROCESS_BOUNDS: '2,2,1'}\n", "{id: c, builtin: facts}" AND_B,
+          PART },
+        { "", BARE, "{id: c, builtin: facts}" AND_B, NULL },
+        { "exclude: h3\n", "profile: p\nfrontend: jax\nbackend: cpu\n", "{id: c, builtin: facts}" AND_B, NULL },
+        { "exclude: h[1-3]\n", "profile: p\nfrontend: jax\nbackend: tpu\nhost_env: {TPU_PROCESS_BOUNDS: '2,2,1'}\n",
+          "{id: a, canary: jax/tiny.py}", "rung a runs alone on each of 4 hosts" },
+        { "", "profile: p\nfrontend: plain\nbackend: tpu\n", "{id: a, builtin: probe, args: {plugin: /x}}", NULL },
+        { "cache: {mode: warm-only}\n", BARE "host_env: {TPU_HOST_BOUNDS: '2,2,1'}\n",
+          "{id: a, canary: jax/tiny.py, warm: aot}", NULL },
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct share share;
+        char text[512];
+        share_open (&share);
+        snprintf (text, sizeof text, "slice: s\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\nmachine: four\n%s",
+                  cases[i].slice);
+        write_text (&share, "slice.yaml", text);
+        snprintf (text, sizeof text, "ladder: l\nrungs:\n- %s\n", cases[i].rungs);
+        write_text (&share, "configs/ladders/l.yaml", text);
+        write_text (&share, "configs/profiles/p.yaml", cases[i].profile);
+        bool good = share_load (&share) == 0;
+        if (good != !cases[i].problem || (!good && !strstr (line_of (&share, 0), cases[i].problem))) {
+            dump (&share);
+            fail_msg ("case %zu", i);
+        }
+        share_close (&share);
+    }
+}
+
+static void a_command_alone_on_hosts_of_a_tpu_slice_is_a_warning (void **state)
+{
+    struct share share;
+    (void) state;
+    share_open (&share);
+    write_text (&share, "configs/profiles/p.yaml", TPU);
+    write_text (&share, "configs/ladders/l.yaml", "ladder: l\nrungs:\n- {id: a, command: ['true']}\n");
+    assert_int_equal (share_load (&share), 0);
+    assert_int_equal (share.report.n, 1);
+    assert_non_null (strstr (line_of (&share, 0), "if the command of rung a starts the TPU runtime: " ALONE));
+    share_close (&share);
+}
 
 /* NULL: it is fine. */
 static void a_machine_and_what_is_written_agree (void **state)
@@ -256,7 +324,8 @@ static void a_machine_and_what_is_written_agree (void **state)
         { "machine: four\ntopology: 8\n", BARE, NULL, "expected a grid of 2 sizes that are multiples" },
         { "machine: four\ntopology: 2x4\n", BARE "topology: 4x4\n", NULL,
           "slice.yaml:7:11: the slice's topology is 2x4 and that of its profile 4x4, expected one of the two" },
-        { "machine: four\ntopology: big\n", BARE, NULL, "the profile's topology is big, expected sizes such as 4x4" },
+        { "machine: four\ntopology: big\n", BARE, NULL,
+          "slice.yaml:7:11: the topology is big, expected sizes such as 4x4" },
         { "machine: four\n", BARE, "machines: tpu\nlist: [{id: four}]\n",
           "tpu.yaml:2:8: the key 'accelerator' is missing" },
         { "machine: four\n", BARE, "", "tpu.yaml:1:1: an empty file" },
@@ -297,8 +366,17 @@ static void what_is_most_likely_not_meant_is_a_warning (void **state)
         { "p", "XLA_IR_DEBUG: '1'", "it is for debugging" },
         { "my-debug", "XLA_IR_DEBUG: '1'", NULL },
         { "my-debug", "XLA_USE_BF16: '1'", "torch.autocast" },
-        { "p", "XLA_FLAGS: --xla_a --xla_dump_to=/tmp/x", "it dumps every program" },
+        { "p", "XLA_FLAGS: --xla_a --xla_dump_to=/tmp/x", "its --xla_dump_to dumps every program" },
         { "p", "XLA_FLAGS: --xla_a", NULL },
+        { "p", "XLA_FLAGS: --xla_dump_to_other=/tmp/x", NULL },
+        { "p", "XLA_FLAGS: --xla_dump_to=", NULL },
+        { "p", "XLA_IR_DEBUG: '0'", NULL },
+        { "p", "JAX_DISABLE_JIT: 'False'", NULL },
+        { "p", "A: '1'}\nslice_env: {XLA_HLO_DEBUG: '1'", "the profile sets XLA_HLO_DEBUG" },
+        { "p", "A: '1'}\nslice_env: {LIBTPU_INIT_ARGS: --xla_tpu_use_enhanced_launch_barrier_else=1",
+          "does not decide on" },
+        { "p", "A: '1'}\ninherit: [A_OWN, XRT_TPU_CONFIG, XLA_FLAGS]\nslice_env: {A: '2'",
+          "p.yaml:6:18: the profile inherits XRT_TPU_CONFIG; it is of a runtime" },
     };
     struct share share;
     char text[512];
@@ -488,6 +566,8 @@ int main (void)
         cmocka_unit_test (without_pins_canaries_run_on_the_systems_python),
         cmocka_unit_test (a_tpu_slice_of_several_hosts_says_how_one_is_alone),
         cmocka_unit_test (a_machine_and_what_is_written_agree),
+        cmocka_unit_test (a_part_of_a_tpu_slice_runs_what_hosts_run_alone),
+        cmocka_unit_test (a_command_alone_on_hosts_of_a_tpu_slice_is_a_warning),
         cmocka_unit_test (what_is_most_likely_not_meant_is_a_warning),
         cmocka_unit_test (pins_that_nobody_needs_are_left_out),
         cmocka_unit_test (longer_forms_are_read),

@@ -118,7 +118,7 @@ static void what_the_roles_set_is_owned (void **state)
         frontend_cache_env (frontend, CACHE_ROLE_WRITER, TEXT_LIT ("/c"), &arena, &env);
         assert_int_equal (env.n > 0, frontend_has_cache (frontend));
         for (uint32_t k = 0; k < env.n; k++)
-            assert_true (frontend_owns_var (frontend, env.items[k].name));
+            assert_true (frontend_why_owned (frontend, env.items[k].name));
         arena_release (&arena);
     }
 }
@@ -127,8 +127,9 @@ static void what_a_program_needs_of_jax_is_owned (void **state)
 {
     const struct frontend *jax = frontend_find (TEXT_LIT ("jax"));
     (void) state;
-    assert_true (frontend_owns_var (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")));
-    assert_false (frontend_owns_var (jax, TEXT_LIT ("JAX_PLATFORMS")));
+    assert_string_equal (frontend_why_owned (jax, TEXT_LIT ("JAX_ENABLE_PREEMPTION_SERVICE")),
+                         "lets SIGTERM end the program");
+    assert_null (frontend_why_owned (jax, TEXT_LIT ("JAX_PLATFORMS")));
 }
 
 static void jax_has_its_counters_and_its_writer (void **state)

@@ -1,0 +1,89 @@
+#include "common/frontend/launch_lint.h"
+
+#include <stddef.h>
+#include <strings.h>
+
+/* `flag`: the value has to hold it; NULL: any value counts that does not switch off. */
+struct lint {
+    const char *name, *flag;
+    bool debug; /* fine in a profile for debugging */
+    const char *why;
+};
+
+#define GONE "it is of a runtime (XRT) that PJRT replaced, and nothing reads it: leave it out"
+#define DTYPES "torch_xla is giving it up: let the program choose its dtypes, or torch.autocast"
+#define TRACING "it is for debugging: it slows tracing, and is part of the compile cache's key; leave it out"
+#define DUMPS                                                                                                          \
+    "its --xla_dump_to dumps every program, which is for debugging: it takes time and fills the disk; leave it out"
+
+/* pytorch/xla:torch_xla/runtime.py, docs/source/learn/troubleshoot.md, torch_xla/csrc/runtime/env_hash.cpp */
+static const struct lint lints[] = {
+    { "XRT_TPU_CONFIG", NULL, false, GONE },
+    { "XRT_WORKERS", NULL, false, GONE },
+    { "XLA_USE_SPMD", NULL, false,
+      "torch_xla is giving it up: let the program call torch_xla.runtime.use_spmd() first" },
+    { "XLA_USE_BF16", NULL, false, DTYPES },
+    { "XLA_DOWNCAST_BF16", NULL, false, DTYPES },
+    { "XLA_IR_DEBUG", NULL, true, TRACING },
+    { "XLA_HLO_DEBUG", NULL, true, TRACING },
+    { "XLA_FLAGS", "--xla_dump_to", true, DUMPS },
+    { "LIBTPU_INIT_ARGS", "--xla_dump_to", true, DUMPS },
+    { "JAX_DISABLE_JIT", NULL, true, "it is for debugging: nothing is compiled; leave it out" },
+    { "JAX_DEBUG_NANS", NULL, true,
+      "it is for debugging: programs that yield a NaN run again, op by op; leave it out" },
+};
+
+/* jax-ml/jax:jax/_src/config.py, bool_env; pytorch/xla:torch_xla/csrc/runtime/sys_util.cc, GetEnvBool */
+static bool is_off (struct text value)
+{
+    static const char *const off[] = { "0", "false", "f", "no", "n", "off" };
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
+        if (value.len == text_of (off[i]).len && strncasecmp (value.ptr, off[i], value.len) == 0)
+            return true;
+    return value.len == 0;
+}
+
+/* Is the flag one of the words, alone or with a value? Its last value counts, where frameworks look for the word only. */
+static bool has_flag (struct text words, const char *flag, struct text *value)
+{
+    bool found = false;
+    while (words.len) {
+        struct text word = text_take_until (&words, ' '), name = text_take_until (&word, '=');
+        if (text_is (name, flag)) {
+            *value = word;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static bool is_found (const struct lint *lint, const struct text *value)
+{
+    struct text path = { 0 };
+    if (!value)
+        return !lint->flag;
+    return lint->flag ? has_flag (*value, lint->flag, &path) && path.len > 0 : !is_off (*value);
+}
+
+const char *launch_lint_variable (struct text name, const struct text *value, bool debugging)
+{
+    for (size_t i = 0; i < sizeof lints / sizeof lints[0]; i++)
+        if (text_is (name, lints[i].name) && is_found (&lints[i], value))
+            return lints[i].debug && debugging ? NULL : lints[i].why;
+    return NULL;
+}
+
+/* jax-ml/jax:jax/_src/cloud_tpu_init.py appends it with true, pytorch/xla:torch_xla/__init__.py with false. */
+const char *launch_lint_undecided (struct text flags)
+{
+    struct text value;
+    if (has_flag (flags, "--xla_tpu_use_enhanced_launch_barrier", &value))
+        return NULL;
+    return "it does not decide on --xla_tpu_use_enhanced_launch_barrier: importing jax adds it with true, importing "
+           "torch_xla with false, and it is part of the compile cache's key; give it the value that this frontend adds";
+}
+
+bool launch_lint_is_debugging (struct text profile)
+{
+    return text_find (profile, TEXT_LIT ("debug"), NULL);
+}

@@ -1,0 +1,17 @@
+/* launch_lint.h - variables that are valid and most likely not meant: what nothing reads any more, debugging left on,
+ * flags that frameworks add in opposite senses. The one table, for `check` and for hosts. Pure; any thread.
+ * Sources stand beside the rows. */
+#ifndef SLICEUP_COMMON_FRONTEND_LAUNCH_LINT_H
+#define SLICEUP_COMMON_FRONTEND_LAUNCH_LINT_H
+
+#include "common/base/text.h"
+
+/* Why the variable is most likely not meant, and what to do; NULL: nothing is known against it. `value` NULL: it is
+ * inherited, and not known yet. A value that switches a thing off is fine. `debugging`: the profile is for that. */
+const char *launch_lint_variable (struct text name, const struct text *value, bool debugging);
+/* The same of LIBTPU_INIT_ARGS, where it leaves a flag to whichever of jax and torch_xla is imported. */
+const char *launch_lint_undecided (struct text flags);
+/* A profile for debugging has the word in its name. */
+bool launch_lint_is_debugging (struct text profile);
+
+#endif
