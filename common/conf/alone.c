@@ -26,39 +26,24 @@ static bool says_grid_of (struct draft *draft, enum scope scope, uint32_t hosts)
     return said > 0;
 }
 
-/* A probe makes a client unless it is told not to (docs/spec/probe.md). A command may be anything. */
+/* A probe makes a client unless it is told not to (docs/spec/probe.md). A command may be anything; one of all hosts
+ * together most likely does. */
 static bool starts_runtime (const struct plan *plan, const struct rung *rung)
 {
     struct text client = { 0 };
+    bool compiles_only = rung->warm == WARM_AOT && plan->cache.mode == CACHE_WARM_ONLY;
     if (rung->kind == PROGRAM_BUILTIN)
         return text_is (rung->builtin, "probe") &&
                !(var_find (&rung->args, TEXT_LIT ("client"), &client) && text_is (client, "false"));
-    bool compiles_only = rung->warm == WARM_AOT && plan->cache.mode == CACHE_WARM_ONLY;
-    return rung->kind == PROGRAM_CANARY && !compiles_only;
+    return rung->kind == PROGRAM_CANARY ? !compiles_only : rung->scope == SCOPE_SLICE;
 }
 
-/* The first that does for sure, or else the first command. */
 static const struct rung *first_that_starts (const struct plan *plan, enum scope scope)
 {
-    const struct rung *command = NULL;
-    for (uint32_t i = 0; i < plan->rungs.n; i++) {
-        const struct rung *rung = &plan->rungs.items[i];
-        if (rung->scope == scope && starts_runtime (plan, rung))
-            return rung;
-        if (rung->scope == scope && rung->kind == PROGRAM_COMMAND && !command)
-            command = rung;
-    }
-    return command;
-}
-
-static void report (struct draft *draft, const struct rung *rung, uint32_t key, struct text text)
-{
-    const struct yaml_node *where = draft->slice[key].node;
-    if (rung->kind == PROGRAM_COMMAND)
-        warning_at (draft->problems, where, "if the command of rung %.*s starts the TPU runtime: %.*s",
-                    TEXT_ARG (rung->id), TEXT_ARG (text));
-    else
-        problem_at (draft->problems, where, "%.*s", TEXT_ARG (text));
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        if (plan->rungs.items[i].scope == scope && starts_runtime (plan, &plan->rungs.items[i]))
+            return &plan->rungs.items[i];
+    return NULL;
 }
 
 static struct text rungs_of_hosts (const struct plan *plan, struct arena *arena)
@@ -79,49 +64,33 @@ static void check_part (struct draft *draft, const struct rung *together)
         return;
     struct text missing = hostset_folded (out->items, out->n, UINT32_MAX, draft->arena);
     struct text rest = rungs_of_hosts (&draft->plan, draft->arena);
-    report (draft, together, SLICE_HOSTS,
-            text_format (draft->arena,
-                         "rung %.*s of scope slice would run on a part of a TPU slice, where the TPU runtime waits for "
-                         "the hosts that are left out: %.*s; expected all hosts, or a ladder without rungs of scope "
-                         "slice (of scope host: %.*s)",
-                         TEXT_ARG (together->id), TEXT_ARG (missing), TEXT_ARG (rest)));
-}
-
-static void check_together (struct draft *draft, const struct rung *together)
-{
-    check_part (draft, together);
-    if (draft->plan.hosts.n > 1 && says_grid_of (draft, SCOPE_SLICE, 1))
-        report (draft, together, SLICE_PROFILE,
-                text_format (draft->arena,
-                             "the profile says to programs of scope slice, too, that each host is a TPU slice of its "
-                             "own, so rung %.*s would see one host only, expected bounds of '" ALONE
-                             "' in host_env alone",
-                             TEXT_ARG (together->id)));
-}
-
-static void check_alone (struct draft *draft, const struct rung *alone, uint32_t whole)
-{
-    if (says_grid_of (draft, SCOPE_HOST, 1))
-        return;
-    report (draft, alone, SLICE_PROFILE,
-            text_format (draft->arena,
-                         "rung %.*s runs alone on each of %u hosts, where the TPU runtime waits for all hosts of the "
-                         "slice, expected a machine in the slice file, such as ct6e-standard-4t, from which follows "
-                         "how a host is alone, or host_env in the profile with TPU_PROCESS_BOUNDS of '" ALONE
-                         "' and what goes with it",
-                         TEXT_ARG (alone->id), whole));
+    problem_at (
+        draft->problems, draft->slice[SLICE_HOSTS].node,
+        "rung %.*s of scope slice would run on a part of a TPU slice, where the TPU runtime waits for the hosts "
+        "that are left out: %.*s; expected all hosts, or a ladder without rungs of scope slice (of scope host: "
+        "%.*s)",
+        TEXT_ARG (together->id), TEXT_ARG (missing), TEXT_ARG (rest));
 }
 
 void draft_check_alone (struct draft *draft)
 {
     const struct plan *plan = &draft->plan;
-    uint32_t whole = draft_whole_slice (draft);
+    const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
     const struct rung *alone = first_that_starts (plan, SCOPE_HOST), *together = first_that_starts (plan, SCOPE_SLICE);
     bool machine_good = plan->machine.id.len || !draft->slice[SLICE_MACHINE].given;
-    if (!draft->profile_good || !machine_good || !text_is (plan->profile.backend, "tpu") || !plan->hosts.n || whole < 2)
+    if (!draft->profile_good || !machine_good || !text_is (plan->profile.backend, "tpu") || plan->whole < 2)
         return;
-    if (alone)
-        check_alone (draft, alone, whole);
+    if (alone && !says_grid_of (draft, SCOPE_HOST, 1))
+        problem_at (draft->problems, where,
+                    "rung %.*s runs alone on each of %u hosts, where the TPU runtime waits for all hosts of the slice, "
+                    "expected a machine in the slice file, such as ct6e-standard-4t, from which follows how a host is "
+                    "alone, or host_env in the profile with TPU_PROCESS_BOUNDS of '" ALONE "' and what goes with it",
+                    TEXT_ARG (alone->id), plan->whole);
     if (together)
-        check_together (draft, together);
+        check_part (draft, together);
+    if (together && plan->hosts.n > 1 && says_grid_of (draft, SCOPE_SLICE, 1))
+        problem_at (draft->problems, where,
+                    "the profile says to programs of scope slice, too, that each host is a TPU slice of its own, so "
+                    "rung %.*s would see one host only, expected bounds of '" ALONE "' in host_env alone",
+                    TEXT_ARG (together->id));
 }

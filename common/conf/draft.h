@@ -52,8 +52,7 @@ void draft_protected_paths (struct draft *draft);
 /* Part of draft_profile: devices, topology and the variables of a host alone, as the machine type has them. */
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS]);
 /* Parts of draft_profile: warnings about what is valid and most likely not meant. */
-void draft_lint_variable (struct draft *draft, const struct yaml_node *key);
-void draft_lint_inherited (struct draft *draft, const struct yaml_node *name);
+void draft_lint_variable (struct draft *draft, const struct yaml_node *name, const struct text *value);
 void draft_lint_flags (struct draft *draft);
 /* 1: it is left out, on purpose. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
@@ -89,7 +88,6 @@ void draft_check_launcher_key (struct draft *draft, const struct conf_key *key, 
 /* The names of a host set, in its order; "@name" stands for a group of the slice file. `once`: naming a host twice is
  * an error. -1: reported at `node`. */
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names);
-uint32_t draft_whole_slice (const struct draft *draft); /* its hosts, also those that were left out */
 /* Every group must be a host set, whether it is used or not. */
 void draft_check_groups (struct draft *draft);
 

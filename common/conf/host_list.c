@@ -30,6 +30,7 @@ void host_list_add (struct host_list *list, const struct yaml_node *node, struct
         host.ssh = list->draft->route;
     if (host.address.len == 0)
         host.address = list->draft->plan.launcher == LAUNCHER_LOCAL ? TEXT_LIT ("127.0.0.1") : host.name;
+    host.place = list->n;
     list->where[list->n] = node;
     list->hosts[list->n++] = host;
 }

@@ -157,6 +157,7 @@ static void finish (struct host_list *list, const struct yaml_node *node)
     host_list_warn_same_machine (list);
     draft->plan.hosts.items = arena_copy (draft->arena, list->hosts, list->n * sizeof *list->hosts);
     draft->plan.hosts.n = list->n;
+    draft->plan.whole = list->n + draft->left_out.n;
 }
 
 void draft_hosts (struct draft *draft)
@@ -174,11 +175,6 @@ void draft_hosts (struct draft *draft)
     if (draft->problems->errors == errors_before)
         finish (list, value->node);
     mem_free (list);
-}
-
-uint32_t draft_whole_slice (const struct draft *draft)
-{
-    return draft->plan.hosts.n + draft->left_out.n;
 }
 
 /* ---- host sets of the slice file: plain, or with groups by name ---- */

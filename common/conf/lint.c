@@ -3,21 +3,12 @@
 #include "common/frontend/launch_lint.h"
 #include "common/model/launch_variables.h"
 
-static void lint (struct draft *draft, const struct yaml_node *at, const char *does, const struct text *value)
+void draft_lint_variable (struct draft *draft, const struct yaml_node *name, const struct text *value)
 {
-    const char *why = launch_lint_variable (at->text, value, launch_lint_is_debugging (draft->plan.profile.name));
+    const char *why = launch_lint_variable (name->text, value, draft->plan.profile.name);
     if (why)
-        warning_at (draft->problems, at, "the profile %s %.*s; %s", does, TEXT_ARG (at->text), why);
-}
-
-void draft_lint_variable (struct draft *draft, const struct yaml_node *key)
-{
-    lint (draft, key, "sets", &key->value->text);
-}
-
-void draft_lint_inherited (struct draft *draft, const struct yaml_node *name)
-{
-    lint (draft, name, "inherits", NULL);
+        warning_at (draft->problems, name, "the profile %s %.*s; %s", value ? "sets" : "inherits",
+                    TEXT_ARG (name->text), why);
 }
 
 /* A scope whose programs get flags that leave one open: once is enough. */

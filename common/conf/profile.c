@@ -79,7 +79,7 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
         warning_at (draft->problems, value,
                     "the variable %.*s is set literally to %s: variables in values are not expanded",
                     TEXT_ARG (key->text), problem_quote (draft->problems, value->text));
-    draft_lint_variable (draft, key);
+    draft_lint_variable (draft, key, &value->text);
     return check_placeholders (draft, key);
 }
 
@@ -146,7 +146,7 @@ static void read_inherit (struct draft *draft, const struct conf_value *list)
     for (const struct yaml_node *name = list->node->first; name; name = name->next) {
         if (check_name (draft, name) < 0)
             continue;
-        draft_lint_inherited (draft, name);
+        draft_lint_variable (draft, name, NULL);
         if (var_find (&plan->env, name->text, &value))
             problem_at (draft->problems, name, "%.*s is set by env and inherited, expected one of the two",
                         TEXT_ARG (name->text));

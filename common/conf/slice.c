@@ -75,7 +75,7 @@ static void check_chips (struct draft *draft)
     const struct machine_type *machine = &draft->plan.machine;
     const struct conf_value *own = &draft->slice[SLICE_TOPOLOGY];
     const struct yaml_node *of_profile = draft->slice[SLICE_PROFILE].node, *where = own->given ? own->node : of_profile;
-    uint32_t chips, hosts = draft_whole_slice (draft), devices = hosts * profile->devices_per_host;
+    uint32_t chips, hosts = draft->plan.whole, devices = hosts * profile->devices_per_host;
     bool has_grid = mesh_topology_chips (profile->topology, &chips);
     if (profile->topology.len && !has_grid)
         problem_at (draft->problems, where, "the topology is %.*s, expected sizes such as 4x4",

@@ -60,13 +60,14 @@ static bool has_flag (struct text words, const char *flag, struct text *value)
 static bool is_found (const struct lint *lint, const struct text *value)
 {
     struct text path = { 0 };
-    if (!value)
-        return !lint->flag;
-    return lint->flag ? has_flag (*value, lint->flag, &path) && path.len > 0 : !is_off (*value);
+    if (!value || !lint->flag)
+        return value ? !is_off (*value) : !lint->flag;
+    return has_flag (*value, lint->flag, &path) && path.len > 0;
 }
 
-const char *launch_lint_variable (struct text name, const struct text *value, bool debugging)
+const char *launch_lint_variable (struct text name, const struct text *value, struct text profile)
 {
+    bool debugging = text_find (profile, TEXT_LIT ("debug"), NULL);
     for (size_t i = 0; i < sizeof lints / sizeof lints[0]; i++)
         if (text_is (name, lints[i].name) && is_found (&lints[i], value))
             return lints[i].debug && debugging ? NULL : lints[i].why;
@@ -81,9 +82,4 @@ const char *launch_lint_undecided (struct text flags)
         return NULL;
     return "it does not decide on --xla_tpu_use_enhanced_launch_barrier: importing jax adds it with true, importing "
            "torch_xla with false, and it is part of the compile cache's key; give it the value that this frontend adds";
-}
-
-bool launch_lint_is_debugging (struct text profile)
-{
-    return text_find (profile, TEXT_LIT ("debug"), NULL);
 }

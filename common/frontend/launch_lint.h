@@ -7,11 +7,10 @@
 #include "common/base/text.h"
 
 /* Why the variable is most likely not meant, and what to do; NULL: nothing is known against it. `value` NULL: it is
- * inherited, and not known yet. A value that switches a thing off is fine. `debugging`: the profile is for that. */
-const char *launch_lint_variable (struct text name, const struct text *value, bool debugging);
+ * inherited, and not known yet. A value that switches a thing off is fine, and so is debugging where the word is in the
+ * name of the profile. */
+const char *launch_lint_variable (struct text name, const struct text *value, struct text profile);
 /* The same of LIBTPU_INIT_ARGS, where it leaves a flag to whichever of jax and torch_xla is imported. */
 const char *launch_lint_undecided (struct text flags);
-/* A profile for debugging has the word in its name. */
-bool launch_lint_is_debugging (struct text profile);
 
 #endif

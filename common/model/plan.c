@@ -48,7 +48,8 @@ static const struct record ssh_way_record = RECORD ("way", struct ssh_route, ssh
 static const struct field plan_host_fields[] = { F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),
                                                  F_TEXT (2, struct plan_host, address, NAME_MAX_BYTES),
                                                  F_TEXT (3, struct plan_host, env_dir, PATH_MAX_BYTES),
-                                                 F_RECORD (4, struct plan_host, ssh, &ssh_way_record) };
+                                                 F_RECORD (4, struct plan_host, ssh, &ssh_way_record),
+                                                 F_U32 (5, struct plan_host, place, HOSTS_MAX) };
 static const struct record plan_host_record = RECORD ("host", struct plan_host, plan_host_fields);
 
 static const struct field usual_time_fields[] = { F_ENUM (1, struct usual_time, pass, &pass_names),
@@ -238,6 +239,7 @@ static const struct field plan_fields[] = {
     F_RECORD (18, struct plan, machine, &machine_record),
     F_RECORD (19, struct plan, rehearsal, &rehearsal_record),
     F_TEXTS (20, struct plan, left_out, RUNGS_MAX, ID_MAX_BYTES),
+    F_U32 (21, struct plan, whole, HOSTS_MAX),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 
@@ -270,6 +272,16 @@ bool var_find (const var_list *vars, struct text name, struct text *value)
             return true;
         }
     return false;
+}
+
+uint32_t plan_whole (const struct plan *plan)
+{
+    return plan->whole ? plan->whole : plan->hosts.n;
+}
+
+uint32_t plan_place (const struct plan *plan, uint32_t rank)
+{
+    return plan->whole ? plan->hosts.items[rank].place : rank;
 }
 
 int plan_host_rank (const struct plan *plan, struct text host)

@@ -61,6 +61,7 @@ struct plan_host { /* in rank order: rank = index */
     struct text address;  /* how the other hosts reach it */
     struct text env_dir;  /* this host's own environment directory; empty: the shared one of the plan */
     struct ssh_route ssh; /* launcher ssh */
+    uint32_t place;       /* among all hosts of the slice file, also those that this run leaves out */
 };
 
 struct ssh_plan {
@@ -312,6 +313,7 @@ struct plan {
     struct machine_type machine; /* of all hosts */
     struct rehearsal rehearsal;
     text_list left_out; /* rungs of the ladder, on purpose */
+    uint32_t whole;              /* hosts of the slice file; 0: those of the run, in their order */
 };
 extern const struct record plan_record;
 
@@ -319,6 +321,8 @@ extern const struct record plan_record;
 struct named_number *number_find (const number_list *numbers, struct text name); /* NULL: not there */
 bool var_find (const var_list *vars, struct text name, struct text *value);
 int plan_host_rank (const struct plan *plan, struct text host); /* or -1 */
+uint32_t plan_whole (const struct plan *plan);                  /* hosts of the whole slice */
+uint32_t plan_place (const struct plan *plan, uint32_t rank);   /* of a host of the run, in the whole slice */
 int plan_rung_index (const struct plan *plan, struct text id);  /* or -1 */
 /* Of known failures; NULL: none has this id. */
 const struct signature *plan_find_signature (const struct plan *plan, struct text id);

@@ -316,7 +316,7 @@ static const struct result *result_of_writer (const struct coord *coord)
     return at == NONE ? NULL : &coord->state->pass.parts.items[at].result;
 }
 
-static void compare_parts (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
+static void compare_parts (const struct coord *coord, struct verdict *verdicts, bool *culprits, struct arena *arena)
 {
     uint32_t n = coord->state->pass.parts.n;
     const struct result **results = arena_array (arena, n, sizeof (*results));
@@ -332,6 +332,8 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
                              .independent = parts_are_independent (coord) };
     if (all_passed (verdicts, n))
         agree_environments (&of, verdicts, arena);
+    else
+        agree_variables (&of, verdicts, culprits, arena);
     if (all_passed (verdicts, n) && closing_rung (coord)->kind == PROGRAM_BUILTIN &&
         text_is (closing_rung (coord)->builtin, "facts"))
         agree_topology (&of, verdicts, arena);
@@ -347,10 +349,10 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
     struct signature_set *signatures = signatures_if_needed (coord);
     for (uint32_t i = 0; i < pass->parts.n; i++)
         judge_part (coord, i, signatures, &out->arena, &verdicts[i]);
-    const bool *culprits = find_culprits (coord, &out->arena);
+    bool *culprits = find_culprits (coord, &out->arena);
     judge_stopped (coord, culprits, verdicts, &out->arena);
     judge_overdue (coord, verdicts, &out->arena);
-    compare_parts (coord, verdicts, &out->arena);
+    compare_parts (coord, verdicts, culprits, &out->arena);
     bool compiled_only = closing_rung (coord)->warm == WARM_AOT &&
                          key.pass == PASS_COLD; /* nothing ran that could be reduced */
     if (!parts_are_independent (coord) && pass->cancelled)

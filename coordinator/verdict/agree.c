@@ -2,6 +2,7 @@
 
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/slice_variables.h"
 #include "coordinator/verdict/topology.h"
 
 static struct text value_of (const struct var *items, uint32_t n, const char *name)
@@ -92,19 +93,57 @@ static uint32_t part_of (const struct agree_case *of, uint32_t host)
     return part;
 }
 
-static void fail_by_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+/* `facts`: what the hosts told as facts; else the variables that their programs saw. */
+static struct topology_host *told_by (const struct agree_case *of, bool facts, struct arena *arena)
 {
     struct topology_host *hosts = arena_array (arena, of->plan->hosts.n, sizeof (*hosts));
-    for (uint32_t i = 0; i < of->n; i++)
-        hosts[of->hosts[i]] = (struct topology_host){ of->results[i]->facts.items, of->results[i]->facts.n };
-    struct topology_findings found;
-    topology_judge_hosts (of->plan, hosts, arena, &found);
-    for (uint32_t i = 0; i < found.n; i++) {
-        struct verdict *verdict = &verdicts[part_of (of, found.items[i].host)];
+    for (uint32_t i = 0; i < of->n; i++) {
+        const var_list *told = facts ? &of->results[i]->facts : &of->results[i]->policy;
+        hosts[of->hosts[i]] = (struct topology_host){ told->items, told->n };
+    }
+    return hosts;
+}
+
+/* Hosts that passed so far, or else those that did not: then what ended them stands behind it. */
+static void fail_by (const struct agree_case *of, const struct topology_findings *found, bool passed,
+                     struct verdict *verdicts, struct arena *arena)
+{
+    for (uint32_t i = 0; i < found->n; i++) {
+        const struct topology_finding *finding = &found->items[i];
+        struct verdict *verdict = &verdicts[part_of (of, finding->host)];
+        if ((verdict->outcome == OUTCOME_PASSED) != passed || verdict->outcome == OUTCOME_LOST)
+            continue;
+        struct text cause = text_format (arena, "%.*s%s%.*s", TEXT_ARG (finding->what), passed ? "" : "; ",
+                                         TEXT_ARG (verdict->cause));
         verdict->outcome = OUTCOME_FAILED;
-        verdict->owner = found.items[i].owner;
-        verdict->cause = found.items[i].what;
-        verdict->next = found.items[i].next;
+        verdict->owner = finding->owner;
+        verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
+        verdict->next = finding->next;
+        verdict->evidence = (struct text){ 0 };
+    }
+}
+
+/* First what programs are started with: it names the variable and its value. */
+static void fail_by_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+{
+    struct topology_host *hosts = told_by (of, true, arena);
+    struct topology_findings found = { arena_array (arena, of->n, sizeof (*found.items)), 0 };
+    slice_variables_judge_hosts (of->plan, hosts, "env.", arena, &found);
+    fail_by (of, &found, true, verdicts, arena);
+    topology_judge_hosts (of->plan, hosts, arena, &found);
+    fail_by (of, &found, true, verdicts, arena);
+}
+
+void agree_variables (const struct agree_case *of, struct verdict *verdicts, bool *culprits, struct arena *arena)
+{
+    struct topology_findings found = { arena_array (arena, of->n, sizeof (*found.items)), 0 };
+    if (of->independent || of->n != of->plan->hosts.n)
+        return;
+    slice_variables_judge_hosts (of->plan, told_by (of, false, arena), "", arena, &found);
+    fail_by (of, &found, false, verdicts, arena);
+    for (uint32_t i = 0; i < found.n; i++) {
+        uint32_t part = part_of (of, found.items[i].host);
+        culprits[part] |= of->results[part]->ending == ENDING_CANCELLED;
     }
 }
 

@@ -18,7 +18,11 @@ struct agree_case {
 void agree_environments (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 /* A survey of the cache: all hosts have to see one and the same storage. */
 void agree_storage (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
-/* The facts rung: the arithmetic of the slice (topology.h), and room on each host for what the profile sets aside. */
+/* A program of scope slice that did not pass: are the variables that it saw those of the slice (slice_variables.h)?
+ * Sets culprits[part] of each that saw others and was stopped as its peers failed: it is a cause. */
+void agree_variables (const struct agree_case *of, struct verdict *verdicts, bool *culprits, struct arena *arena);
+/* The facts rung: the arithmetic of the slice (topology.h), what programs of scope slice will inherit, and room on each
+ * host for what the profile sets aside. */
 void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
 /* premapped.c - may this host set aside the premapped buffer that the profile asks for? libtpu maps

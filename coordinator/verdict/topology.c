@@ -3,26 +3,23 @@
 #include <ctype.h>
 
 #include "common/model/result.h"
-#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/slice_variables.h"
 
 enum { CHIPS_MAX = 1 << 20 };
 
 struct asked {
     const struct plan *plan;
     const struct topology_host *hosts;
-    const struct text *numbers, *lists; /* of all hosts: worker number and worker list, empty where it is not said */
-    struct text usual_list;             /* of most of them; empty: there is none */
     uint32_t rank;
     struct arena *arena;
     struct topology_finding *finding;
 };
 
-/* Empty: the host does not say it. */
-static struct text said (const struct topology_host *host, const char *fact)
+struct text topology_said (const struct topology_host *host, struct text fact)
 {
     static const char *const not_reported[] = { "absent", "unreadable", FACT_NOT_REPORTED, "not asked", "none" };
     for (uint32_t i = 0; i < host->facts_n; i++) {
-        if (!text_is (host->facts[i].name, fact))
+        if (!text_equal (host->facts[i].name, fact))
             continue;
         for (size_t k = 0; k < sizeof not_reported / sizeof not_reported[0]; k++)
             if (text_starts (host->facts[i].value, not_reported[k]))
@@ -34,7 +31,7 @@ static struct text said (const struct topology_host *host, const char *fact)
 
 static struct text said_here (const struct asked *asked, const char *fact)
 {
-    return said (&asked->hosts[asked->rank], fact);
+    return topology_said (&asked->hosts[asked->rank], text_of (fact));
 }
 
 static bool find (const struct asked *asked, enum owner owner, const char *fact, struct text what, const char *next)
@@ -103,13 +100,13 @@ static bool topology_differs (const struct asked *asked)
 static bool product_wrong (const struct asked *asked)
 {
     struct text grid = said_here (asked, "tpu.topology");
-    uint32_t chips, wanted = asked->plan->hosts.n * asked->plan->profile.devices_per_host;
+    uint32_t chips, hosts = plan_whole (asked->plan), wanted = hosts * asked->plan->profile.devices_per_host;
     if (!grid.len || !mesh_topology_chips (grid, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_PLATFORM, "tpu.topology",
                  text_format (asked->arena,
                               "its topology %.*s has %u chips, the slice file has %u hosts with %u devices each",
-                              TEXT_ARG (grid), chips, asked->plan->hosts.n, asked->plan->profile.devices_per_host),
+                              TEXT_ARG (grid), chips, hosts, asked->plan->profile.devices_per_host),
                  "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
 }
 
@@ -126,81 +123,9 @@ static bool chip_bounds_wrong (const struct asked *asked)
                  "or the machine type is another one");
 }
 
-static bool host_bounds_wrong (const struct asked *asked)
-{
-    struct text bounds = said_here (asked, "tpu.host_bounds");
-    uint32_t hosts;
-    if (!bounds.len || !mesh_topology_chips (bounds, &hosts) || hosts == asked->plan->hosts.n)
-        return false;
-    return find (asked, OWNER_LAUNCH, "tpu.host_bounds",
-                 text_format (asked->arena, "its host bounds %.*s make %u hosts, the slice file has %u",
-                              TEXT_ARG (bounds), hosts, asked->plan->hosts.n),
-                 "see whether the slice file lacks hosts, or TPU_HOST_BOUNDS is left over from another job");
-}
-
-/* ---- and how it fits to what the others say ---- */
-
-static bool worker_number_wrong (const struct asked *asked)
-{
-    struct text mine = text_clip (asked->numbers[asked->rank], 64);
-    uint64_t number;
-    if (!mine.len)
-        return false;
-    for (uint32_t i = 0; i < asked->plan->hosts.n; i++)
-        if (i != asked->rank && text_equal (asked->numbers[i], asked->numbers[asked->rank]))
-            return find (
-                asked, OWNER_PLATFORM, "tpu.worker_id",
-                text_format (asked->arena, "its TPU worker number is %.*s, and so is another host's", TEXT_ARG (mine)),
-                "see whether the slice file mixes hosts of two slices, or TPU_WORKER_ID was set by hand");
-    if (text_to_u64 (mine, &number) && number == asked->rank)
-        return false;
-    return find (asked, OWNER_LAUNCH, "tpu.worker_id",
-                 text_format (asked->arena, "its TPU worker number is %.*s, but its rank in the slice file is %u",
-                              TEXT_ARG (mine), asked->rank),
-                 "list the hosts in the slice file in the order of their worker numbers, or take them `from: tpu`");
-}
-
-static uint32_t names_in (struct text list)
-{
-    uint32_t n = list.len > 0;
-    for (uint32_t i = 0; i < list.len; i++)
-        n += list.ptr[i] == ',';
-    return n;
-}
-
-static bool worker_list_wrong (const struct asked *asked)
-{
-    struct text list = asked->lists[asked->rank], shown = text_clip (list, 400);
-    uint32_t n = names_in (list);
-    if (!list.len)
-        return false;
-    if (n != asked->plan->hosts.n)
-        return find (asked, OWNER_LAUNCH, "tpu.worker_hostnames",
-                     text_format (asked->arena, "its list of TPU workers has %u names, the slice file has %u hosts", n,
-                                  asked->plan->hosts.n),
-                     "see whether TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES is left over from another job, or the "
-                     "slice file lacks hosts");
-    if (text_equal (list, asked->usual_list))
-        return false;
-    return find (
-        asked, OWNER_LAUNCH, "tpu.worker_hostnames",
-        text_format (asked->arena,
-                     "its list of TPU workers has other names, or another order, than that of most hosts: %.*s",
-                     TEXT_ARG (shown)),
-        "give all hosts the same list of TPU workers (TPU_WORKER_HOSTNAMES) in the same order");
-}
-
 typedef bool topology_fn (const struct asked *asked);
-static topology_fn *const rules[] = { chips_wrong,       accelerator_wrong, topology_differs,    product_wrong,
-                                      chip_bounds_wrong, host_bounds_wrong, worker_number_wrong, worker_list_wrong };
-
-static struct text *column (const struct topology_host *hosts, uint32_t n, const char *fact, struct arena *arena)
-{
-    struct text *values = arena_array (arena, n, sizeof *values);
-    for (uint32_t i = 0; i < n; i++)
-        values[i] = said (&hosts[i], fact);
-    return values;
-}
+static topology_fn *const rules[] = { chips_wrong, accelerator_wrong, topology_differs, product_wrong,
+                                      chip_bounds_wrong };
 
 void topology_judge_hosts (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
                            struct topology_findings *out)
@@ -208,15 +133,13 @@ void topology_judge_hosts (const struct plan *plan, const struct topology_host *
     *out = (struct topology_findings){ arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
     if (!text_is (plan->profile.backend, "tpu"))
         return;
-    const struct text *numbers = column (hosts, plan->hosts.n, "tpu.worker_id", arena);
-    const struct text *lists = column (hosts, plan->hosts.n, "tpu.worker_hostnames", arena);
-    struct text usual_list = majority_value (lists, plan->hosts.n);
     for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
-        struct asked asked = { plan, hosts, numbers, lists, usual_list, rank, arena, &out->items[out->n] };
+        struct asked asked = { plan, hosts, rank, arena, &out->items[out->n] };
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
             if (rules[i](&asked)) {
                 out->n++;
                 break;
             }
     }
+    slice_variables_judge_hosts (plan, hosts, "tpu.", arena, out);
 }

@@ -1,7 +1,7 @@
 /* topology.h - the arithmetic of a TPU slice: what the hosts say of it against one another and against the plan.
  *
- * Chips of a host times hosts are the product of the topology; bounds multiply to it; worker numbers are unique and in
- * rank order; every host has the same list of workers in the same order. A host that does not say a thing is not judged
+ * Chips of a host times hosts are the product of the topology; bounds multiply to it; and the places that hosts are told
+ * fit together (slice_variables.h). The run may leave hosts of the slice out. A host that does not say a thing is not judged
  * by it: absence is no evidence. Other backends have no such arithmetic, and nothing is found for them. Pure. Texts
  * live in the arena. Facts as docs/spec/facts.md names them; sources: docs.cloud.google.com/tpu/docs/v6e,
  * jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py, pytorch/xla:torch_xla/_internal/tpu.py. */
@@ -25,6 +25,8 @@ struct topology_findings {
     uint32_t n;
 }; /* at most one a host: the first that holds */
 
+/* Empty: the host does not say it. */
+struct text topology_said (const struct topology_host *host, struct text fact);
 void topology_judge_hosts (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
                            struct topology_findings *out);
 

@@ -4,6 +4,7 @@ import os
 import unittest
 
 import lab
+import test_join
 
 PROFILE = """profile: scoped
 frontend: plain
@@ -87,6 +88,50 @@ class Reported(lab.LabTest):
         ended = self.lab.sliceup("check", path)
         self.assertEqual(2, ended.status, ended)
         self.assertRegex(ended.err, r"the variable ALL of rung '\S+' has 4105 bytes with its placeholders filled for 3 hosts, expected at most 4096")
+
+
+class Inherited(test_join.Joiners):
+    """Variables of workers that came by themselves, as pods do, each with an environment of its own."""
+    PROFILE = ("profile: pods\nfrontend: plain\nbackend: tpu\ndevices_per_host: 1\nhost_env: {TPU_HOST_BOUNDS: '1,1,1'}\n"
+               "inherit: [TPU_WORKER_ID, MEGASCALE_SLICE_ID, TPU_WORKER_HOSTNAMES, TPU_HOST_BOUNDS]\n")
+    ALL = {"TPU_WORKER_HOSTNAMES": "a,b,c", "TPU_HOST_BOUNDS": "3,1,1", "MEGASCALE_SLICE_ID": "0"}
+
+    def climb(self, rungs, odd):
+        """Host h2 has the variables `odd`; a value of None is not set there."""
+        path = self.slice(hosts=3, rungs=rungs, profile=str(self.lab.write("pods.yaml", self.PROFILE)), limits={"cascade": "1s", "stop": "200ms"})
+        self.passes(self.issue(path))
+        for number in range(3):
+            env = {**self.ALL, "TPU_WORKER_ID": str(number), **(odd if number == 2 else {})}
+            words = [str(test_join.WORKER), "join", "--ticket", str(self.ticket(f"h{number}")), "--directory", str(self.place / f"h{number}")]
+            worker = lab.Background(words, self.lab.env(**{name: value for name, value in env.items() if value is not None}))
+            self.workers.append(worker)
+            self.lab.running.append(worker)
+        return self.lab.sliceup("run", path)
+
+    FACTS = [{"id": "host-facts", "builtin": "facts"}, {"id": "all", "scope": "slice", "command": ["true"]}]
+
+    def test_a_slice_whose_hosts_have_its_variables_runs(self):
+        self.passes(self.climb(self.FACTS, {}))
+
+    def test_a_host_of_another_slice_is_named_before_any_program_waits_for_it(self):
+        ended = self.climb(self.FACTS, {"MEGASCALE_SLICE_ID": "1"})
+        self.assertEqual(1, ended.status, ended)
+        self.assertRegex(ended.out, r"h2 failed: has MEGASCALE_SLICE_ID 1, the 2 others have 0 \[known launch\]")
+        self.assertEqual([("host-facts", "once", "failed")], self.rungs_of("h2"))
+        self.assertIn("all hosts wait for what it says", self.lab.sliceup("explain").out)
+
+    def test_a_host_that_lacks_what_decides_is_named(self):
+        ended = self.climb(self.FACTS, {"TPU_WORKER_ID": None})
+        self.assertRegex(ended.out, r"h2 failed: has no TPU_WORKER_ID, the 2 others have one \[known launch\]")
+
+    def test_a_hang_of_a_ladder_without_facts_is_explained(self):
+        ended = self.climb([self.lab.rung("all", "hang.py", scope="slice", timeout="4s", backend="any")], {"TPU_WORKER_ID": "1"})
+        self.assertEqual(1, ended.status, ended)
+        self.assertRegex(ended.out, r"h2 failed: has TPU_WORKER_ID 1, which is the place of h1, expected 2, its place in the slice file; \S.*")
+        self.assertEqual(["cascade", "cascade", "failed"], [self.rungs_of(host)[0][2] for host in ("h0", "h1", "h2")])
+
+    def rungs_of(self, host):
+        return self.rungs(self.lab.receipt(), host)
 
 
 if __name__ == "__main__":

@@ -257,6 +257,8 @@ static void a_part_of_a_tpu_slice_runs_what_hosts_run_alone (void **state)
           NULL },
         { "exclude: h[2-3]\n", BARE "slice_env: {TPU_PROCESS_BOUNDS: '2,2,1'}\n", "{id: c, builtin: facts}" AND_B,
           PART },
+        { "exclude: h3\n", BARE, "{id: b, command: ['true'], scope: slice}", PART },
+        { "exclude: h3\n", BARE, "{id: c, command: ['true']}", NULL },
         { "", BARE, "{id: c, builtin: facts}" AND_B, NULL },
         { "exclude: h3\n", "profile: p\nfrontend: jax\nbackend: cpu\n", "{id: c, builtin: facts}" AND_B, NULL },
         { "exclude: h[1-3]\n", "profile: p\nfrontend: jax\nbackend: tpu\nhost_env: {TPU_PROCESS_BOUNDS: '2,2,1'}\n",
@@ -283,19 +285,6 @@ static void a_part_of_a_tpu_slice_runs_what_hosts_run_alone (void **state)
         }
         share_close (&share);
     }
-}
-
-static void a_command_alone_on_hosts_of_a_tpu_slice_is_a_warning (void **state)
-{
-    struct share share;
-    (void) state;
-    share_open (&share);
-    write_text (&share, "configs/profiles/p.yaml", TPU);
-    write_text (&share, "configs/ladders/l.yaml", "ladder: l\nrungs:\n- {id: a, command: ['true']}\n");
-    assert_int_equal (share_load (&share), 0);
-    assert_int_equal (share.report.n, 1);
-    assert_non_null (strstr (line_of (&share, 0), "if the command of rung a starts the TPU runtime: " ALONE));
-    share_close (&share);
 }
 
 /* NULL: it is fine. */
@@ -567,7 +556,6 @@ int main (void)
         cmocka_unit_test (a_tpu_slice_of_several_hosts_says_how_one_is_alone),
         cmocka_unit_test (a_machine_and_what_is_written_agree),
         cmocka_unit_test (a_part_of_a_tpu_slice_runs_what_hosts_run_alone),
-        cmocka_unit_test (a_command_alone_on_hosts_of_a_tpu_slice_is_a_warning),
         cmocka_unit_test (what_is_most_likely_not_meant_is_a_warning),
         cmocka_unit_test (pins_that_nobody_needs_are_left_out),
         cmocka_unit_test (longer_forms_are_read),

@@ -146,18 +146,33 @@ static void a_finding_is_a_sentence_however_long_the_fact_is (void **state)
 
 static void host_bounds_must_multiply (void **state)
 {
-    expect_one (state, 1, 4, "1,2,1", OWNER_LAUNCH, "make 2 hosts, the slice file has 4");
+    expect_one (state, 1, 4, "1,2,1", OWNER_LAUNCH, "has tpu.host_bounds 1,2,1, the 3 others have 2,2,1");
 }
 
-static void two_hosts_of_one_number_are_both_found (void **state)
+static void of_two_hosts_of_one_number_the_one_out_of_place_is_found (void **state)
+{
+    expect_one (state, 3, 5, "1", OWNER_LAUNCH,
+                "has tpu.worker_id 1, which is the place of v6e-1, expected 3, its place");
+}
+
+/* Hosts 2 and 3 of a slice of four, in a run that leaves 0 and 1 out. */
+static void a_part_of_a_slice_has_the_arithmetic_of_the_whole (void **state)
 {
     struct slice *slice = *state;
-    slice->facts[3][5].value = TEXT_LIT ("1");
+    for (uint32_t i = 0; i < 2; i++) {
+        slice->names[i].place = 2 + i;
+        slice->facts[i][5].value = slice->facts[2 + i][5].value;
+    }
+    slice->plan.hosts.n = 2;
     judge (slice);
     assert_int_equal (slice->found.n, 2);
-    assert_int_equal (slice->found.items[0].host, 1);
-    assert_int_equal (slice->found.items[1].host, 3);
-    assert_true (text_equal (slice->found.items[0].what, slice->found.items[1].what)); /* so that they fold */
+    slice->plan.whole = HOSTS;
+    judge (slice);
+    assert_int_equal (slice->found.n, 0);
+    slice->facts[1][5].value = TEXT_LIT ("1");
+    judge (slice);
+    assert_int_equal (slice->found.n, 1);
+    assert_true (text_is (slice->found.items[0].what, "has tpu.worker_id 1, expected 3, its place in the slice file"));
 }
 
 static void worker_order_must_be_rank_order (void **state)
@@ -168,12 +183,12 @@ static void worker_order_must_be_rank_order (void **state)
     judge (slice);
     assert_int_equal (slice->found.n, 2);
     assert_true (
-        text_is (slice->found.items[0].what, "its TPU worker number is 2, but its rank in the slice file is 1"));
+        text_find (slice->found.items[0].what, TEXT_LIT ("has tpu.worker_id 2, which is the place of v6e-2"), NULL));
 }
 
 static void a_short_worker_list_is_stale (void **state)
 {
-    expect_one (state, 2, 6, "t-0", OWNER_LAUNCH, "has 1 names, the slice file has 4 hosts");
+    expect_one (state, 2, 6, "t-0", OWNER_LAUNCH, "has tpu.worker_hostnames t-0, the 3 others have t-0,t-1,t-2,t-3");
 }
 
 /* Which hosts have a list that is not that of most, when they say `lists`; a bit each. */
@@ -202,7 +217,7 @@ static void the_list_of_most_is_the_one_that_counts (void **state)
 static void lists_in_another_order_are_found (void **state)
 {
     expect_one (state, 2, 6, "t-0,t-2,t-1,t-3", OWNER_LAUNCH,
-                "another order, than that of most hosts: t-0,t-2,t-1,t-3");
+                "has tpu.worker_hostnames t-0,t-2,t-1,t-3, the 3 others have t-0,t-1,t-2,t-3");
 }
 
 static void who_says_nothing_is_not_judged (void **state)
@@ -283,7 +298,8 @@ int main (void)
         T (bounds_must_multiply),
         T (host_bounds_must_multiply),
         T (a_finding_is_a_sentence_however_long_the_fact_is),
-        T (two_hosts_of_one_number_are_both_found),
+        T (of_two_hosts_of_one_number_the_one_out_of_place_is_found),
+        T (a_part_of_a_slice_has_the_arithmetic_of_the_whole),
         T (worker_order_must_be_rank_order),
         T (a_short_worker_list_is_stale),
         T (lists_in_another_order_are_found),

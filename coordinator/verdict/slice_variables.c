@@ -1,0 +1,200 @@
+#include "coordinator/verdict/slice_variables.h"
+
+#include "common/model/launch_variables.h"
+#include "coordinator/verdict/flag_set.h"
+#include "coordinator/verdict/majority.h"
+
+/* SAME: letter by letter, so lists in the same order; WORDS: as sets; PLACE: its rank; NAMES, GRID: the same, and as
+ * many names, or processes, as there are hosts. */
+enum kind { SAME, WORDS, PLACE, NAMES, GRID };
+static const struct decisive {
+    const char *name;
+    enum kind kind;
+    bool cloud; /* a fact of what the cloud tells of the slice, "tpu."; else a variable */
+} decisive[] = { { "worker_id", PLACE, true },
+                 { "worker_hostnames", NAMES, true },
+                 { "host_bounds", GRID, true },
+                 { "TPU_WORKER_ID", PLACE, false },
+                 { "CLOUD_TPU_TASK_ID", PLACE, false },
+                 { "TPU_WORKER_HOSTNAMES", NAMES, false },
+                 { "TPU_PROCESS_ADDRESSES", NAMES, false },
+                 { "TPU_HOST_BOUNDS", GRID, false },
+                 { "TPU_PROCESS_BOUNDS", GRID, false },
+                 { "TPU_CHIPS_PER_HOST_BOUNDS", SAME, false },
+                 { "TPU_CHIPS_PER_PROCESS_BOUNDS", SAME, false },
+                 { "TPU_TOPOLOGY", SAME, false },
+                 { "TPU_TOPOLOGY_WRAP", SAME, false },
+                 { "TPU_ACCELERATOR_TYPE", SAME, false },
+                 { "TPU_SKIP_MDS_QUERY", SAME, false },
+                 { "MEGASCALE_NUM_SLICES", SAME, false },
+                 { "MEGASCALE_SLICE_ID", SAME, false },
+                 { "MEGASCALE_COORDINATOR_ADDRESS", SAME, false },
+                 { "MEGASCALE_PORT", SAME, false },
+                 { "LIBTPU_INIT_ARGS", WORDS, false },
+                 { "XLA_FLAGS", WORDS, false } };
+enum { SHOWN_BYTES = 400 };
+#define EMPTY "set to nothing" /* worker/facts/variable_facts.c */
+
+/* One row of the table, of all hosts by rank. */
+struct column {
+    const struct plan *plan;
+    const struct decisive *of;
+    struct text name;      /* with its prefix, where that is the cloud's */
+    struct text *values;   /* empty: the host has none */
+    struct text *compared; /* the value, "one" in place of a number of each host's own, or "none"; empty: not known */
+    struct text usual;     /* of most of these; empty: there is none */
+    struct arena *arena;
+};
+
+/* Variables are each program's, of those that take part; the cloud speaks of the whole slice. */
+static uint32_t place_of (const struct column *column, uint32_t rank)
+{
+    return column->of->cloud ? plan_place (column->plan, rank) : rank;
+}
+
+static uint32_t hosts_of (const struct column *column)
+{
+    return column->of->cloud ? plan_whole (column->plan) : column->plan->hosts.n;
+}
+
+/* Empty: the host has no such variable. */
+static struct text variable_of (const struct topology_host *host, const char *prefix, const char *name)
+{
+    uint32_t start = text_of (prefix).len;
+    for (uint32_t i = 0; i < host->facts_n; i++) {
+        struct text fact = host->facts[i].name;
+        if (text_starts (fact, prefix) && text_is ((struct text){ fact.ptr + start, fact.len - start }, name))
+            return host->facts[i].value.len ? host->facts[i].value : TEXT_LIT (EMPTY);
+    }
+    return (struct text){ 0 };
+}
+
+static void fill (struct column *column, const struct topology_host *hosts, const char *prefix)
+{
+    uint32_t n = column->plan->hosts.n;
+    column->values = arena_array (column->arena, n, sizeof *column->values);
+    column->compared = arena_array (column->arena, n, sizeof *column->compared);
+    for (uint32_t i = 0; i < n; i++) {
+        struct text value = column->of->cloud ? topology_said (&hosts[i], column->name)
+                                              : variable_of (&hosts[i], prefix, column->of->name);
+        if (column->of->kind == WORDS) /* no word is as good as no variable */
+            value = text_is (value, EMPTY) ? (struct text){ 0 } : flag_set_normalise (value, column->arena);
+        column->values[i] = value;
+        /* Who told nothing, or had more than it could tell, may have what it does not tell. */
+        bool known = !column->of->cloud && hosts[i].facts_n > 0 && !variable_of (&hosts[i], prefix, "left_out").len;
+        column->compared[i] = value.len && column->of->kind == PLACE ? TEXT_LIT ("one")
+                              : value.len || !known                  ? value
+                                                                     : TEXT_LIT ("none");
+    }
+    column->usual = majority_value (column->compared, n);
+}
+
+/* ---- why a host's is wrong; empty: it holds ---- */
+
+/* "the 3 others have 0" */
+static struct text others (const struct column *column, uint32_t rank)
+{
+    uint32_t n = column->plan->hosts.n;
+    struct text usual = n == 2 ? column->compared[!rank] : column->usual, shown = text_clip (usual, SHOWN_BYTES);
+    if (!usual.len)
+        return TEXT_LIT ("and no value is shared by most hosts");
+    for (uint32_t i = 0; i < n; i++)
+        if (i != rank && !text_equal (column->compared[i], usual))
+            return text_format (column->arena, "most hosts have %.*s", TEXT_ARG (shown));
+    return n == 2 ? text_format (column->arena, "the other has %.*s", TEXT_ARG (shown))
+                  : text_format (column->arena, "the %u others have %.*s", n - 1, TEXT_ARG (shown));
+}
+
+static struct text number_wrong (const struct column *column, uint32_t rank)
+{
+    uint64_t number;
+    struct text whose = { 0 };
+    bool is_number = text_to_u64 (column->values[rank], &number);
+    if (is_number && number == place_of (column, rank))
+        return whose;
+    for (uint32_t i = 0; is_number && i < column->plan->hosts.n; i++)
+        if (place_of (column, i) == number)
+            whose = column->plan->hosts.items[i].name;
+    return text_format (column->arena, "%s%.*s%sexpected %u, its place in the slice file",
+                        whose.len ? "which is the place of " : "", TEXT_ARG (whose), whose.len ? ", " : "",
+                        place_of (column, rank));
+}
+
+static struct text count_wrong (const struct column *column, uint32_t rank)
+{
+    struct text value = column->values[rank];
+    bool names = column->of->kind == NAMES;
+    uint32_t count = 1, hosts = hosts_of (column);
+    for (uint32_t i = 0; names && i < value.len; i++)
+        count += value.ptr[i] == ',';
+    bool cut = names && text_find (value, TEXT_LIT (" bytes, words "), NULL); /* host_fact_shorten */
+    if (cut || ((names || mesh_topology_chips (value, &count)) && count == hosts))
+        return (struct text){ 0 };
+    return text_format (column->arena, "expected %s %u hosts",
+                        names ? "the names of" : "a grid such as 2,2,1 that makes", hosts);
+}
+
+static struct text why_wrong (const struct column *column, uint32_t rank)
+{
+    struct text mine = column->compared[rank];
+    if (mine.len && !text_equal (mine, column->usual))
+        return others (column, rank);
+    if (!column->values[rank].len || column->of->kind == SAME || column->of->kind == WORDS)
+        return (struct text){ 0 };
+    return column->of->kind == PLACE ? number_wrong (column, rank) : count_wrong (column, rank);
+}
+
+static bool is_wrong (const struct column *column, uint32_t rank, struct topology_finding *out)
+{
+    struct text why = why_wrong (column, rank), shown = text_clip (column->values[rank], SHOWN_BYTES);
+    *out = (struct topology_finding){
+        .host = rank,
+        .owner = OWNER_LAUNCH,
+        .fact = column->name,
+        .what = text_format (column->arena, "has %s%.*s%s%.*s, %.*s", shown.len ? "" : "no ", TEXT_ARG (column->name),
+                             shown.len ? " " : "", TEXT_ARG (shown), TEXT_ARG (why)),
+        .next = TEXT_LIT ("all hosts wait for what it says: see whether a variable of the worker is left over from "
+                          "another job, or whether the slice file lacks hosts, has them in another order than their "
+                          "numbers (`from: tpu` has it), or mixes two slices")
+    };
+    return why.len > 0;
+}
+
+/* ---- all of them ---- */
+
+/* Programs of scope slice that may start the runtime. */
+static bool has_slice_programs (const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        if (plan->rungs.items[i].scope == SCOPE_SLICE && plan->rungs.items[i].kind != PROGRAM_BUILTIN)
+            return true;
+    return false;
+}
+
+static bool is_judged (const struct plan *plan, const struct decisive *row, const char *prefix,
+                       const text_list *inherited)
+{
+    if (text_is (text_of (prefix), "tpu."))
+        return row->cloud;
+    return !row->cloud && plan->hosts.n > 1 && has_slice_programs (plan) &&
+           text_is_among (text_of (row->name), inherited->items, inherited->n);
+}
+
+void slice_variables_judge_hosts (const struct plan *plan, const struct topology_host *hosts, const char *prefix,
+                                  struct arena *arena, struct topology_findings *out)
+{
+    text_list inherited = launch_inherited_by (&plan->profile, SCOPE_SLICE, arena);
+    bool *found = arena_array (arena, plan->hosts.n, sizeof *found), tpu = text_is (plan->profile.backend, "tpu");
+    for (uint32_t i = 0; i < out->n; i++)
+        found[out->items[i].host] = true;
+    for (size_t i = 0; tpu && i < sizeof decisive / sizeof decisive[0]; i++) {
+        struct column column = { .plan = plan, .of = &decisive[i], .arena = arena };
+        if (!is_judged (plan, &decisive[i], prefix, &inherited))
+            continue;
+        column.name = text_format (arena, "%s%s", decisive[i].cloud ? prefix : "", decisive[i].name);
+        fill (&column, hosts, prefix);
+        for (uint32_t rank = 0; rank < plan->hosts.n; rank++)
+            if (!found[rank] && is_wrong (&column, rank, &out->items[out->n]))
+                out->n += found[rank] = true;
+    }
+}
