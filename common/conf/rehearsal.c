@@ -173,7 +173,7 @@ void draft_rehearse_profile (struct draft *draft)
                     "the slice file has no machine and topology, expected both, such as ct6e-standard-4t and 4x4: the "
                     "stand-in shows "
                     "such devices");
-    else if (draft->filtered)
+    else if (plan->hosts.n < plan->whole)
         problem_at (draft->problems, draft->slice[SLICE_HOSTS].node,
                     "hosts are excluded, expected all hosts of the slice: its runtime waits for each of them");
     else if (plan->hosts.n > 0) {

@@ -313,7 +313,7 @@ struct plan {
     struct machine_type machine; /* of all hosts */
     struct rehearsal rehearsal;
     text_list left_out; /* rungs of the ladder, on purpose */
-    uint32_t whole;              /* hosts of the slice file; 0: those of the run, in their order */
+    uint32_t whole;     /* hosts of the slice file; 0: those of the run, in their order */
 };
 extern const struct record plan_record;
 

@@ -1,0 +1,203 @@
+"""sliceup rehearse: slice files of TPU slices on this machine, with the stand-in for libtpu under real jax.
+
+One home for all tests, below $SLICEUP_BUILD/envs: its environment is built once. Loopback addresses differ from run to run.
+"""
+import json
+import os
+import pathlib
+import platform
+import signal
+import time
+import unittest
+
+import lab
+
+SHIPPED = lab.TOP / "configs" / "slices" / "tpu-v6e-16.yaml"
+HOME = lab.SHARED_ENVS / "rehearsal"
+PODS = """slice: pods
+launcher: join
+hosts: 'pod-[0-1]'
+coordinator: {address: 10.0.0.9, control_port: 7000, bulk_port: 7001}
+machine: ct6e-standard-4t
+topology: 2x4
+mesh: {data: 4, model: 2}
+profile: tpu-v6e
+pins: jax-tpu
+cache: {mode: "off"}
+limits: {stop: 1s, cascade: 3s}
+"""
+ENVIRONMENT = {"id": "environment", "builtin": "restore", "timeout": "10m"}
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "the CPU plugin of the stand-in is built for x86_64")
+class Rehearsal(lab.LabTest):
+    def setUp(self):
+        super().setUp()
+        self.lab.home = HOME
+        HOME.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def rehearse(self, *args, bound_s=300):
+        return self.lab.sliceup("rehearse", *args, "--plain", bound_s=bound_s)
+
+    def receipt(self):
+        return json.loads((self.folder() / "receipt.json").read_text())
+
+    def folder(self):
+        runs = HOME / "rehearsal" / "runs"
+        return max((run for run in runs.iterdir() if (run / "created").exists()), key=lambda run: (run / "created").stat().st_mtime_ns)
+
+    def pods(self, rungs, name="pods.yaml"):
+        self.lab.ladder("ladder.yaml", rungs)
+        return self.lab.write(name, PODS + "ladder: ./ladder.yaml\n")
+
+    def outcomes(self, rung):
+        return {host["host"]: next(one["outcome"] for one in host["rungs"] if one["rung"] == rung) for host in self.receipt()["hosts"]}
+
+    def cause(self, host, rung):
+        found = next(one for one in self.receipt()["hosts"] if one["host"] == host)
+        return next(one["cause"] for one in found["rungs"] if one["rung"] == rung)
+
+
+class Slices(Rehearsal):
+    def test_the_shipped_slice_climbs_as_a_tpu(self):
+        ended = self.passes(self.rehearse(SHIPPED, "--ladder", "jax"))
+        self.assertIn("no TPU was used", ended.out)
+        receipt = self.receipt()
+        header = receipt["headers"][0]
+        self.assertEqual(("tpu-v6e-16-rehearsal", True, []), (receipt["slice"], header["rehearsal"], header["left_out"]))
+        self.assertEqual({"loss", "tokens"}, {one["metric"] for one in receipt["reductions"]})
+        backends = [host["backend"]["observed"] for host in receipt["hosts"]]
+        self.assertEqual([("tpu", "TPU v6 lite", 16, 4, rank) for rank in range(4)],
+                         [(one["platform"], one["device_kind"], one["devices"], one["local_devices"], one["process_index"])
+                          for one in backends])
+        text = self.passes(self.lab.sliceup("--home", HOME / "rehearsal", "receipt")).out
+        self.assertIn("rehearsal on one machine", text)
+        self.assertFalse((HOME / "runs").exists() and any((HOME / "runs").iterdir()), "a rehearsal left something among the runs")
+
+    def test_slices_of_other_shapes(self):
+        shapes = (("ct5p-hightpu-4t", "2x2x2", 2, "{data: 4, model: 2}"), ("ct6e-standard-8t", "2x4", 1, "{data: 4, model: 2}"))
+        self.lab.ladder("ladder.yaml", [ENVIRONMENT, {"id": "collective", "canary": "jax/collective.py", "scope": "slice", "metrics": ["loss"]}])
+        for machine, topology, hosts, mesh in shapes:
+            with self.subTest(machine):
+                slice_file = self.lab.write("slice.yaml", f"slice: shape\nlauncher: ssh\nhosts: 'h[1-{hosts}]'\nmachine: {machine}\n"
+                                            f"topology: {topology}\nmesh: {mesh}\nprofile: tpu-v6e\npins: jax-tpu\ncache: {{mode: 'off'}}\n"
+                                            "ladder: ./ladder.yaml\n")
+                self.passes(self.rehearse(slice_file))
+        self.passes(self.rehearse(self.pods([ENVIRONMENT, {"id": "tiny", "canary": "jax/tiny.py"}])))
+
+    def test_what_init_writes_is_rehearsed_without_an_edit(self):
+        node = {"name": "projects/p/locations/z/nodes/v6e", "id": "7519457668826798549", "acceleratorType": "v6e-8",
+                "acceleratorConfig": {"type": "V6E", "topology": "2x4"}, "state": "READY", "health": "HEALTHY",
+                "networkEndpoints": [{"ipAddress": f"10.0.0.{n}", "port": 8470} for n in (1, 2)]}
+        described = self.lab.write("node.json", json.dumps(node))
+        made = self.lab.files / "made.yaml"
+        self.passes(self.lab.sliceup("init", "--gcloud", described, "-o", made))
+        self.passes(self.rehearse(made))
+
+
+class Plans(Rehearsal):
+    def test_rungs_that_need_a_tpu_are_left_out_by_name(self):
+        planned = self.passes(self.rehearse(SHIPPED, "--check")).out
+        self.assertIn("  left out: attention-kernel\n", planned)
+        self.assertNotIn("attention-kernel   ", planned)
+        self.assertIn("attention-kernel   ", self.passes(self.rehearse(SHIPPED, "--check", "--all")).out)
+        named = self.passes(self.lab.sliceup("check", SHIPPED, "--leave-out", "hybrid")).out
+        self.assertIn("  left out: hybrid\n", named)
+        ended = self.lab.sliceup("check", SHIPPED, "--leave-out", "hybird")
+        self.assertEqual(2, ended.status)
+        self.assertIn("did you mean 'hybrid'?", ended.err)
+
+    def test_what_cannot_be_rehearsed_is_refused(self):
+        cases = (("topology: 4x4\n", "", "has no machine and topology"),
+                 ("launcher: ssh", "launcher: shh", "did you mean"))
+        for old, new, expected in cases:
+            with self.subTest(new):
+                text = SHIPPED.read_text()
+                self.assertIn(old, text)
+                slice_file = self.lab.write("slice.yaml", text.replace(old, new))
+                ended = self.rehearse(slice_file, "--check")
+                self.assertEqual(2, ended.status, ended)
+                self.assertIn(expected, ended.err)
+        ended = self.rehearse(lab.TOP / "configs" / "slices" / "local-jax.yaml", "--check")
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("expected jax with backend tpu", ended.err)
+        for wrong in ("nobody:A=1", "v6e-1", "v6e-1:=1", "v6e-1:9X=1"):
+            ended = self.rehearse(SHIPPED, "--check", "--wrong", wrong)
+            self.assertEqual(2, ended.status, ended)
+            self.assertIn("expected HOST:NAME=VALUE", ended.err)
+
+
+class Mistakes(Rehearsal):
+    """One host has a wrong variable, or something happens to it: sliceup names the host, and the variable."""
+
+    def test_wrong_variables_are_named_before_any_program_starts(self):
+        slice_file = self.lab.write("slice.yaml", SHIPPED.read_text().replace("ladder: jax-full", "ladder: jax"))
+        for wrong in ("TPU_WORKER_ID=1", "TPU_WORKER_ID", "TPU_HOST_BOUNDS=1,1,1", "TPU_WORKER_HOSTNAMES=a,b,c", "MEGASCALE_SLICE_ID=1",
+                      "TPU_ACCELERATOR_TYPE=v6e-4"):
+            with self.subTest(wrong):
+                ended = self.rehearse(slice_file, "--wrong", f"v6e-2:{wrong}")
+                self.assertEqual(1, ended.status, ended)
+                failed = [host for host, outcome in self.outcomes("host-facts").items() if outcome == "failed"]
+                self.assertEqual(["v6e-2"], failed)
+                self.assertIn(wrong.split("=")[0], self.cause("v6e-2", "host-facts")["text"])
+
+    def test_a_host_that_waits_for_others_than_the_rest_is_named_in_bounded_time(self):
+        rungs = [ENVIRONMENT, {"id": "collective", "canary": "jax/collective.py", "scope": "slice", "timeout": "12s"}]
+        began = time.monotonic()
+        ended = self.rehearse(self.pods(rungs), "--wrong", "pod-1:TPU_WORKER_HOSTNAMES=127.9.9.1,127.9.9.2")
+        self.assertEqual(1, ended.status, ended)
+        self.assertLess(time.monotonic() - began, 90)
+        self.assertIn("TPU_WORKER_HOSTNAMES", ended.out)
+
+    def summing(self, **args):
+        rungs = [ENVIRONMENT, {"id": "sums", "canary": str(lab.TOP / "tests/canaries/jax/sums.py"), "scope": "slice", "timeout": "20s", "args": args}]
+        run = self.lab.start("rehearse", self.pods(rungs), "--plain")
+        run.wait_out("sums attempt 1 began", 120)
+        return run
+
+    def program_of(self, host):
+        def found():
+            marks = f"/hosts/{host}/"
+            for entry in pathlib.Path("/proc").iterdir():
+                try:
+                    words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+                    where = os.readlink(entry / "cwd") if b"sums.py" in words else ""
+                except OSError:
+                    continue
+                if marks in where + "/":
+                    return int(entry.name)
+            return None
+        return lab.wait_for(found, f"the program of {host}", 60)
+
+    def until_summing(self):
+        lab.wait_for(lambda: all("summing" == host["phase"] for host in self.status()), "all hosts to sum", 60)
+
+    def status(self):
+        said = self.lab.sliceup("--home", HOME / "rehearsal", "status", "--json")
+        return json.loads(said.out)["hosts"]["list"] if said.out else [{"phase": ""}]
+
+    def test_a_host_that_dies_among_collectives_is_named(self):
+        run = self.summing()
+        self.until_summing()
+        os.kill(self.program_of("pod-1"), signal.SIGKILL)
+        self.assertEqual(1, run.end(120).status)
+        self.assertEqual({"pod-0": "cascade", "pod-1": "failed"}, self.outcomes("sums"))
+        self.assertIn("killed by signal 9", self.cause("pod-1", "sums")["text"])
+
+    def test_a_host_that_stops_among_collectives_is_named(self):
+        run = self.summing()
+        self.until_summing()
+        os.kill(self.program_of("pod-1"), signal.SIGSTOP)
+        ended = run.end(180)
+        self.assertEqual(1, ended.status, ended)
+        self.assertEqual("timed-out", self.outcomes("sums")["pod-1"], ended)
+
+    def test_a_host_that_launches_another_program_is_told(self):
+        run = self.summing(other="pod-1")
+        ended = run.end(180)
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("different launch id", json.dumps(self.receipt()))
+
+
+if __name__ == "__main__":
+    unittest.main()
