@@ -51,9 +51,6 @@ void draft_protected_paths (struct draft *draft);
 
 /* Part of draft_profile: devices, topology and the variables of a host alone, as the machine type has them. */
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS]);
-/* Parts of draft_profile: warnings about what is valid and most likely not meant. */
-void draft_lint_variable (struct draft *draft, const struct yaml_node *name, const struct text *value);
-void draft_lint_flags (struct draft *draft);
 /* 1: it is left out, on purpose. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* TPU slices of several hosts: do programs that run alone on a host say so? After hosts, profile and ladder. */

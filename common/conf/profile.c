@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
+#include "common/frontend/launch_lint.h"
 #include "common/model/launch_variables.h"
 
 enum { FRONTENDS_MAX = 16, PREMAPPED_UNIT_BYTES = 4096, VAR_NAME_MAX_BYTES = 127 };
@@ -66,6 +67,15 @@ void draft_sort_names (text_list *names)
         qsort (names->items, names->n, sizeof *names->items, by_text);
 }
 
+/* Valid, and most likely not meant. `value` NULL: it is inherited. */
+static void lint (struct draft *draft, const struct yaml_node *name, const struct text *value)
+{
+    const char *why = launch_lint_variable (&draft->plan.profile, name->text, value);
+    if (why)
+        warning_at (draft->problems, name, "the profile %s %.*s; %s", value ? "sets" : "inherits",
+                    TEXT_ARG (name->text), why);
+}
+
 static int check_value (struct draft *draft, const struct yaml_node *key)
 {
     const struct yaml_node *value = key->value;
@@ -79,7 +89,7 @@ static int check_value (struct draft *draft, const struct yaml_node *key)
         warning_at (draft->problems, value,
                     "the variable %.*s is set literally to %s: variables in values are not expanded",
                     TEXT_ARG (key->text), problem_quote (draft->problems, value->text));
-    draft_lint_variable (draft, key, &value->text);
+    lint (draft, key, &value->text);
     return check_placeholders (draft, key);
 }
 
@@ -146,7 +156,7 @@ static void read_inherit (struct draft *draft, const struct conf_value *list)
     for (const struct yaml_node *name = list->node->first; name; name = name->next) {
         if (check_name (draft, name) < 0)
             continue;
-        draft_lint_variable (draft, name, NULL);
+        lint (draft, name, NULL);
         if (var_find (&plan->env, name->text, &value))
             problem_at (draft->problems, name, "%.*s is set by env and inherited, expected one of the two",
                         TEXT_ARG (name->text));
@@ -217,7 +227,6 @@ void draft_profile (struct draft *draft)
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     read_env (draft, profile);
     read_inherit (draft, &profile[PROFILE_INHERIT]);
-    draft_lint_flags (draft);
     draft_take_machine (draft, profile);
     draft_sort_vars (&plan->host_env.set);
     draft_sort_names (&plan->host_env.unset);

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <strings.h>
 
+#include "common/frontend/frontend.h"
+
 /* `flag`: the value has to hold it; NULL: any value counts that does not switch off. */
 struct lint {
     const char *name, *flag;
@@ -65,21 +67,24 @@ static bool is_found (const struct lint *lint, const struct text *value)
     return has_flag (*value, lint->flag, &path) && path.len > 0;
 }
 
-const char *launch_lint_variable (struct text name, const struct text *value, struct text profile)
+/* jax-ml/jax:jax/_src/cloud_tpu_init.py appends it with true, pytorch/xla:torch_xla/__init__.py with false. */
+static bool leaves_open (const struct profile *profile, struct text name, const struct text *value)
 {
-    bool debugging = text_find (profile, TEXT_LIT ("debug"), NULL);
-    for (size_t i = 0; i < sizeof lints / sizeof lints[0]; i++)
-        if (text_is (name, lints[i].name) && is_found (&lints[i], value))
-            return lints[i].debug && debugging ? NULL : lints[i].why;
-    return NULL;
+    struct text decided;
+    const struct frontend *frontend = frontend_find (profile->frontend);
+    return value && text_is (name, "LIBTPU_INIT_ARGS") && text_is (profile->backend, "tpu") && frontend &&
+           frontend_has_cache (frontend) && !has_flag (*value, "--xla_tpu_use_enhanced_launch_barrier", &decided);
 }
 
-/* jax-ml/jax:jax/_src/cloud_tpu_init.py appends it with true, pytorch/xla:torch_xla/__init__.py with false. */
-const char *launch_lint_undecided (struct text flags)
+const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value)
 {
-    struct text value;
-    if (has_flag (flags, "--xla_tpu_use_enhanced_launch_barrier", &value))
-        return NULL;
-    return "it does not decide on --xla_tpu_use_enhanced_launch_barrier: importing jax adds it with true, importing "
-           "torch_xla with false, and it is part of the compile cache's key; give it the value that this frontend adds";
+    bool debugging = text_find (profile->name, TEXT_LIT ("debug"), NULL);
+    for (size_t i = 0; i < sizeof lints / sizeof lints[0]; i++)
+        if (text_is (name, lints[i].name) && is_found (&lints[i], value) && !(lints[i].debug && debugging))
+            return lints[i].why;
+    return leaves_open (profile, name, value)
+               ? "it does not decide on --xla_tpu_use_enhanced_launch_barrier: importing jax adds it with true, "
+                 "importing torch_xla with false, and it is part of the compile cache's key; give it the value that "
+                 "this frontend adds"
+               : NULL;
 }

@@ -4,13 +4,11 @@
 #ifndef SLICEUP_COMMON_FRONTEND_LAUNCH_LINT_H
 #define SLICEUP_COMMON_FRONTEND_LAUNCH_LINT_H
 
-#include "common/base/text.h"
+#include "common/model/plan.h"
 
 /* Why the variable is most likely not meant, and what to do; NULL: nothing is known against it. `value` NULL: it is
  * inherited, and not known yet. A value that switches a thing off is fine, and so is debugging where the word is in the
  * name of the profile. */
-const char *launch_lint_variable (struct text name, const struct text *value, struct text profile);
-/* The same of LIBTPU_INIT_ARGS, where it leaves a flag to whichever of jax and torch_xla is imported. */
-const char *launch_lint_undecided (struct text flags);
+const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value);
 
 #endif

@@ -97,12 +97,26 @@ static struct text edited_vars (const struct asked *asked, const struct host_rec
     return said;
 }
 
+/* What workers warned of as they started programs (worker/attempt), each once. */
+static struct text policy_warnings (const struct asked *asked, const struct host_receipt *host)
+{
+    struct text said = { 0 };
+    for (uint32_t i = 0; i < host->notes.n; i++) {
+        struct text note = host->notes.items[i].text;
+        if (text_is (host->notes.items[i].source, "launch policy") && !text_find (said, note, NULL))
+            said = text_format (asked->arena, "%.*s; %.*s", TEXT_ARG (said), TEXT_ARG (note));
+    }
+    return said;
+}
+
 static enum explain_mark answer_policy (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
+    struct text warned = policy_warnings (asked, host);
     if (!host->policy.observed.n) {
         *answer = text_format (
-            asked->arena, "profile %.*s sets %u variables; the program did not report their values after its imports",
-            TEXT_ARG (host->policy.profile), host->policy.launched.n);
+            asked->arena,
+            "profile %.*s sets %u variables; the program did not report their values after its imports%.*s",
+            TEXT_ARG (host->policy.profile), host->policy.launched.n, TEXT_ARG (warned));
         return EXPLAIN_UNKNOWN;
     }
     struct text edited = edited_vars (asked, host);
@@ -110,7 +124,8 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
                   ? text_format (asked->arena, "profile %.*s; %.*s", TEXT_ARG (host->policy.profile), TEXT_ARG (edited))
                   : text_format (asked->arena, "profile %.*s sets %u variables, and the imports changed none of them",
                                  TEXT_ARG (host->policy.profile), host->policy.launched.n);
-    return EXPLAIN_CLEAR;
+    *answer = text_format (asked->arena, "%.*s%.*s", TEXT_ARG (*answer), TEXT_ARG (warned));
+    return warned.len ? EXPLAIN_SUSPECT : EXPLAIN_CLEAR;
 }
 
 static enum explain_mark answer_backend (const struct asked *asked, const struct host_receipt *host,

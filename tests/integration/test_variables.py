@@ -130,6 +130,18 @@ class Inherited(test_join.Joiners):
         self.assertRegex(ended.out, r"h2 failed: has TPU_WORKER_ID 1, which is the place of h1, expected 2, its place in the slice file; \S.*")
         self.assertEqual(["cascade", "cascade", "failed"], [self.rungs_of(host)[0][2] for host in ("h0", "h1", "h2")])
 
+    def test_what_is_inherited_and_most_likely_not_meant_is_in_the_receipt(self):
+        self.PROFILE = self.PROFILE.replace("TPU_WORKER_ID,", "TPU_WORKER_ID, XLA_IR_DEBUG, XLA_HLO_DEBUG, XLA_FLAGS,")
+        told = {"XLA_IR_DEBUG": "1", "XLA_HLO_DEBUG": "0", "XLA_FLAGS": "--xla_dump_to=/tmp/x"}
+        self.ALL = {**self.ALL, **told}
+        path = self.climb([self.lab.rung("one", "marks.py", args={"file": str(self.lab.files / "marks")}, backend="any")], {"XLA_IR_DEBUG": None})
+        self.passes(path)
+        self.assertEqual([["XLA_FLAGS", "XLA_IR_DEBUG"]] * 2 + [["XLA_FLAGS"]],
+                         [sorted(note["text"].split(";")[0].split()[-1] for note in host["notes"] if note["source"] == "launch policy")
+                          for host in self.lab.receipt()["hosts"]])
+        self.assertEqual(1, self.lab.sliceup("receipt").out.count("programs inherit XLA_IR_DEBUG; it is for debugging"))
+        self.assertRegex(self.lab.sliceup("explain").out, r"! h\[0-1\]: .*; programs inherit XLA_IR_DEBUG; it is for debugging")
+
     def rungs_of(self, host):
         return self.rungs(self.lab.receipt(), host)
 

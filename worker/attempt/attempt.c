@@ -80,6 +80,8 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     memcpy (command_context.trusted, context->trusted, sizeof context->trusted);
     if (command_make (&attempt->run, &command_context, &attempt->arena, &command, err) < 0)
         return -1;
+    for (uint32_t i = 0; i < command.warnings.n; i++)
+        attempt_add_note (attempt, "launch policy", command.warnings.items[i]);
     attempt->exec = confined ? spawn_confined (attempt, &command_context, &command, err)
                              : spawn_program (attempt, &command, 0, err);
     if (!attempt->exec)

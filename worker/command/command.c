@@ -2,6 +2,7 @@
 
 #include "common/cache/owners.h"
 #include "common/frontend/frontend.h"
+#include "common/frontend/launch_lint.h"
 #include "worker/command/counters.h"
 #include "worker/command/environ.h"
 #include "worker/command/protected_paths.h"
@@ -93,6 +94,22 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
     if (run->rung.kind != PROGRAM_COMMAND)
         environ_set (list, TEXT_LIT ("SLICEUP_FD"), text_format (list->arena, "%d", SPAWN_CHANNEL_FD));
     return 0;
+}
+
+/* Also of what is inherited, which `check` cannot know. */
+static text_list find_warnings (const struct environ_list *list, const struct msg_run *run)
+{
+    text_list warnings = { .items = arena_array (list->arena, list->vars.n, sizeof *warnings.items) };
+    for (uint32_t i = 0; i < list->vars.n && run->rung.kind != PROGRAM_BUILTIN; i++) {
+        const struct var *var = &list->vars.items[i];
+        const char *why = launch_lint_variable (&run->profile, var->name, &var->value);
+        if (why)
+            warnings.items[warnings.n++] = text_format (
+                list->arena, "programs %s %.*s; %s",
+                text_is_among (var->name, run->profile.inherit.items, run->profile.inherit.n) ? "inherit" : "get",
+                TEXT_ARG (var->name), why);
+    }
+    return warnings;
 }
 
 /* ---- argv ---- */
@@ -288,6 +305,7 @@ int command_make (const struct msg_run *run, const struct command_context *conte
     if (set_environment (&list, run, context, err) < 0)
         return -1;
     out->envp = environ_block (&list);
+    out->warnings = find_warnings (&list, run);
     if (out->speaks && make_line (run, context, arena, &out->line, err) < 0)
         return -1;
     switch (run->rung.kind) {

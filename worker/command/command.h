@@ -26,6 +26,7 @@ struct command {
     bool is_self; /* it is this program, started again (self.h) */
     bool speaks;  /* it gets a channel, and `line` as the first thing on it */
     struct text line;
+    text_list warnings; /* what it is started with is most likely not meant (launch_lint.h); sentences */
 };
 
 /* The constant path at which every program finds its cache, whatever the generation: <directory>/cache/generation. */

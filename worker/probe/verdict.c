@@ -34,6 +34,7 @@ static const struct {
     { "no CUDA-capable device", OWNER_HOST, "this host shows no GPU" },
     { "CUDA_ERROR_NO_DEVICE", OWNER_HOST, "this host shows no GPU" },
     { "TPU_LOAD_LIBRARY=0", OWNER_LAUNCH, "TPU_LOAD_LIBRARY=0 forbids loading libtpu: remove this variable" },
+    { "Unknown command line flag", OWNER_LAUNCH, "LIBTPU_INIT_ARGS has a flag that this build does not know" },
     { "Unknown flag", OWNER_LAUNCH, "XLA_FLAGS or LIBTPU_INIT_ARGS has a flag that this build does not know" },
     { "slice_builder_worker_addresses", OWNER_LAUNCH, "TPU_PROCESS_ADDRESSES does not fit this slice" },
     { "unexpected worker hostname", OWNER_LAUNCH, "TPU_WORKER_HOSTNAMES does not name this host" },
