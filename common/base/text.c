@@ -95,6 +95,28 @@ bool text_starts (struct text a, const char *prefix)
     return a.len >= wanted.len && text_equal ((struct text){ a.ptr, wanted.len }, wanted);
 }
 
+/* One star at a time: the last one seen takes one byte more whenever what follows it does not fit. */
+bool text_matches (struct text a, struct text pattern)
+{
+    uint32_t p = 0, t = 0, star = UINT32_MAX, taken = 0;
+    while (t < a.len) {
+        if (p < pattern.len && pattern.ptr[p] == '*') {
+            star = p++;
+            taken = t;
+        } else if (p < pattern.len && (pattern.ptr[p] == a.ptr[t] || pattern.ptr[p] == '?')) {
+            p++;
+            t++;
+        } else if (star != UINT32_MAX) {
+            p = star + 1;
+            t = ++taken;
+        } else
+            return false;
+    }
+    while (p < pattern.len && pattern.ptr[p] == '*')
+        p++;
+    return p == pattern.len;
+}
+
 bool text_cut (struct text *rest, char mark, struct text *before)
 {
     const char *at = rest->len ? memchr (rest->ptr, mark, rest->len) : NULL;

@@ -26,6 +26,8 @@ bool text_is_among (struct text a, const struct text *items, uint32_t n);
 int text_compare (struct text a, struct text b);                         /* bytewise, shorter first: a total order */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
 bool text_starts (struct text a, const char *prefix);
+/* In `pattern` '*' stands for any bytes, also none, and '?' for one. */
+bool text_matches (struct text a, struct text pattern);
 /* Takes what stands before the first `mark` off the front of `rest`, and the mark with it. Borrows. */
 bool text_cut (struct text *rest, char mark, struct text *before); /* false: no mark is there, and nothing is taken */
 struct text text_take_until (struct text *rest, char mark);        /* without a mark all that is left */

@@ -31,34 +31,12 @@ static const struct drift_rule built_in[] = { RULE ("fact hostname", DRIFT_EXPEC
                                               NUMBER ("memory *", 0.5, 256 << 20) };
 static const struct drift_rule agree = RULE ("*", DRIFT_AGREE);
 
-/* One star at a time: the last one seen takes one byte more whenever what follows it does not fit. */
-bool drift_pattern_matches (struct text pattern, struct text text)
-{
-    uint32_t p = 0, t = 0, star = UINT32_MAX, taken = 0;
-    while (t < text.len) {
-        if (p < pattern.len && pattern.ptr[p] == '*') {
-            star = p++;
-            taken = t;
-        } else if (p < pattern.len && pattern.ptr[p] == text.ptr[t]) {
-            p++;
-            t++;
-        } else if (star != UINT32_MAX) {
-            p = star + 1;
-            t = ++taken;
-        } else
-            return false;
-    }
-    while (p < pattern.len && pattern.ptr[p] == '*')
-        p++;
-    return p == pattern.len;
-}
-
 const struct drift_rule *drift_rule_of (const struct drift_query *query, struct text fact)
 {
     const struct drift_rule *rules = query->rules_n ? query->rules : built_in;
     uint32_t n = query->rules_n ? query->rules_n : sizeof (built_in) / sizeof (built_in[0]);
     for (uint32_t i = 0; i < n; i++)
-        if (drift_pattern_matches (rules[i].fact, fact))
+        if (text_matches (fact, rules[i].fact))
             return &rules[i];
     return &agree;
 }
@@ -111,7 +89,7 @@ enum drift_severity drift_severity_of (struct text fact, uint32_t *order)
     enum { KNOWN = sizeof (order_of_worry) / sizeof (order_of_worry[0]) };
     *order = DRIFT_ORDER_STEP * KNOWN;
     for (uint32_t i = 0; i < KNOWN; i++)
-        if (drift_pattern_matches (text_of (order_of_worry[i].pattern), fact)) {
+        if (text_matches (fact, text_of (order_of_worry[i].pattern))) {
             *order = DRIFT_ORDER_STEP * (i + (order_of_worry[i].derived ? KNOWN : 0));
             return order_of_worry[i].severity;
         }
