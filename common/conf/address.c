@@ -54,7 +54,7 @@ bool address_is_loopback (struct text address)
     return text_starts (address, "127.") || text_is (address, "::1") || text_is (address, "localhost");
 }
 
-static bool port_is_good (struct text digits)
+bool port_is_good (struct text digits)
 {
     uint64_t port = 0;
     return digits.len <= PORT_DIGITS_MAX && text_to_u64 (digits, &port) && port > 0 && port <= UINT16_MAX;

@@ -13,6 +13,7 @@ bool address_is_any (struct text address); /* 0.0.0.0 or ::, which stand for all
 bool address_is_loopback (struct text address);
 /* Under which OpenSSH may keep a host key: any word without a blank, a comma or a wildcard. gcloud's hold '+' and '/'. */
 bool host_key_alias_is_good (struct text alias);
-bool jump_is_good (struct text jump); /* [user@]host[:port], an IPv6 address in brackets */
+bool port_is_good (struct text digits); /* 1 to 65535 */
+bool jump_is_good (struct text jump);   /* [user@]host[:port], an IPv6 address in brackets */
 
 #endif

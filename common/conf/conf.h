@@ -35,6 +35,7 @@ struct conf_options {
     bool rehearse_all;     /* with the rungs that say that they cannot be rehearsed */
     const char *wrong[WRONG_VARIABLES_MAX]; /* of it: "HOST:NAME=VALUE", "HOST:NAME"; the first NULL ends them */
     const char *user_home;                  /* absolute home folder of the user, for "~/"; NULL: not known */
+    const char *user_name;                  /* of the same; NULL: not known */
     /* Appends the host set that the source `word` (slurm, tpu) has on this machine; NULL: no source can be asked. */
     int (*host_source) (const char *word, struct buf *expression, struct err *err);
     var_list *groups; /* receives the slice file's groups (name, host set); may be NULL */

@@ -149,6 +149,8 @@ static const struct conf_key ssh_keys[SSH_KEYS] = {
     [SSH_KNOWN_HOSTS] = { "known_hosts", KEY_OWN_PATH, .fallback = "~/.ssh/known_hosts",
                           .help = "File of known host keys, in OpenSSH's format. A host whose key is not in it is "
                                   "refused before anything is sent." },
+    [SSH_CONFIG] = { "config", KEY_BOOL, .fallback = "false",
+                     .help = "Read `~/.ssh/config`: what it says of a host holds where this file says nothing." },
 };
 
 static const struct conf_key slurm_keys[SLURM_KEYS] = {

@@ -17,6 +17,8 @@ struct draft {
     const struct yaml_node *root; /* of the slice file */
     struct conf_value slice[SLICE_KEYS];
     struct ssh_route route;          /* the way to hosts without an ssh map of their own */
+    uint32_t ssh_said;               /* bits of enum ssh_said: the slice file names the keys or the known hosts */
+    bool ssh_config;                 /* the user's ssh configuration is asked for what it leaves open */
     bool jumps;                      /* some host is reached through another */
     var_list groups;                 /* of the slice file: name and host set */
     text_list left_out;              /* hosts that `exclude`, --hosts or --exclude took out */
@@ -73,6 +75,8 @@ void draft_sort_names (text_list *names);
 /* Parts of draft_start: the sections of one launcher. */
 void draft_ssh (struct draft *draft);
 void draft_slurm (struct draft *draft);
+/* Part of draft_hosts: what the slice file left open of the ways, from the user's ssh configuration. */
+void draft_ssh_config (struct draft *draft, struct plan_host *hosts, uint32_t n);
 /* Part of draft_pins: a wheel of the folder for every pin of the file. */
 void draft_find_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes);
 /* The way to one host: its own map, if any, over the slice's. */

@@ -26,8 +26,6 @@ void host_list_add (struct host_list *list, const struct yaml_node *node, struct
         list->full = true;
         return;
     }
-    if (list->draft->plan.launcher == LAUNCHER_SSH && host.ssh.port == 0)
-        host.ssh = list->draft->route;
     if (host.address.len == 0)
         host.address = list->draft->plan.launcher == LAUNCHER_LOCAL ? TEXT_LIT ("127.0.0.1") : host.name;
     host.place = list->n;

@@ -14,7 +14,7 @@ static void add_set (struct host_list *list, const struct yaml_node *node)
     if (draft_host_set (list->draft, node, true, &names) != 0)
         return;
     for (uint32_t i = 0; i < names.n; i++)
-        host_list_add (list, node, (struct plan_host){ .name = names.items[i] });
+        host_list_add (list, node, (struct plan_host){ .name = names.items[i], .ssh = list->draft->route });
 }
 
 static bool check_address (struct draft *draft, const struct conf_value host[])
@@ -154,6 +154,8 @@ static void finish (struct host_list *list, const struct yaml_node *node)
                     draft->left_out.n ? " left" : "");
         return;
     }
+    if (draft->ssh_config)
+        draft_ssh_config (draft, list->hosts, list->n);
     host_list_warn_same_machine (list);
     draft->plan.hosts.items = arena_copy (draft->arena, list->hosts, list->n * sizeof *list->hosts);
     draft->plan.hosts.n = list->n;

@@ -75,7 +75,7 @@ static void read_jump (struct draft *draft, const struct conf_value *jump, struc
     if (jump->text.len > 0 && !jump_is_good (jump->text))
         problem_at (draft->problems, jump->node, "the jump host is %s, expected [user@]host[:port]",
                     problem_quote (draft->problems, jump->text));
-    route->jump = jump->text;
+    route->jump = jump->text.len > 0 ? jump->text : TEXT_LIT ("");
     draft->jumps |= jump->text.len > 0;
 }
 
@@ -85,7 +85,11 @@ void draft_ssh (struct draft *draft)
     struct ssh_plan *plan = &draft->plan.start.ssh;
     if (section_read_optional (&ssh_section, &draft->slice[SLICE_SSH], ssh, draft->problems) != 0)
         return;
-    draft->route = (struct ssh_route){ .port = (uint32_t) ssh[SSH_PORT].number, .user = ssh[SSH_USER].text };
+    draft->route.user = ssh[SSH_USER].text;
+    draft->route.port = ssh[SSH_PORT].given || !ssh[SSH_CONFIG].number ? (uint32_t) ssh[SSH_PORT].number : 0;
+    draft->ssh_said = (uint32_t) ssh[SSH_IDENTITIES].given << SAID_IDENTITIES | (uint32_t) ssh[SSH_KNOWN_HOSTS].given
+                                                                                    << SAID_KNOWN_HOSTS;
+    draft->ssh_config = ssh[SSH_CONFIG].number;
     read_jump (draft, &ssh[SSH_JUMP], &draft->route);
     read_identities (draft, &ssh[SSH_IDENTITIES]);
     plan->agent = ssh[SSH_AGENT].number;

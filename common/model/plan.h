@@ -48,12 +48,15 @@ enum launcher { LAUNCHER_NONE = 0, LAUNCHER_LOCAL, LAUNCHER_JOIN, LAUNCHER_SSH, 
 extern const struct enum_names launcher_names;
 extern const struct record file_ref_record;
 
+/* What the user's ssh configuration can say of the way to a host. */
+enum ssh_said { SAID_ADDRESS, SAID_PORT, SAID_USER, SAID_JUMP, SAID_ALIAS, SAID_KNOWN_HOSTS, SAID_IDENTITIES, SAID_N };
 struct ssh_route {       /* to one host's sshd */
     struct text address; /* name or IP address; empty: that of the host */
     uint32_t port;
     struct text user;           /* empty: whoever runs sliceup */
     struct text jump;           /* "[user@]host[:port]" to go through; empty: straight */
     struct text host_key_alias; /* known_hosts holds the host's key under this name; empty: under address and port */
+    uint32_t from_config;       /* bits of enum ssh_said: the user's ssh configuration said it */
 };
 
 struct plan_host { /* in rank order: rank = index */

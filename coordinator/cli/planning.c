@@ -80,6 +80,8 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     options->home = cli->home;
     options->home_named = cli->home_named;
     options->user_home = planning_user_home ();
+    const struct passwd *user = getpwuid (getuid ());
+    options->user_name = user ? user->pw_name : NULL;
     options->host_source = host_source_read;
     int rc = conf_load (options, arena, plan, &report, &err);
     print_problems (cli, &report, options->rehearsal != NULL); /* its warnings were printed before */
@@ -158,13 +160,14 @@ static struct text ssh_address (const struct plan_host *host)
 static bool same_way (const struct plan_host *a, const struct plan_host *b)
 {
     return a == b || (a->ssh.port == b->ssh.port && text_equal (a->ssh.user, b->ssh.user) &&
-                      text_equal (a->ssh.jump, b->ssh.jump) && host_name_valid (ssh_address (a)) &&
-                      host_name_valid (ssh_address (b)));
+                      text_equal (a->ssh.jump, b->ssh.jump) && a->ssh.from_config == b->ssh.from_config &&
+                      host_name_valid (ssh_address (a)) && host_name_valid (ssh_address (b)));
 }
 
 static void print_way (const struct ssh_route *route, const struct text *names, const struct text *addresses,
                        uint32_t n, FILE *to)
 {
+    static const char *const said[] = { "address", "port", "user", "jump host", "key alias", "known hosts", "keys" };
     fputs ("  ", to);
     print_folded (names, n, to);
     fprintf (to, ": ssh %.*s%s", TEXT_ARG (route->user), route->user.len ? "@" : "");
@@ -174,7 +177,11 @@ static void print_way (const struct ssh_route *route, const struct text *names, 
         print_folded (addresses, n, to);
     if (route->port != 22) /* what ssh takes when nothing is said */
         fprintf (to, ":%u", route->port);
-    fprintf (to, "%s%.*s\n", route->jump.len ? " via " : "", TEXT_ARG (route->jump));
+    fprintf (to, "%s%.*s", route->jump.len ? " via " : "", TEXT_ARG (route->jump));
+    for (uint32_t key = 0, told = 0; key < SAID_N; key++)
+        if (route->from_config & 1u << key)
+            fprintf (to, "%s%s", told++ ? ", " : "; ~/.ssh/config gives ", said[key]);
+    fputc ('\n', to);
 }
 
 /* Of those not told yet, the hosts that are reached as the first one is. */

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import time
 import unittest
 
@@ -114,6 +115,75 @@ class Plain(OverSsh):
         self.passes(self.lab.sliceup("run", self.lab.slice()))
         self.all_passed(self.lab.receipt(), 8)
         self.nothing_is_left()
+
+
+class Configured(OverSsh):
+    """The slice file names aliases that only ~/.ssh/config of the user knows."""
+    COUNT = 3
+    BLOCKS = """Host one two
+    IdentityFile ~/.ssh/lab_key
+    UserKnownHostsFile ~/.ssh/lab_known_hosts
+    CheckHostIP no
+Host one
+    HostName 10.77.0.10
+    Port 2222
+    User nobody
+    HostKeyAlias=compute.75
+Host two
+    HostName 10.77.0.11
+"""
+
+    def home(self, config, known_names):
+        """A user's home with this configuration; known_names: under which name the key of a host is known."""
+        home = self.lab.root / f"user.{self._testMethodName}"
+        (home / ".ssh").mkdir(parents=True)
+        (home / ".ssh/config").write_text(config)
+        shutil.copy(self.lab.root / "user_key", home / ".ssh/lab_key")
+        (home / ".ssh/lab_known_hosts").write_text("".join(
+            f"{known} {' '.join(self.lab[host].public_key.split()[:2])}\n" for host, known in known_names.items()))
+        return self.lab.env(HOME=str(home))
+
+    def slice(self):
+        return self.lab.write_settings("slice.yaml", {
+            "slice": "aliases", "launcher": "ssh", "profile": "plain", "ladder": "plain",
+            "hosts": [{"name": name, "address": self.lab[host].address} for name, host in (("one", "h0"), ("two", "h1"))],
+            "ssh": {"config": True, "agent": False}, "coordinator": {"address": netlab.NODE}, "cache": {"mode": "off"},
+            "start": {"directory": f"/var/tmp/{self._testMethodName}"}, "limits": netlab.LIMITS})
+
+    def entered(self, host, user):
+        return len(re.findall(f"Accepted publickey for {user} from", (self.lab[host].folder / "sshd.log").read_text()))
+
+    def test_aliases_are_reached_as_the_configuration_says(self):
+        self.lab["h0"].run("/usr/sbin/sshd", "-f", "/run/lab/sshd_config", "-p", "2222", "-E", "/run/lab/second.log")
+        env = self.home(self.BLOCKS, {"h0": "compute.75", "h1": "10.77.0.11"})
+        checked = self.passes(self.lab.sliceup("check", self.slice(), env=env))
+        self.assertIn("  one: ssh nobody@10.77.0.10:2222; ~/.ssh/config gives address, port, user, key alias, known hosts, keys\n",
+                      checked.out)
+        self.assertIn("  two: ssh 10.77.0.11; ~/.ssh/config gives address, known hosts, keys\n", checked.out)
+        self.assertRegex(checked.err, r"config:4:1: warning: CheckHostIP 'no' is ignored")
+        ended = self.passes(self.lab.sliceup("run", self.slice(), env=env))
+        self.assertIn("3 of 3 rungs passed on one,two", ended.out)
+        self.assertIn("Accepted publickey for nobody from", self.lab["h0"].path("/run/lab/second.log").read_text())
+        self.nothing_is_left()
+
+    def test_the_jump_host_has_its_own_block(self):
+        before = self.entered("h2", "root")
+        env = self.home("Host two one\n ProxyJump hop\nHost hop\n HostName 10.77.0.12\n User root\nHost one\n HostName 10.77.0.10\n"
+                        "Host two\n HostName 10.77.0.11\nHost *\n IdentityFile %d/.ssh/lab_key\n UserKnownHostsFile ~/.ssh/lab_known_hosts\n",
+                        {f"h{number}": f"10.77.0.1{number}" for number in range(3)})
+        checked = self.passes(self.lab.sliceup("check", self.slice(), env=env))
+        self.assertRegex(checked.out, r"ssh 10\.77\.0\..* via root@10\.77\.0\.12:22; ~/\.ssh/config gives address, jump host, known hosts, keys\n")
+        self.passes(self.lab.sliceup("run", self.slice(), env=env))
+        self.assertEqual(before + 2, self.entered("h2", "root"), "not each host was reached through the jump host")
+        self.nothing_is_left()
+
+    def test_a_host_behind_a_command_is_refused(self):
+        mark = self.lab.root / "mark"
+        env = self.home(f"Host two\n  ProxyCommand touch {mark}\n{self.BLOCKS}", {"h1": "10.77.0.11"})
+        ended = self.lab.sliceup("run", self.slice(), env=env)
+        self.assertEqual(2, ended.status, ended)
+        self.assertRegex(ended.err, r"\.ssh/config:2:1: ProxyCommand 'touch' for the host two: sliceup runs no command; expected ssh\.jump")
+        self.assertFalse(mark.exists(), "a command of the configuration ran")
 
 
 class Jax(OverSsh):

@@ -1,0 +1,280 @@
+/* links: conf frontend model base */
+#include "conf_share.h"
+
+#define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
+#define SLICE(HOSTS, SSH) "slice: s\nlauncher: ssh\nhosts: " HOSTS "\nssh: {config: true" SSH "}\n" REST
+
+static char home[128];
+
+static void begin (struct share *share, const char *slice, const char *config)
+{
+    share_open (share);
+    snprintf (home, sizeof home, "%s/home", share->root);
+    assert_int_equal (mkdir (home, 0700), 0);
+    assert_int_equal (mkdir (place (share, "home/.ssh"), 0700), 0);
+    write_text (share, "slice.yaml", slice);
+    if (config)
+        write_text (share, "home/.ssh/config", config);
+    if (config)
+        assert_int_equal (chmod (place (share, "home/.ssh/config"), 0644), 0);
+}
+
+static int load (struct share *share)
+{
+    return share_load_with (share, (struct conf_options){ .user_home = home, .user_name = "me" });
+}
+
+static void end (struct share *share)
+{
+    assert_true (unlink (place (share, "home/.ssh/config")) == 0 || errno == ENOENT);
+    assert_int_equal (rmdir (place (share, "home/.ssh")), 0);
+    assert_int_equal (rmdir (home), 0);
+    share_close (share);
+}
+
+static void loads (struct share *share, const char *slice, const char *config)
+{
+    begin (share, slice, config);
+    if (load (share) != 0)
+        dump (share);
+    assert_int_equal (share->result, 0);
+}
+
+static const struct ssh_route *route (const struct share *share, int rank)
+{
+    return &share->plan.hosts.items[rank].ssh;
+}
+
+static void has (const struct share *share, bool warning, const char *expected)
+{
+    for (uint32_t i = 0; i < share->report.n; i++)
+        if (share->report.items[i].warning == warning && strstr (line_of (share, i), expected))
+            return;
+    dump (share);
+    fail_msg ("expected: %s", expected);
+}
+
+static const char gcloud[] =
+    "Host v0.us-east5-b.p v1.us-east5-b.p\n    IdentityFile ~/.ssh/google_compute_engine\n"
+    "    UserKnownHostsFile=~/.ssh/google_compute_known_hosts\n    IdentitiesOnly=yes\n"
+    "    CheckHostIP=no\nHost v0.us-east5-b.p\n    HostName 34.1.2.3\n    HostKeyAlias=compute.75\n"
+    "Host v1.us-east5-b.p\n    HostName 34.1.2.4\n    HostKeyAlias=compute.76\n    Port 2222\n";
+
+static void what_the_file_leaves_open_the_configuration_says (void **state)
+{
+    static const uint32_t all = 1u << SAID_ADDRESS | 1u << SAID_ALIAS | 1u << SAID_KNOWN_HOSTS | 1u << SAID_IDENTITIES;
+    struct share share;
+    char path[256];
+    (void) state;
+    loads (&share, SLICE ("v[0-1].us-east5-b.p", ""), gcloud);
+    assert_true (text_is (route (&share, 0)->address, "34.1.2.3") && route (&share, 0)->port == 22);
+    assert_true (text_is (route (&share, 1)->host_key_alias, "compute.76") && route (&share, 1)->port == 2222);
+    assert_int_equal (route (&share, 0)->from_config, all);
+    assert_int_equal (route (&share, 1)->from_config, all | 1u << SAID_PORT);
+    assert_true (route (&share, 0)->user.len == 0);
+    assert_int_equal (share.plan.start.ssh.identities.n, 1);
+    snprintf (path, sizeof path, "%s/.ssh/google_compute_engine", home);
+    assert_true (text_is (share.plan.start.ssh.identities.items[0], path));
+    snprintf (path, sizeof path, "%s/.ssh/google_compute_known_hosts", home);
+    assert_true (text_is (share.plan.start.ssh.known_hosts, path));
+    assert_int_equal (share.report.n, 1);
+    has (&share, true, "home/.ssh/config:5:1: CheckHostIP 'no' is ignored, as all that relaxes a check");
+    end (&share);
+}
+
+static void nothing_is_taken_unless_asked_for (void **state)
+{
+    struct share share;
+    (void) state;
+    loads (&share, "slice: s\nlauncher: ssh\nhosts: a\n" REST, "ProxyCommand x\nUser u\nPort 9\n");
+    assert_true (route (&share, 0)->user.len == 0 && route (&share, 0)->port == 22);
+    assert_int_equal (route (&share, 0)->from_config | share.report.n, 0);
+    end (&share);
+}
+
+static void the_slice_file_wins (void **state)
+{
+    struct share share;
+    (void) state;
+    loads (&share,
+           SLICE ("[{name: a, ssh: {port: 22, jump: '', host_key_alias: mine}}, {name: b, address: 10.0.0.7, ssh: "
+                  "{address: z}}, {name: c, address: a}]",
+                  ", user: tpu, identities: [/k], known_hosts: /kh") "coordinator: {address: 10.0.0.1}\n",
+           "Host a b\nUser no\nPort 7\nProxyCommand x\nHostKeyAlias no\nIdentityFile /no\nHost z\nHostName %h.example\n"
+           "Port 8\nProxyJump j\nUser no\nUserKnownHostsFile /no-%r\nHost c\nHostName 34.9.9.9\n");
+    assert_true (text_is (route (&share, 0)->user, "tpu") && route (&share, 0)->port == 22);
+    assert_true (text_is (route (&share, 0)->host_key_alias, "mine") && route (&share, 0)->jump.len == 0);
+    assert_int_equal (route (&share, 0)->from_config, 0);
+    assert_true (text_is (route (&share, 1)->address, "z.example") && text_is (route (&share, 1)->user, "tpu"));
+    assert_true (text_is (route (&share, 1)->jump, "me@j:22") && route (&share, 1)->port == 8);
+    assert_true (text_is (route (&share, 2)->address, "34.9.9.9") && text_is (share.plan.hosts.items[2].address, "a"));
+    assert_true (text_is (share.plan.start.ssh.identities.items[0], "/k") &&
+                 text_is (share.plan.start.ssh.known_hosts, "/kh"));
+    end (&share);
+}
+
+static void a_jump_host_is_looked_up_too (void **state)
+{
+    static const struct {
+        const char *said, *block, *expected;
+    } cases[] = { { "", "Host j\nHostName 34.9.9.9\nPort 222\nUser ju\n", "ju@34.9.9.9:222" },
+                  { "", "Host j\nHostName 2001:db8::9\n", "me@[2001:db8::9]:22" },
+                  { ", jump: 'x@j:5'", "Host j\nHostName 34.9.9.9\nPort 222\nUser ju\n", "x@34.9.9.9:5" },
+                  { ", jump: '[2001:db8::8]:5'", "Host 2001*\nUser six\n", "six@[2001:db8::8]:5" },
+                  { ", jump: j", "", "j:22" } };
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct share share;
+        char slice[512], config[512];
+        snprintf (slice, sizeof slice, SLICE ("a", "%s") "coordinator: {address: 10.0.0.1}\n", cases[i].said);
+        snprintf (config, sizeof config, "Host a\nUser tpu\nProxyJump j\n%s", cases[i].block);
+        loads (&share, slice, config);
+        assert_true (text_is (route (&share, 0)->jump, cases[i].expected));
+        end (&share);
+    }
+}
+
+static void each_mistake_is_told_with_its_line (void **state)
+{
+    static const struct {
+        const char *hosts, *config, *expected;
+    } cases[] = {
+        { "a", "\nHost a\n  ProxyCommand nc %h 22\n",
+          "home/.ssh/config:3:1: ProxyCommand 'nc' for the host a: sliceup runs no command; expected "
+          "ssh.jump" },
+        { "a", "Match exec \"true\"\nUser u\n",
+          "config:1:1: Match 'exec' for the host a: whether it holds is not known" },
+        { "a", "Match final\nUser u\n", "config:1:1: Match 'final' for the host a" },
+        { "a", "Match host a !user b\nUser u\n", "config:1:1: Match" },
+        { "a", "CanonicalizeHostname yes\n", "config:1:1: CanonicalizeHostname 'yes' for the host a" },
+        { "a", "RevokedHostKeys /r\n",
+          "config:1:1: RevokedHostKeys '/r' for the host a: expected lines with @revoked" },
+        { "a", "HostName a b\n", "config:1:1: HostName 'a' for the host a: expected a host name" },
+        { "a", "HostName %n\n", "config:1:1: HostName" },
+        { "a", "HostName -oProxyCommand=x\n", "config:1:1: HostName" },
+        { "a", "Port 0\n", "config:1:1: Port '0' for the host a: expected a number from 1 to 65535" },
+        { "a", "User a;b\n", "config:1:1: User 'a;b' for the host a" },
+        { "a", "HostKeyAlias *\n", "config:1:1: HostKeyAlias '*'" },
+        { "a", "ProxyJump j1,j2\n", "config:1:1: ProxyJump 'j1,j2' for the host a: expected one [user@]host[:port]" },
+        { "a", "ProxyJump ssh://j\n", "config:1:1: ProxyJump" },
+        { "a", "IdentityFile id\n", "config:1:1: IdentityFile 'id' for the host a: expected one path, absolute" },
+        { "a", "IdentityFile ~u/id\n", "config:1:1: IdentityFile" },
+        { "a", "IdentityFile /${HOME}/id\n", "config:1:1: IdentityFile" },
+        { "a", "IdentityFile /%C\n", "config:1:1: IdentityFile '/%C'" },
+        { "a", "UserKnownHostsFile /a /b\n", "config:1:1: UserKnownHostsFile '/a' for the host a: expected one path" },
+        { "a", "User \"u\n", "config:1:1: expected a keyword and its value, every quote closed" },
+        { "a", "User\n", "config:1:1: expected a keyword" },
+        { "a", "\xef\xbb\xbfHost b\nUser u\n", "config:1:1: expected a keyword" },
+        { "a", "Include ~u/x\n", "config:1:1: Include '~u/x': expected a path without ~user" },
+        { "a", "Include config\n", "config:1:1: " },
+        { "[a, b]", "Host a\nIdentityFile /a\n",
+          "slice.yaml:4:6: the ssh configuration gives a and b different identities, expected ssh.identities here, "
+          "or" },
+        { "[a, b]", "Host a\nUserKnownHostsFile /a\nHost b\nUserKnownHostsFile /b\n",
+          "slice.yaml:4:6: the ssh configuration gives a and b different known_hosts" },
+        { "a", "Host a\nIdentityFile /a\nProxyJump b\n", "gives a and b different identities" },
+        { "a", "Host a b\nProxyJump b\n", "the ssh configuration gives the jump host b ProxyJump" },
+        { "a", "Host a\nProxyJump b\nHost b\nHostKeyAlias c\n", "gives the jump host b HostKeyAlias, expected a jump" },
+        { "a", "Host a\nProxyJump b\nHost b\nProxyCommand x\n", "config:4:1: ProxyCommand 'x' for the host b" },
+    };
+    uint32_t failures = 0;
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct share share;
+        char slice[512];
+        snprintf (slice, sizeof slice, SLICE ("%s", "") "coordinator: {address: 10.0.0.1}\n", cases[i].hosts);
+        begin (&share, slice, cases[i].config);
+        if (load (&share) == 0 || share.report.n != 1 || !strstr (line_of (&share, 0), cases[i].expected)) {
+            print_error ("%s expected: %s\n", cases[i].config, cases[i].expected);
+            dump (&share);
+            failures++;
+        }
+        end (&share);
+    }
+    assert_int_equal (failures, 0);
+}
+
+static void a_file_that_others_may_write_to_is_refused (void **state)
+{
+    struct share share;
+    (void) state;
+    begin (&share, SLICE ("a", ""), "User u\n");
+    for (mode_t mode = 0602; mode <= 0620; mode += 016) {
+        assert_int_equal (chmod (place (&share, "home/.ssh/config"), mode), 0);
+        assert_int_equal (load (&share), -1);
+        has (&share, false, "slice.yaml:4:6: others may write to");
+    }
+    assert_int_equal (chmod (place (&share, "home/.ssh/config"), 0600), 0);
+    if (getuid () == 0) {
+        assert_int_equal (chown (place (&share, "home/.ssh/config"), 65534, 0), 0);
+        assert_int_equal (load (&share), -1);
+        has (&share, false, "others may write to");
+        assert_int_equal (chown (place (&share, "home/.ssh/config"), 0, 0), 0);
+    }
+    assert_int_equal (load (&share), 0);
+    end (&share);
+}
+
+static void what_is_no_file_is_not_read (void **state)
+{
+    struct share share;
+    (void) state;
+    begin (&share, SLICE ("a", ""), NULL);
+    assert_int_equal (share_load_with (&share, (struct conf_options){ .user_home = "/nowhere" }), 0);
+    const struct cache_plan *cache = &share.plan.cache;
+    assert_true (text_is_among (TEXT_LIT ("/nowhere/.ssh"), cache->protected.items, cache->protected.n));
+    assert_int_equal (load (&share), 0);
+    has (&share, true, "slice.yaml:4:6: config: true, but there is no ");
+    assert_int_equal (mkfifo (place (&share, "home/.ssh/config"), 0600), 0);
+    assert_int_equal (load (&share), -1);
+    has (&share, false, "slice.yaml:4:6: ssh configuration '");
+    has (&share, false, "cannot be read: it is not a regular file");
+    end (&share);
+}
+
+static void files_are_included_from_the_users_folder (void **state)
+{
+    struct share share;
+    (void) state;
+    begin (&share, SLICE ("[a, b]", ""), "Include none none/* a.*\nHost b\nInclude ~/.ssh/a.2\n");
+    write_text (&share, "home/.ssh/a.1", "Host a\nUser one\n");
+    write_text (&share, "home/.ssh/a.2", "Host a\nPort 2\nHost b\nPort 3\n");
+    assert_int_equal (symlink ("nothing", place (&share, "home/.ssh/a.3")), 0);
+    assert_int_equal (load (&share), 0);
+    assert_int_equal (share.report.n, 0);
+    assert_true (text_is (route (&share, 0)->user, "one") && route (&share, 0)->port == 2);
+    assert_true (route (&share, 1)->user.len == 0 && route (&share, 1)->port == 3);
+    assert_int_equal (chmod (place (&share, "home/.ssh/a.2"), 0666), 0);
+    assert_int_equal (load (&share), -1);
+    has (&share, false, "home/.ssh/config:1:1: others may write to");
+    for (int i = 1; i <= 3; i++) {
+        char name[32];
+        snprintf (name, sizeof name, "home/.ssh/a.%d", i);
+        assert_int_equal (unlink (place (&share, name)), 0);
+    }
+    end (&share);
+}
+
+static void behind_a_jump_host_the_way_back_must_be_given (void **state)
+{
+    struct share share;
+    (void) state;
+    begin (&share, SLICE ("a", ""), "Host a\nProxyJump j\n");
+    assert_int_equal (load (&share), -1);
+    has (&share, false, "coordinator.address is missing and hosts are behind a jump host");
+    end (&share);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test (what_the_file_leaves_open_the_configuration_says),
+                                        cmocka_unit_test (nothing_is_taken_unless_asked_for),
+                                        cmocka_unit_test (the_slice_file_wins),
+                                        cmocka_unit_test (a_jump_host_is_looked_up_too),
+                                        cmocka_unit_test (each_mistake_is_told_with_its_line),
+                                        cmocka_unit_test (a_file_that_others_may_write_to_is_refused),
+                                        cmocka_unit_test (what_is_no_file_is_not_read),
+                                        cmocka_unit_test (files_are_included_from_the_users_folder),
+                                        cmocka_unit_test (behind_a_jump_host_the_way_back_must_be_given) };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
