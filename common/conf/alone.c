@@ -67,7 +67,7 @@ static void check_part (struct draft *draft, const struct rung *together)
     problem_at (
         draft->problems, draft->slice[SLICE_HOSTS].node,
         "rung %.*s of scope slice would run on a part of a TPU slice, where the TPU runtime waits for the hosts "
-        "that are left out: %.*s; expected all hosts, or a ladder without rungs of scope slice (of scope host: "
+        "that are left out: %.*s; expected all hosts, or --leave-out for each rung of scope slice (of scope host: "
         "%.*s)",
         TEXT_ARG (together->id), TEXT_ARG (missing), TEXT_ARG (rest));
 }

@@ -250,7 +250,8 @@ static void a_part_of_a_tpu_slice_runs_what_hosts_run_alone (void **state)
           "the topology 4x2 has 8 chips, which are 2 hosts of type four, but the slice has 4 with those that are "
           "left" },
         { "topology: 4x4\nexclude: h[1,3]\n", BARE, "{id: a, canary: jax/tiny.py}\n- {id: c, builtin: facts}" AND_B,
-          "slice.yaml:2:8: " PART " left out: h[1,3]; expected all hosts, or a ladder without rungs of scope slice (of "
+          "slice.yaml:2:8: " PART
+          " left out: h[1,3]; expected all hosts, or --leave-out for each rung of scope slice (of "
           "scope host: a, c)" },
         { "exclude: h[1-3]\n", BARE, "{id: c, builtin: facts}" AND_B, PART },
         { "exclude: h[2-3]\n", BARE "slice_env: {TPU_PROCESS_BOUNDS: '2,1,1'}\n", "{id: c, builtin: facts}" AND_B,
