@@ -89,6 +89,7 @@ static void fill_variables (struct draft *draft)
         { TEXT_LIT ("MEGASCALE_COORDINATOR_ADDRESS"), plan->hosts.items[0].address },
         { TEXT_LIT ("MEGASCALE_NUM_SLICES"), TEXT_LIT ("{slices}") },
         { TEXT_LIT ("MEGASCALE_SLICE_ID"), TEXT_LIT ("{slice}") },
+        { TEXT_LIT ("OPENBLAS_NUM_THREADS"), TEXT_LIT ("1") }, /* its threads wait busily, and hosts share cores */
         { TEXT_LIT ("SLICEUP_STANDIN_HOST"), TEXT_LIT ("{address}") },
         { TEXT_LIT ("TPU_ACCELERATOR_TYPE"), profile->accelerator },
         { TEXT_LIT ("TPU_CHIPS_PER_HOST_BOUNDS"), plan->machine.bounds },
@@ -119,7 +120,8 @@ static void extend_inherit (struct draft *draft)
         all.items[all.n++] = profile->inherit.items[i];
     for (uint32_t i = 0; i < variables->n; i++) {
         struct text name = variables->items[i].name;
-        bool own = text_is (name, "TPU_LIBRARY_PATH") || text_starts (name, "SLICEUP_");
+        bool own = text_is (name, "TPU_LIBRARY_PATH") || text_starts (name, "SLICEUP_") ||
+                   text_is (name, "OPENBLAS_NUM_THREADS");
         if ((own || !draft->in_pods) && !text_is_among (name, all.items, all.n) &&
             !var_find (&profile->env, name, &value))
             all.items[all.n++] = name;
