@@ -134,9 +134,44 @@ static struct text count_wrong (const struct column *column, uint32_t rank)
                         names ? "the names of" : "a grid such as 2,2,1 that makes", hosts);
 }
 
+/* What the slice file says of it; empty: nothing. */
+static struct text expected_of (const struct column *column)
+{
+    const struct plan *plan = column->plan;
+    const struct var known[] = { { TEXT_LIT ("TPU_ACCELERATOR_TYPE"), plan->profile.accelerator },
+                                 { TEXT_LIT ("TPU_TOPOLOGY"), plan->profile.topology },
+                                 { TEXT_LIT ("TPU_CHIPS_PER_HOST_BOUNDS"), plan->machine.bounds },
+                                 { TEXT_LIT ("TPU_CHIPS_PER_PROCESS_BOUNDS"), plan->machine.bounds } };
+    const var_list all = { (struct var *) known, sizeof known / sizeof known[0] };
+    struct text expected = { 0 };
+    (void) var_find (&all, text_of (column->of->name), &expected);
+    return expected;
+}
+
+static bool may_hold (const struct column *column, uint32_t rank)
+{
+    struct text expected = expected_of (column);
+    bool counted = column->of->kind == NAMES || column->of->kind == GRID, missing = !column->values[rank].len;
+    if (missing && !expected.len && !counted && column->of->kind != PLACE)
+        return true; /* who knows */
+    return !missing && (!expected.len || text_equal (column->values[rank], expected)) &&
+           (!counted || !count_wrong (column, rank).len);
+}
+
+/* Where hosts are divided, the ones that fit the slice file are right, if there are any others. */
+static bool is_right_among_divided (const struct column *column, uint32_t rank)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < column->plan->hosts.n; i++)
+        all = all && (!column->compared[i].len || may_hold (column, i));
+    return !column->usual.len && !all && may_hold (column, rank);
+}
+
 static struct text why_wrong (const struct column *column, uint32_t rank)
 {
     struct text mine = column->compared[rank];
+    if (is_right_among_divided (column, rank))
+        return (struct text){ 0 };
     if (mine.len && !text_equal (mine, column->usual))
         return others (column, rank);
     if (!column->values[rank].len || column->of->kind == SAME || column->of->kind == WORDS)

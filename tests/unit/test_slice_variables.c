@@ -170,6 +170,20 @@ static void of_two_hosts_each_is_told_the_other (void **state)
         found (slice), "0: has no TPU_SKIP_MDS_QUERY, the other has 1|1: has TPU_SKIP_MDS_QUERY 1, the other has none");
 }
 
+/* Nobody is in the majority, and the slice file has a word in it. */
+static void of_divided_hosts_the_one_that_fits_is_right (void **state)
+{
+    struct slice *slice = *state;
+    slice->plan.hosts.n = 2;
+    slice->plan.profile.accelerator = TEXT_LIT ("v6e-8");
+    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "1,2,1", "1,1,1" });
+    assert_string_equal (found (slice), "1: has TPU_HOST_BOUNDS 1,1,1, the other has 1,2,1");
+    tell (slice, "TPU_WORKER_ID", (const char *const[]){ NULL, "1" });
+    assert_string_equal (found (slice), "0: has no TPU_WORKER_ID, the other has one");
+    tell (slice, "TPU_ACCELERATOR_TYPE", (const char *const[]){ "v5p-8", "v6e-8" });
+    assert_string_equal (found (slice), "0: has TPU_ACCELERATOR_TYPE v5p-8, the other has v6e-8");
+}
+
 /* Who could not tell all of its variables may have what it does not tell. */
 static void what_is_left_out_is_not_missing (void **state)
 {
@@ -277,6 +291,7 @@ int main (void)
         T (each_rule_names_variable_value_and_the_others),
         T (lists_and_grids_have_as_many_as_there_are_hosts),
         T (of_two_hosts_each_is_told_the_other),
+        T (of_divided_hosts_the_one_that_fits_is_right),
         T (what_is_left_out_is_not_missing),
         T (what_no_slice_program_inherits_is_not_looked_at),
         T (the_facts_rung_ends_before_any_program_waits),
