@@ -72,6 +72,25 @@ static void check_part (struct draft *draft, const struct rung *together)
         TEXT_ARG (together->id), TEXT_ARG (missing), TEXT_ARG (rest));
 }
 
+/* On a TPU VM the metadata server tells them, which "join" may be as well: a warning. */
+static void check_pod (struct draft *draft, const struct rung *together)
+{
+    static const char *const wanted[] = { "TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES", "TPU_HOST_BOUNDS" };
+    const struct profile *profile = &draft->plan.profile;
+    struct launch_place place = launch_place_of (&draft->plan, NULL, 0, 0);
+    var_list set = launch_variables_of (profile, SCOPE_SLICE, &place, draft->arena);
+    text_list inherited = launch_inherited_by (profile, SCOPE_SLICE, draft->arena);
+    bool pods = draft->plan.launcher == LAUNCHER_JOIN || draft->in_pods;
+    for (size_t i = 0; pods && i < sizeof wanted / sizeof wanted[0]; i++)
+        if (!text_is_among (text_of (wanted[i]), inherited.items, inherited.n) &&
+            !var_find (&set, text_of (wanted[i]), &(struct text){ 0 }))
+            warning_at (
+                draft->problems, draft->slice[SLICE_PROFILE].node,
+                "rung %.*s gets no %s: in a pod nothing else tells the TPU runtime its place in the slice; expected it "
+                "in `inherit` of the profile, as in tpu-v6e",
+                TEXT_ARG (together->id), wanted[i]);
+}
+
 void draft_check_alone (struct draft *draft)
 {
     const struct plan *plan = &draft->plan;
@@ -88,6 +107,8 @@ void draft_check_alone (struct draft *draft)
                     TEXT_ARG (alone->id), plan->whole);
     if (together)
         check_part (draft, together);
+    if (together && !says_grid_of (draft, SCOPE_SLICE, plan->hosts.n))
+        check_pod (draft, together);
     if (together && plan->hosts.n > 1 && says_grid_of (draft, SCOPE_SLICE, 1))
         problem_at (draft->problems, where,
                     "the profile says to programs of scope slice, too, that each host is a TPU slice of its own, so "

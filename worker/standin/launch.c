@@ -15,6 +15,7 @@ struct value {
 struct launch {
     struct pjrt_execute *args;
     void *const *devices;
+    void *program;
     size_t devices_n, outputs_n, device_bytes;
     struct value *values;
     char *own; /* the values of this process's devices, in order */
@@ -144,20 +145,14 @@ static uint64_t mix (uint64_t hash, const void *bytes, size_t n)
 /* Its name, and the types and shapes of its arguments: what a fresh and a restored executable have in common. */
 static void *identify (const struct launch *launch, uint64_t *program)
 {
-    struct pjrt_other_object_args loaded = PJRT_ARGS (struct pjrt_other_object_args, other);
     struct pjrt_text_args name = PJRT_ARGS (struct pjrt_text_args, text_size);
-    loaded.object = launch->args->executable;
-    void *error = real_call (PJRT_LOADED_GET_EXECUTABLE, &loaded);
-    name.object = loaded.other;
-    if (!error)
-        error = real_call (PJRT_EXECUTABLE_NAME, &name);
+    name.object = launch->program;
+    void *error = real_call (PJRT_EXECUTABLE_NAME, &name);
     *program = mix (0xcbf29ce484222325u, error ? "" : name.text, error ? 0 : name.text_size);
     for (size_t i = 0; i < launch->args->arguments_n; i++) {
         *program = mix (*program, &launch->values[i].type, sizeof launch->values[i].type);
         *program = mix (*program, launch->values[i].dims, launch->values[i].dims_n * sizeof (int64_t));
     }
-    if (loaded.other)
-        destroy (PJRT_EXECUTABLE_DESTROY, loaded.other);
     return error;
 }
 
@@ -297,6 +292,7 @@ static void release (struct launch *launch)
 {
     for (size_t i = 0; launch->arguments && launch->outputs && i < launch->devices_n; i++)
         destroy_device (launch, i);
+    destroy (PJRT_EXECUTABLE_DESTROY, launch->program);
     free (launch->arguments);
     free (launch->outputs);
     free (launch->events);
@@ -306,26 +302,24 @@ static void release (struct launch *launch)
     free (launch->own);
 }
 
-static void *count_outputs (struct launch *launch)
+static void *open_program (struct launch *launch)
 {
     struct pjrt_other_object_args loaded = PJRT_ARGS (struct pjrt_other_object_args, other);
-    struct pjrt_count_args count = PJRT_ARGS (struct pjrt_count_args, count);
+    struct pjrt_count_args outputs = PJRT_ARGS (struct pjrt_count_args, count);
     loaded.object = launch->args->executable;
     void *error = real_call (PJRT_LOADED_GET_EXECUTABLE, &loaded);
-    count.object = loaded.other;
+    outputs.object = launch->program = error ? NULL : loaded.other;
     if (!error)
-        error = real_call (PJRT_EXECUTABLE_NUM_OUTPUTS, &count);
-    launch->outputs_n = count.count;
-    if (loaded.other)
-        destroy (PJRT_EXECUTABLE_DESTROY, loaded.other);
+        error = real_call (PJRT_EXECUTABLE_NUM_OUTPUTS, &outputs);
+    launch->outputs_n = outputs.count;
     return error;
 }
 
 void *launch_run (struct pjrt_execute *args, void *const *devices, size_t devices_n)
 {
     typedef void *step_fn (struct launch *);
-    static step_fn *const steps[] = { count_outputs, describe_values, copy_values, make_room,
-                                      exchange,      fill_tables,     execute };
+    static step_fn *const steps[] = { open_program, describe_values, copy_values, make_room,
+                                      exchange,     fill_tables,     execute };
     struct launch launch = { .args = args, .devices = devices, .devices_n = devices_n };
     void *error = NULL;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && !error; i++)
