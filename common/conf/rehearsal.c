@@ -46,7 +46,6 @@ void draft_rehearse_hosts (struct draft *draft)
         struct plan_host *host = &plan->hosts.items[i];
         host->address = text_format (draft->arena, "127.%u.%u.%u", 1 + own % 250, own / 250 % 250, 1 + i % 250);
         host->env_dir = (struct text){ 0 };
-        host->ssh = (struct ssh_route){ 0 };
     }
 }
 

@@ -169,6 +169,8 @@ static void devices_are_numbered_along_x (void **state)
     (void) state;
     for (uint32_t i = 0; i < 16; i++)
         assert_int_equal (slice_grid_place (&slice, i).process, owners[i]);
+    const struct slice_grid long_one = { { 2, 4, 1 }, { 2, 2, 1 }, 1 };
+    assert_int_equal (slice_grid_place (&long_one, 23).process, 5); /* x 3, y 5 */
     struct device_place place = slice_grid_place (&two, 15);
     assert_int_equal (place.process, 1);
     assert_int_equal (place.coords[0], 1);
@@ -179,7 +181,8 @@ static void devices_are_numbered_along_x (void **state)
 static void metadata_lines_are_read_by_key (void **state)
 {
     char value[8];
-    const char *lines = "ZONE: 'z'\nTPU_HOST_BOUNDS: '9'\nHOST_BOUNDS: '2,2,1'\nLONG: '0123456789'\n";
+    const char *lines =
+        "ZONE: 'z'\nTPU_HOST_BOUNDS: '9'\nHOST_BOUNDS_OLD: '8'\nHOST_BOUNDS: '2,2,1'\nLONG: '0123456789'\n";
     (void) state;
     assert_true (metadata_find_key (lines, "HOST_BOUNDS", value, sizeof value));
     assert_string_equal (value, "2,2,1");
