@@ -24,6 +24,7 @@ enum {
 struct cli {
     const char *home;       /* SLICEUP_HOME, absolute; exists */
     const char *home_named; /* the same as it was given */
+    const char *hint;       /* what a proposed command needs behind "sliceup": "", or " --home DIR" */
     const char *share_dir;  /* where the shipped configs/ and worker/canaries are */
     const char *program;    /* path of this executable, for finding sliceup-worker beside it */
     bool plain;             /* no live view, no cursor movement: --plain, no terminal, TERM=dumb */

@@ -102,7 +102,7 @@ static void say_end (const struct run_loop *run_loop, const struct run_dir *dir,
     if (receipt_written) {
         buf_puts (&line, "\nreceipt: ");
         buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);
-        buf_printf (&line, "   (as text: sliceup receipt %.8s)", dir->id);
+        buf_printf (&line, "   (as text: sliceup%s receipt %.8s)", run_loop->cli->hint, dir->id);
     }
     printf ("%s\n", buf_c (&line));
     buf_release (&line);
@@ -129,12 +129,12 @@ static void say_problem (const struct cli *cli, const struct err *problem, bool 
                problem->code == ERR_DAMAGE ? "" : ": fix the problem, then run sliceup resume");
 }
 
-static void say_unfinished (const struct run_dir *dir, bool forgotten)
+static void say_unfinished (const struct cli *cli, const struct run_dir *dir, bool forgotten)
 {
     if (forgotten)
         printf ("run %.8s was never begun, and was removed\n", dir->id);
     else
-        printf ("run %.8s was left unfinished; continue it with: sliceup resume %.8s\n", dir->id, dir->id);
+        printf ("run %.8s was left unfinished; continue it with: sliceup%s resume %.8s\n", dir->id, cli->hint, dir->id);
 }
 
 /* From here on the process only prints: a signal may end it. */
@@ -167,7 +167,7 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
         return EXIT_DAMAGED;
     if (unfinished) {
         if (!run_loop->json)
-            say_unfinished (dir, forgotten);
+            say_unfinished (run_loop->cli, dir, forgotten);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
     if (!run_loop->json)

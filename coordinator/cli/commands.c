@@ -165,6 +165,7 @@ static int run_it (const struct cli_command *command, const struct globals *glob
     const char *share = getenv ("SLICEUP_SHARE");
     struct cli cli = { .home = home,
                        .home_named = wanted,
+                       .hint = "",
                        .share_dir = share ? share : SLICEUP_SHARE_DIR,
                        .program = program,
                        .log = { stderr, "sliceup", globals->verbose } };

@@ -9,6 +9,7 @@
 #include "common/io/atomic_file.h"
 
 #define LIBRARY "libtpu-stand-in.so"
+enum { HINT_BYTES = RUN_PATH_BYTES + sizeof " --home " };
 
 static int find_library (const struct cli *cli, char path[RUN_PATH_BYTES], struct err *err)
 {
@@ -19,11 +20,13 @@ static int find_library (const struct cli *cli, char path[RUN_PATH_BYTES], struc
 }
 
 /* Everything of a rehearsal lies below a home of its own, so that no cache, calibration or comparison mixes it with runs. */
-static int use_own_home (struct cli *cli, char home[RUN_PATH_BYTES], struct err *err)
+static int use_own_home (struct cli *cli, char home[RUN_PATH_BYTES], char hint[HINT_BYTES], struct err *err)
 {
     if (snprintf (home, RUN_PATH_BYTES, "%s/rehearsal", cli->home) >= RUN_PATH_BYTES)
         return err_set (err, ERR_LIMIT, "the path of the home %s is too long for a rehearsal", cli->home);
+    snprintf (hint, HINT_BYTES, " --home %s", home);
     cli->home = cli->home_named = home;
+    cli->hint = hint;
     return folder_make (home, 0700, err);
 }
 
@@ -39,8 +42,8 @@ static int rehearse (struct cli *cli, struct plan *plan, struct arena *arena, bo
     if (!json)
         printf ("This was a rehearsal: programs ran on the CPU of this machine, and no TPU was used. What it cannot "
                 "show is in "
-                "docs/spec/rehearsal.md.\nTo see more: sliceup --home %s receipt (or status, logs, explain)\n",
-                cli->home);
+                "docs/spec/rehearsal.md.\nTo see more: sliceup%s receipt (or status, logs, explain)\n",
+                cli->hint);
     return status;
 }
 
@@ -70,11 +73,11 @@ static int rehearse_run (struct cli *cli, int argc, char **argv)
     struct plan plan = { 0 };
     struct err err = { 0 };
     struct cli own = *cli;
-    char library[RUN_PATH_BYTES], home[RUN_PATH_BYTES];
+    char library[RUN_PATH_BYTES], home[RUN_PATH_BYTES], hint[HINT_BYTES];
     bool all = cli_take_switch (&argc, argv, "--all"), check = cli_take_switch (&argc, argv, "--check"),
          json = cli_take_switch (&argc, argv, "--json");
     struct rehearsal_options options = { .stand_in = library, .all = all };
-    if (find_library (cli, library, &err) < 0 || use_own_home (&own, home, &err) < 0)
+    if (find_library (cli, library, &err) < 0 || use_own_home (&own, home, hint, &err) < 0)
         return cli_fail (cli, &err);
     int status = take_wrong (cli, &argc, argv, &options);
     if (status == EXIT_HOLDS)

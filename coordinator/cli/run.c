@@ -16,7 +16,7 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, bool again
 {
     struct run_dir dir;
     struct err err = { 0 };
-    char heading[256];
+    char heading[256 + RUN_PATH_BYTES];
     int making_fd = -1;
     if (planning_check_cache_owners (plan, &err) < 0)
         return cli_fail (cli, &err);
@@ -26,9 +26,9 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, bool again
         return cli_fail (cli, &err);
     write_signatures (cli, plan, arena);
     snprintf (heading, sizeof heading,
-              "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup watch %.8s)", dir.id,
+              "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup%s watch %.8s)", dir.id,
               TEXT_ARG (plan->slice), plan->hosts.n, plan->hosts.n == 1 ? "" : "s", plan->rungs.n,
-              plan->rungs.n == 1 ? "" : "s", dir.id);
+              plan->rungs.n == 1 ? "" : "s", cli->hint, dir.id);
     return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json);
 }
 
