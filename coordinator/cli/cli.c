@@ -1,5 +1,6 @@
 #include "coordinator/cli/cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +78,10 @@ int cli_read_arguments (const struct cli *cli, const struct cli_command *command
                         const struct cli_option_spec *choices, const char **operand)
 {
     const char *known[CLI_CHOICES_MAX + 1] = { 0 };
-    for (int i = 0; choices[i].name; i++)
+    for (int i = 0; choices[i].name; i++) {
+        assert (i < CLI_CHOICES_MAX); /* a table of ours */
         known[i] = choices[i].name;
+    }
     for (int i = 1; i < argc; i++) {
         const struct cli_option_spec *choice = choices;
         while (choice->name && !take_choice (choice, argc, argv, &i))

@@ -51,7 +51,7 @@ struct cli_option_spec {
     const char **value; /* with a value, else NULL */
     const char *also;   /* another spelling, which is not proposed; or NULL */
 };
-enum { CLI_CHOICES_MAX = 8 };
+enum { CLI_CHOICES_MAX = 16 };
 /* Reads a command's options, and its operand where it takes one (NULL: none). EXIT_HOLDS, or what to leave with. */
 int cli_read_arguments (const struct cli *cli, const struct cli_command *command, int argc, char **argv,
                         const struct cli_option_spec *choices, const char **operand);
