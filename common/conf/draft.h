@@ -69,7 +69,7 @@ void draft_rehearse_hosts (struct draft *draft);
 void draft_rehearse_cache (struct draft *draft, struct conf_value *root);
 void draft_rehearse_profile (struct draft *draft);
 /* Is a rung left out whose key `rehearse` is this one? */
-bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse);
+bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse, enum warm warm);
 void draft_sort_names (text_list *names);
 
 /* Parts of draft_start: the sections of one launcher. */

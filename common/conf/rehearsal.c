@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* As many processes as the stand-in meets (worker/standin/place.h). */
-enum { HOSTS_OF_REHEARSAL_MAX = 64, VARIABLES = 24, AXES = 3 };
+enum { HOSTS_OF_REHEARSAL_MAX = 64 };
 
 static void forget (struct draft *draft, uint32_t key)
 {
@@ -57,29 +57,12 @@ void draft_rehearse_cache (struct draft *draft, struct conf_value *root)
 
 /* ---- the pod's variables ---- */
 
-static uint32_t next_size (struct text *grid, char separator)
-{
-    uint64_t size = 1;
-    struct text part = text_take_until (grid, separator);
-    return part.len && text_to_u64 (part, &size) && size > 0 && size <= DEVICES_MAX ? (uint32_t) size : 1;
-}
-
-/* The hosts of a topology "4x4" whose hosts have chips of "2,2,1": "2,2,1". */
-static struct text host_grid (const struct machine_type *machine, struct text topology, struct arena *arena)
-{
-    uint32_t hosts[AXES];
-    struct text chips = machine->bounds;
-    for (int i = 0; i < AXES; i++)
-        hosts[i] = next_size (&topology, 'x') / next_size (&chips, ',');
-    return text_format (arena, "%u,%u,%u", hosts[0], hosts[1], hosts[2]);
-}
-
 /* What GKE puts into such a pod (AI-Hypercomputer/torchprime:docs/troubleshoot-distributed.md), and the stand-in's own two. */
 static void fill_variables (struct draft *draft)
 {
     const struct plan *plan = &draft->plan;
     const struct profile *profile = &plan->profile;
-    struct text hosts = host_grid (&plan->machine, profile->topology, draft->arena);
+    struct text hosts = mesh_host_grid (profile->topology, plan->machine.bounds, draft->arena);
     const char *alone = "false,false,false";
     const struct var all[] = {
         { TEXT_LIT ("ALT"), TEXT_LIT ("false") },
@@ -146,6 +129,9 @@ static void read_wrong (struct draft *draft, const char *given)
             "%s names no variable of a host of this slice, expected HOST:NAME=VALUE, or HOST:NAME for one that it "
             "does not have, such as %.*s:TPU_WORKER_ID=0",
             problem_quote (draft->problems, at.text), TEXT_ARG (draft->plan.hosts.items[0].name));
+    else if (!text_is_among (name, draft->plan.profile.inherit.items, draft->plan.profile.inherit.n))
+        problem_at (draft->problems, &at, "%s: no program would notice, expected a variable that the profile inherits",
+                    problem_quote (draft->problems, at.text));
     else
         rehearsal->wrong.items[rehearsal->wrong.n++] = (struct wrong_variable){ (uint32_t) rank, name, rest, unset };
 }
@@ -179,12 +165,14 @@ void draft_rehearse_profile (struct draft *draft)
                     "hosts are excluded, expected all hosts of the slice: its runtime waits for each of them");
     else if (plan->hosts.n > 0) {
         fill_variables (draft);
-        read_all_wrong (draft);
         extend_inherit (draft);
+        read_all_wrong (draft);
     }
 }
 
-bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse)
+/* A program that is compiled ahead asks libtpu for a topology, which the stand-in does not have. */
+bool draft_rehearse_leaves_out (const struct draft *draft, const struct conf_value *rehearse, enum warm warm)
 {
-    return draft->options->rehearsal && !draft->options->rehearse_all && rehearse->given && !rehearse->number;
+    bool never = (rehearse->given && !rehearse->number) || warm == WARM_AOT;
+    return draft->options->rehearsal && !draft->options->rehearse_all && never;
 }

@@ -236,5 +236,5 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     read_parse (draft, &of[RUNG_PARSE], rung);
     if (draft->problems->errors != errors_before)
         return -1;
-    return is_named (draft, rung->id) || draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE]);
+    return is_named (draft, rung->id) || draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE], rung->warm);
 }

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct field axis_fields[] = { F_TEXT (1, struct axis, axis, AXIS_NAME_MAX_BYTES),
                                             F_U32 (2, struct axis, size, DEVICES_MAX) };
@@ -69,6 +71,53 @@ bool mesh_topology_chips (struct text grid, uint32_t *product)
     }
     *product = (uint32_t) all;
     return true;
+}
+
+enum { GRID_AXES = 3 };
+
+/* Sizes that are not there are 1. */
+static bool read_grid (struct text grid, uint32_t sizes[GRID_AXES])
+{
+    uint32_t all, n = 0;
+    if (!grid.len || !mesh_topology_chips (grid, &all))
+        return false;
+    for (int i = 0; i < GRID_AXES; i++)
+        sizes[i] = 1;
+    while (grid.len && n < GRID_AXES) {
+        uint32_t digits = 0;
+        while (digits < grid.len && isdigit ((unsigned char) grid.ptr[digits]))
+            digits++;
+        (void) mesh_topology_chips ((struct text){ grid.ptr, digits }, &sizes[n++]);
+        digits += digits < grid.len;
+        grid = (struct text){ grid.ptr + digits, grid.len - digits };
+    }
+    return grid.len == 0;
+}
+
+struct text mesh_host_grid (struct text topology, struct text bounds, struct arena *arena)
+{
+    uint32_t all[GRID_AXES], own[GRID_AXES];
+    if (!read_grid (topology, all) || !read_grid (bounds, own))
+        return (struct text){ 0 };
+    for (int i = 0; i < GRID_AXES; i++)
+        all[i] = all[i] / own[i] ? all[i] / own[i] : 1;
+    return text_format (arena, "%u,%u,%u", all[0], all[1], all[2]);
+}
+
+static int by_size (const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+    return x < y ? -1 : x > y;
+}
+
+bool mesh_same_sizes (struct text a, struct text b)
+{
+    uint32_t x[GRID_AXES], y[GRID_AXES];
+    if (!read_grid (a, x) || !read_grid (b, y))
+        return false;
+    qsort (x, GRID_AXES, sizeof x[0], by_size);
+    qsort (y, GRID_AXES, sizeof y[0], by_size);
+    return memcmp (x, y, sizeof x) == 0;
 }
 
 /* The number counts chips in these generations (docs.cloud.google.com/tpu/docs/v6e: v6e-16 is 4x4, 16 chips). */

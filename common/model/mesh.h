@@ -30,6 +30,10 @@ bool mesh_reduced_together (const struct mesh *mesh, uint32_t a, uint32_t b, uin
 
 /* "4x4" or "2,2,1", as clouds write the topology of chips: the product; false: it is no such grid. */
 bool mesh_topology_chips (struct text grid, uint32_t *product);
+/* The hosts of a topology "4x4" whose hosts have chips of "2,2,1": "2,2,1". Empty: one of them is none. */
+struct text mesh_host_grid (struct text topology, struct text bounds, struct arena *arena);
+/* Do two grids such as "1,2,1" have the same sizes, in whatever order? Which way a slice lies is the cloud's. */
+bool mesh_same_sizes (struct text a, struct text b);
 /* Chips that an accelerator's name promises ("v6e-16": 16); false: here the number means something else. */
 bool accelerator_chips (struct text accelerator, uint32_t *chips);
 

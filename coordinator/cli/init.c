@@ -145,7 +145,12 @@ static int write_file (const char *path, const struct buf *out, struct err *err)
     if (fd < 0)
         return err_errno (err, ERR_USAGE, "-o: cannot make the file '%s'", path);
     bool failed = fd_write (fd, out->ptr, out->len) != 0;
-    return close (fd) != 0 || failed ? err_errno (err, ERR_IO, "cannot write all of '%s'", path) : 0;
+    failed |= close (fd) != 0;
+    if (!failed)
+        return 0;
+    err_errno (err, ERR_IO, "cannot write all of '%s'", path);
+    (void) unlink (path); /* half a file helps nobody, and would be in the way */
+    return -1;
 }
 
 static int write_slice (struct cli *cli, struct request *request)
@@ -191,7 +196,9 @@ const struct cli_command init_command = {
     .usage = "init HOSTS | --slurm | --gcloud FILE [--external] [-o FILE] [--name NAME] [--user NAME] [--ladder NAME]\n"
              "             [--machine TYPE --topology SHAPE]",
     .summary = "write the first slice file from the hosts you have",
-    .help = "Prints a slice file that sliceup check accepts as it is, and says on standard error what is not known. No "
+    .help = "Prints a slice file that sliceup check accepts as it is, where the machine, topology and ladder that were "
+            "given\n"
+            "exist, and says on standard error what is not known. No "
             "host is\n"
             "asked and no command is run.\n"
             "\n"

@@ -108,6 +108,11 @@ int planning_load_rehearsal (struct cli *cli, const struct cli_command *command,
     struct conf_options options = { 0 }, as_it_is;
     struct plan own;
     int status = take_arguments (cli, command, argc, argv, &options);
+    if (options.hosts || options.exclude) {
+        log_print (&cli->log,
+                   "--hosts and --exclude: a rehearsal takes all hosts, for its runtime waits for each of them");
+        return EXIT_USAGE;
+    }
     as_it_is = options;
     as_it_is.pins = as_it_is.wheels = NULL;
     if (status == EXIT_HOLDS)

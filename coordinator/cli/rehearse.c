@@ -9,7 +9,7 @@
 #include "common/io/atomic_file.h"
 
 #define LIBRARY "libtpu-stand-in.so"
-enum { HINT_BYTES = RUN_PATH_BYTES + sizeof " --home " };
+enum { HINT_BYTES = RUN_PATH_BYTES + sizeof " --home ''" };
 
 static int find_library (const struct cli *cli, char path[RUN_PATH_BYTES], struct err *err)
 {
@@ -24,7 +24,8 @@ static int use_own_home (struct cli *cli, char home[RUN_PATH_BYTES], char hint[H
 {
     if (snprintf (home, RUN_PATH_BYTES, "%s/rehearsal", cli->home) >= RUN_PATH_BYTES)
         return err_set (err, ERR_LIMIT, "the path of the home %s is too long for a rehearsal", cli->home);
-    snprintf (hint, HINT_BYTES, " --home %s", home);
+    bool plain = strspn (home, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") == strlen (home);
+    snprintf (hint, HINT_BYTES, plain ? " --home %s" : " --home '%s'", home);
     cli->home = cli->home_named = home;
     cli->hint = hint;
     return folder_make (home, 0700, err);

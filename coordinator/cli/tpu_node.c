@@ -69,8 +69,11 @@ static int refuse_queued (struct reading *reading, json_t *resource)
 /* gcloud's tpu-vm ssh refuses these states and warns of others. */
 static int check_state (struct reading *reading, const char *state)
 {
-    bool ready = strcmp (state, "READY") == 0;
-    if (strstr ("STOPPED STOPPING DELETING HIDDEN PREEMPTED TERMINATED", state))
+    static const char *const gone[] = { "STOPPED", "STOPPING", "DELETING", "HIDDEN", "PREEMPTED", "TERMINATED" };
+    bool ready = strcmp (state, "READY") == 0, refused = false;
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
+        refused |= strcmp (state, gone[i]) == 0;
+    if (refused)
         return err_set (reading->err, ERR_STATE,
                         "the node is %s, expected READY: start it or create it again, then describe it", state);
     buf_escaped_after (reading->notes, "warning: the node is not READY, so hosts may not answer; its state: ",
@@ -81,7 +84,7 @@ static int check_state (struct reading *reading, const char *state)
 
 static void note_health (struct buf *notes, const char *health, const char *why, json_t *symptoms)
 {
-    bool ill = !strstr ("HEALTHY HEALTH_UNSPECIFIED", health);
+    bool ill = strcmp (health, "HEALTHY") != 0 && strcmp (health, "HEALTH_UNSPECIFIED") != 0;
     buf_escaped_after (notes, "warning: the node's health is ", text_of (ill ? health : ""), SHOWN_BYTES);
     buf_escaped_after (notes, ": ", text_of (ill ? why : ""), SHOWN_BYTES);
     buf_puts (notes, ill ? "\n" : "");
@@ -141,8 +144,9 @@ static int read_workers (struct reading *reading, json_t *endpoints, json_t *net
     for (uint32_t i = 0; i < slice->shape.hosts; i++)
         if (read_worker (reading, i, json_array_get (endpoints, i * k), external) != 0)
             return -1;
-    if (external && !slice->hosts[0].ssh_address.len)
-        buf_puts (reading->notes, "worker 0 has no external address: ssh goes to internal ones\n");
+    for (uint32_t i = 0; external && i < slice->shape.hosts; i++)
+        if (!slice->hosts[i].ssh_address.len)
+            buf_printf (reading->notes, "worker %u has no external address: ssh goes to its internal one\n", i);
     if (host_name_valid (slice->hosts[n / k - 1].name))
         return 0;
     return err_set (reading->err, ERR_USAGE, "its hosts would have names of more than %d bytes: give a --name",

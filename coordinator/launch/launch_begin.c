@@ -25,7 +25,8 @@ static int start_process (struct start *start, const char *directory, struct err
     struct launch_program program = { .path = launch->program, .word = courier ? "carry" : "join", .courier = courier };
     if (!courier && launch->plan) {
         set = launch_variables_of_rehearsal (launch->plan, start->rank, &arena);
-        program.inherit = &launch->plan->profile.inherit;
+        /* In a rehearsal nothing of this machine is taken for a pod's. */
+        program.inherit = set.n ? NULL : &launch->plan->profile.inherit;
         program.set = &set;
     }
     int rc = launch_process_start (&program, log_fd, &start->process, err);

@@ -18,6 +18,7 @@ static const struct decisive {
                  { "CLOUD_TPU_TASK_ID", PLACE, false },
                  { "TPU_WORKER_HOSTNAMES", NAMES, false },
                  { "TPU_PROCESS_ADDRESSES", NAMES, false },
+                 { "TPU_PROCESS_PORT", SAME, false },
                  { "TPU_HOST_BOUNDS", GRID, false },
                  { "TPU_PROCESS_BOUNDS", GRID, false },
                  { "TPU_CHIPS_PER_HOST_BOUNDS", SAME, false },
@@ -120,6 +121,17 @@ static struct text number_wrong (const struct column *column, uint32_t rank)
                         place_of (column, rank));
 }
 
+/* The right number of hosts in another shape: only where the slice file says which. */
+static struct text shape_wrong (const struct column *column, struct text value)
+{
+    const struct plan *plan = column->plan;
+    struct text shape = mesh_host_grid (plan->profile.topology, plan->machine.bounds, column->arena);
+    if (!shape.len || mesh_same_sizes (value, shape))
+        return (struct text){ 0 };
+    return text_format (column->arena, "expected a grid of the sizes %.*s, which hosts of type %.*s make of %.*s",
+                        TEXT_ARG (shape), TEXT_ARG (plan->machine.id), TEXT_ARG (plan->profile.topology));
+}
+
 static struct text count_wrong (const struct column *column, uint32_t rank)
 {
     struct text value = column->values[rank];
@@ -129,7 +141,7 @@ static struct text count_wrong (const struct column *column, uint32_t rank)
         count += value.ptr[i] == ',';
     bool cut = names && text_find (value, TEXT_LIT (" bytes, words "), NULL); /* host_fact_shorten */
     if (cut || ((names || mesh_topology_chips (value, &count)) && count == hosts))
-        return (struct text){ 0 };
+        return names ? (struct text){ 0 } : shape_wrong (column, value);
     return text_format (column->arena, "expected %s %u hosts",
                         names ? "the names of" : "a grid such as 2,2,1 that makes", hosts);
 }

@@ -4,6 +4,7 @@
 
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/verdict/flag_set.h"
+#include "coordinator/view/receipt_lines.h"
 
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
 const struct enum_names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };
@@ -139,9 +140,9 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
         return EXPLAIN_UNKNOWN;
     }
     *answer = text_format (
-        asked->arena, "asked for %.*s, ran on %.*s: %u of the %u devices are on this host (%.*s), kernel path %.*s",
-        TEXT_ARG (asked_for), TEXT_ARG (seen->platform), seen->local_devices, seen->devices,
-        TEXT_ARG (seen->device_kind), TEXT_ARG (seen->kernel_path));
+        asked->arena, "asked for %.*s, ran on %.*s%s: %u of the %u devices are on this host (%.*s), kernel path %.*s",
+        TEXT_ARG (asked_for), TEXT_ARG (seen->platform), receipt_backend_remark (seen), seen->local_devices,
+        seen->devices, TEXT_ARG (seen->device_kind), TEXT_ARG (seen->kernel_path));
     return text_equal (asked_for, seen->platform) ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
 }
 

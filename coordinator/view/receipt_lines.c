@@ -88,3 +88,11 @@ const char *receipt_untried_rung (const struct run_header *header, struct text r
 {
     return text_equal (header->running, rung) ? "running" : "not reached";
 }
+
+const char *receipt_backend_remark (const struct observed_backend *seen)
+{
+    /* worker/standin/client.c */
+    return text_find (seen->platform_version, TEXT_LIT ("sliceup stand-in"), NULL)
+               ? " as the stand-in of a rehearsal shows it"
+               : "";
+}

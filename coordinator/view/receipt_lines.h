@@ -20,4 +20,7 @@ const char *receipt_untried_rung (const struct run_header *header, struct text r
 /* "1.2 s", "1.2 s to 3 min 4 s": of these hosts, by their own clocks. Nothing, when none of them told. */
 void receipt_line_durations (const struct receipt_line *line, struct buf *out);
 
+/* What has to stand behind the name of a platform: that a rehearsal's stand-in gave it; else "". */
+const char *receipt_backend_remark (const struct observed_backend *seen);
+
 #endif

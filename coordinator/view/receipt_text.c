@@ -256,6 +256,7 @@ static void add_backend (const struct slice_receipt *receipt, struct buf *out)
         buf_escaped (out, backend->requested, COLUMNS);
         buf_puts (out, ", ran on ");
         buf_escaped (out, backend->observed.platform, 40);
+        buf_puts (out, receipt_backend_remark (&backend->observed));
         buf_puts (out, " (");
         buf_escaped (out, backend->observed.device_kind, 40);
         buf_puts (out, ", kernels: ");

@@ -7,6 +7,8 @@ import os
 import pathlib
 import platform
 import signal
+import socket
+import subprocess
 import time
 import unittest
 
@@ -72,6 +74,7 @@ class Slices(Rehearsal):
                           for one in backends])
         text = self.passes(self.lab.sliceup("--home", HOME / "rehearsal", "receipt")).out
         self.assertIn("rehearsal on one machine", text)
+        self.assertIn("asked for tpu, ran on tpu as the stand-in of a rehearsal shows it (TPU v6 lite", text)
         self.assertFalse((HOME / "runs").exists() and any((HOME / "runs").iterdir()), "a rehearsal left something among the runs")
 
     def test_slices_of_other_shapes(self):
@@ -93,6 +96,56 @@ class Slices(Rehearsal):
         made = self.lab.files / "made.yaml"
         self.passes(self.lab.sliceup("init", "--gcloud", described, "-o", made))
         self.passes(self.rehearse(made))
+
+
+class StandIn(Rehearsal):
+    """The library by itself, under the Python that a rehearsal built."""
+
+    def setUp(self):
+        super().setUp()
+        self.passes(self.rehearse(self.pods([ENVIRONMENT])))
+        self.python = next((HOME / "rehearsal" / "envs").glob("*/bin/python"))
+
+    def program(self, text, **env):
+        settings = {"PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "tpu", "TPU_LIBRARY_PATH": str(lab.BUILD / "bin" / "libtpu-stand-in.so"),
+                    "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v6e-4", "TPU_HOST_BOUNDS": "1,1,1",
+                    "SLICEUP_STANDIN_HOST": str(os.getpid()), **env}
+        started = subprocess.Popen([self.python, "-c", text], env=settings, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(self.end, started)
+        return started
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate(timeout=30)
+
+    def test_a_held_device_is_refused_by_the_pid_of_its_holder_every_time(self):
+        holder = self.program("import jax; print(len(jax.devices()), flush=True); input()")
+        self.assertEqual("4\n", holder.stdout.readline())
+        for _ in range(4):
+            refused = self.program("import jax; jax.devices()").communicate(timeout=60)[0]
+            self.assertIn(f"already in use by process with pid {holder.pid}", refused)
+        other = self.program("import jax; print(len(jax.devices()))", SLICEUP_STANDIN_HOST="another").communicate(timeout=60)[0]
+        self.assertEqual("4\n", other)
+
+    def test_who_connects_and_says_nothing_keeps_nobody_from_meeting(self):
+        first, second = (f"127.{os.getpid() % 250 + 1}.9.{n}" for n in (1, 2))
+        slice_of_two = {"TPU_HOST_BOUNDS": "1,2,1", "TPU_WORKER_HOSTNAMES": f"{first},{second}", "TPU_ACCELERATOR_TYPE": "v6e-8"}
+        text = "import jax; print(len(jax.devices()), flush=True)"
+        zero = self.program(text, TPU_WORKER_ID="0", **slice_of_two)
+        silent = [lab.wait_for(lambda: self.connect(first), "a process that listens", 60) for _ in range(2)]
+        one = self.program(text, TPU_WORKER_ID="1", **{**slice_of_two, "SLICEUP_STANDIN_HOST": "another"})
+        self.assertEqual(("8\n", "8\n"), (one.communicate(timeout=60)[0], zero.communicate(timeout=60)[0]))
+        for connection in silent:
+            connection.close()
+
+    @staticmethod
+    def connect(address):
+        try:
+            return socket.create_connection((address, 8471), 1)
+        except OSError:
+            return None
 
 
 class Plans(Rehearsal):

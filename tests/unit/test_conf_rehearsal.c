@@ -13,10 +13,10 @@
 #define PODS                                                                                                           \
     "slice: s\nhosts: h[0-3]\nlauncher: join\ncoordinator: {address: 10.0.0.1, control_port: 7, bulk_port: 8}\n"       \
     "profile: p\npins: q\nladder: l\nmachine: four\ntopology: 4x4\ncache: {mode: off}\n"
-#define PROFILE "profile: p\nfrontend: jax\nbackend: tpu\ninherit: [TPU_WORKER_ID]\n"
+#define PROFILE "profile: p\nfrontend: jax\nbackend: tpu\ninherit: [TPU_WORKER_ID, TPU_TOPOLOGY, OWN]\n"
 #define LADDER                                                                                                         \
     "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py}\n- {id: b, canary: jax/tiny.py, rehearse: false}\n"             \
-    "- {id: c, builtin: facts}\n"
+    "- {id: c, builtin: facts}\n- {id: d, canary: jax/tiny.py, warm: aot}\n"
 
 static void open_with (struct share *share, const char *slice, const char *profile)
 {
@@ -53,9 +53,9 @@ static void what_is_elsewhere_is_replaced (void **state)
     assert_false (text_starts (plan->cache.root, "/mnt/far"));
     assert_false (text_starts (plan->pins.env_dir, "/far"));
     assert_true (plan->start.address.len == 0 && plan->start.control_port == 0 && plan->hosts.items[0].ssh.port == 0);
-    assert_int_equal (plan->left_out.n, 1);
+    assert_int_equal (plan->left_out.n, 2); /* b, and what asks libtpu for a topology */
     assert_true (text_is (plan->left_out.items[0], "b"));
-    assert_int_equal (plan->rungs.n, 2);
+    assert_int_equal (plan->rungs.n, 2); /* a, c */
     share_close (&share);
 }
 
@@ -111,6 +111,7 @@ static void what_cannot_be_rehearsed_is_refused (void **state)
         { PODS, PROFILE, "h9:A=1", "expected HOST:NAME=VALUE" },
         { PODS, PROFILE, "h1", "expected HOST:NAME=VALUE" },
         { PODS, PROFILE, "h1:A-B=1", "expected HOST:NAME=VALUE" },
+        { PODS, PROFILE, "h1:TPU_HOST_BOUNDS=1,1,1", "no program would notice" },
     };
     (void) state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -178,10 +178,29 @@ static void of_divided_hosts_the_one_that_fits_is_right (void **state)
     slice->plan.profile.accelerator = TEXT_LIT ("v6e-8");
     tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "1,2,1", "1,1,1" });
     assert_string_equal (found (slice), "1: has TPU_HOST_BOUNDS 1,1,1, the other has 1,2,1");
+    slice->plan.profile.topology = TEXT_LIT ("4x2");
+    slice->plan.machine.bounds = TEXT_LIT ("2,2,1");
+    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "1,2,1", "1,2,1" }); /* which way it lies is the cloud's */
+    assert_string_equal (found (slice), "");
+    tell (slice, "TPU_PROCESS_PORT", (const char *const[]){ "8471", "9999" });
+    assert_non_null (strstr (found (slice), "1: has TPU_PROCESS_PORT 9999, the other has 8471"));
     tell (slice, "TPU_WORKER_ID", (const char *const[]){ NULL, "1" });
     assert_string_equal (found (slice), "0: has no TPU_WORKER_ID, the other has one");
     tell (slice, "TPU_ACCELERATOR_TYPE", (const char *const[]){ "v5p-8", "v6e-8" });
     assert_string_equal (found (slice), "0: has TPU_ACCELERATOR_TYPE v5p-8, the other has v6e-8");
+}
+
+static void a_grid_of_another_shape_is_wrong_on_all (void **state)
+{
+    struct slice *slice = *state;
+    slice->plan.machine = (struct machine_type){ .id = TEXT_LIT ("four"), .bounds = TEXT_LIT ("2,2,1") };
+    slice->plan.profile.topology = TEXT_LIT ("4x4");
+    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "4,1,1", "4,1,1", "4,1,1", "4,1,1" });
+    assert_non_null (strstr (
+        found (slice), "3: has TPU_HOST_BOUNDS 4,1,1, expected a grid of the sizes 2,2,1, which hosts of type four "
+                       "make of 4x4"));
+    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "2,2,1", "2,2,1", "2,2,1", "2,2,1" });
+    assert_string_equal (found (slice), "");
 }
 
 /* Who could not tell all of its variables may have what it does not tell. */
@@ -292,6 +311,7 @@ int main (void)
         T (lists_and_grids_have_as_many_as_there_are_hosts),
         T (of_two_hosts_each_is_told_the_other),
         T (of_divided_hosts_the_one_that_fits_is_right),
+        T (a_grid_of_another_shape_is_wrong_on_all),
         T (what_is_left_out_is_not_missing),
         T (what_no_slice_program_inherits_is_not_looked_at),
         T (the_facts_rung_ends_before_any_program_waits),

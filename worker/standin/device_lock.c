@@ -16,12 +16,12 @@ static socklen_t name_of (const char *what, const char *host, struct sockaddr_un
     return (socklen_t) (offsetof (struct sockaddr_un, sun_path) + 1 + (size_t) len);
 }
 
-/* 0: nobody that can be told. */
+/* 0: nobody that can be told. Nobody takes connections there: so none is waited for. */
 static pid_t holder_of (const struct sockaddr_un *name, socklen_t len)
 {
     struct ucred who = { 0 };
     socklen_t who_len = sizeof who;
-    int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool known = fd >= 0 && connect (fd, (const struct sockaddr *) name, len) == 0 &&
                  getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len) == 0;
     if (fd >= 0)
@@ -29,31 +29,40 @@ static pid_t holder_of (const struct sockaddr_un *name, socklen_t len)
     return known ? who.pid : 0;
 }
 
-/* The descriptor stays open until the process ends. -1: another process has the name. */
-static int take (const char *what, const char *host, pid_t *holder)
+/* The descriptor stays open until the process ends. False: another process has the name. */
+static bool take (const char *what, const char *host, pid_t *holder)
 {
     struct sockaddr_un name;
     socklen_t len = name_of (what, host, &name);
     int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind (fd, (const struct sockaddr *) &name, len) == 0 && listen (fd, 1) == 0)
-        return 0;
+    if (fd >= 0 && bind (fd, (const struct sockaddr *) &name, len) == 0 && listen (fd, SOMAXCONN) == 0)
+        return true;
     if (fd >= 0)
         close (fd);
     *holder = holder_of (&name, len);
-    return -1;
+    return false;
+}
+
+static int refuse_held (pid_t holder, struct refusal *refusal)
+{
+    if (holder <= 0)
+        return refuse (
+            refusal, PJRT_ABORTED,
+            "Internal error when accessing libtpu multi-process lockfile. Run \"$ sudo rm /tmp/libtpu_lockfile\".");
+    return refuse (
+        refusal, PJRT_ABORTED,
+        "The TPU is already in use by process with pid %d. Not attempting to load libtpu.so in this process.",
+        (int) holder);
 }
 
 int device_lock_take (const char *host, bool lock_file, struct refusal *refusal)
 {
     static bool locked, opened;
-    pid_t holder;
-    if (lock_file && !locked && take ("lock", host, &holder) < 0)
-        return refuse (
-            refusal, PJRT_ABORTED,
-            "The TPU is already in use by process with pid %d. Not attempting to load libtpu.so in this process.",
-            (int) holder);
+    pid_t holder = 0;
+    if (lock_file && !locked && !take ("lock", host, &holder))
+        return refuse_held (holder, refusal);
     locked |= lock_file;
-    if (!opened && take ("device", host, &holder) < 0)
+    if (!opened && !take ("device", host, &holder))
         return refuse (
             refusal, PJRT_UNKNOWN,
             "TPU initialization failed: open(/dev/vfio/0): Device or resource busy: Device or resource busy; Couldn't "

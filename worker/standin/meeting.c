@@ -41,12 +41,15 @@ static int listen_at (const struct process_address *address)
     int fd = at ? socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1, on = 1;
     if (fd >= 0)
         (void) setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    int why = 0;
     if (fd >= 0 && (bind (fd, at->ai_addr, at->ai_addrlen) < 0 || listen (fd, BACKLOG) < 0)) {
+        why = errno;
         close (fd);
         fd = -1;
     }
     if (at)
         freeaddrinfo (at);
+    errno = why;
     return fd;
 }
 
@@ -63,9 +66,10 @@ static int connect_to (const struct process_address *address)
     return fd;
 }
 
-static bool swap (int fd, const struct hello *own, struct hello *other)
+/* Who was connected to answers when it comes to it. Anybody may connect: that is waited for a while only. */
+static bool swap (int fd, const struct hello *own, bool accepted, struct hello *other)
 {
-    const struct timeval limit = { .tv_sec = HELLO_S };
+    const struct timeval limit = { .tv_sec = accepted ? HELLO_S : 0 }; /* 0: none */
     int on = 1;
     (void) setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     (void) setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -79,23 +83,30 @@ static bool is_same_slice (const struct hello *a, const struct hello *b)
            memcmp (a->kind, b->kind, sizeof a->kind) == 0;
 }
 
-/* Whoever does not speak like one of us is passed over. 0: not yet; -1: another slice. */
-static int take (struct meeting *meeting, const struct place *place, int fd, struct refusal *refusal)
+/* The latest connection of a process counts: it may have been started again. */
+static void keep (struct meeting *meeting, uint32_t id, int fd)
+{
+    (void) fcntl (fd, F_SETFL, O_NONBLOCK);
+    if (meeting->fds[id] >= 0)
+        close (meeting->fds[id]);
+    else
+        meeting->n++;
+    meeting->fds[id] = fd;
+}
+
+/* Whoever does not speak like one of us is passed over. -1: another slice. */
+static int take (struct meeting *meeting, const struct place *place, int fd, bool accepted, struct refusal *refusal)
 {
     struct hello own = hello_of (place), other;
-    bool known = swap (fd, &own, &other);
-    if (known && !is_same_slice (&own, &other)) {
-        close (fd);
-        return refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.");
-    }
-    if (!known || other.id >= place->world || other.id == place->id || meeting->fds[other.id] >= 0) {
-        close (fd);
+    bool known = swap (fd, &own, accepted, &other);
+    if (known && is_same_slice (&own, &other) && other.id < place->world && other.id != place->id) {
+        keep (meeting, other.id, fd);
         return 0;
     }
-    (void) fcntl (fd, F_SETFL, O_NONBLOCK);
-    meeting->fds[other.id] = fd;
-    meeting->n++;
-    return 1;
+    close (fd);
+    return known && !is_same_slice (&own, &other)
+               ? refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.")
+               : 0;
 }
 
 static int meet_lower (struct meeting *meeting, const struct place *place, struct refusal *refusal)
@@ -105,7 +116,7 @@ static int meet_lower (struct meeting *meeting, const struct place *place, struc
             int fd = connect_to (&place->addresses[i]);
             if (fd < 0)
                 (void) poll (NULL, 0, RETRY_MS);
-            else if (take (meeting, place, fd, refusal) < 0)
+            else if (take (meeting, place, fd, false, refusal) < 0)
                 return -1;
         }
     return 0;
@@ -118,7 +129,7 @@ static int meet_higher (struct meeting *meeting, const struct place *place, int 
         if (poll (&ready, 1, -1) < 0 && errno != EINTR)
             return refuse (refusal, PJRT_INTERNAL, "Failed to get global TPU topology.");
         int fd = accept4 (listening, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0 && take (meeting, place, fd, refusal) < 0)
+        if (fd >= 0 && take (meeting, place, fd, true, refusal) < 0)
             return -1;
     }
     return 0;
@@ -130,6 +141,9 @@ int meeting_open (struct meeting *meeting, const struct place *place, struct ref
         meeting->fds[i] = -1;
     meeting->n = 0;
     int listening = listen_at (&place->addresses[place->id]);
+    if (listening < 0 && errno == EADDRINUSE)
+        return refuse (refusal, PJRT_UNAVAILABLE, "TPU initialization failed: cannot listen at %s:%s: %s",
+                       place->addresses[place->id].name, place->addresses[place->id].port, strerror (EADDRINUSE));
     if (listening < 0)
         return refuse (refusal, PJRT_INVALID_ARGUMENT, "unexpected worker hostname");
     int rc = meet_lower (meeting, place, refusal);

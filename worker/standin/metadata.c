@@ -1,11 +1,13 @@
 #include "worker/standin/metadata.h"
 
 #include <netdb.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SERVER "169.254.169.254"
@@ -39,6 +41,13 @@ static char *body_of (char *answer)
     return strncmp (answer, "HTTP/1.", 7) == 0 && strncmp (answer + 8, " 200", 4) == 0 && body ? body + 4 : NULL;
 }
 
+static uint64_t now_ms (void)
+{
+    struct timespec now = { 0 };
+    (void) clock_gettime (CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+}
+
 static char *ask (const char *attribute)
 {
     static char answer[METADATA_MAX_BYTES + 1];
@@ -47,6 +56,7 @@ static char *ask (const char *attribute)
     int fd = connect_to (server);
     ssize_t got = 0;
     size_t n = 0;
+    uint64_t until_ms = now_ms () + METADATA_DEADLINE_MS;
     int len = snprintf (
         request, sizeof request,
         "GET /computeMetadata/v1/instance/attributes/%s HTTP/1.0\r\nHost: %s\r\nMetadata-Flavor: Google\r\n\r\n",
@@ -54,11 +64,12 @@ static char *ask (const char *attribute)
     if (fd < 0)
         return NULL;
     if (len < (int) sizeof request && send (fd, request, (size_t) len, MSG_NOSIGNAL) == len)
-        while (n < METADATA_MAX_BYTES && (got = recv (fd, answer + n, METADATA_MAX_BYTES - n, 0)) > 0)
+        while (n < METADATA_MAX_BYTES && now_ms () < until_ms &&
+               (got = recv (fd, answer + n, METADATA_MAX_BYTES - n, 0)) > 0)
             n += (size_t) got;
     close (fd);
     answer[n] = '\0';
-    return got < 0 || n == METADATA_MAX_BYTES ? NULL : body_of (answer);
+    return got != 0 || n == METADATA_MAX_BYTES ? NULL : body_of (answer); /* 0: the answer is whole */
 }
 
 static const char *attribute_text (const char *attribute)
@@ -67,8 +78,10 @@ static const char *attribute_text (const char *attribute)
         char name[NAME_BYTES], *text;
     } known[ATTRIBUTES_MAX];
     int i = 0;
-    while (i < ATTRIBUTES_MAX - 1 && known[i].name[0] && strcmp (known[i].name, attribute) != 0)
+    while (i < ATTRIBUTES_MAX && known[i].name[0] && strcmp (known[i].name, attribute) != 0)
         i++;
+    if (i == ATTRIBUTES_MAX)
+        return NULL; /* libtpu asks for three */
     if (!known[i].name[0]) {
         const char *body = ask (attribute);
         snprintf (known[i].name, sizeof known[i].name, "%s", attribute);
@@ -97,11 +110,10 @@ int metadata_find_key (const char *lines, const char *key, char *value, unsigned
 const char *metadata_get (const char *attribute, const char *key)
 {
     static char values[VALUES_MAX][VALUE_BYTES];
-    static int values_n;
+    static unsigned values_n;
     const char *text = attribute_text (attribute);
     if (!text || !key)
         return text;
-    if (values_n == VALUES_MAX || !metadata_find_key (text, key, values[values_n], VALUE_BYTES))
-        return NULL;
-    return values[values_n++];
+    char *value = values[values_n++ % VALUES_MAX];
+    return metadata_find_key (text, key, value, VALUE_BYTES) ? value : NULL;
 }

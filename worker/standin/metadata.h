@@ -1,7 +1,7 @@
 /* metadata.h - asks a TPU VM's metadata server for one attribute, over plain HTTP.
  *
  * The server is at GCE_METADATA_IP ("host" or "host:port", as jax reads it: jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py)
- * or at 169.254.169.254. One question has METADATA_DEADLINE_MS. Returned texts live until the process ends. */
+ * or at 169.254.169.254. One question has METADATA_DEADLINE_MS. An attribute lives until the process ends, a value until 16 others were asked for. */
 #ifndef SLICEUP_WORKER_STANDIN_METADATA_H
 #define SLICEUP_WORKER_STANDIN_METADATA_H
 

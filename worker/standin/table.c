@@ -105,6 +105,8 @@ static void fill (const void *caller)
 {
     const char *why = NULL;
     const struct pjrt_api *real = real_load (caller, &why);
+    if (real && real->struct_size > TABLE_BYTES_MAX)
+        why = "its interface is larger than any that is known";
     if (!real || real->struct_size > TABLE_BYTES_MAX) {
         fprintf (stderr, "sliceup stand-in for libtpu: cannot load the CPU plugin: %s\n", why);
         return;
