@@ -160,6 +160,11 @@ static int read_node (struct reading *reading, json_t *json, bool external)
     json_t *id = NULL, *endpoints = NULL, *networks = NULL, *symptoms = NULL;
     struct text name;
     uint64_t digits = 0;
+    json_t *value;
+    const char *key;
+    void *next;
+    json_object_foreach_safe (json, next, key, value) if (json_is_null (value))
+        json_object_del (json, key); /* as good as absent */
     if (json_unpack (json, "{s?s, s?s, s?s, s?s, s?s, s?{s?s, s?s}, s?o, s?o, s?o, s?o}", "name", &path, "state",
                      &state, "health", &health, "healthDescription", &why, "acceleratorType", &type,
                      "acceleratorConfig", "type", &family, "topology", &topology, "id", &id, "networkEndpoints",

@@ -65,10 +65,16 @@ static bool count_kinds (struct text kinds, uint32_t *count)
 
 /* ---- what each host says, in the order in which a person would look; true: something does not hold ---- */
 
+/* A chip of some generations has two devices. */
+static uint32_t chips_of_host (const struct plan *plan)
+{
+    return plan->machine.id.len ? plan->machine.chips : plan->profile.devices_per_host;
+}
+
 static bool chips_wrong (const struct asked *asked)
 {
     struct text kinds = said_here (asked, "pci.google");
-    uint32_t chips, wanted = asked->plan->profile.devices_per_host;
+    uint32_t chips, wanted = chips_of_host (asked->plan);
     if (!kinds.len || !count_kinds (kinds, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_HOST, "pci.google",
@@ -100,20 +106,20 @@ static bool topology_differs (const struct asked *asked)
 static bool product_wrong (const struct asked *asked)
 {
     struct text grid = said_here (asked, "tpu.topology");
-    uint32_t chips, hosts = plan_whole (asked->plan), wanted = hosts * asked->plan->profile.devices_per_host;
+    uint32_t chips, hosts = plan_whole (asked->plan), wanted = hosts * chips_of_host (asked->plan);
     if (!grid.len || !mesh_topology_chips (grid, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_PLATFORM, "tpu.topology",
                  text_format (asked->arena,
-                              "its topology %.*s has %u chips, the slice file has %u hosts with %u devices each",
-                              TEXT_ARG (grid), chips, hosts, asked->plan->profile.devices_per_host),
+                              "its topology %.*s has %u chips, the slice file has %u hosts with %u chips each",
+                              TEXT_ARG (grid), chips, hosts, chips_of_host (asked->plan)),
                  "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
 }
 
 static bool chip_bounds_wrong (const struct asked *asked)
 {
     struct text bounds = said_here (asked, "tpu.chips_per_host_bounds");
-    uint32_t chips, wanted = asked->plan->profile.devices_per_host;
+    uint32_t chips, wanted = chips_of_host (asked->plan);
     if (!bounds.len || !mesh_topology_chips (bounds, &chips) || chips == wanted)
         return false;
     return find (asked, OWNER_LAUNCH, "tpu.chips_per_host_bounds",

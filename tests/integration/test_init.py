@@ -128,7 +128,7 @@ class Init(lab.LabTest):
         self.accepted(made)
         for unknown in (node("V3", "4x4", 4), node("V6E", "4x4", 3), {**plain, "acceleratorType": "v9-16"}):
             made = self.described(unknown)
-            self.assertIn("no row of configs/machines", made.err)
+            self.assertIn("no machine type of configs/machines", made.err)
             self.assertIn("profile: plain\n", made.out)
             self.accepted(made)
 

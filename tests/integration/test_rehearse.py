@@ -78,8 +78,9 @@ class Slices(Rehearsal):
         self.assertFalse((HOME / "runs").exists() and any((HOME / "runs").iterdir()), "a rehearsal left something among the runs")
 
     def test_slices_of_other_shapes(self):
-        shapes = (("ct5p-hightpu-4t", "2x2x2", 2, "{data: 4, model: 2}"), ("ct6e-standard-8t", "2x4", 1, "{data: 4, model: 2}"))
-        self.lab.ladder("ladder.yaml", [ENVIRONMENT, {"id": "collective", "canary": "jax/collective.py", "scope": "slice", "metrics": ["loss"]}])
+        shapes = (("ct5p-hightpu-4t", "2x2x2", 2, "{data: 4, model: 2}"), ("ct6e-standard-8t", "2x4", 1, "{data: 4, model: 2}"),
+                  ("tpu7x-standard-4t", "2x2x2", 2, "{data: 8, model: 2}"))
+        self.lab.ladder("ladder.yaml", [{"id": "host-facts", "builtin": "facts"}, ENVIRONMENT, {"id": "collective", "canary": "jax/collective.py", "scope": "slice", "metrics": ["loss"]}])
         for machine, topology, hosts, mesh in shapes:
             with self.subTest(machine):
                 slice_file = self.lab.write("slice.yaml", f"slice: shape\nlauncher: ssh\nhosts: 'h[1-{hosts}]'\nmachine: {machine}\n"
@@ -139,6 +140,22 @@ class StandIn(Rehearsal):
         self.assertEqual(("8\n", "8\n"), (one.communicate(timeout=60)[0], zero.communicate(timeout=60)[0]))
         for connection in silent:
             connection.close()
+
+    def test_programs_on_a_part_of_the_processes_and_on_all_of_them(self):
+        first, second = (f"127.{os.getpid() % 250 + 1}.10.{n}" for n in (1, 2))
+        text = ("import jax, jax.numpy as jnp, numpy as np\n"
+                "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n"
+                "d = sorted(jax.devices(), key=lambda one: (one.process_index, one.id))\n"
+                "def total(devices, n):\n"
+                "    sharding = NamedSharding(Mesh(np.array(devices), ('x',)), P('x'))\n"
+                "    made = jax.jit(lambda: jnp.arange(float(n)), out_shardings=sharding)()\n"
+                "    whole = jax.jit(jnp.sum, out_shardings=NamedSharding(sharding.mesh, P()))(made)\n"
+                "    return [float(np.asarray(part.data)) for part in whole.addressable_shards]\n"
+                "print(total(d[:4], 8)[:1], total(d, 16)[:1], total(d[4:], 8)[:1], total(d[2:6], 4)[:1], flush=True)\n")
+        slice_of_two = {"TPU_HOST_BOUNDS": "1,2,1", "TPU_WORKER_HOSTNAMES": f"{first},{second}", "TPU_ACCELERATOR_TYPE": "v6e-8"}
+        both = [self.program(text, TPU_WORKER_ID=str(rank), **{**slice_of_two, "SLICEUP_STANDIN_HOST": f"{os.getpid()}-{rank}"})
+                for rank in range(2)]
+        self.assertEqual(["[28.0] [120.0] [] [6.0]\n", "[] [120.0] [28.0] [6.0]\n"], [one.communicate(timeout=60)[0] for one in both])
 
     @staticmethod
     def connect(address):

@@ -118,7 +118,18 @@ static void a_topology_must_have_all_chips (void **state)
 {
     struct slice *slice = *state;
     slice->plan.profile.topology = (struct text){ 0 };
-    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 devices each");
+    expect_one (state, 0, 2, "4x8", OWNER_PLATFORM, "4x8 has 32 chips, the slice file has 4 hosts with 4 chips each");
+}
+
+/* Of a TPU7x a host has four chips and eight devices. */
+static void chips_of_two_devices_are_counted_as_chips (void **state)
+{
+    struct slice *slice = *state;
+    slice->plan.machine =
+        (struct machine_type){ .id = TEXT_LIT ("tpu7x-standard-4t"), .chips = 4, .devices_per_chip = 2 };
+    slice->plan.profile.devices_per_host = 8;
+    judge (slice);
+    assert_int_equal (slice->found.n, 0);
 }
 
 static void bounds_must_multiply (void **state)
@@ -295,6 +306,7 @@ int main (void)
         T (another_accelerator_is_named),
         T (another_topology_is_named),
         T (a_topology_must_have_all_chips),
+        T (chips_of_two_devices_are_counted_as_chips),
         T (bounds_must_multiply),
         T (host_bounds_must_multiply),
         T (a_finding_is_a_sentence_however_long_the_fact_is),

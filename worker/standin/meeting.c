@@ -109,15 +109,17 @@ static int take (struct meeting *meeting, const struct place *place, int fd, boo
                : 0;
 }
 
+/* A pause before each further try, also when somebody else answers there. */
 static int meet_lower (struct meeting *meeting, const struct place *place, struct refusal *refusal)
 {
     for (uint32_t i = 0; i < place->id; i++)
-        while (meeting->fds[i] < 0) {
+        for (;;) {
             int fd = connect_to (&place->addresses[i]);
-            if (fd < 0)
-                (void) poll (NULL, 0, RETRY_MS);
-            else if (take (meeting, place, fd, false, refusal) < 0)
+            if (fd >= 0 && take (meeting, place, fd, false, refusal) < 0)
                 return -1;
+            if (meeting->fds[i] >= 0)
+                break;
+            (void) poll (NULL, 0, RETRY_MS);
         }
     return 0;
 }
