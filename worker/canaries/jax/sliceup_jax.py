@@ -116,8 +116,7 @@ class Session:
         self.canary.fact(f"kernel_path.{self.canary.attempt['rung']}", path)
 
     def make_mesh(self, devices):
-        devices = sorted(devices, key=lambda device: (device.process_index, device.id))
-        grid = self.numpy.array(devices).reshape(self.canary.sizes)
+        grid = self.numpy.array(sorted(devices, key=link_order)).reshape(self.canary.sizes)
         return self.jax.sharding.Mesh(grid, self.canary.axes)
 
     def sharding(self, *spec):
@@ -188,6 +187,13 @@ class Session:
         if entry is not None:
             did = "was found but could not be loaded" if entry.state == "unreadable" else "could not be written"
             raise Failure("cache", f"{entry.program} {did}: {entry.why}") from error
+
+
+def link_order(device):
+    """Hosts by rank. Within a host along x and back, row by row: neighbours in the mesh share a link, and four chips are a ring.
+    Devices without coordinates, as on CPU, go by id."""
+    x, y, z = getattr(device, "coords", None) or (device.id, 0, 0)
+    return device.process_index, z, y, x if y % 2 == 0 else -x, getattr(device, "core_on_chip", 0)
 
 
 class Program:
