@@ -1,6 +1,7 @@
 """One host fails with a text; the others notice in the reduction and abort with theirs, as the runtime does for them.
 
-args: host and text (required), others (required): what they print; "@PATH": the text of that file.
+args: host and text (required), others (required): what they print; "@PATH": the text of that file. after: a file without which
+the others do not abort yet.
 A rung of scope slice: everybody has met before that host fails, and reports the metric "devices".
 """
 
@@ -9,7 +10,6 @@ import pathlib
 import resource
 import signal
 import sys
-import time
 
 import lab
 
@@ -40,7 +40,7 @@ def body(canary):
         ones = [(1.0, 1.0) for _ in sliceup_plain.numbers(canary)]
         sliceup_plain.proved_metric(canary, star, "devices", "sum", canary.axes, ones)
     except (sliceup_plain.Failure, OSError):
-        time.sleep(0.3)     # as a runtime, that gives its peers some time; on a busy machine the first end is seen late
+        lab.until_there(canary.args.get("after"))
         abort(canary.args["others"])
     sliceup_plain.finish(canary)
 

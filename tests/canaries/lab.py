@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HELPERS = os.environ.get("SLICEUP_CANARIES") or os.path.join(ROOT, "worker", "canaries")
@@ -18,3 +19,12 @@ def mark(canary):
     descriptor = os.open(canary.args["file"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(descriptor, (" ".join(words) + "\n").encode())
     os.close(descriptor)
+
+
+def until_there(path, bound_s=30):
+    """Waits for a file that the test makes; no path: not at all."""
+    end = time.monotonic() + bound_s
+    while path and not os.path.exists(path):
+        if time.monotonic() > end:
+            raise TimeoutError(f"{path} was not made within {bound_s} s")
+        time.sleep(0.02)

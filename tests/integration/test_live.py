@@ -169,12 +169,16 @@ class Live(lab.LabTest):
 
 class Correction(lab.LabTest):
     def test_a_host_that_fell_with_another_is_corrected(self):
+        seen = self.lab.files / "seen"
         rung = self.lab.rung("together", "falls.py", scope="slice", args={
             "host": "h5", "text": "OSError: [Errno 28] No space left on device: '/scratch'",
-            "others": "the sum went wrong"})
+            "others": "the sum went wrong", "after": str(seen)})
         limits = {"stop": "200ms", "cascade": "6s", "retries": 0}
         ladder = self.lab.ladder("ladder.yaml", [rung])
-        ended = self.lab.sliceup("run", self.lab.slice(hosts=8, ladder=str(ladder), limits=limits), "--plain")
+        run = self.lab.start("run", self.lab.slice(hosts=8, ladder=str(ladder), limits=limits), "--plain")
+        run.wait_out(r"h5 failed", 60)      # who falls first is reported first, however busy the machine is
+        seen.touch()
+        ended = run.end(60)
         self.assertEqual(1, ended.status, ended)
         status = self.lab.status()
         corrections = status["rungs"][0]["passes"][-1]["corrections"]
