@@ -59,7 +59,7 @@ static struct text rungs_of_hosts (const struct plan *plan, struct arena *arena)
 /* The runtime of each host of a slice waits for all the others, those that were left out too. */
 static void check_part (struct draft *draft, const struct rung *together)
 {
-    const text_list *out = &draft->left_out;
+    const text_list *out = &draft->excluded;
     if (out->n == 0 || says_grid_of (draft, SCOPE_SLICE, draft->plan.hosts.n))
         return;
     struct text missing = hostset_folded (out->items, out->n, UINT32_MAX, draft->arena);

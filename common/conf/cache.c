@@ -49,7 +49,7 @@ static int check_candidate (struct draft *draft, const struct conf_value *writer
         return 0;
     return problem_at (draft->problems, writer->node,
                        "the writer %s is not a host of this slice, expected one of its hosts%s",
-                       problem_quote (draft->problems, name), draft->left_out.n ? " that are not excluded" : "");
+                       problem_quote (draft->problems, name), draft->excluded.n ? " that are not excluded" : "");
 }
 
 static void read_writers (struct draft *draft, const struct conf_value *writer)

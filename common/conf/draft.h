@@ -21,7 +21,7 @@ struct draft {
     bool ssh_config;                 /* the user's ssh configuration is asked for what it leaves open */
     bool jumps;                      /* some host is reached through another */
     var_list groups;                 /* of the slice file: name and host set */
-    text_list left_out;              /* hosts that `exclude`, --hosts or --exclude took out */
+    text_list excluded;              /* hosts that `exclude`, --hosts or --exclude took out */
     const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;
     /* Configuration files that were read, as they are and as they were named, and programs as they were named. */

@@ -64,7 +64,7 @@ static int choose (const struct host_list *list, const struct yaml_node *node, s
 static void keep (struct host_list *list, const struct choice *choice, bool named)
 {
     uint32_t kept = 0;
-    text_list *out = &list->draft->left_out;
+    text_list *out = &list->draft->excluded;
     for (uint32_t i = 0; i < list->n; i++) {
         if (choice->named[i] != named) {
             out->items[out->n++] = list->hosts[i].name;
@@ -124,7 +124,7 @@ void host_list_filter (struct host_list *list)
 {
     struct draft *draft = list->draft;
     const struct conf_value *exclude = &draft->slice[SLICE_EXCLUDE];
-    draft->left_out.items = arena_array (draft->arena, list->n, sizeof *draft->left_out.items);
+    draft->excluded.items = arena_array (draft->arena, list->n, sizeof *draft->excluded.items);
     if (exclude->given && exclude->good)
         take_out (list, exclude->node);
     if (draft->options->hosts)

@@ -151,7 +151,7 @@ static void finish (struct host_list *list, const struct yaml_node *node)
     struct draft *draft = list->draft;
     if (list->n == 0) {
         problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one",
-                    draft->left_out.n ? " left" : "");
+                    draft->excluded.n ? " left" : "");
         return;
     }
     if (draft->ssh_config)
@@ -159,7 +159,7 @@ static void finish (struct host_list *list, const struct yaml_node *node)
     host_list_warn_same_machine (list);
     draft->plan.hosts.items = arena_copy (draft->arena, list->hosts, list->n * sizeof *list->hosts);
     draft->plan.hosts.n = list->n;
-    draft->plan.whole = list->n + draft->left_out.n;
+    draft->plan.whole = list->n + draft->excluded.n;
 }
 
 void draft_hosts (struct draft *draft)

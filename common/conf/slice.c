@@ -84,7 +84,7 @@ static void check_chips (struct draft *draft)
         problem_at (draft->problems, draft->slice[SLICE_MACHINE].node,
                     "the topology %.*s has %u chips, which are %u hosts of type %.*s, but the slice has %u%s",
                     TEXT_ARG (profile->topology), chips, chips / machine->chips, TEXT_ARG (machine->id), hosts,
-                    draft->left_out.n ? " with those that are left out" : "");
+                    draft->excluded.n ? " with those that are left out" : "");
     else if (has_grid && !machine->id.len && chips != devices)
         problem_at (draft->problems, where, "the topology %.*s has %u chips, expected %u: hosts times devices_per_host",
                     TEXT_ARG (profile->topology), chips, devices);
@@ -115,7 +115,7 @@ void draft_mesh (struct draft *draft)
         problem_at (draft->problems, given->node,
                     "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u "
                     "devices_per_host; a mesh of %s would fit",
-                    (uint32_t) devices, draft->plan.hosts.n, draft->left_out.n ? " (others are excluded)" : "",
+                    (uint32_t) devices, draft->plan.hosts.n, draft->excluded.n ? " (others are excluded)" : "",
                     draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft);
     draft->plan.mesh = mesh;

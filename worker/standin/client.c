@@ -32,8 +32,7 @@ static const char *metadata (void *owner, const char *attribute, const char *key
     return metadata_get (attribute, key);
 }
 
-/* All devices of the slice are the plugin's own. Its pool of threads holds one for each: a collective blocks them all until the
- * last has come (NPROC: openxla/xla:xla/pjrt/utils.cc). */
+/* All devices of the slice are the plugin's own. jax's options are for libtpu, and the plugin refuses names that it does not know. */
 static void *create_of_plugin (uint32_t devices)
 {
     struct pjrt_named_value count = PJRT_ARGS (struct pjrt_named_value, value_size);
