@@ -4,9 +4,9 @@
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/majority.h"
 
-/* SAME: letter by letter, so lists in the same order; WORDS: as sets; PLACE: its rank; NAMES, GRID: the same, and as
+/* SAME: letter by letter, so lists in the same order; WORDS: as sets; SET: set or not, whatever to; ONE: 1; PLACE: its rank; NAMES, GRID: the same, and as
  * many names, or processes, as there are hosts. */
-enum kind { SAME, WORDS, PLACE, NAMES, GRID };
+enum kind { SAME, WORDS, SET, ONE, PLACE, NAMES, GRID };
 static const struct decisive {
     const char *name;
     enum kind kind;
@@ -26,8 +26,8 @@ static const struct decisive {
                  { "TPU_TOPOLOGY", SAME, false },
                  { "TPU_TOPOLOGY_WRAP", SAME, false },
                  { "TPU_ACCELERATOR_TYPE", SAME, false },
-                 { "TPU_SKIP_MDS_QUERY", SAME, false },
-                 { "MEGASCALE_NUM_SLICES", SAME, false },
+                 { "TPU_SKIP_MDS_QUERY", SET, false }, /* jax and torch_xla: any text counts, also "false" */
+                 { "MEGASCALE_NUM_SLICES", ONE, false },
                  { "MEGASCALE_SLICE_ID", SAME, false },
                  { "MEGASCALE_COORDINATOR_ADDRESS", SAME, false },
                  { "MEGASCALE_PORT", SAME, false },
@@ -78,14 +78,15 @@ static void fill (struct column *column, const struct topology_host *hosts, cons
     for (uint32_t i = 0; i < n; i++) {
         struct text value = column->of->cloud ? topology_said (&hosts[i], column->name)
                                               : variable_of (&hosts[i], prefix, column->of->name);
+        if (column->of->kind == SET && text_is (value, EMPTY))
+            value = (struct text){ 0 };
         if (column->of->kind == WORDS) /* no word is as good as no variable */
             value = text_is (value, EMPTY) ? (struct text){ 0 } : flag_set_normalise (value, column->arena);
         column->values[i] = value;
         /* Who told nothing, or had more than it could tell, may have what it does not tell. */
         bool known = !column->of->cloud && hosts[i].facts_n > 0 && !variable_of (&hosts[i], prefix, "left_out").len;
-        column->compared[i] = value.len && column->of->kind == PLACE ? TEXT_LIT ("one")
-                              : value.len || !known                  ? value
-                                                                     : TEXT_LIT ("none");
+        bool any = column->of->kind == PLACE || column->of->kind == SET;
+        column->compared[i] = value.len && any ? TEXT_LIT ("one") : value.len || !known ? value : TEXT_LIT ("none");
     }
     column->usual = majority_value (column->compared, n);
 }
@@ -121,11 +122,17 @@ static struct text number_wrong (const struct column *column, uint32_t rank)
                         place_of (column, rank));
 }
 
+static struct text shape_of (const struct column *column)
+{
+    const struct plan *plan = column->plan;
+    return mesh_host_grid (plan->profile.topology, plan->machine.bounds, column->arena);
+}
+
 /* The right number of hosts in another shape: only where the slice file says which. */
 static struct text shape_wrong (const struct column *column, struct text value)
 {
     const struct plan *plan = column->plan;
-    struct text shape = mesh_host_grid (plan->profile.topology, plan->machine.bounds, column->arena);
+    struct text shape = shape_of (column);
     if (!shape.len || mesh_same_sizes (value, shape))
         return (struct text){ 0 };
     return text_format (column->arena, "expected a grid of the sizes %.*s, which hosts of type %.*s make of %.*s",
@@ -164,6 +171,10 @@ static bool may_hold (const struct column *column, uint32_t rank)
 {
     struct text expected = expected_of (column);
     bool counted = column->of->kind == NAMES || column->of->kind == GRID, missing = !column->values[rank].len;
+    if (column->of->kind == GRID && !missing && shape_of (column).len)
+        return text_equal (column->values[rank], shape_of (column));
+    if (missing && text_is (text_of (column->of->name), "TPU_PROCESS_ADDRESSES"))
+        return true; /* TPU_WORKER_HOSTNAMES is enough */
     if (missing && !expected.len && !counted && column->of->kind != PLACE)
         return true; /* who knows */
     return !missing && (!expected.len || text_equal (column->values[rank], expected)) &&
@@ -186,8 +197,12 @@ static struct text why_wrong (const struct column *column, uint32_t rank)
         return (struct text){ 0 };
     if (mine.len && !text_equal (mine, column->usual))
         return others (column, rank);
-    if (!column->values[rank].len || column->of->kind == SAME || column->of->kind == WORDS)
+    if (!column->values[rank].len || column->of->kind < ONE)
         return (struct text){ 0 };
+    if (column->of->kind == ONE)
+        return text_is (column->values[rank], "1") || text_is (column->values[rank], EMPTY) /* jax: as good as 1 */
+                   ? (struct text){ 0 }
+                   : TEXT_LIT ("expected 1: a run has one slice, and others would be waited for");
     return column->of->kind == PLACE ? number_wrong (column, rank) : count_wrong (column, rank);
 }
 

@@ -82,25 +82,25 @@ static bool chips_wrong (const struct asked *asked)
                  "if the host lacks a chip, have the platform repair it; in a container, /sys may be hidden");
 }
 
-static bool stated_wrong (const struct asked *asked, const char *fact, struct text stated)
+static bool stated_wrong (const struct asked *asked, const char *fact, const char *variable, struct text stated)
 {
     struct text seen = said_here (asked, fact), shown = text_clip (seen, 128);
     if (!stated.len || !seen.len || text_equal (seen, stated))
         return false;
-    return find (
-        asked, OWNER_PLATFORM, fact,
-        text_format (asked->arena, "its %s is %.*s, the profile says %.*s", fact, TEXT_ARG (shown), TEXT_ARG (stated)),
-        "this host belongs to another slice, or the profile was written for another one");
+    return find (asked, OWNER_PLATFORM, fact,
+                 text_format (asked->arena, "its %s (%s, or its metadata) is %.*s, the profile says %.*s", fact,
+                              variable, TEXT_ARG (shown), TEXT_ARG (stated)),
+                 "this host belongs to another slice, or the profile was written for another one");
 }
 
 static bool accelerator_wrong (const struct asked *asked)
 {
-    return stated_wrong (asked, "tpu.accelerator_type", asked->plan->profile.accelerator);
+    return stated_wrong (asked, "tpu.accelerator_type", "TPU_ACCELERATOR_TYPE", asked->plan->profile.accelerator);
 }
 
 static bool topology_differs (const struct asked *asked)
 {
-    return stated_wrong (asked, "tpu.topology", asked->plan->profile.topology);
+    return stated_wrong (asked, "tpu.topology", "TPU_TOPOLOGY", asked->plan->profile.topology);
 }
 
 static bool product_wrong (const struct asked *asked)

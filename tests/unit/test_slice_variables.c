@@ -124,6 +124,11 @@ static const struct one cases[] = {
     { "XLA_FLAGS", { "", NULL, NULL, "set to nothing" }, "" },
     { "TPU_TOPOLOGY", { "", "4x4", "4x4", "4x4" }, "0: has TPU_TOPOLOGY set to nothing, the 3 others have 4x4" },
     { "OTHER", { "0", "1", "2", "2" }, "" },
+    { "TPU_SKIP_MDS_QUERY", { "1", "true", "false", "1" }, "" },
+    { "TPU_SKIP_MDS_QUERY", { "1", "", "true", "1" }, "1: has no TPU_SKIP_MDS_QUERY, the 3 others have one" },
+    { "MEGASCALE_NUM_SLICES", { "1", "1", "1", "1" }, "" },
+    { "MEGASCALE_NUM_SLICES", { "", "", "", "" }, "" },
+    { "MEGASCALE_NUM_SLICES", { "1", "1", "2", "1" }, "2: has MEGASCALE_NUM_SLICES 2, the 3 others have 1" },
 };
 
 static void each_rule_names_variable_value_and_the_others (void **state)
@@ -167,7 +172,8 @@ static void of_two_hosts_each_is_told_the_other (void **state)
                          "0: has MEGASCALE_SLICE_ID 0, the other has 1|1: has MEGASCALE_SLICE_ID 1, the other has 0");
     tell (slice, "TPU_SKIP_MDS_QUERY", (const char *const[]){ NULL, "1" });
     assert_string_equal (
-        found (slice), "0: has no TPU_SKIP_MDS_QUERY, the other has 1|1: has TPU_SKIP_MDS_QUERY 1, the other has none");
+        found (slice),
+        "0: has no TPU_SKIP_MDS_QUERY, the other has one|1: has TPU_SKIP_MDS_QUERY 1, the other has none");
 }
 
 /* Nobody is in the majority, and the slice file has a word in it. */
@@ -182,6 +188,12 @@ static void of_divided_hosts_the_one_that_fits_is_right (void **state)
     slice->plan.machine.bounds = TEXT_LIT ("2,2,1");
     tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "1,2,1", "1,2,1" }); /* which way it lies is the cloud's */
     assert_string_equal (found (slice), "");
+    tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "2,1,1", "1,2,1" }); /* 4x2: the first is the usual way */
+    assert_non_null (strstr (found (slice), "1: has TPU_HOST_BOUNDS 1,2,1"));
+    assert_null (strstr (found (slice), "0: has"));
+    tell (slice, "TPU_PROCESS_ADDRESSES", (const char *const[]){ "", NULL });
+    assert_non_null (strstr (found (slice), "0: has TPU_PROCESS_ADDRESSES set to nothing"));
+    assert_null (strstr (found (slice), "1: has"));
     tell (slice, "TPU_PROCESS_PORT", (const char *const[]){ "8471", "9999" });
     assert_non_null (strstr (found (slice), "1: has TPU_PROCESS_PORT 9999, the other has 8471"));
     tell (slice, "TPU_WORKER_ID", (const char *const[]){ NULL, "1" });
@@ -201,6 +213,12 @@ static void a_grid_of_another_shape_is_wrong_on_all (void **state)
                        "make of 4x4"));
     tell (slice, "TPU_HOST_BOUNDS", (const char *const[]){ "2,2,1", "2,2,1", "2,2,1", "2,2,1" });
     assert_string_equal (found (slice), "");
+}
+
+static void a_slice_of_several_is_wrong_on_all (void **state)
+{
+    tell (*state, "MEGASCALE_NUM_SLICES", (const char *const[]){ "2", "2", "2", "2" });
+    assert_non_null (strstr (found (*state), "3: has MEGASCALE_NUM_SLICES 2, expected 1"));
 }
 
 /* Who could not tell all of its variables may have what it does not tell. */
@@ -312,6 +330,7 @@ int main (void)
         T (of_two_hosts_each_is_told_the_other),
         T (of_divided_hosts_the_one_that_fits_is_right),
         T (a_grid_of_another_shape_is_wrong_on_all),
+        T (a_slice_of_several_is_wrong_on_all),
         T (what_is_left_out_is_not_missing),
         T (what_no_slice_program_inherits_is_not_looked_at),
         T (the_facts_rung_ends_before_any_program_waits),
