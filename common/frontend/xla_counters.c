@@ -4,17 +4,28 @@
 
 #include "common/frontend/xla_report_rows.h"
 
-static uint64_t count_of (const struct xla_metrics *metrics, bool is_metric, const char *name)
+struct word {
+    uint64_t value;
+    bool is_known;
+};
+
+/* Rows of 0 are left out of reports. Of several processes a row may be that of another one. */
+static struct word count_of (const struct xla_metrics *metrics, bool is_metric, const char *name)
 {
     const struct xla_report_row *row = xla_metrics_find (metrics, is_metric, name);
-    return row ? row->count : 0; /* rows of 0 are left out of reports */
+    bool is_known = !metrics->is_partial || (row && metrics->processes == 1);
+    return (struct word){ row ? row->count : 0, is_known };
 }
 
-static uint64_t ms_of (const struct xla_metrics *metrics, const char *name)
+/* What was counted took its time: then an absent row is no zero. */
+static struct word ms_of (const struct xla_metrics *metrics, const char *name, struct word counted)
 {
     const struct xla_report_row *row = xla_metrics_find (metrics, true, name);
+    struct word word = count_of (metrics, true, name);
     bool is_time = row && row->unit == XLA_UNIT_TIME && row->total > 0 && row->total < 0x1p63;
-    return is_time ? (uint64_t) llround (row->total / 1e6) : 0;
+    word.value = is_time ? (uint64_t) llround (row->total / 1e6) : 0;
+    word.is_known = word.is_known && (row || counted.value == 0);
+    return word;
 }
 
 /* Values stay within what a receipt holds as a JSON integer. */
@@ -31,19 +42,30 @@ static void add (number_list *out, uint32_t max, uint32_t *left_out, struct text
         out->items[out->n++] = (struct named_number){ name, bounded (value) };
 }
 
+static struct word sum (struct word a, struct word b)
+{
+    return (struct word){ bounded (a.value) + bounded (b.value), a.is_known && b.is_known };
+}
+
 /* Requests that reached the disk, or would have: one in memory says nothing of the cache. A program under SPMD has its
  * executions under the other name. */
 static void add_words (const struct xla_metrics *metrics, uint32_t max, number_list *out, uint32_t *left_out)
 {
-    uint64_t hits = count_of (metrics, false, "PersistentCacheHit");
-    uint64_t misses = count_of (metrics, false, "UncachedCompile");
-    uint64_t executions = count_of (metrics, true, "ExecuteTime") + count_of (metrics, true, "ExecuteReplicatedTime");
-    add (out, max, left_out, TEXT_LIT ("compile_requests"), bounded (hits) + bounded (misses));
-    add (out, max, left_out, TEXT_LIT ("cache_hits"), hits);
-    add (out, max, left_out, TEXT_LIT ("cache_misses"), misses);
-    add (out, max, left_out, TEXT_LIT ("executions"), executions);
-    add (out, max, left_out, TEXT_LIT ("compile_ms"), ms_of (metrics, "CompileTime"));
-    add (out, max, left_out, TEXT_LIT ("retrieval_ms"), ms_of (metrics, "PersistentCacheLoad"));
+    struct word hits = count_of (metrics, false, "PersistentCacheHit");
+    struct word misses = count_of (metrics, false, "UncachedCompile");
+    const struct {
+        const char *name;
+        struct word word;
+    } words[] = { { "compile_requests", sum (hits, misses) },
+                  { "cache_hits", hits },
+                  { "cache_misses", misses },
+                  { "executions",
+                    sum (count_of (metrics, true, "ExecuteTime"), count_of (metrics, true, "ExecuteReplicatedTime")) },
+                  { "compile_ms", ms_of (metrics, "CompileTime", misses) },
+                  { "retrieval_ms", ms_of (metrics, "PersistentCacheLoad", hits) } };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i].word.is_known)
+            add (out, max, left_out, text_of (words[i].name), words[i].word.value);
 }
 
 static const char *const proofs[] = { "CachedCompile",

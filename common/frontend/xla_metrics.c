@@ -20,14 +20,19 @@ static bool next_line (struct text *text, struct text *line)
     return true;
 }
 
-/* A logger puts its prefix before the first line of what it was given only: that row's head has it, the rest not. */
-static bool begins_message (const struct xla_report_line *line, struct text rest)
+/* A logger puts its prefix before the first line of what it was given only, and a progress bar stands there without an
+ * end of its line: that row's head has it, the rest not. */
+static bool begins_message (struct xla_report_line *line, struct text rest)
 {
     struct text next;
-    if (!line->tag.len || !next_line (&rest, &next))
+    if (!next_line (&rest, &next))
         return false;
     struct xla_report_line detail = xla_report_line_read (next);
-    return detail.tag.len == 0 && detail.kind == (line->kind == XLA_LINE_METRIC ? XLA_LINE_SAMPLES : XLA_LINE_VALUE);
+    if (text_equal (line->tag, detail.tag) || !xla_is_blank (detail.tag) ||
+        detail.kind != (line->kind == XLA_LINE_METRIC ? XLA_LINE_SAMPLES : XLA_LINE_VALUE))
+        return false;
+    line->tag = detail.tag;
+    return true;
 }
 
 static struct xla_stream *stream_of (struct reading *reading, struct text tag)
@@ -59,7 +64,9 @@ static void take_other (struct reading *reading, struct text line)
 static void take_line (struct reading *reading, struct text text, struct text rest)
 {
     struct xla_report_line line = xla_report_line_read (text);
-    if (line.kind == XLA_LINE_OTHER) {
+    bool is_head = line.kind == XLA_LINE_METRIC || line.kind == XLA_LINE_COUNTER;
+    bool is_message = is_head && begins_message (&line, rest);
+    if (line.kind == XLA_LINE_OTHER || (line.is_glued && !is_message)) {
         take_other (reading, text);
         return;
     }
@@ -67,10 +74,6 @@ static void take_line (struct reading *reading, struct text text, struct text re
         reading->skips = false;
     if (reading->skips)
         return;
-    bool is_head = line.kind == XLA_LINE_METRIC || line.kind == XLA_LINE_COUNTER;
-    bool is_message = is_head && begins_message (&line, rest);
-    if (is_message)
-        line.tag.len = 0;
     struct xla_stream *stream = stream_of (reading, line.tag);
     if (stream && is_message)
         xla_stream_add_empty_line (stream);
@@ -93,6 +96,8 @@ static void add_stream (struct xla_metrics *to, const struct xla_stream *stream,
 {
     add_rows (to, stream->last.items, stream->last.n, arena);
     to->reports += stream->reports;
+    to->processes += stream->reports > 0;
+    to->is_partial = to->is_partial || stream->is_partial;
     to->dropped += stream->half.dropped + stream->report.dropped + stream->last.dropped + stream->bad_names;
 }
 
@@ -120,6 +125,8 @@ void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *
 {
     add_rows (to, from->rows, from->n, arena);
     to->reports += from->reports;
+    to->processes += from->processes;
+    to->is_partial = to->is_partial || from->is_partial;
     to->is_cut = to->is_cut || from->is_cut;
     to->dropped += from->dropped;
 }

@@ -26,6 +26,8 @@ struct xla_metrics {
     struct xla_report_row *rows; /* at most XLA_ROWS_MAX, in the order in which they came */
     uint32_t n;
     uint32_t reports; /* whole ones that were read; 0: there is nothing to be said */
+    uint32_t processes;
+    bool is_partial;  /* a process's report may lack rows: the beginning, a half, a line; an absent row is no zero */
     bool is_cut;      /* the last report of a process was not whole: the one before it stands */
     uint32_t dropped; /* rows or processes that were more than the bounds allow, and names that are none */
 };
@@ -43,7 +45,8 @@ const struct xla_report_row *xla_metrics_find (const struct xla_metrics *metrics
 
 /* The counters of a result, at most `max`: first those of the canary protocol (compile_requests, cache_hits,
  * cache_misses, executions, compile_ms, retrieval_ms), then what a proof looks at, then CPU fallbacks, then the rest by
- * name; of metrics the number of samples. *left_out: how many did not fit. Nothing when there was no whole report. */
+ * name; of metrics the number of samples. *left_out: how many did not fit. Nothing when there was no whole report; of a partial
+ * one, no word of the protocol that an absent row would decide. */
 void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
                               uint32_t *left_out);
 

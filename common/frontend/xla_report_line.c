@@ -4,7 +4,7 @@
 
 #include "common/frontend/xla_metrics.h"
 
-enum { LOOK_MAX_BYTES = 256 }; /* a keyword stands within this much of the line's start, whatever is in front of it */
+enum { LOOK_MAX_BYTES = 1024 }; /* a keyword stands within this much of the line's start, whatever is in front of it */
 
 static const struct {
     const char *word;
@@ -68,7 +68,7 @@ static bool ends_with (struct text text, const char *end)
     return text.len >= len && text_is (from (text, text.len - len), end);
 }
 
-static bool is_blank (struct text text)
+bool xla_is_blank (struct text text)
 {
     return without_end (text, ' ').len == 0;
 }
@@ -87,13 +87,14 @@ static bool make_line (uint32_t keyword, struct text prefix, struct text rest, s
     if (kind == XLA_LINE_COUNTER && is_total (prefix, rest))
         kind = XLA_LINE_TOTAL;
     bool is_head = kind == XLA_LINE_METRIC || kind == XLA_LINE_COUNTER;
-    if (is_head ? prefix.len && is_blank (prefix) : !ends_with (prefix, indent))
+    bool is_glued = prefix.len && prefix.ptr[prefix.len - 1] > ' ';
+    if (!is_head && !ends_with (prefix, indent)) /* such as "Rate" of "ValueRate" */
         return false;
     if (!is_head)
         prefix.len -= sizeof indent - 1;
     if (is_head && !is_name (rest))
         rest.len = 0;
-    *out = (struct xla_report_line){ kind, tag_of (prefix), rest };
+    *out = (struct xla_report_line){ kind, is_glued, tag_of (prefix), rest };
     return true;
 }
 
@@ -104,25 +105,34 @@ static bool read_keyword (struct text line, uint32_t colon, struct xla_report_li
         uint32_t len = text_of (keywords[i].word).len;
         if (len > colon || memcmp (line.ptr + colon - len, keywords[i].word, len) != 0)
             continue;
-        struct text prefix = { line.ptr, colon - len };
-        if (prefix.len && prefix.ptr[prefix.len - 1] > ' ') /* "Rate" of "ValueRate", or of a word of somebody else's */
-            continue;
-        return make_line (i, prefix, from (line, colon + 2), out);
+        if (make_line (i, (struct text){ line.ptr, colon - len }, from (line, colon + 2), out))
+            return true;
     }
     return false;
+}
+
+/* What a terminal would show: a progress bar writes over itself. */
+static struct text shown (struct text line)
+{
+    line = without_end (line, '\r');
+    uint32_t at = line.len;
+    while (at > 0 && line.ptr[at - 1] != '\r')
+        at--;
+    return from (line, at);
 }
 
 struct xla_report_line xla_report_line_read (struct text line)
 {
     struct xla_report_line out = { 0 };
+    line = shown (line);
     uint32_t at = 0, look = line.len < LOOK_MAX_BYTES ? line.len : LOOK_MAX_BYTES;
-    line = without_end (line, '\r');
     if (text_find ((struct text){ line.ptr, look }, text_of (header), &at))
-        return (struct xla_report_line){ XLA_LINE_HEADER, tag_of ((struct text){ line.ptr, at }), from (line, at) };
+        return (struct xla_report_line){ XLA_LINE_HEADER, false, tag_of ((struct text){ line.ptr, at }),
+                                         from (line, at) };
     for (at = 0; at + 1 < look && at + 1 < line.len; at++)
         if (line.ptr[at] == ':' && line.ptr[at + 1] == ' ' && read_keyword (line, at, &out))
             return out;
-    return (struct xla_report_line){ XLA_LINE_OTHER, { 0 }, line };
+    return (struct xla_report_line){ XLA_LINE_OTHER, false, { 0 }, line };
 }
 
 static bool is_beginning_of (struct text begun, const char *word)
@@ -140,7 +150,7 @@ bool xla_report_line_is_prefix (struct text begun)
     struct text word = without_end (from (begun, at), ':');
     for (uint32_t i = 0; i < KEYWORDS; i++)
         if (is_beginning_of (word, keywords[i].word))
-            return word.len > 0 || is_blank (begun);
+            return word.len > 0 || xla_is_blank (begun);
     return false;
 }
 

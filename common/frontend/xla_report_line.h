@@ -18,6 +18,7 @@ enum xla_line_kind {
 
 struct xla_report_line {
     enum xla_line_kind kind;
+    bool is_glued;   /* METRIC, COUNTER: no space before it; the line behind it says whether it is one */
     struct text tag; /* what a launcher put in front ("[3]: "); one word for all that hold a time of day */
     struct text rest;
 };
@@ -26,6 +27,7 @@ struct xla_report_line {
 struct xla_report_line xla_report_line_read (struct text line);
 /* Could what stands in an unfinished line become a line of a report? */
 bool xla_report_line_is_prefix (struct text begun);
+bool xla_is_blank (struct text text); /* spaces only */
 /* Nothing, or nothing behind the tag. */
 bool xla_report_line_is_empty (struct text line, struct text tag);
 

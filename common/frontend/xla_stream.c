@@ -23,8 +23,11 @@ static void keep_report (struct xla_stream *stream)
 {
     if (stream->report.n == 0)
         return;
+    bool is_whole = stream->is_block || stream->full_halves == 2;
     if (stream->is_block || takes_back (&stream->report, &stream->last))
         forget (&stream->last);
+    if (stream->has_hole || is_whole || stream->last.n == 0)
+        stream->is_partial = stream->has_hole || !is_whole;
     for (uint32_t i = 0; i < stream->report.n; i++)
         xla_report_rows_set (&stream->last, &stream->report.items[i], stream->arena);
     stream->reports++;
@@ -34,7 +37,8 @@ static void begin_report (struct xla_stream *stream, bool is_block)
 {
     forget (&stream->first);
     forget (&stream->report);
-    stream->halves = 0;
+    stream->halves = stream->full_halves = 0;
+    stream->has_hole = false;
     stream->is_block = is_block;
     stream->is_over = false;
 }
@@ -63,6 +67,7 @@ static void end_half (struct xla_stream *stream)
             xla_report_rows_add_up (&stream->first, &stream->half.items[i], stream->arena);
     }
     stream->halves++;
+    stream->full_halves += stream->half_has_counters && stream->half.items[0].is_metric;
     forget (&stream->half);
     stream->half_has_counters = false;
 }
@@ -81,6 +86,8 @@ static void close_row (struct xla_stream *stream)
     if (stream->is_open && stream->has_count && (stream->has_total || !stream->row.is_metric)) {
         xla_report_rows_add_up (&stream->half, &stream->row, stream->arena);
         stream->half_has_counters = !stream->row.is_metric;
+    } else if (stream->is_open) {
+        stream->has_hole = true;
     }
     stream->is_open = false;
 }

@@ -4,7 +4,8 @@
  * may lack some, and a name may stand in both. In its own file each report has a header and a final empty line; printed
  * ones mostly have the empty line. Nothing else marks where a half or a report begins, so: a half ends where a metric
  * follows a counter or a name comes again, and a half that has all the names of a report's first one, or is a third,
- * begins the next report. Somebody else's empty line splits a report in two; the second is laid over the first. */
+ * begins the next report. Somebody else's empty line splits a report in two; the second is laid over the first. A
+ * printed report may lack its beginning, unless both its halves have metrics and counters. */
 #ifndef SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
 #define SLICEUP_COMMON_FRONTEND_XLA_STREAM_H
 
@@ -18,9 +19,11 @@ struct xla_stream {
     bool is_open, has_count, has_total;
     struct xla_report_rows half, first, report; /* being read; the report's first; all halves of the report so far */
     bool half_has_counters;
-    uint32_t halves;
-    bool is_block, is_over;      /* the report has a header; its empty line has come */
-    struct xla_report_rows last; /* what whole reports have said */
+    uint32_t halves, full_halves; /* full: with metrics and with counters */
+    bool is_block, is_over;       /* the report has a header; its empty line has come */
+    bool has_hole;                /* a row of it was not whole */
+    struct xla_report_rows last;  /* what whole reports have said */
+    bool is_partial;              /* that may lack rows */
     uint32_t reports, bad_names;
 };
 

@@ -114,6 +114,10 @@ static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, s
     else if (metrics->is_cut)
         add_note (out, arena,
                   TEXT_LIT ("the last metrics report is truncated: the counters are those of the report before it"));
+    if (metrics->is_partial)
+        add_note (out, arena,
+                  TEXT_LIT ("the metrics report of torch_xla is partial, so a counter that it does not show is unknown "
+                            "and not 0: print metrics_report () whole, its lines together"));
     if (lost)
         add_note (out, arena,
                   text_format (arena,
