@@ -291,7 +291,11 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
     [RUNG_CANARY] = { "canary", KEY_REFERENCE,
                       .help = "A Python program that speaks the canary protocol: a file below `worker/canaries`, or, "
                               "with a leading `.` or `/`, a path beside the ladder file." },
-    [RUNG_COMMAND] = { "command", KEY_LIST, .help = "A command and its arguments; run without a shell." },
+    [RUNG_COMMAND] = { "command", KEY_LIST,
+                       .help = "A command and its arguments; run without a shell. A word that begins with `./` or "
+                               "`../` names a file, relative to the ladder file; it is copied to hosts." },
+    [RUNG_FILES] = { "files", KEY_LIST,
+                     .help = "With `command`: further files that are copied to hosts, relative to the ladder file." },
     [RUNG_SCOPE] = { "scope", KEY_WORD, .words = &scope_names, .fallback = "host",
                      .help = "`host`: each host alone. `slice`: all hosts as one group." },
     [RUNG_WARM] = { "warm", KEY_WORD, .words = &warm_words, .fallback = "none",
@@ -301,15 +305,14 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
     [RUNG_TIMEOUT] = { "timeout", KEY_DURATION, 100, DAY, .fallback = "60s",
                        .help = "Time limit of one attempt on one host." },
     [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
-                       .help =
-                           "`required`: a canary or probe must observe the backend that the profile requests; `any`: "
-                           "the backend is not checked. Default: `required` for canaries, `any` otherwise." },
+                       .help = "`required`: the program must report the backend that the profile requests; `any`: "
+                               "the backend is not checked. Default: `required` for canaries, `any` otherwise." },
     [RUNG_ARGS] = { "args", KEY_MAP,
                     .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, "
                             "`options`, `client`." },
     [RUNG_METRICS] = { "metrics", KEY_LIST,
                        .help = "Metrics whose reduction over the mesh must be proved before the rung passes; canaries "
-                               "with scope `slice` only." },
+                               "and commands with scope `slice` only." },
     [RUNG_ENV] = { "env", KEY_BOOL,
                    .help =
                        "Run the program in the restored environment; for `probe`: load the plugin from it. Default: "
@@ -317,6 +320,10 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
     [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
                      .help = "How counters are read from a command's output. `torch_xla-metrics`: from its metrics "
                              "report. Default: they are not read." },
+    [RUNG_EXPECT] = { "expect", KEY_MAP,
+                      .help = "With `command`: what its program may do at most: `recompilations` (after its first "
+                              "step), `fallbacks` (executions of `aten::` operations), `reads_per_step` (values read "
+                              "from devices). What nothing shows fails the rung." },
     [RUNG_REHEARSE] = { "rehearse", KEY_BOOL, .fallback = "true",
                         .help = "`false`: `sliceup rehearse` leaves the rung out, by name, because its program needs "
                                 "what only a TPU "
@@ -352,6 +359,10 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
                                "The text says that the device ran out of memory: the same launch will fail again." },
     [SIGNATURE_LIKELY] = { "likely", KEY_BOOL, .fallback = "false",
                            .help = "The text speaks for the owner and does not prove it: views say `likely`." },
+    [SIGNATURE_ALWAYS] = { "always", KEY_BOOL, .fallback = "false",
+                           .help = "A command that prints this text has failed, also when it exits with status 0." },
+    [SIGNATURE_BACKENDS] = { "backends", KEY_LIST,
+                             .help = "With `always`: only with a profile of one of these backends; at most 4." },
     [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "The next step." },
 };
 

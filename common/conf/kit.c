@@ -14,6 +14,7 @@ enum {
     NAMES_MAX_BYTES = 24 * 1024, /* of all names and paths of a rung: they go out with each RUN, in one frame */
 };
 #define PROGRAM_NAME "sliceup-program.py" /* with a '-': no module can be called so */
+#define COMMAND_HELPER "sliceup_program"  /* the module by which the program of a command reports */
 
 static const struct conf_file_kind module_kind = { "module", "", ".py" };
 
@@ -25,6 +26,7 @@ struct kit_draft {
     struct kit_file files[KIT_FILES_MAX];
     struct text bytes[KIT_FILES_MAX];
     uint32_t n;
+    bool wants_command_helper; /* a file imports it */
 };
 
 /* ---- places ---- */
@@ -148,6 +150,7 @@ static int take_module (struct kit_draft *kit, struct text name)
     struct text file = text_format (kit->draft->arena, "%.*s.py", TEXT_ARG (name));
     if (is_file (below (kit->draft, kit->folder, file).ptr))
         return read_file (kit, kit->folder, file);
+    kit->wants_command_helper |= text_is (name, COMMAND_HELPER);
     warn_of_package (kit, name);
     return 0;
 }
@@ -246,6 +249,85 @@ int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct
     kit->canary = canary;
     kit->folder = folder_of (program->ref.path);
     if (gather (kit, program) < 0)
+        return -1;
+    rung->files.items = kit->files;
+    rung->files.n = kit->n;
+    return 0;
+}
+
+/* ---- of a command ---- */
+
+static bool is_inside (struct text path, struct text folder)
+{
+    return folder.len == 1 ||
+           (path.len > folder.len && memcmp (path.ptr, folder.ptr, folder.len) == 0 && path.ptr[folder.len] == '/');
+}
+
+/* The folder that holds all of them. */
+static struct text common_folder (const struct kit_draft *kit)
+{
+    struct text folder = folder_of (kit->files[0].file.path);
+    for (uint32_t i = 1; i < kit->n; i++)
+        while (!is_inside (kit->files[i].file.path, folder))
+            folder = folder_of (folder);
+    return folder;
+}
+
+static int name_by_folder (struct kit_draft *kit)
+{
+    struct text top = common_folder (kit);
+    uint32_t skipped = top.len > 1 ? top.len + 1 : 1;
+    for (uint32_t i = 0; i < kit->n; i++) {
+        struct text path = kit->files[i].file.path;
+        kit->files[i].name = (struct text){ path.ptr + skipped, path.len - skipped };
+        if (!kit_name_is_good (kit->files[i].name))
+            return problem_at (
+                kit->draft->problems, kit->canary,
+                "the file %.*s of this command has the name %.*s below %.*s, expected at most 4 parts of "
+                "letters, digits, '.', '_', '+' and '-', none beginning with '.'",
+                TEXT_ARG (path), TEXT_ARG (kit->files[i].name), TEXT_ARG (top));
+    }
+    return 0;
+}
+
+static int add_command_helper (struct kit_draft *kit)
+{
+    const char *share = kit->draft->options->share_dir;
+    struct text folder = text_format (kit->draft->arena, "%s/worker/canaries", share);
+    uint32_t first = kit->n;
+    if (read_file (kit, text_format (kit->draft->arena, "%.*s/program", TEXT_ARG (folder)),
+                   TEXT_LIT (COMMAND_HELPER ".py")) < 0 ||
+        read_file (kit, folder, TEXT_LIT (KIT_HELPER)) < 0)
+        return -1;
+    for (uint32_t i = first; i < kit->n; i++)
+        kit->files[i].name = text_format (kit->draft->arena, KIT_COMMAND_HELPERS "/%.*s",
+                                          TEXT_ARG (kit->files[i].name));
+    return 0;
+}
+
+static int gather_command (struct kit_draft *kit, const struct kit_sources *files)
+{
+    for (uint32_t i = 0; i < files->n; i++)
+        if (add_file (kit, kit_base_name (files->items[i].ref.path), &files->items[i]) < 0)
+            return -1;
+    for (uint32_t i = 0; i < kit->n; i++) { /* it grows meanwhile */
+        struct text path = kit->files[i].file.path;
+        kit->folder = folder_of (path);
+        if (path.len > 3 && memcmp (path.ptr + path.len - 3, ".py", 3) == 0 && scan_file (kit, kit->bytes[i]) < 0)
+            return -1;
+    }
+    return kit->n ? name_by_folder (kit) : 0;
+}
+
+int draft_command_kit (struct draft *draft, const struct yaml_node *command, const struct kit_sources *files,
+                       bool helper, struct rung *rung)
+{
+    struct kit_draft *kit = arena_alloc (draft->arena, sizeof *kit);
+    kit->draft = draft;
+    kit->canary = command;
+    kit->wants_command_helper = helper;
+    if (gather_command (kit, files) < 0 || (kit->wants_command_helper && add_command_helper (kit) < 0) ||
+        check_bytes (kit) < 0)
         return -1;
     rung->files.items = kit->files;
     rung->files.n = kit->n;

@@ -29,41 +29,12 @@ static void read_canary (struct draft *draft, const struct conf_value *canary, s
         (void) draft_kit (draft, canary->node, &source, rung); /* what it refuses is counted among the problems */
 }
 
-/* A relative path with a slash would depend on the working directory of the program. */
-static bool command_is_good (struct text word)
-{
-    return word.len > 0 && word.ptr[0] != '-' && (word.ptr[0] == '/' || !memchr (word.ptr, '/', word.len));
-}
-
-static void read_command (struct draft *draft, const struct conf_value *command, struct rung *rung)
-{
-    if (!command->good)
-        return;
-    if (command->node->n == 0 || command->node->n > ARGV_MAX) {
-        problem_at (draft->problems, command->node, "a command of %u words, expected 1 to %d", command->node->n,
-                    ARGV_MAX);
-        return;
-    }
-    rung->argv.items = arena_array (draft->arena, command->node->n, sizeof *rung->argv.items);
-    for (const struct yaml_node *word = command->node->first; word; word = word->next) {
-        if (word->kind == YAML_SCALAR && !yaml_is_null (word))
-            rung->argv.items[rung->argv.n++] = word->text;
-        else if (word->kind != YAML_BAD)
-            problem_at (draft->problems, word, "a word of a command is %s, expected a single value",
-                        word->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (word->kind));
-    }
-    const struct yaml_node *first = command->node->first;
-    if (first->kind == YAML_SCALAR && !yaml_is_null (first) && !command_is_good (first->text))
-        problem_at (draft->problems, first, "the command is %s, expected a name on the PATH or an absolute path",
-                    problem_quote (draft->problems, first->text));
-}
-
 static void read_program (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
     switch (rung->kind) {
     case PROGRAM_BUILTIN: rung->builtin = of[RUNG_BUILTIN].text; break;
     case PROGRAM_CANARY: read_canary (draft, &of[RUNG_CANARY], rung); break;
-    case PROGRAM_COMMAND: read_command (draft, &of[RUNG_COMMAND], rung); break;
+    case PROGRAM_COMMAND: /* draft_command */
     case PROGRAM_NONE: break;
     }
 }
@@ -180,13 +151,12 @@ static void read_env (struct draft *draft, const struct conf_value *env, struct 
 
 static void read_backend (struct draft *draft, const struct conf_value *backend, struct rung *rung)
 {
-    bool is_canary = rung->kind == PROGRAM_CANARY;
-    bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : is_canary;
-    if (required && !is_canary && !is_probe (rung))
+    bool reports = rung->kind != PROGRAM_BUILTIN || is_probe (rung);
+    bool required = backend->given && backend->good ? backend->number == NEED_REQUIRED : rung->kind == PROGRAM_CANARY;
+    if (required && !reports)
         problem_at (draft->problems, backend->node,
-                    "backend: required for a rung without a canary or probe, expected backend: any: only these report "
-                    "their backend");
-    if (required && (is_canary || is_probe (rung)))
+                    "backend: required for a builtin other than probe, expected backend: any: it reports no backend");
+    else if (required)
         rung->backend = draft->plan.profile.backend;
 }
 
@@ -196,8 +166,9 @@ static void read_metrics (struct draft *draft, const struct conf_value of[], str
     const struct conf_value *metrics = &of[RUNG_METRICS];
     if (draft_names (draft, metrics, METRICS_MAX, &names) != 0 || names.n == 0)
         return;
-    if (rung->kind != PROGRAM_CANARY || rung->scope != SCOPE_SLICE)
-        problem_at (draft->problems, metrics->node, "metrics is set, expected it only for a canary with scope: slice");
+    if (rung->kind == PROGRAM_BUILTIN || rung->scope != SCOPE_SLICE)
+        problem_at (draft->problems, metrics->node,
+                    "metrics is set, expected it only for a canary or command with scope: slice");
     rung->metrics.items = names.items;
     rung->metrics.n = names.n;
 }
@@ -234,6 +205,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
         draft_probe_args (draft, node, &of[RUNG_ARGS], rung);
     read_metrics (draft, of, rung);
     read_parse (draft, &of[RUNG_PARSE], rung);
+    draft_command (draft, of, rung);
     if (draft->problems->errors != errors_before)
         return -1;
     return is_named (draft, rung->id) || draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE], rung->warm);

@@ -64,13 +64,19 @@ static bool has_room (struct signature_draft *list, const struct signature *item
     return list->bytes <= SIGNATURE_SET_TEXT_BYTES;
 }
 
+static bool signature_keys_are_lists (int key)
+{
+    return key == SIGNATURE_ALSO || key == SIGNATURE_UNLESS || key == SIGNATURE_BACKENDS;
+}
+
 static void add (struct signature_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
-    struct name_list also, unless;
+    struct name_list also, unless, backends;
     bool good = read_conditions (list->draft, &of[SIGNATURE_ALSO], &also) == 0;
     good = read_conditions (list->draft, &of[SIGNATURE_UNLESS], &unless) == 0 && good;
+    good = read_conditions (list->draft, &of[SIGNATURE_BACKENDS], &backends) == 0 && good;
     for (int i = 0; i < SIGNATURE_KEYS; i++)
-        good = good && (of[i].good || ((i == SIGNATURE_ALSO || i == SIGNATURE_UNLESS) && !of[i].given));
+        good = good && (of[i].good || (signature_keys_are_lists (i) && !of[i].given));
     if (!good)
         return;
     for (uint32_t i = 0; i < list->n; i++) {
@@ -96,7 +102,9 @@ static void add (struct signature_draft *list, const struct conf_value of[], con
                               .likely = of[SIGNATURE_LIKELY].number,
                               .next = of[SIGNATURE_NEXT].text,
                               .also = { also.items, also.n },
-                              .unless = { unless.items, unless.n } };
+                              .unless = { unless.items, unless.n },
+                              .always = of[SIGNATURE_ALWAYS].number,
+                              .backends = { backends.items, backends.n } };
     if (has_room (list, &item, node))
         list->items[list->n++] = item;
 }

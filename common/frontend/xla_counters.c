@@ -47,6 +47,20 @@ static struct word sum (struct word a, struct word b)
     return (struct word){ bounded (a.value) + bounded (b.value), a.is_known && b.is_known };
 }
 
+/* Operations that ran on the host's processor. Reading a value is one that needs no lowering
+ * (pytorch/xla:docs/source/learn/troubleshoot.md). */
+static struct word fallbacks_of (const struct xla_metrics *metrics)
+{
+    struct word all = { 0, !metrics->is_partial };
+    for (uint32_t i = 0; i < metrics->n; i++) {
+        const struct xla_report_row *row = &metrics->rows[i];
+        if (!row->is_metric && text_starts (row->name, "aten::") && !text_is (row->name, "aten::nonzero") &&
+            !text_is (row->name, "aten::_local_scalar_dense"))
+            all.value = bounded (all.value) + bounded (row->count);
+    }
+    return all;
+}
+
 /* Requests that reached the disk, or would have: one in memory says nothing of the cache. A program under SPMD has its
  * executions under the other name. */
 static void add_words (const struct xla_metrics *metrics, uint32_t max, number_list *out, uint32_t *left_out)
@@ -62,7 +76,10 @@ static void add_words (const struct xla_metrics *metrics, uint32_t max, number_l
                   { "executions",
                     sum (count_of (metrics, true, "ExecuteTime"), count_of (metrics, true, "ExecuteReplicatedTime")) },
                   { "compile_ms", ms_of (metrics, "CompileTime", misses) },
-                  { "retrieval_ms", ms_of (metrics, "PersistentCacheLoad", hits) } };
+                  { "retrieval_ms", ms_of (metrics, "PersistentCacheLoad", hits) },
+                  { "steps", count_of (metrics, false, "MarkStep") },
+                  { "fallbacks", fallbacks_of (metrics) },
+                  { "reads", count_of (metrics, true, "TransferFromDeviceTime") } };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].word.is_known)
             add (out, max, left_out, text_of (words[i].name), words[i].word.value);

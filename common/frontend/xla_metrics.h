@@ -44,7 +44,7 @@ void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *
 const struct xla_report_row *xla_metrics_find (const struct xla_metrics *metrics, bool is_metric, const char *name);
 
 /* The counters of a result, at most `max`: first those of the canary protocol (compile_requests, cache_hits,
- * cache_misses, executions, compile_ms, retrieval_ms), then what a proof looks at, then CPU fallbacks, then the rest by
+ * cache_misses, executions, compile_ms, retrieval_ms, steps, fallbacks, reads), then what a proof looks at, then CPU fallbacks, then the rest by
  * name; of metrics the number of samples. *left_out: how many did not fit. Nothing when there was no whole report; of a partial
  * one, no word of the protocol that an absent row would decide. */
 void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,

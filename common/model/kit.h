@@ -9,6 +9,7 @@
 #include "common/model/plan.h"
 
 #define KIT_HELPER "sliceup_canary.py"
+#define KIT_COMMAND_HELPERS "sliceup" /* the folder of what the program of a command imports of ours */
 
 /* 1 to 4 parts of [A-Za-z0-9._+-] joined by '/', none of them beginning with '.'. */
 bool kit_name_is_good (struct text name);

@@ -94,6 +94,7 @@ static const struct field run_fields[] = {
     F_RECORD (11, struct msg_run, cache, &cache_access_record),
     F_RECORD (12, struct msg_run, signatures, &file_ref_record),
     F_U64 (13, struct msg_run, index, UINT64_MAX),
+    F_TEXT (14, struct msg_run, addresses, ADDRESSES_MAX_BYTES),
 };
 
 static const struct field go_fields[] = { F_RECORD (1, struct msg_go, key, &attempt_key_record),

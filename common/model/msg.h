@@ -8,6 +8,7 @@
 #include "common/model/result.h"
 
 enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0, RUN_ID_BYTES = 16, MSG_MAX_BYTES = 64 * 1024 };
+enum { ADDRESSES_MAX_BYTES = 16 * 1024 };
 enum { GATE_VALUE_MAX_BYTES = 255, LOG_CHUNK_MAX_BYTES = 8 * 1024, FILE_CHUNK_MAX_BYTES = 32 * 1024 };
 enum { ATTEMPT_GATES_MAX = 8 };
 
@@ -127,6 +128,7 @@ struct msg_run {
     struct cache_access cache;
     struct file_ref signatures; /* the table by which failures are recognised; empty: none */
     uint64_t index;
+    struct text addresses; /* COMMAND of scope slice: of all that take part, by rank, with ','; empty: too many */
 };
 struct msg_go {
     struct attempt_key key;

@@ -58,6 +58,10 @@ static const struct field usual_time_fields[] = { F_ENUM (1, struct usual_time, 
                                                   F_U32 (3, struct usual_time, runs, UINT32_MAX) };
 static const struct record usual_time_record = RECORD ("usual-time", struct usual_time, usual_time_fields);
 
+static const struct field demand_fields[] = { F_TEXT (1, struct demand, what, ID_MAX_BYTES),
+                                              F_F64 (2, struct demand, most) };
+static const struct record demand_record = RECORD ("demand", struct demand, demand_fields);
+
 static const struct field rung_fields[] = {
     F_TEXT (1, struct rung, id, ID_MAX_BYTES),
     F_ENUM (2, struct rung, kind, &program_kind_names),
@@ -76,6 +80,7 @@ static const struct field rung_fields[] = {
     F_TEXT (15, struct rung, launch, ID_MAX_BYTES),
     F_TEXT (16, struct rung, known_bad, SENTENCE_MAX_BYTES),
     F_LIST (17, struct rung, usual, USUAL_TIMES_MAX, &usual_time_record),
+    F_LIST (18, struct rung, demands, DEMANDS_MAX, &demand_record),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
@@ -138,6 +143,8 @@ static const struct field signature_fields[] = {
     F_BOOL (9, struct signature, noise),
     F_BOOL (10, struct signature, memory),
     F_BOOL (11, struct signature, likely),
+    F_BOOL (12, struct signature, always),
+    F_TEXTS (13, struct signature, backends, SIGNATURE_TEXTS_MAX, ID_MAX_BYTES),
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 

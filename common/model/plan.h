@@ -119,14 +119,22 @@ struct usual_time {
 enum { USUAL_TIMES_MAX = PASS_RESTORED };
 typedef LIST_OF (struct usual_time) usual_time_list;
 
+/* What the program of a command may do at most, as it is counted: "recompilations", "fallbacks", "reads_per_step". */
+struct demand {
+    struct text what;
+    double most;
+};
+enum { DEMANDS_MAX = 3 };
+
 struct rung {
     struct text id;
     enum program_kind kind;
-    struct text builtin;             /* BUILTIN: its name */
-    struct file_ref program;         /* CANARY: the file */
-    LIST_OF (struct kit_file) files; /* CANARY: the program first, then the Python files that it may import */
-    LIST_OF (struct text) argv;      /* COMMAND */
-    var_list args;                   /* CANARY: name -> JSON text of the value, merged from rung and profile */
+    struct text builtin;     /* BUILTIN: its name */
+    struct file_ref program; /* CANARY: the file */
+    /* CANARY: the program first, then the Python files that it may import. COMMAND: files of its words, and others. */
+    LIST_OF (struct kit_file) files;
+    LIST_OF (struct text) argv; /* COMMAND; a word "./NAME" is the file of that name */
+    var_list args;              /* CANARY: name -> JSON text of the value, merged from rung and profile */
     enum scope scope;
     enum warm warm;                /* NONE: one pass `once`; else `cold` then `restored` */
     uint64_t timeout_ms;           /* of one attempt on one host */
@@ -137,6 +145,7 @@ struct rung {
     struct text launch;    /* its launch signature, 16 hex digits: docs/spec/calibration.md */
     struct text known_bad; /* why this launch is not paid for again; empty: nothing known against it */
     usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
+    LIST_OF (struct demand) demands; /* COMMAND; one that is not shown to be kept fails the rung */
 };
 extern const struct record rung_record;
 
@@ -242,12 +251,14 @@ struct signature {
     enum owner owner;
     bool peer; /* says "somebody else failed": never a cause while another host reports one of its own */
     bool transient;
-    struct text next;             /* what to look at */
-    LIST_OF (struct text) also;   /* must occur near it as well; docs/spec/signatures.md */
-    LIST_OF (struct text) unless; /* must not */
-    bool noise;                   /* printed in runs that then work, too: shown, and never a cause */
-    bool memory;                  /* the device's memory did not suffice: the same launch will not fit next time */
-    bool likely;                  /* it speaks for the owner, and does not prove it */
+    struct text next;               /* what to look at */
+    LIST_OF (struct text) also;     /* must occur near it as well; docs/spec/signatures.md */
+    LIST_OF (struct text) unless;   /* must not */
+    bool noise;                     /* printed in runs that then work, too: shown, and never a cause */
+    bool memory;                    /* the device's memory did not suffice: the same launch will not fit next time */
+    bool likely;                    /* it speaks for the owner, and does not prove it */
+    bool always;                    /* also where a command exited with status 0: it failed all the same */
+    LIST_OF (struct text) backends; /* with `always`: of the profile; empty: any */
 };
 extern const struct record signature_record;
 

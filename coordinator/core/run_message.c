@@ -117,6 +117,20 @@ static struct profile profile_of (const struct coord *coord, uint32_t at, bool a
     return profile;
 }
 
+/* Empty where they are more than a variable of a program holds with ease. */
+static struct text addresses_of (const struct coord *coord, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    struct buf all;
+    buf_init (&all, ADDRESSES_MAX_BYTES);
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        buf_printf (&all, "%s%.*s", i ? "," : "",
+                    TEXT_ARG (coord->state->plan.hosts.items[pass->parts.items[i].host].address));
+    struct text found = all.overflow ? (struct text){ 0 } : text_copy (arena, buf_as_text (&all));
+    buf_release (&all);
+    return found;
+}
+
 static struct msg_run run_make (const struct coord *coord, uint32_t at, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
@@ -135,6 +149,8 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
                            .cache = run_cache (coord, host, arena),
                            .signatures = coord->state->plan.signature_table };
     run.rung.timeout_ms = pass->timeout_ms;
+    if (!alone && run.rung.kind == PROGRAM_COMMAND)
+        run.addresses = addresses_of (coord, arena);
     if (!alone)
         run.mesh = pass->mesh;
     run_pins (coord, &coord->state->plan.hosts.items[host], &run.rung, &run.pins);

@@ -7,6 +7,7 @@
 #include "common/base/duration.h"
 #include "common/frontend/frontend.h"
 #include "coordinator/verdict/bundle_rules.h"
+#include "coordinator/verdict/command_evidence.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/kill.h"
 #include "coordinator/verdict/recompile_reason.h"
@@ -162,7 +163,8 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_LAUNCH,
             text_format (arena, "the rung asks for backend %.*s, but the program reported none", TEXT_ARG (asked)),
-            next);
+            of->rung->kind == PROGRAM_COMMAND ? "let the program report its backend: docs/guide/your-own-step.md"
+                                              : next);
     if (!text_equal (seen->platform, asked))
         return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "the rung asks for backend %.*s, but its program ran on %.*s (%.*s)",
@@ -409,9 +411,10 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_received,    same_storage,     untouched,     could_start,     was_let_run,   ended_well,
-    said_no_failure, kept_to_protocol, gave_evidence, ran_where_asked, only_compiled, probe_showed,
-    values_right,    protected_enough, not_known_bad, bundle_serves,   sealed,        restored,
+    was_received,     same_storage,    untouched,        could_start,   was_let_run,
+    ended_well,       said_no_failure, kept_to_protocol, gave_evidence, command_log_is_clean,
+    ran_where_asked,  only_compiled,   probe_showed,     values_right,  command_keeps_limits,
+    protected_enough, not_known_bad,   bundle_serves,    sealed,        restored,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

@@ -21,7 +21,13 @@
 static struct signature signatures[] = {
     { .id = TEXT_LIT ("hbm-full"), .text = TEXT_LIT ("Ran out of memory in memory space hbm"), .owner = OWNER_PROGRAM },
     { .id = TEXT_LIT ("peer-gone"), .text = TEXT_LIT ("heartbeat timeout"), .owner = OWNER_PEER, .peer = true },
+    { .id = TEXT_LIT ("late"),
+      .text = TEXT_LIT ("mode was asked for late"),
+      .owner = OWNER_PROGRAM,
+      .always = true,
+      .backends = { &(struct text){ "tpu", 3 }, 1 } },
 };
+#define LATE "a warning: this mode was asked for late"
 #define HBM "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17G of 15G hbm."
 
 static void make_table_of (struct bench *bench, struct signature *items, uint32_t n)
@@ -106,14 +112,19 @@ static void what_nobody_knows_is_shown (void **state)
     has (r->shown.items[0], "frobnicator");
 }
 
-static void success_is_not_read (void **state)
+static void of_success_only_texts_are_read_that_always_count (void **state)
 {
     struct bench *b = *state;
     use_table (b);
-    use_command (b, "echo '" HBM "'; exit 0");
+    b->run.profile.backend = TEXT_LIT ("tpu");
+    use_command (b, "echo '" HBM "'; echo 'ValueError: retried'; echo '" LATE "'; exit 0");
     const struct result *r = run (b);
-    assert_int_equal (r->sightings.n, 0);
-    assert_string_equal (b->phases, "start ");
+    assert_int_equal (r->sightings.n, 1);
+    assert_true (text_is (r->sightings.items[0].signature, "late"));
+    assert_int_equal (r->shown.n, 0);
+    has (text_of (b->phases), "start read ");
+    b->run.profile.backend = TEXT_LIT ("cpu");
+    assert_int_equal (run_again (b)->sightings.n, 0);
 }
 
 static void a_silent_end_is_not_read (void **state)
@@ -571,7 +582,7 @@ int main (int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T (a_known_text_long_before_the_end_is_seen),
         T (what_nobody_knows_is_shown),
-        T (success_is_not_read),
+        T (of_success_only_texts_are_read_that_always_count),
         T (a_silent_end_is_not_read),
         T (a_signal_is_read),
         T (a_limit_that_passed_is_read),

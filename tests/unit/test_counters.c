@@ -72,7 +72,22 @@ static void the_last_block_of_the_file_is_told (void **state)
     assert_int_equal (counter (bench, "MarkStep"), 2);
     assert_int_equal (counter (bench, "compile_requests"), 7);
     assert_int_equal (counter (bench, "cache_hits"), 3);
+    assert_int_equal (counter (bench, "steps"), 2);
+    assert_int_equal (counter (bench, "later_compilations"), 7 - 2);
     assert_int_equal (bench->result.notes.n, 0);
+}
+
+/* Absence is no evidence: the file begins later, or the program has cleared what it counted before. */
+static void without_the_first_step_nothing_is_known_of_later_ones (void **state)
+{
+    struct bench *bench = *state;
+    uint64_t value;
+    put (bench, "xla-metrics", BLOCK ("3", "4", "1", "1") BLOCK ("4", "5", "1", "1"));
+    parse (bench);
+    assert_false (result_counter (&bench->result, "later_compilations", &value));
+    put (bench, "xla-metrics", BLOCK ("0", "1", "3", "3") BLOCK ("1", "1", "1", "1"));
+    parse (bench);
+    assert_false (result_counter (&bench->result, "later_compilations", &value));
 }
 
 static void processes_of_one_host_are_added_up (void **state)
@@ -206,7 +221,7 @@ static int tear_down (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (the_last_block_of_the_file_is_told),       TEST (processes_of_one_host_are_added_up),
+        TEST (the_last_block_of_the_file_is_told), TEST (without_the_first_step_nothing_is_known_of_later_ones), TEST (processes_of_one_host_are_added_up),
         TEST (without_a_file_the_output_is_read),        TEST (a_block_that_breaks_off_is_noted),
         TEST (of_a_large_file_the_end_is_read),          TEST (nothing_but_a_regular_file_is_read),
         TEST (more_names_than_a_result_holds_are_noted), TEST (other_rungs_are_left_alone),

@@ -211,7 +211,7 @@ static void a_changed_kit_is_put_together_anew (void **state)
     struct text path = kit_file_path (find (b)->folder, &b->list.items[1], &b->arena);
     struct stat before, after;
     assert_int_equal (stat (path.ptr, &before), 0);
-    assert_int_equal (before.st_mode & 0777, 0400);
+    assert_int_equal (before.st_mode & 0777, 0500);
     assert_int_equal (atomic_file_write (path.ptr, "changed", 7, 0400, NULL), 0);
     assert_int_equal (find (b)->missing.n, 0);
     assert_int_equal (stat (path.ptr, &after), 0);

@@ -27,6 +27,9 @@ static int make_folders (struct attempt *attempt, struct err *err)
     struct text logs = text_format (&attempt->arena, "%s/logs", context->directory);
     if (folder_remove (attempt->scratch.ptr, err) < 0 || folder_make (attempt->scratch.ptr, 0700, err) < 0)
         return -1;
+    struct text output = text_format (&attempt->arena, "%.*s/" COMMAND_OUTPUT, TEXT_ARG (attempt->scratch));
+    if (attempt->run.rung.kind == PROGRAM_COMMAND && folder_make (output.ptr, 0700, err) < 0)
+        return -1;
     return folder_make (logs.ptr, 0700, err);
 }
 
@@ -90,7 +93,7 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     memory_watch_begin (exec_pid (attempt->exec), &attempt->memory);
     attempt->began_ms = now_ms;
     attempt_enter_own_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : "start");
-    if (command.speaks && !channel_send (attempt->channel, command.line)) {
+    if (!channel_send (attempt->channel, command.line) && attempt->run.rung.kind != PROGRAM_COMMAND) {
         /* It is gone already, or never reads; the exit status and the limit take care of both. */
         evidence_refuse (&attempt->evidence,
                          "the program closed the channel before it read the line that describes its attempt");

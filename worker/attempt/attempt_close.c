@@ -1,5 +1,5 @@
 /* attempt_close.c - what is done when a program and all it started are gone: a writer seals, a reader looks again, and
- * what a program that ended badly has printed is searched for failures that are known. */
+ * what a program that ended badly has printed, or a command, is searched for failures that are known. */
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/utf8.h"
@@ -9,20 +9,20 @@ enum { READ_MS = 20 * 1000 };       /* fetching the table is in it; a log has li
 enum { SEEN_MAX_BYTES = 6 * 1024 }; /* share of a message, see evidence.h */
 #define READ_SOURCE "log"
 
-static bool is_sound (struct attempt *attempt)
-{
-    const struct result *result = attempt_result (attempt);
-    return !result_ended_badly (result) && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
-}
-
 /* ---- the log of a program that ended badly ---- */
 
 /* Of one that was told to stop, what it printed does not say why it ended. */
 static bool ended_badly (struct attempt *attempt)
 {
     enum ending ending = attempt_result (attempt)->ending;
-    return (ending == ENDING_EXITED && !is_sound (attempt)) || ending == ENDING_SIGNALLED || ending == ENDING_TIMEOUT ||
-           ending == ENDING_LEASE_LOST;
+    return (ending == ENDING_EXITED && !attempt_succeeded (attempt)) || ending == ENDING_SIGNALLED ||
+           ending == ENDING_TIMEOUT || ending == ENDING_LEASE_LOST;
+}
+
+/* A command has no other word than its exit status and what it printed. */
+static bool must_be_read (struct attempt *attempt)
+{
+    return ended_badly (attempt) || (attempt->run.rung.kind == PROGRAM_COMMAND && attempt_succeeded (attempt));
 }
 
 static void unread (struct attempt *attempt, struct text why, uint64_t now_ms)
@@ -37,7 +37,7 @@ static void begin_reading (struct attempt *attempt, uint64_t now_ms)
 {
     struct err err = { 0 };
     bool printed = attempt->output && output_bytes (attempt->output);
-    if (!printed || !attempt->run.signatures.sha256.len || !ended_badly (attempt)) {
+    if (!printed || !attempt->run.signatures.sha256.len || !must_be_read (attempt)) {
         attempt_finish (attempt, now_ms);
         return;
     }
@@ -133,7 +133,7 @@ static enum task_kind closing_task (struct attempt *attempt)
     if (attempt->stopping || result->ending == ENDING_NOT_STARTED)
         return TASK_NONE;
     if (writer)
-        return is_sound (attempt) ? TASK_SEAL : TASK_NONE;
+        return attempt_succeeded (attempt) ? TASK_SEAL : TASK_NONE;
     return task_audit_is_needed (&attempt->run) ? TASK_AUDIT : TASK_NONE;
 }
 

@@ -44,7 +44,8 @@ void attempt_drain_channel (struct attempt *attempt)
 void attempt_check_channel_held (struct attempt *attempt)
 {
     attempt_read_channel (attempt);
-    if (attempt->channel_watched)
+    bool may_hold = attempt->run.rung.kind == PROGRAM_COMMAND && !attempt->evidence.result.spoke;
+    if (attempt->channel_watched && !may_hold)
         evidence_refuse (&attempt->evidence, "a process that outlived the program kept the canary channel open");
 }
 
@@ -91,10 +92,8 @@ int attempt_open_fds (struct attempt *attempt, struct err *err)
     attempt->output = output_open (attempt->log.ptr, context->log_bytes, context->output, context->owner, err);
     if (!attempt->output)
         return -1;
-    if (attempt->run.rung.kind != PROGRAM_COMMAND) {
-        attempt->channel = channel_open (&attempt->evidence, attempt_take_statement, attempt, err);
-        if (!attempt->channel)
-            return -1;
-    }
+    attempt->channel = channel_open (&attempt->evidence, attempt_take_statement, attempt, err);
+    if (!attempt->channel)
+        return -1;
     return watch_descriptors (attempt, err);
 }

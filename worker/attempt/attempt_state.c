@@ -47,6 +47,12 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
 /* ---- tasks, and the files that a task misses ---- */
 
 /* The process that holds the device is a better error than a time limit: some of the rung's time is kept for it. */
+bool attempt_succeeded (struct attempt *attempt)
+{
+    const struct result *result = attempt_result (attempt);
+    return !result_ended_badly (result) && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
+}
+
 static uint64_t device_wait_ms (const struct attempt *attempt)
 {
     uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->context->device_wait_ms;
@@ -59,6 +65,7 @@ int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err
     const struct attempt_context *context = attempt->context;
     struct task_request command = { .run = &attempt->run, .device_wait_ms = device_wait_ms (attempt) };
     if (kind == TASK_READ) {
+        command.succeeded = attempt_succeeded (attempt);
         bool looked = attempt->look.begun; /* what came after is our doing */
         command.output_bytes = looked ? attempt->look.printed_bytes : output_bytes (attempt->output);
         command.tail = looked ? attempt->look.raw_tail : output_raw_tail (attempt->output, &attempt->arena);

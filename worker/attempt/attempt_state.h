@@ -91,6 +91,7 @@ struct attempt {
 
 /* attempt_state.c */
 struct result *attempt_result (struct attempt *attempt);
+bool attempt_succeeded (struct attempt *attempt); /* as far as its ending and its channel say */
 /* The first problem is the cause and stays; it is no news to a canary that gave a layer itself. */
 void attempt_set_problem (struct attempt *attempt, enum owner owner, struct text problem);
 /* Once the program is over: until then its own notes grow. */

@@ -19,6 +19,7 @@ struct task_request {
     uint64_t device_wait_ms; /* DEVICE */
     uint64_t output_bytes;   /* READ: what the program printed in all, and its end as printed */
     struct text tail;
+    bool succeeded; /* READ: only texts with `always` are looked for */
 };
 
 struct task_answer {

@@ -33,12 +33,14 @@ struct payload {
     struct text run;
     uint64_t device_wait_ms, output_bytes;
     struct text tail;
+    bool succeeded;
 };
 static const struct field payload_fields[] = {
     F_BYTES (1, struct payload, run, MSG_MAX_BYTES),
     F_U64 (2, struct payload, device_wait_ms, INT64_MAX),
     F_U64 (3, struct payload, output_bytes, INT64_MAX),
     F_BYTES (4, struct payload, tail, RESULT_TAIL_MAX_BYTES),
+    F_BOOL (5, struct payload, succeeded),
 };
 static const struct record payload_record = RECORD ("order", struct payload, payload_fields);
 enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 64 };
@@ -53,7 +55,8 @@ static void put_payload (const struct task_request *request, struct buf *out)
     struct buf run;
     buf_init (&run, MSG_MAX_BYTES);
     wire_put_record (&run, msg_record_of_kind (MSG_RUN), request->run);
-    struct payload payload = { buf_as_text (&run), request->device_wait_ms, request->output_bytes, request->tail };
+    struct payload payload = { buf_as_text (&run), request->device_wait_ms, request->output_bytes, request->tail,
+                               request->succeeded };
     wire_put_record (out, &payload_record, &payload);
     out->overflow |= run.overflow;
     buf_release (&run);
@@ -107,7 +110,8 @@ int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, st
         wire_get_record (buf_as_text (bytes), &payload_record, &payload, arena, err) < 0 ||
         wire_get_record (payload.run, msg_record_of_kind (MSG_RUN), run, arena, err) < 0)
         return -1;
-    *request = (struct task_request){ run, payload.device_wait_ms, payload.output_bytes, payload.tail };
+    *request = (struct task_request){ run, payload.device_wait_ms, payload.output_bytes, payload.tail,
+                                      payload.succeeded };
     return 0;
 }
 

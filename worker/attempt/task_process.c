@@ -15,7 +15,7 @@
 
 static bool needs_environment (const struct msg_run *run)
 {
-    return run->rung.kind != PROGRAM_COMMAND && run->rung.needs_env; /* a probe's plugin may lie there */
+    return run->rung.needs_env;
 }
 
 static bool needs_cache (const struct msg_run *run)

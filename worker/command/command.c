@@ -20,6 +20,11 @@ struct text command_cache_path (const struct command_context *context, struct ar
     return text_format (arena, "%.*s/cache/generation", TEXT_ARG (context->directory));
 }
 
+struct text command_output_path (const struct command_context *context, struct arena *arena)
+{
+    return text_format (arena, "%.*s/" COMMAND_OUTPUT, TEXT_ARG (context->scratch));
+}
+
 /* ---- where its files are ---- */
 
 /* Of a canary; of a restore, its pins. */
@@ -30,26 +35,86 @@ static struct text first_path (const struct msg_run *run, const struct command_c
     return files.n ? kit_file_path (context->kit, &files.items[0], arena) : (struct text){ 0 };
 }
 
-static const struct file_ref *find_helper (const struct msg_run *run)
+static const struct kit_file *find_file (const struct msg_run *run, struct text name)
 {
     for (uint32_t i = 0; i < run->rung.files.n; i++)
-        if (text_is (run->rung.files.items[i].name, KIT_HELPER))
-            return &run->rung.files.items[i].file;
+        if (text_equal (run->rung.files.items[i].name, name))
+            return &run->rung.files.items[i];
     return NULL;
+}
+
+static struct text folder_of (struct text path, struct text name, struct arena *arena)
+{
+    return text_copy (arena, (struct text){ path.ptr, path.len - name.len - 1 });
 }
 
 /* A kit has the helper at its top; in place it lies wherever the plan found it, most often above the canary. */
 static void set_python (struct environ_list *list, const struct msg_run *run, const struct command_context *context)
 {
-    const struct file_ref *helper = find_helper (run);
+    const struct kit_file *helper = find_file (run, TEXT_LIT (KIT_HELPER));
     environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last words must not stay in a buffer */
     if (context->kit.len) {
         environ_set (list, TEXT_LIT ("PYTHONPATH"), context->kit);
     } else if (helper) {
-        uint32_t folder_len = helper->path.len - kit_base_name (helper->path).len - 1;
-        struct text folder = { helper->path.ptr, folder_len };
-        environ_set (list, TEXT_LIT ("PYTHONPATH"), text_copy (list->arena, folder));
+        struct text path = helper->file.path;
+        environ_set (list, TEXT_LIT ("PYTHONPATH"), folder_of (path, kit_base_name (path), list->arena));
     }
+}
+
+/* ---- of a command: docs/guide/your-own-step.md ---- */
+
+/* Our module comes before what the profile says: it is of this version. */
+static void set_command_files (struct environ_list *list, const struct msg_run *run,
+                               const struct command_context *context)
+{
+    const struct kit_file *helper = find_file (run, TEXT_LIT (KIT_COMMAND_HELPERS "/sliceup_program.py"));
+    struct text known = environ_get (list, "PYTHONPATH");
+    if (helper) {
+        struct text path = kit_file_path (context->kit, helper, list->arena);
+        struct text folder = folder_of (path, kit_base_name (path), list->arena);
+        if (known.len)
+            folder = text_format (list->arena, "%.*s:%.*s", TEXT_ARG (folder), TEXT_ARG (known));
+        environ_set (list, TEXT_LIT ("PYTHONPATH"), folder);
+    }
+    if (run->rung.files.n && &run->rung.files.items[0] != helper) {
+        const struct kit_file *first = &run->rung.files.items[0];
+        struct text path = kit_file_path (context->kit, first, list->arena);
+        environ_set (list, TEXT_LIT ("SLICEUP_FILES_DIR"), folder_of (path, first->name, list->arena));
+    }
+}
+
+/* As a shell does that has activated it. */
+static void set_virtual_environment (struct environ_list *list, struct text python)
+{
+    struct text tail = TEXT_LIT ("/bin/python");
+    if (python.len <= tail.len)
+        return;
+    struct text folder = text_copy (list->arena, (struct text){ python.ptr, python.len - tail.len });
+    environ_set (list, TEXT_LIT ("VIRTUAL_ENV"), folder);
+    environ_set (list, TEXT_LIT ("PATH"),
+                 text_format (list->arena, "%.*s/bin:%.*s", TEXT_ARG (folder), TEXT_ARG (environ_get (list, "PATH"))));
+}
+
+static void set_number (struct environ_list *list, const char *name, uint32_t number)
+{
+    environ_set (list, text_of (name), text_format (list->arena, "%u", number));
+}
+
+static void set_command (struct environ_list *list, const struct msg_run *run, const struct command_context *context)
+{
+    bool slice = run->rung.scope == SCOPE_SLICE;
+    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1"));
+    environ_set (list, TEXT_LIT ("SLICEUP_HOST"), context->host);
+    set_number (list, "SLICEUP_RANK", slice ? run->rank : 0);
+    set_number (list, "SLICEUP_WORLD", slice ? run->world : 1);
+    environ_set (list, TEXT_LIT ("SLICEUP_RUNG"), run->rung.id);
+    set_number (list, "SLICEUP_ATTEMPT", run->key.attempt);
+    environ_set (list, TEXT_LIT ("SLICEUP_ADDRESSES"), slice ? run->addresses : run->address);
+    environ_set (list, TEXT_LIT ("SLICEUP_OUTPUT_DIR"), command_output_path (context, list->arena));
+    if (run->cache.role != CACHE_ROLE_NONE)
+        environ_set (list, TEXT_LIT ("SLICEUP_CACHE_DIR"), command_cache_path (context, list->arena));
+    set_virtual_environment (list, context->python);
+    set_command_files (list, run, context);
 }
 
 /* ---- environment ---- */
@@ -91,8 +156,9 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
     counters_set_report_path (run, context->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
         set_python (list, run, context);
-    if (run->rung.kind != PROGRAM_COMMAND)
-        environ_set (list, TEXT_LIT ("SLICEUP_FD"), text_format (list->arena, "%d", SPAWN_CHANNEL_FD));
+    if (run->rung.kind == PROGRAM_COMMAND)
+        set_command (list, run, context);
+    environ_set (list, TEXT_LIT ("SLICEUP_FD"), text_format (list->arena, "%d", SPAWN_CHANNEL_FD));
     return 0;
 }
 
@@ -149,15 +215,32 @@ static int make_canary (const struct msg_run *run, const struct command_context 
     return 0;
 }
 
-static int make_command (const struct msg_run *run, const struct environ_list *list, struct command *out,
-                         struct err *err)
+/* The plan writes a file that travelled as "./" and its name among the others. */
+static int put_files (const struct msg_run *run, const struct command_context *context, struct arena *arena,
+                      struct text argv[], struct err *err)
 {
-    struct text path;
+    for (uint32_t i = 0; i < run->rung.argv.n; i++) {
+        argv[i] = run->rung.argv.items[i];
+        if (!text_starts (argv[i], "./"))
+            continue;
+        const struct kit_file *file = find_file (run, (struct text){ argv[i].ptr + 2, argv[i].len - 2 });
+        if (!file)
+            return err_set (err, ERR_PARSE, "the plan lists no file for the word %.*s of the command",
+                            TEXT_ARG (argv[i]));
+        argv[i] = kit_file_path (context->kit, file, arena);
+    }
+    return 0;
+}
+
+static int make_command (const struct msg_run *run, const struct command_context *context,
+                         const struct environ_list *list, struct command *out, struct err *err)
+{
+    struct text path, argv[ARGV_MAX];
     if (!run->rung.argv.n)
         return err_set (err, ERR_PARSE, "the command of this rung is empty");
-    if (environ_find_program (list, run->rung.argv.items[0], &path, err) < 0)
+    if (put_files (run, context, list->arena, argv, err) < 0 || environ_find_program (list, argv[0], &path, err) < 0)
         return -1;
-    out->argv = words (list->arena, run->rung.argv.items, run->rung.argv.n);
+    out->argv = words (list->arena, argv, run->rung.argv.n);
     out->program = path.ptr;
     return 0;
 }
@@ -300,18 +383,18 @@ int command_make (const struct msg_run *run, const struct command_context *conte
                   struct command *out, struct err *err)
 {
     struct environ_list list;
-    *out = (struct command){ .speaks = run->rung.kind != PROGRAM_COMMAND };
+    *out = (struct command){ 0 };
     environ_begin (&list, arena);
     if (set_environment (&list, run, context, err) < 0)
         return -1;
     out->envp = environ_block (&list);
     out->warnings = find_warnings (&list, run);
-    if (out->speaks && make_line (run, context, arena, &out->line, err) < 0)
+    if (make_line (run, context, arena, &out->line, err) < 0)
         return -1;
     switch (run->rung.kind) {
     case PROGRAM_BUILTIN: return make_builtin (run, arena, out);
     case PROGRAM_CANARY: return make_canary (run, context, &list, out, err);
-    case PROGRAM_COMMAND: return make_command (run, &list, out, err);
+    case PROGRAM_COMMAND: return make_command (run, context, &list, out, err);
     case PROGRAM_NONE: break;
     }
     return err_set (

@@ -23,14 +23,16 @@ struct command_context {
 struct command {
     const char *program;
     char **argv, **envp;
-    bool is_self; /* it is this program, started again (self.h) */
-    bool speaks;  /* it gets a channel, and `line` as the first thing on it */
-    struct text line;
+    bool is_self;       /* it is this program, started again (self.h) */
+    struct text line;   /* the first thing on its channel */
     text_list warnings; /* what it is started with is most likely not meant (launch_lint.h); sentences */
 };
 
 /* The constant path at which every program finds its cache, whatever the generation: <directory>/cache/generation. */
 struct text command_cache_path (const struct command_context *context, struct arena *arena);
+/* Where the program of a command leaves files, below its scratch folder: SLICEUP_OUTPUT_DIR. */
+#define COMMAND_OUTPUT "output"
+struct text command_output_path (const struct command_context *context, struct arena *arena);
 /* -1: it cannot be started as ordered; the sentence is for people. */
 int command_make (const struct msg_run *run, const struct command_context *context, struct arena *arena,
                   struct command *out, struct err *err);

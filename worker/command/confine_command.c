@@ -102,7 +102,6 @@ int confine_args_write (const struct msg_run *run, const struct command_context 
     *out = (struct command){ .program = start.program,
                              .argv = start.argv,
                              .is_self = true,
-                             .speaks = command->speaks,
                              .line = command->line,
                              .envp = keep_environment (command->envp, arena) };
     return 0;

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 /* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
+#define HEAD "[MetricsData; step="
+#define FIRST_HEAD HEAD "0]"
 enum { FILE_LOOK_BYTES = 512 * 1024, LOG_LOOK_BYTES = 8 * 1024 * 1024, PROCESSES_MAX = 64 };
 
 /* What a report was read from. */
@@ -16,6 +18,12 @@ struct source {
     const char *path;
     uint32_t look_bytes;
     bool ends_short;
+};
+
+/* Compilations of all processes after their first step; none is known where a process does not show its first report. */
+struct later {
+    uint64_t compilations;
+    bool is_known;
 };
 
 static bool is_parsed (const struct rung *rung)
@@ -68,7 +76,42 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
     return is_read;
 }
 
-static void add_source (struct xla_metrics *metrics, const struct source *source, struct arena *arena)
+/* The first report of a file that torch_xla writes a report a step to, under a head of its own (metrics_saver.py). */
+static bool read_first (const char *path, struct arena *arena, struct xla_metrics *out)
+{
+    struct xla_text_piece piece = { .text = { .ptr = arena_alloc (arena, FILE_LOOK_BYTES) } };
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_read = fd >= 0 && read_all (fd, 0, &piece.text, (char *) piece.text.ptr, FILE_LOOK_BYTES);
+    if (fd >= 0)
+        close (fd);
+    if (!is_read || !text_starts (piece.text, FIRST_HEAD))
+        return false;
+    uint32_t next;
+    struct text rest = { piece.text.ptr + strlen (FIRST_HEAD), piece.text.len - (uint32_t) strlen (FIRST_HEAD) };
+    if (text_find (rest, TEXT_LIT (HEAD), &next))
+        piece.text.len = next + (uint32_t) strlen (FIRST_HEAD);
+    xla_metrics_read (&piece, arena, out);
+    return out->reports > 0 && !out->is_partial;
+}
+
+static uint64_t requests_of (const struct xla_metrics *metrics)
+{
+    const struct xla_report_row *hits = xla_metrics_find (metrics, false, "PersistentCacheHit"),
+                                *misses = xla_metrics_find (metrics, false, "UncachedCompile");
+    return (hits ? hits->count : 0) + (misses ? misses->count : 0);
+}
+
+static void add_later (struct later *later, const char *path, const struct xla_metrics *last, struct arena *arena)
+{
+    struct xla_metrics first = { 0 };
+    later->is_known = later->is_known && !last->is_partial && read_first (path, arena, &first) &&
+                      requests_of (last) >= requests_of (&first); /* fewer: the program has cleared them */
+    if (later->is_known)
+        later->compilations += requests_of (last) - requests_of (&first);
+}
+
+static void add_source (struct xla_metrics *metrics, const struct source *source, struct later *later,
+                        struct arena *arena)
 {
     struct xla_metrics read;
     struct xla_text_piece text;
@@ -76,16 +119,18 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
         return;
     xla_metrics_read (&text, arena, &read);
     xla_metrics_add_process (metrics, &read, arena);
+    if (later)
+        add_later (later, source->path, &read, arena);
 }
 
 /* With several processes on a host each has a file of its own, named by its ordinal (torch_xla: metrics_saver.py). */
-static void add_files (struct xla_metrics *metrics, struct text scratch, struct arena *arena)
+static void add_files (struct xla_metrics *metrics, struct text scratch, struct later *later, struct arena *arena)
 {
     struct text path = report_path (scratch, arena);
-    add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false }, arena);
+    add_source (metrics, &(struct source){ path.ptr, FILE_LOOK_BYTES, false }, later, arena);
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         struct text own = text_format (arena, "%.*s.%" PRIu32, TEXT_ARG (path), i);
-        add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false }, arena);
+        add_source (metrics, &(struct source){ own.ptr, FILE_LOOK_BYTES, false }, later, arena);
     }
 }
 
@@ -126,19 +171,33 @@ static void note_losses (const struct xla_metrics *metrics, uint32_t left_out, s
                                lost, RESULT_COUNTERS_MAX));
 }
 
+static void put_counter (struct result *result, struct text name, uint64_t value, struct arena *arena)
+{
+    struct named_number *items = arena_array (arena, result->counters.n + 1, sizeof *items);
+    memcpy (items, result->counters.items, result->counters.n * sizeof *items);
+    items[result->counters.n] = (struct named_number){ name, value };
+    result->counters.items = items;
+    result->counters.n++;
+}
+
 void counters_read (const struct msg_run *run, struct text scratch, struct text log, struct arena *arena,
                     struct result *result)
 {
     struct arena reading = { 0 };
     struct xla_metrics metrics = { 0 };
+    struct later later = { .is_known = true };
     uint32_t left_out = 0;
-    if (!is_parsed (&run->rung) || result->ending == ENDING_NOT_STARTED)
+    uint64_t steps; /* a program that counts them itself knows more than its report */
+    if (!is_parsed (&run->rung) || result->ending == ENDING_NOT_STARTED || result_counter (result, "steps", &steps))
         return;
-    add_files (&metrics, scratch, &reading);
+    add_files (&metrics, scratch, &later, &reading);
+    later.is_known = later.is_known && metrics.reports > 0;
     if (metrics.reports == 0)
-        add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, &reading);
+        add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, NULL, &reading);
     if (metrics.reports > 0)
-        xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX, arena, &result->counters, &left_out);
+        xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX - later.is_known, arena, &result->counters, &left_out);
+    if (later.is_known)
+        put_counter (result, TEXT_LIT ("later_compilations"), later.compilations, arena);
     note_losses (&metrics, left_out, arena, result);
     arena_release (&reading);
 }

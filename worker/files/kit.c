@@ -24,7 +24,7 @@ void kit_list_of (const struct msg_run *run, struct kit_list *out)
     out->n = 0;
     if (rung->kind == PROGRAM_CANARY && rung->files.n == 0)
         add (out, "program.py", &rung->program);
-    for (uint32_t i = 0; rung->kind == PROGRAM_CANARY && i < rung->files.n && i < KIT_FILES_MAX; i++)
+    for (uint32_t i = 0; rung->kind != PROGRAM_BUILTIN && i < rung->files.n && i < KIT_FILES_MAX; i++)
         out->items[out->n++] = rung->files.items[i];
     if (rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, "restore")) {
         add (out, "pins.txt", &run->pins.file);
@@ -81,7 +81,7 @@ static bool all_hold (const struct kit_list *list, struct text folder, struct ar
 /* Not synced to the disk, for which nobody waits then: what a power cut left half is seen, and made anew. */
 static int write_file (const char *path, struct text bytes, struct err *err)
 {
-    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0500); /* it may be a program */
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot make %s", path);
     int rc = fd_write (fd, bytes.ptr, bytes.len) < 0 ? err_errno (err, ERR_IO, "cannot write %s", path) : 0;

@@ -23,7 +23,8 @@ bool evidence_lacks_backend (const struct evidence *evidence)
 bool evidence_lacks_program_gate (const struct evidence *evidence)
 {
     const struct msg_run *asked = evidence->asked;
-    return asked && asked->rung.scope == SCOPE_SLICE && asked->world > 1 && !evidence->saw_program_gate;
+    return asked && asked->rung.kind != PROGRAM_COMMAND && asked->rung.scope == SCOPE_SLICE && asked->world > 1 &&
+           !evidence->saw_program_gate;
 }
 
 /* ---- lists and their cost ---- */

@@ -1,0 +1,162 @@
+/* command.c - a rung's command: its words, the files that travel with it, and what its program may do at most. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+static const struct conf_file_kind file_kind = { "file", "", "" };
+
+static const char *const demand_names[DEMANDS_MAX] = { "recompilations", "fallbacks", "reads_per_step" };
+
+/* ---- words ---- */
+
+static bool is_file_word (struct text word)
+{
+    return text_starts (word, "./") || text_starts (word, "../");
+}
+
+/* Another relative path with a slash would depend on the working folder of the program. */
+static bool is_program (struct text word)
+{
+    return word.len > 0 && word.ptr[0] != '-' &&
+           (word.ptr[0] == '/' || !memchr (word.ptr, '/', word.len) || is_file_word (word));
+}
+
+static bool is_value (struct draft *draft, const struct yaml_node *word, const char *of)
+{
+    bool good = word->kind == YAML_SCALAR && !yaml_is_null (word);
+    if (!good && word->kind != YAML_BAD)
+        problem_at (draft->problems, word, "a word of %s is %s, expected a single value", of,
+                    word->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (word->kind));
+    return good;
+}
+
+static int read_words (struct draft *draft, const struct yaml_node *list, struct rung *rung)
+{
+    uint32_t errors_before = draft->problems->errors;
+    if (list->n == 0 || list->n > ARGV_MAX)
+        return problem_at (draft->problems, list, "a command of %u words, expected 1 to %d", list->n, ARGV_MAX);
+    rung->argv.items = arena_array (draft->arena, list->n, sizeof *rung->argv.items);
+    for (const struct yaml_node *word = list->first; word; word = word->next)
+        if (is_value (draft, word, "a command"))
+            rung->argv.items[rung->argv.n++] = word->text;
+    const struct yaml_node *first = list->first;
+    if (first->kind == YAML_SCALAR && !yaml_is_null (first) && !is_program (first->text))
+        problem_at (draft->problems, first,
+                    "the command is %s, expected a name on the PATH, an absolute path, or a file beside the ladder "
+                    "file as ./NAME",
+                    problem_quote (draft->problems, first->text));
+    return draft->problems->errors == errors_before ? 0 : -1;
+}
+
+/* ---- files ---- */
+
+static int add_file (struct draft *draft, const struct yaml_node *at, struct kit_sources *files)
+{
+    if (files->n == KIT_FILES_MAX)
+        return problem_at (draft->problems, at, "the command and its files name more than %d files", KIT_FILES_MAX);
+    if (source_read (&files->items[files->n], &file_kind, draft->options->share_dir, at, draft->problems) != 0)
+        return -1;
+    draft_note_path (draft, files->items[files->n++].shown);
+    return 0;
+}
+
+/* A file that a word names is written in it as "./" and its name among the others, which the host looks up. */
+static void name_words (struct draft *draft, const struct yaml_node *list, const struct kit_sources *files,
+                        struct rung *rung)
+{
+    uint32_t i = 0, file = 0;
+    for (const struct yaml_node *word = list->first; word; word = word->next, i++)
+        if (is_file_word (word->text)) {
+            struct text path = files->items[file++].ref.path;
+            for (uint32_t k = 0; k < rung->files.n; k++)
+                if (text_equal (rung->files.items[k].file.path, path))
+                    rung->argv.items[i] = text_format (draft->arena, "./%.*s", TEXT_ARG (rung->files.items[k].name));
+        }
+}
+
+static void read_files (struct draft *draft, const struct conf_value of[], struct rung *rung)
+{
+    struct kit_sources files = { .items = arena_array (draft->arena, KIT_FILES_MAX, sizeof *files.items) };
+    const struct yaml_node *words = of[RUNG_COMMAND].node, *more = of[RUNG_FILES].node;
+    for (const struct yaml_node *word = words->first; word; word = word->next)
+        if (is_file_word (word->text) && add_file (draft, word, &files) < 0)
+            return;
+    for (const struct yaml_node *file = of[RUNG_FILES].given ? more->first : NULL; file; file = file->next) {
+        if (!is_value (draft, file, "files"))
+            return;
+        if (!is_file_word (file->text)) {
+            problem_at (draft->problems, file, "the file is %s, expected a path relative to the ladder file: ./%.*s",
+                        problem_quote (draft->problems, file->text), TEXT_ARG (file->text));
+            return;
+        }
+        if (add_file (draft, file, &files) < 0)
+            return;
+    }
+    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n;
+    if ((files.n || reports) && draft_command_kit (draft, words, &files, reports, rung) == 0)
+        name_words (draft, words, &files, rung);
+}
+
+/* ---- demands ---- */
+
+static int read_most (struct draft *draft, const struct yaml_node *node, double *most)
+{
+    char text[32], *end = text;
+    bool fits = node->kind == YAML_SCALAR && node->text.len && text_to_c (node->text, text, sizeof text);
+    *most = fits ? strtod (text, &end) : -1;
+    if (fits && *end == 0 && isfinite (*most) && *most >= 0)
+        return 0;
+    return problem_at (draft->problems, node, "a limit of expect is %s, expected a number of at least 0, such as 0",
+                       node->kind == YAML_SCALAR ? problem_quote (draft->problems, node->text)
+                                                 : yaml_kind_name (node->kind));
+}
+
+static void read_demands (struct draft *draft, const struct conf_value *expect, struct rung *rung)
+{
+    if (!expect->given || !expect->good)
+        return;
+    rung->demands.items = arena_array (draft->arena, DEMANDS_MAX, sizeof *rung->demands.items);
+    for (const struct yaml_node *key = expect->node->first; key; key = key->next) {
+        uint32_t i = 0;
+        while (i < DEMANDS_MAX && !text_is (key->text, demand_names[i]))
+            i++;
+        double most;
+        if (i == DEMANDS_MAX)
+            problem_unknown (draft->problems, key, "limit of expect", demand_names, DEMANDS_MAX);
+        else if (read_most (draft, key->value, &most) == 0 && rung->demands.n < DEMANDS_MAX)
+            rung->demands.items[rung->demands.n++] = (struct demand){ text_of (demand_names[i]), most };
+    }
+}
+
+/* Of torch_xla its own report shows what is demanded, so it is read without a word. */
+static void read_report (struct draft *draft, struct rung *rung)
+{
+    bool torch = draft->frontend && text_is (text_of (frontend_name (draft->frontend)), "torch_xla");
+    if (rung->demands.n && torch && !rung->parse.len)
+        rung->parse = TEXT_LIT ("torch_xla-metrics");
+    for (uint32_t i = 0; i < rung->demands.n && !torch && !rung->parse.len; i++)
+        if (!text_is (rung->demands.items[i].what, demand_names[0]))
+            warning_at (draft->problems, draft->slice[SLICE_PROFILE].node,
+                        "rung %.*s limits %.*s, which only a program of torch_xla counts: it will fail as not shown",
+                        TEXT_ARG (rung->id), TEXT_ARG (rung->demands.items[i].what));
+}
+
+/* ---- the rung ---- */
+
+void draft_command (struct draft *draft, const struct conf_value of[], struct rung *rung)
+{
+    const struct conf_value *command = &of[RUNG_COMMAND], *only[] = { &of[RUNG_FILES], &of[RUNG_EXPECT] };
+    for (size_t i = 0; i < sizeof only / sizeof only[0] && rung->kind != PROGRAM_COMMAND; i++)
+        if (only[i]->given)
+            problem_at (draft->problems, only[i]->node,
+                        "%s is set for a rung without a command, expected it only with a command",
+                        i == 0 ? "files" : "expect");
+    if (rung->kind != PROGRAM_COMMAND || !command->good || read_words (draft, command->node, rung) < 0)
+        return;
+    read_demands (draft, &of[RUNG_EXPECT], rung);
+    read_report (draft, rung);
+    if (!of[RUNG_FILES].given || of[RUNG_FILES].good)
+        read_files (draft, of, rung);
+}

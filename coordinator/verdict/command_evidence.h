@@ -1,0 +1,14 @@
+/* command_evidence.h - what is asked of a command beside its exit status: nothing known in its log, and its limits kept.
+ *
+ * A limit is judged from counters of the result (docs/spec/canary.md, "Counters of a step"). What no counter shows is not kept.
+ * False: *out has the verdict. Pure. */
+#ifndef SLICEUP_COORDINATOR_VERDICT_COMMAND_EVIDENCE_H
+#define SLICEUP_COORDINATOR_VERDICT_COMMAND_EVIDENCE_H
+
+#include "coordinator/verdict/judge.h"
+
+/* A text whose signature says `always`. */
+bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out);
+bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out);
+
+#endif

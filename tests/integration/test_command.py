@@ -1,0 +1,162 @@
+"""Commands as rungs: what a user's own program gets, which of its files travel, and what a rung may ask of it."""
+import json
+import unittest
+
+import lab
+
+HELPED = """
+import sys
+import sliceup_program
+program = sliceup_program.start()
+for number in range(4):
+    program.step()
+print("reduced", program.reduced("loss", program.rank + 1.0, weight=2.0))
+"""
+# What the worker reads of a program of torch_xla: one report a step, as torch_xla 2.7.0 writes them (abridged).
+REPORTED = """
+import os, sys
+compiled, reads, fallen = (int(word) for word in sys.argv[1:])
+with open(os.environ["XLA_METRICS_FILE"], "a") as file:
+    for step in range(10):
+        file.write(f"[MetricsData; step={step}]\\n")
+        file.write("Counter: UncachedCompile\\n  Value: %d\\n" % (1 + compiled * step))
+        if fallen:
+            file.write("Counter: aten::_ctc_loss\\n  Value: %d\\n" % (fallen * (step + 1)))
+        file.write("Metric: CompileTime\\n  TotalSamples: 1\\n  Accumulator: 107ms420.977us\\n"
+                   "  Percentiles: 1%=107ms420.977us\\n")
+        file.write("Metric: ExecuteTime\\n  TotalSamples: %d\\n  Accumulator: 198.644us\\n"
+                   "  Percentiles: 1%%=078.183us\\n" % (step + 1))
+        if reads:
+            file.write("Metric: TransferFromDeviceTime\\n  TotalSamples: %d\\n  Accumulator: 051.390us\\n"
+                       "  Percentiles: 1%%=051.390us\\n" % (reads * (step + 1)))
+        file.write("Counter: MarkStep\\n  Value: %d\\n\\n" % (step + 1))
+"""
+
+
+class Commands(lab.LabTest):
+    def climb(self, *rungs, status=0, hosts=2, **more):
+        ladder = self.lab.ladder("ladder.yaml", [{"timeout": "60s", **rung} for rung in rungs])
+        ended = self.lab.sliceup("run", self.lab.slice(hosts=hosts, ladder=str(ladder), **more))
+        self.assertEqual(status, ended.status, ended)
+        return self.lab.receipt()
+
+    def printed(self, rung, host):
+        return self.lab.sliceup("logs", "--rung", rung, "--host", host).out
+
+
+class Given(Commands):
+    """What the program gets."""
+
+    def test_a_program_learns_its_place_from_variables(self):
+        program = "import os; print({k: v for k, v in os.environ.items() if k.startswith('SLICEUP_')}); print(os.getcwd())"
+        self.climb({"id": "alone", "command": ["python3", "-c", program]},
+                   {"id": "together", "command": ["python3", "-c", program], "scope": "slice"})
+        alone, together = self.printed("alone", "h1"), self.printed("together", "h1")
+        for text in ("'SLICEUP_HOST': 'h1'", "'SLICEUP_RANK': '0'", "'SLICEUP_WORLD': '1'", "'SLICEUP_RUNG': 'alone'",
+                     "'SLICEUP_ATTEMPT': '1'", "'SLICEUP_ADDRESSES': '127.0.0.1'", "/output'"):
+            self.assertIn(text, alone)
+        self.assertNotIn("SLICEUP_CACHE_DIR", alone)
+        self.assertIn("'SLICEUP_RANK': '1'", together)
+        self.assertIn("'SLICEUP_WORLD': '2'", together)
+        self.assertIn("'SLICEUP_ADDRESSES': '127.0.0.1,127.0.0.1'", together)
+
+    def test_what_is_left_in_the_output_folder_stays(self):
+        program = "echo kept > $SLICEUP_OUTPUT_DIR/result"
+        self.climb({"id": "own", "command": ["sh", "-c", program]})
+        kept = list(self.lab.run_folder().glob("hosts/*/**/output/result"))
+        self.assertEqual(2, len(kept), kept)
+
+    def test_files_beside_the_ladder_travel_with_what_they_import(self):
+        self.lab.write("train.py", "import model, sys, os\n"
+                       "print(model.NAME, open(sys.argv[1]).read(), open(os.environ['SLICEUP_FILES_DIR'] + '/more.txt').read())\n")
+        self.lab.write("model.py", "NAME = 'mine'\n")
+        self.lab.write("data.txt", "numbers")
+        self.lab.write("more.txt", "more")
+        self.climb({"id": "own", "command": ["python3", "./train.py", "./data.txt"], "files": ["./more.txt"]})
+        self.assertIn("mine numbers more", self.printed("own", "h0"))
+
+    def test_a_program_of_the_ladder_is_started_by_itself(self):
+        self.lab.write("step.sh", "#!/bin/sh\necho started by itself\n").chmod(0o755)
+        self.climb({"id": "own", "command": ["./step.sh"]})
+        self.assertIn("started by itself", self.printed("own", "h0"))
+
+
+class Asked(Commands):
+    """What a rung may ask, and what is said where it is not shown."""
+
+    def failure(self, receipt, rung):
+        return self.attempt(receipt, "h0", rung)
+
+    def refused(self, rung, *texts, owner="program", hosts=1):
+        entry = self.failure(self.climb({"id": "own", **rung}, status=1, hosts=hosts), "own")
+        self.assertEqual(owner, entry["cause"]["owner"])
+        for text in texts:
+            self.assertIn(text, json.dumps(entry))
+        return entry
+
+    def test_a_report_that_keeps_its_limits_passes(self):
+        self.lab.write("step.py", REPORTED)
+        receipt = self.climb({"id": "own", "command": ["python3", "./step.py", "0", "0", "0"],
+                              "parse": "torch_xla-metrics",
+                              "expect": {"recompilations": 0, "fallbacks": 0, "reads_per_step": 0.1}})
+        counters = self.attempt(receipt, "h0", "own")["counters"]
+        self.assertEqual((10, 0, 0, 0), tuple(counters[name] for name in (
+            "steps", "later_compilations", "fallbacks", "reads")))
+
+    def test_what_goes_beyond_a_limit_is_named(self):
+        self.lab.write("step.py", REPORTED)
+        common = {"parse": "torch_xla-metrics"}
+        self.refused({"command": ["python3", "./step.py", "1", "0", "0"], "expect": {"recompilations": 2}, **common},
+                     "compiled 9 programs after its first step in 10 steps, expected at most 2")
+        self.refused({"command": ["python3", "./step.py", "0", "1", "0"], "expect": {"reads_per_step": 0.5}, **common},
+                     "read 10 values from devices in 10 steps, expected at most 0.5 a step")
+        self.refused({"command": ["python3", "./step.py", "0", "0", "3"], "expect": {"fallbacks": 0}, **common},
+                     "ran 30 operations on the host's processor in 10 steps, expected at most 0", "aten::_ctc_loss")
+
+    def test_what_nothing_shows_is_not_kept(self):
+        self.refused({"command": ["true"], "expect": {"recompilations": 0}},
+                     "the rung expects at most 0 recompilations, and no report of the program shows a step")
+        self.refused({"command": ["true"], "backend": "required"}, "asks for backend cpu, but the program reported none",
+                     owner="launch")
+
+    def test_a_metric_of_a_command_is_proved_or_fails(self):
+        self.lab.write("local.py", HELPED.replace("program.reduced(", "(lambda *_, **__: 0)("))
+        self.refused({"command": ["python3", "./local.py"], "scope": "slice", "metrics": ["loss"],
+                      "backend": "required"}, "loss")
+
+    def test_the_helper_shows_backend_and_steps(self):
+        self.lab.write("own.py", HELPED)
+        receipt = self.climb({"id": "own", "command": ["python3", "./own.py"], "scope": "slice", "metrics": ["loss"],
+                              "backend": "required"}, hosts=1)
+        self.assertEqual(4, self.attempt(receipt, "h0", "own")["counters"]["steps"])
+        self.assertIn("reduced 1.0", self.printed("own", "h0"))
+
+    def test_what_a_command_prints_counts_although_it_succeeds(self):
+        late = "Replicating tensors already initialized on non-virtual XLA device for SPMD to force SPMD mode."
+        self.refused({"command": ["echo", late]}, "exited with status 0, but printed", "Replicating tensors")
+        self.climb({"id": "own", "command": ["echo", "Defaulting to PJRT_DEVICE=CPU"]})  # the profile asks for the cpu
+        self.climb({"id": "own", "command": ["echo", "RuntimeError: RESOURCE_EXHAUSTED\nTraceback"]})
+
+
+class Planned(Commands):
+    """What `check` says."""
+
+    def problem(self, rung, text, profile="plain"):
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "own", **rung}])
+        ended = self.lab.sliceup("check", self.lab.slice(ladder=str(ladder), profile=profile))
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn(text, ended.err)
+
+    def test_mistakes_are_named(self):
+        self.lab.write("train.py", "")
+        self.problem({"command": ["python3", "./trian.py"]}, "did you mean 'train.py'")
+        self.problem({"command": ["python3", "./train.py"], "files": ["train.py"]}, "expected a path relative to the ladder")
+        self.problem({"command": ["true"], "expect": {"recompilation": 0}}, "did you mean 'recompilations'")
+        self.problem({"command": ["true"], "expect": {"fallbacks": "none"}}, "expected a number of at least 0")
+        self.problem({"builtin": "facts", "expect": {"fallbacks": 0}}, "expect is set for a rung without a command")
+        self.problem({"builtin": "facts", "files": ["./train.py"]}, "files is set for a rung without a command")
+        self.problem({"command": ["sub/train.py"]}, "expected a name on the PATH, an absolute path")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,364 @@
+"""What the program of a `command` rung imports, to show what no exit status shows: docs/guide/your-own-step.md.
+
+    import sliceup_program
+
+    program = sliceup_program.start()      # before the framework compiles
+    for batch in batches:
+        ...
+        program.step()                     # at the end of each step
+    loss = program.reduced("loss", local_loss)
+
+At the end the program's live framework is asked for its backend and its counters; no variable is. Standard library only; jax,
+torch_xla and torch are used where the program itself has imported them. Outside a rung, as when it is run by hand, nothing is
+reported, and reduced() still reduces.
+"""
+
+import atexit
+import os
+import sys
+
+try:
+    import sliceup_canary
+except ImportError:  # installed, it lies in the folder above; its other folders must not be taken for libraries
+    PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path.append(PARENT)
+    import sliceup_canary
+
+    sys.path.remove(PARENT)
+
+REQUEST = "/jax/core/compile/backend_compile_duration"
+HIT = "/jax/compilation_cache/cache_hits"
+# Operations of the host that read a value, and need no lowering (pytorch/xla:docs/source/learn/troubleshoot.md).
+READS = ("aten::_local_scalar_dense", "aten::nonzero")
+PACKAGES = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "numpy")
+
+
+def start():
+    """The program's report; the same one each time. Call it once the framework is imported, before anything compiles."""
+    global program
+    if program is None:
+        program = Program(sliceup_canary.connect() if "SLICEUP_FD" in os.environ else None)
+    return program
+
+
+class Program:
+    """What one process of the program reports. Methods are for one thread."""
+
+    def __init__(self, canary):
+        self.canary = canary
+        self.steps, self.first, self.ours = 0, None, Counts()
+        self.jax = JaxCounting() if "jax" in sys.modules else None
+        self.pid = os.getpid()
+        if canary:
+            sys.excepthook = self.end_uncaught
+            atexit.register(self.finish)
+            canary.phase("run")
+
+    @property
+    def rank(self):
+        """The number of this host in the rung, from 0."""
+        return self.canary.rank if self.canary else 0
+
+    @property
+    def world(self):
+        """How many hosts take part in the rung."""
+        return self.canary.world if self.canary else 1
+
+    @property
+    def devices_per_host(self):
+        """What the profile says; 1 outside a rung."""
+        return self.canary.devices_per_host if self.canary else 1
+
+    def rendezvous(self, port=0):
+        """ADDRESS:PORT of rank 0, the same on all hosts, once all are here. port: that of rank 0; 0: one that is free there."""
+        import socket
+
+        address = self.canary.attempt["address"] if self.canary else "127.0.0.1"
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        if self.rank == 0 and not port:
+            with socket.socket(family) as listener:
+                listener.bind((address, 0))
+                port = listener.getsockname()[1]
+        whole = f"[{address}]:{port}" if family == socket.AF_INET6 else f"{address}:{port}"
+        if self.world == 1:
+            return whole
+        return self.canary.gate("rendezvous", "share", whole if self.rank == 0 else "")
+
+    def step(self):
+        """A step of the program has ended; what is compiled after the first one counts as a recompilation."""
+        self.steps += 1
+        if self.first is None:
+            self.first = self.counts()
+
+    def reduced(self, name, local, weight=1.0, reduction="mean"):
+        """The weighted mean, or the sum, of `local` over all devices of all hosts, and its proof.
+
+        local, weight: a number, or one number for each local device in the order of jax.local_devices() (jax) or of the
+        mesh (SPMD of torch_xla). reduction: "mean" or "sum". All processes call it together. Returns a float.
+        """
+        before = self.counts()
+        devices = local_devices() or self.devices_per_host
+        pairs = list(zip(spread(local, devices), spread(weight, devices)))
+        rows = [[one * scale, scale, self.secret() + number] for number, (one, scale) in enumerate(pairs)]
+        seen = all_reduce(rows, self.rank, self.world)
+        self.ours = self.ours + (self.counts() - before)
+        value = seen[0] / seen[1] if reduction == "mean" else seen[0]
+        if self.canary:
+            shards = [{"value": value, "proof": seen[2], "local": one, "weight": scale} for one, scale in pairs]
+            self.tell_backend()
+            self.canary.metric(name, reduction, self.canary.axes, value, shards)
+        return value
+
+    def note(self, text):
+        """A sentence for the receipt."""
+        if self.canary:
+            self.canary.note(text)
+
+    # ---- what it has seen ----
+
+    def secret(self):
+        return self.canary.attempt["secret"] if self.canary else 0
+
+    def counts(self):
+        if "torch_xla" in sys.modules:
+            return torch_xla_counts()
+        return self.jax.counts() if self.jax else Counts()
+
+    def tell_backend(self):
+        self.canary.backend(**backend(self.canary))
+
+    def counters(self):
+        """Of the program alone: what reduced() made the framework do is not its own."""
+        if self.jax is None and jax_started() and not torch_xla_started():
+            raise RuntimeError("jax was imported after sliceup_program.start(), so what it compiled was not counted")
+        whole = self.counts() - self.ours
+        told = dict(compile_requests=whole.requests, cache_hits=whole.hits, cache_misses=whole.requests - whole.hits,
+                    executions=whole.executions, compile_ms=whole.compile_ms, retrieval_ms=whole.retrieval_ms, saved_ms=0,
+                    steps=self.steps)
+        if self.first is not None and counts_compilations():
+            told["later_compilations"] = max(whole.requests - self.first.requests, 0)
+        if "torch_xla" in sys.modules:
+            told.update(fallbacks=whole.fallbacks, reads=whole.reads)
+        return told
+
+    # ---- its end ----
+
+    def finish(self):
+        """At exit. A process that was forked is not the program; whatever fails here is a note of the receipt and no more."""
+        if os.getpid() != self.pid or self.canary.failed:
+            return
+        try:
+            self.canary.bundle(versions())
+            self.canary.policy()
+            self.tell_backend()
+            self.canary.memory()
+            self.canary.counted.clear()
+            self.canary.counted.update(self.counters())
+            self.canary.counters()
+            self.canary.done()
+        except Exception as error:  # noqa: BLE001 - the exit status is the program's own
+            print(f"sliceup_program: the report of this program is not complete: {error!r}", file=sys.stderr)
+
+    def end_uncaught(self, kind, error, trace):
+        """Other hosts would wait for an exit handler of this one; alone, a program ends as it always does."""
+        sys.__excepthook__(kind, error, trace)
+        if isinstance(error, Exception):
+            sliceup_canary.tell_failure(self.canary, error, None)
+        if self.world > 1:
+            sliceup_canary.leave("")
+
+
+program = None
+
+
+class Counts:
+    """Counters of a framework since the process began."""
+
+    NAMES = ("requests", "hits", "executions", "compile_ms", "retrieval_ms", "fallbacks", "reads")
+
+    def __init__(self, **seen):
+        for name in self.NAMES:
+            setattr(self, name, seen.get(name, 0))
+
+    def __add__(self, other):
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in self.NAMES})
+
+    def __sub__(self, other):
+        return Counts(**{name: max(getattr(self, name) - getattr(other, name), 0) for name in self.NAMES})
+
+
+class JaxCounting:
+    """Listens to jax.monitoring. An event comes once after each compilation or retrieval."""
+
+    def __init__(self):
+        import jax
+
+        self.requests = self.hits = 0
+        self.compile_s, self.was_hit = 0.0, False
+        jax.monitoring.register_event_listener(self.on_event)
+        jax.monitoring.register_event_duration_secs_listener(self.on_duration)
+
+    def on_event(self, event, **_):
+        if event == HIT:
+            self.hits, self.was_hit = self.hits + 1, True
+
+    def on_duration(self, event, seconds, **_):
+        if event == REQUEST:
+            self.requests += 1
+            self.compile_s += 0.0 if self.was_hit else seconds
+            self.was_hit = False
+
+    def counts(self):
+        return Counts(requests=self.requests, hits=self.hits, compile_ms=round(self.compile_s * 1000))
+
+
+def torch_xla_counts():
+    from torch_xla.debug import metrics
+
+    def counter(name):
+        return int(metrics.counter_value(name) or 0)
+
+    def samples(name, place=0):
+        seen = metrics.metric_data(name)
+        return seen[place] if seen else 0
+
+    hits = counter("PersistentCacheHit")
+    return Counts(requests=hits + counter("UncachedCompile"), hits=hits,
+                  executions=samples("ExecuteTime") + samples("ExecuteReplicatedTime"),
+                  compile_ms=round(samples("CompileTime", 1) / 1e6),
+                  retrieval_ms=round(samples("PersistentCacheLoad", 1) / 1e6),
+                  fallbacks=sum(counter(name) for name in metrics.counter_names()
+                                if name.startswith("aten::") and name not in READS),
+                  reads=samples("TransferFromDeviceTime"))
+
+
+def counts_compilations():
+    return "torch_xla" in sys.modules or "jax" in sys.modules
+
+
+def torch_xla_started():
+    return "torch_xla" in sys.modules and sys.modules["torch_xla"]._XLAC._xla_runtime_is_initialized()
+
+
+def jax_started():
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bridge is not None and bridge.backends_are_initialized()
+
+
+def local_devices():
+    """Of the framework's live client; 0: none was made."""
+    if torch_xla_started():
+        from torch_xla import runtime
+
+        return runtime.addressable_device_count() if runtime.is_spmd() else 1
+    return sys.modules["jax"].local_device_count() if jax_started() else 0
+
+
+def backend(canary):
+    """The fields of the protocol's line, from the client that the program has used. Without a framework there are no devices:
+    each that the profile speaks of is then this process."""
+    if torch_xla_started():
+        return torch_xla_backend()
+    if jax_started():
+        return jax_backend(sys.modules["jax"])
+    if counts_compilations():
+        raise RuntimeError("the framework was imported, but has made no client: there is no backend to report")
+    count = canary.devices_per_host
+    return dict(platform="cpu", platform_version="python", device_kind="python", devices=canary.world * count,
+                local_devices=count, process_count=canary.world, process_index=canary.rank, kernel_path="native")
+
+
+def jax_backend(jax):
+    local = jax.local_devices()
+    version = sliceup_canary.clean(getattr(local[0].client, "platform_version", ""))
+    return dict(platform=local[0].platform, platform_version=version, device_kind=local[0].device_kind,
+                devices=jax.device_count(), local_devices=len(local), process_count=jax.process_count(),
+                process_index=jax.process_index(), kernel_path="native")
+
+
+def torch_xla_backend():
+    """The type is that of a device of the client: runtime.device_type() would read PJRT_DEVICE."""
+    import torch_xla
+    from torch_xla import runtime
+    from torch_xla.core import xla_model
+
+    kind = xla_model.xla_device_hw(torch_xla.device()).lower()
+    names = [str(device.get("name", "")) for device in runtime.global_runtime_device_attributes()]
+    return dict(platform="cpu" if kind == "cpu" else kind, platform_version=",".join(names[:4]), device_kind=kind,
+                devices=runtime.global_runtime_device_count(), local_devices=runtime.addressable_runtime_device_count(),
+                process_count=runtime.process_count(), process_index=runtime.process_index(), kernel_path="native")
+
+
+def versions():
+    import importlib.metadata
+
+    found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+# ---- reducing ----
+
+
+def spread(value, devices):
+    """One float for each local device."""
+    values = [float(one) for one in value] if hasattr(value, "__len__") else [float(value)] * devices
+    if len(values) != devices:
+        raise ValueError(f"reduced: {len(values)} values for {devices} local devices, expected one number, or one each")
+    return values
+
+
+def all_reduce(rows, rank, world):
+    """rows: [local * weight, weight, secret] of each local device; their sums over all devices, by the program's framework."""
+    if torch_xla_started():
+        return torch_xla_sum(rows, world)
+    if jax_started():
+        return jax_sum(sys.modules["jax"], rows)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized():
+        total = torch.tensor(rows, dtype=torch.float64).sum(0)
+        torch.distributed.all_reduce(total)
+        return [float(one) for one in total]
+    if world > 1:
+        raise RuntimeError(f"reduced: the program of rank {rank} uses neither jax, torch_xla nor torch.distributed: nothing "
+                           "reaches the other hosts")
+    return [sum(column) for column in zip(*rows)]
+
+
+def jax_sum(jax, rows):
+    """rows: (local devices, 3) float32, one row on each device; all devices of all processes take part."""
+    import numpy
+
+    mesh = jax.sharding.Mesh(numpy.array(jax.devices()), ("device",))
+    split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("device"))
+    whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    own = {device: numpy.asarray([row], numpy.float32) for device, row in zip(jax.local_devices(), rows)}
+    parts = [jax.device_put(own[device], device) for device in jax.local_devices()]
+    array = jax.make_array_from_single_device_arrays((jax.device_count(), 3), split, parts)
+    total = jax.jit(lambda rows: rows.sum(0), out_shardings=whole)(array)
+    return [float(one) for one in numpy.asarray(total.addressable_data(0))]
+
+
+def torch_xla_sum(rows, world):
+    """rows: (local devices, 3) float32. Under SPMD the whole mesh takes part; else this process must be alone."""
+    import numpy
+    import torch
+    import torch_xla
+    from torch_xla import runtime
+    from torch_xla.distributed import spmd
+
+    if not runtime.is_spmd():
+        if world > 1:
+            raise RuntimeError("reduced: several hosts without SPMD: call torch_xla.runtime.use_spmd() first in the program")
+        return [sum(column) for column in zip(*rows)]
+    devices = runtime.global_runtime_device_count()
+    mesh = spmd.Mesh(numpy.arange(devices), (devices, 1), ("device", "value"))
+    array = torch.tensor(rows, dtype=torch.float32).to(torch_xla.device())
+    spmd.mark_sharding(array, mesh, ("device", None))
+    total = array.sum(0)
+    torch_xla.sync(wait=True)
+    return [float(one) for one in total.cpu()]
