@@ -171,6 +171,13 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
                                          TEXT_ARG (asked), TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
                             next);
     uint32_t per_host = of->plan->profile.devices_per_host;
+    if (seen->local_devices != per_host && of->rung->kind == PROGRAM_COMMAND)
+        return verdict_set (
+            out, OUTCOME_FAILED, OWNER_PROGRAM,
+            text_format (arena, "the program uses %u of its host's devices, the profile says %u", seen->local_devices,
+                         per_host),
+            "a program of torch_xla uses one device unless it calls torch_xla.runtime.use_spmd() first; else see the "
+            "variables that limit devices in the launch policy");
     if (seen->local_devices != per_host)
         return verdict_set (out, OUTCOME_FAILED, OWNER_DEVICE,
                             text_format (arena, "the program sees %u devices of its host, the profile says %u",

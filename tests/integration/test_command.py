@@ -1,5 +1,6 @@
 """Commands as rungs: what a user's own program gets, which of its files travel, and what a rung may ask of it."""
 import json
+import re
 import unittest
 
 import lab
@@ -156,6 +157,53 @@ class Planned(Commands):
         self.problem({"builtin": "facts", "expect": {"fallbacks": 0}}, "expect is set for a rung without a command")
         self.problem({"builtin": "facts", "files": ["./train.py"]}, "files is set for a rung without a command")
         self.problem({"command": ["sub/train.py"]}, "expected a name on the PATH, an absolute path")
+
+
+class Guide(Commands):
+    """docs/guide/your-own-step.md, as it stands, with real jax on two hosts."""
+
+    PAGE = lab.TOP / "docs/guide" / "your-own-step.md"
+    SHARED = {"env_dir": str(lab.SHARED_ENVS / "jax-cpu"), "limits": {"stop": "1s"}}
+
+    def blocks(self, language):
+        return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", self.PAGE.read_text())
+
+    def changed(self, script):
+        """The script with the lines that the page marks with '+'."""
+        lines, at = script.splitlines(), 0
+        for line in self.blocks("diff")[0].splitlines():
+            if line.startswith("+"):
+                lines.insert(at, line[1:])
+                at += 1
+            elif line != "...":
+                at = lines.index(line[1:], at) + 1
+        return "\n".join(lines) + "\n"
+
+    def run_it(self, *status):
+        path = self.lab.files / "slice.yaml"
+        text = self.blocks("yaml")[1] + "".join(f"{key}: {json.dumps(value)}\n" for key, value in self.SHARED.items())
+        path.write_text(text)
+        self.assertEqual(0, self.lab.sliceup("check", path).status)
+        ended = self.lab.sliceup("run", path, bound_s=600)
+        self.assertIn(ended.status, status, ended)
+        return self.attempt(self.lab.receipt(), "h0", "train")
+
+    def test_the_page_leads_from_a_script_to_a_rung(self):
+        script, ladder = self.blocks("python")[0], self.blocks("yaml")[0]
+        self.lab.write("train.py", script)
+        self.lab.write("ladder.yaml", ladder)
+        self.assertEqual("passed", self.run_it(0)["outcome"])
+        asking = ladder[:ladder.index("  - id: train")] + self.blocks("yaml")[2]
+        self.lab.write("ladder.yaml", asking)
+        self.assertIn("reported none", self.run_it(1)["cause"]["text"])
+        self.lab.write("train.py", self.changed(script))
+        self.assertLessEqual(len(self.changed(script).splitlines()) - len(script.splitlines()), 10)
+        entry = self.run_it(0)
+        self.assertEqual((100, 0), (entry["counters"]["steps"], entry["counters"]["later_compilations"]))
+        self.assertEqual("proved", self.lab.receipt()["reductions"][0]["proof"])
+        self.lab.write("train.py", self.changed(script).replace("(64, 8))", "(64, 8))[:, :]").replace(
+            "step(w, x, y)\n    program", "step(w, x[number % 3:], y[number % 3:])\n    program"))
+        self.assertIn("after its first step", self.run_it(1)["cause"]["text"])
 
 
 if __name__ == "__main__":

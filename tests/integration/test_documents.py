@@ -78,6 +78,7 @@ RULES = (
         says="wheel"),
     run("hosts.md", r"^gzip -dc", fill=(("sliceup-worker.bundle", "$BUILD/bin/sliceup-worker.bundle"),)),
     run("hosts.md", r"^./sliceup-worker preflight", status=(0, 3)),
+    elsewhere("your-own-step.md", r"^sliceup (check|run)", "integration/test_command.py", '"your-own-step.md"'),
     elsewhere("hostsets.md", r"", "unit/test_nodeset.py", "docs/guide/hostsets.md"),
     elsewhere("slurm.md", r"", "integration/test_slurm.py", '"slurm.md"'),
     run("join|kubernetes|tpu-vm", r"^sliceup ticket"),
@@ -241,7 +242,10 @@ class Reference(lab.LabTest):
         self.passes(self.lab.sliceup("run", path, env=env))
         printed = self.passes(self.lab.sliceup("logs", "--rung", "env", "--raw")).out
         variables = dict(line.partition("=")[::2] for line in printed.splitlines() if re.match(r"[A-Z_]+=", line))
-        self.assertEqual({*inherited, "HOME"}, set(variables))
+        guide = (lab.TOP / "docs/guide/your-own-step.md").read_text()
+        named = {name for row in re.findall(r"(?m)^\| (`[A-Z].*?) \|", guide) for name in re.findall(r"`([A-Z_]+)`", row)}
+        self.assertEqual(named - {"SLICEUP_CACHE_DIR", "SLICEUP_FILES_DIR"}, set(variables) - {"SLICEUP_FD"})
+        self.assertLessEqual({*inherited, "HOME"}, set(variables))
         self.assertTrue(pathlib.Path(variables["HOME"]).is_relative_to(self.lab.run_folder() / "hosts"), variables["HOME"])
 
 

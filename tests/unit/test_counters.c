@@ -221,10 +221,11 @@ static int tear_down (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (the_last_block_of_the_file_is_told), TEST (without_the_first_step_nothing_is_known_of_later_ones), TEST (processes_of_one_host_are_added_up),
-        TEST (without_a_file_the_output_is_read),        TEST (a_block_that_breaks_off_is_noted),
-        TEST (of_a_large_file_the_end_is_read),          TEST (nothing_but_a_regular_file_is_read),
-        TEST (more_names_than_a_result_holds_are_noted), TEST (other_rungs_are_left_alone),
+        TEST (the_last_block_of_the_file_is_told), TEST (without_the_first_step_nothing_is_known_of_later_ones),
+        TEST (processes_of_one_host_are_added_up), TEST (without_a_file_the_output_is_read),
+        TEST (a_block_that_breaks_off_is_noted),   TEST (of_a_large_file_the_end_is_read),
+        TEST (nothing_but_a_regular_file_is_read), TEST (more_names_than_a_result_holds_are_noted),
+        TEST (other_rungs_are_left_alone),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -613,20 +613,11 @@ static void what_a_proof_needs_comes_first (void **state)
         "[MetricsData; step=0]\nCounter: AAA\n  Value: 1\nCounter: aten::nonzero\n  Value: 4\nCounter: xla::mul\n  "
         "Value: 1\n"
         "Counter: PersistentCacheDeserializeFailure\n  Value: 2\nCounter: Big\n  Value: 18446744073709551615\n\n");
-    static const char *const order[] = { "compile_requests",
-                                         "cache_hits",
-                                         "cache_misses",
-                                         "executions",
-                                         "compile_ms",
-                                         "retrieval_ms",
-                                         "steps",
-                                         "fallbacks",
-                                         "reads",
-                                         "PersistentCacheDeserializeFailure",
-                                         "aten::nonzero",
-                                         "AAA",
-                                         "Big",
-                                         "xla::mul" };
+    static const char *const order[] = {
+        "compile_requests", "cache_hits", "cache_misses", "executions", "compile_ms",
+        "retrieval_ms",     "steps",      "fallbacks",    "reads",      "PersistentCacheDeserializeFailure",
+        "aten::nonzero",    "AAA",        "Big",          "xla::mul"
+    };
     assert_int_equal (desk->counters.n, sizeof order / sizeof order[0]);
     for (uint32_t i = 0; i < desk->counters.n; i++)
         assert_true (text_is (desk->counters.items[i].name, order[i]));

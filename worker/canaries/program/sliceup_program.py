@@ -246,11 +246,11 @@ def jax_started():
 
 
 def local_devices():
-    """Of the framework's live client; 0: none was made."""
+    """Those that the program uses; 0: no framework has made a client. Without SPMD a process of torch_xla uses one."""
     if torch_xla_started():
         from torch_xla import runtime
 
-        return runtime.addressable_device_count() if runtime.is_spmd() else 1
+        return runtime.addressable_runtime_device_count() if runtime.is_spmd() else 1
     return sys.modules["jax"].local_device_count() if jax_started() else 0
 
 
@@ -283,10 +283,10 @@ def torch_xla_backend():
     from torch_xla.core import xla_model
 
     kind = xla_model.xla_device_hw(torch_xla.device()).lower()
-    names = [str(device.get("name", "")) for device in runtime.global_runtime_device_attributes()]
-    return dict(platform="cpu" if kind == "cpu" else kind, platform_version=",".join(names[:4]), device_kind=kind,
-                devices=runtime.global_runtime_device_count(), local_devices=runtime.addressable_runtime_device_count(),
-                process_count=runtime.process_count(), process_index=runtime.process_index(), kernel_path="native")
+    local = local_devices()
+    return dict(platform=kind, platform_version="", device_kind=kind, devices=runtime.process_count() * local,
+                local_devices=local, process_count=runtime.process_count(), process_index=runtime.process_index(),
+                kernel_path="native")
 
 
 def versions():
