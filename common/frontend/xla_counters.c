@@ -4,6 +4,10 @@
 
 #include "common/frontend/xla_report_rows.h"
 
+static const char *const words[] = { "compile_requests", "cache_hits", "cache_misses", "executions", "compile_ms",
+                                     "retrieval_ms",     "steps",      "fallbacks",    "reads" };
+enum { WORDS = sizeof words / sizeof words[0] };
+
 struct word {
     uint64_t value;
     bool is_known;
@@ -67,22 +71,20 @@ static void add_words (const struct xla_metrics *metrics, uint32_t max, number_l
 {
     struct word hits = count_of (metrics, false, "PersistentCacheHit");
     struct word misses = count_of (metrics, false, "UncachedCompile");
-    const struct {
-        const char *name;
-        struct word word;
-    } words[] = { { "compile_requests", sum (hits, misses) },
-                  { "cache_hits", hits },
-                  { "cache_misses", misses },
-                  { "executions",
-                    sum (count_of (metrics, true, "ExecuteTime"), count_of (metrics, true, "ExecuteReplicatedTime")) },
-                  { "compile_ms", ms_of (metrics, "CompileTime", misses) },
-                  { "retrieval_ms", ms_of (metrics, "PersistentCacheLoad", hits) },
-                  { "steps", count_of (metrics, false, "MarkStep") },
-                  { "fallbacks", fallbacks_of (metrics) },
-                  { "reads", count_of (metrics, true, "TransferFromDeviceTime") } };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (words[i].word.is_known)
-            add (out, max, left_out, text_of (words[i].name), words[i].word.value);
+    const struct word values[WORDS] = {
+        sum (hits, misses),
+        hits,
+        misses,
+        sum (count_of (metrics, true, "ExecuteTime"), count_of (metrics, true, "ExecuteReplicatedTime")),
+        ms_of (metrics, "CompileTime", misses),
+        ms_of (metrics, "PersistentCacheLoad", hits),
+        count_of (metrics, false, "MarkStep"),
+        fallbacks_of (metrics),
+        count_of (metrics, true, "TransferFromDeviceTime"),
+    };
+    for (size_t i = 0; i < WORDS; i++)
+        if (values[i].is_known)
+            add (out, max, left_out, text_of (words[i]), values[i].value);
 }
 
 static const char *const proofs[] = { "CachedCompile",
@@ -113,8 +115,12 @@ static int by_weight (const void *a, const void *b)
     return order ? order : left->is_metric - right->is_metric;
 }
 
+/* By a word, known or not, or by a row. */
 static bool is_taken (const number_list *list, struct text name)
 {
+    for (size_t i = 0; i < WORDS; i++)
+        if (text_is (name, words[i]))
+            return true;
     for (uint32_t i = 0; i < list->n; i++)
         if (text_equal (list->items[i].name, name))
             return true;

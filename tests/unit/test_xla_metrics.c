@@ -339,6 +339,8 @@ static void reports_that_touch_are_told_apart (void **state)
 static void the_first_number_of_a_row_is_its_own (void **state)
 {
     struct desk *desk = *state;
+    read_lines (desk, COUNTER ("compile_ms", "7") COUNTER ("A", "5"));
+    assert_int_equal (counter (desk, "compile_ms"), ABSENT); /* a word of the protocol is no name of a row */
     read_lines (desk, "Metric: M\n  TotalSamples: 3\n  TotalSamples: 9\n  Accumulator: 1.00\n  Accumulator: 2.00\n"
                       "  Percentiles: 1%=1\n");
     assert_int_equal (counter (desk, "M"), 3);
