@@ -274,6 +274,12 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
                          .help = "Whether a part of the slice can run a slice-wide program by itself. If so, sliceup "
                                  "isolates a failure without a cause by running halves. Default: true with `backend: "
                                  "cpu`, else false." },
+    [PROFILE_SHAPES] = { "shapes", KEY_MAP,
+                         .help =
+                             "The sizes that programs may give the dimensions of their arrays, by dimension, the "
+                             "smallest first: `{batch: [8, 16], padding: true}`. `padding`: what has another size is "
+                             "padded to the next; default false. At most 8 dimensions of 32 sizes. Canaries get it. "
+                             "Default: programs choose." },
 };
 
 static const struct conf_key ladder_keys[LADDER_KEYS] = {

@@ -227,6 +227,7 @@ void draft_profile (struct draft *draft)
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     read_env (draft, profile);
     read_inherit (draft, &profile[PROFILE_INHERIT]);
+    draft_shapes (draft, root, &profile[PROFILE_SHAPES]);
     draft_take_machine (draft, profile);
     draft_sort_vars (&plan->host_env.set);
     draft_sort_names (&plan->host_env.unset);

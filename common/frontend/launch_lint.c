@@ -88,3 +88,12 @@ const char *launch_lint_variable (const struct profile *profile, struct text nam
                  "this frontend adds"
                : NULL;
 }
+
+/* pytorch/xla:docs/source/perf/recompilation.md: each new shape of an input is a new graph, which is compiled. */
+const char *launch_lint_shapes (const struct profile *profile)
+{
+    return text_is (profile->frontend, "torch_xla") && text_is (profile->backend, "tpu")
+               ? "torch_xla compiles a program again for each shape that it has not seen: give the sizes that programs "
+                 "may use, such as shapes: {batch: [8, 16], padding: true}"
+               : NULL;
+}

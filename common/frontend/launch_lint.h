@@ -10,5 +10,7 @@
  * inherited, and not known yet. A value that switches a thing off is fine, and so is debugging where the word is in the
  * name of the profile. */
 const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value);
+/* Why the profile should give shapes, and how; NULL: nothing asks for them. */
+const char *launch_lint_shapes (const struct profile *profile);
 
 #endif

@@ -88,6 +88,10 @@ static const struct field scope_env_fields[] = { F_LIST (1, struct scope_env, se
                                                  F_TEXTS (2, struct scope_env, unset, VARS_MAX, NAME_MAX_BYTES) };
 static const struct record scope_env_record = RECORD ("scope environment", struct scope_env, scope_env_fields);
 
+static const struct field dimension_fields[] = { F_TEXT (1, struct dimension, name, AXIS_NAME_MAX_BYTES),
+                                                 F_U32S (2, struct dimension, sizes, SHAPE_SIZES_MAX, SHAPE_SIZE_MAX) };
+static const struct record dimension_record = RECORD ("dimension", struct dimension, dimension_fields);
+
 static const struct field profile_fields[] = { F_TEXT (1, struct profile, name, ID_MAX_BYTES),
                                                F_TEXT (2, struct profile, frontend, ID_MAX_BYTES),
                                                F_TEXT (3, struct profile, backend, ID_MAX_BYTES),
@@ -98,7 +102,9 @@ static const struct field profile_fields[] = { F_TEXT (1, struct profile, name, 
                                                F_BOOL (8, struct profile, splits),
                                                F_RECORD (9, struct profile, host_env, &scope_env_record),
                                                F_RECORD (10, struct profile, slice_env, &scope_env_record),
-                                               F_TEXTS (11, struct profile, inherit, VARS_MAX, NAME_MAX_BYTES) };
+                                               F_TEXTS (11, struct profile, inherit, VARS_MAX, NAME_MAX_BYTES),
+                                               F_LIST (12, struct profile, shapes, SHAPES_MAX, &dimension_record),
+                                               F_BOOL (13, struct profile, padding) };
 const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
 
 static const struct field cache_plan_fields[] = {

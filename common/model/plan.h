@@ -168,6 +168,13 @@ struct scope_env {
     text_list unset; /* neither set for all scopes nor inherited */
 };
 
+/* Sizes that programs may give one dimension of their arrays, the smallest first. */
+enum { SHAPES_MAX = 8, SHAPE_SIZES_MAX = 32, SHAPE_SIZE_MAX = INT32_MAX };
+struct dimension {
+    struct text name;
+    LIST_OF (uint32_t) sizes;
+};
+
 struct profile { /* launch policy: everything decided before the runtime is imported */
     struct text name;
     struct text frontend; /* key into common/frontend's table */
@@ -179,6 +186,8 @@ struct profile { /* launch policy: everything decided before the runtime is impo
     struct text accelerator; /* type of the slice as its cloud names it, "v6e-16"; empty: not stated */
     struct text topology;    /* of its chips, "4x4"; empty: not stated */
     bool splits;             /* a part of the hosts can form a group of its own: isolation by halves */
+    LIST_OF (struct dimension) shapes; /* empty: programs choose */
+    bool padding;                      /* of shapes: what has another size is padded to the next */
 };
 
 extern const struct record profile_record;

@@ -436,6 +436,17 @@ static void print_inherited (const text_list *names, FILE *to)
                  i + 1 == names->n ? "\n" : "");
 }
 
+static void print_shapes (const struct profile *profile, FILE *to)
+{
+    for (uint32_t i = 0; i < profile->shapes.n; i++) {
+        const struct dimension *dimension = &profile->shapes.items[i];
+        fprintf (to, "  sizes of %.*s", TEXT_ARG (dimension->name));
+        for (uint32_t j = 0; j < dimension->sizes.n; j++)
+            fprintf (to, "%s%u", j ? ", " : ": ", dimension->sizes.items[j]);
+        fputs (profile->padding ? "; others are padded\n" : "\n", to);
+    }
+}
+
 int planning_check_cache_owners (const struct plan *plan, struct err *err)
 {
     char root[PATH_MAX_BYTES + 1];
@@ -467,6 +478,7 @@ void planning_print (const struct plan *plan, FILE *to)
     print_scope ("host", &plan->profile.host_env, to);
     print_scope ("slice", &plan->profile.slice_env, to);
     print_inherited (&plan->profile.inherit, to);
+    print_shapes (&plan->profile, to);
     if (plan->pins.file.path.len)
         fprintf (to, "pins    %.*s (sha256 %.12s...)%s\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr,
                  plan->pins.wheels.n ? ", from wheels copied to the hosts" : "");

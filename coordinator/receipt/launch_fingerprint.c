@@ -36,6 +36,16 @@ static void add_parallelism (struct fingerprint_builder *builder, const struct p
     }
 }
 
+static void add_shapes (struct fingerprint_builder *builder, const struct profile *profile)
+{
+    for (uint32_t i = 0; i < profile->shapes.n; i++) {
+        const struct dimension *dimension = &profile->shapes.items[i];
+        fingerprint_add (builder, profile->padding ? "padded" : "shape", dimension->name);
+        for (uint32_t j = 0; j < dimension->sizes.n; j++)
+            add_number (builder, "size", dimension->sizes.items[j]);
+    }
+}
+
 static void add_launch (struct fingerprint_builder *builder, const struct plan *plan, const struct rung *rung)
 {
     add_code (builder, rung);
@@ -44,6 +54,7 @@ static void add_launch (struct fingerprint_builder *builder, const struct plan *
     fingerprint_add (builder, "frontend", plan->profile.frontend);
     fingerprint_add_vars (builder, rung->args.items, rung->args.n);
     fingerprint_add_profile (builder, &plan->profile);
+    add_shapes (builder, &plan->profile);
 }
 
 struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena)

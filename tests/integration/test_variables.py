@@ -55,6 +55,34 @@ class Variables(lab.LabTest):
         self.assertIn("  inherited from the worker, where it has them: NOT_THERE, PEERS, POD_ID\n", shown)
 
 
+class Shapes(lab.LabTest):
+    """The sizes of a profile reach its canaries, and `check` shows them."""
+    CANARY = """import json, os, socket
+with socket.socket(fileno=int(os.environ["SLICEUP_FD"])) as channel, channel.makefile("rw") as lines:
+    attempt = json.loads(lines.readline())
+    print(json.dumps({"shapes": attempt.get("shapes")}), flush=True)
+    print(json.dumps({"type": "done", "nonce": attempt["nonce"]}), file=lines, flush=True)
+"""
+
+    def seen(self, lines):
+        text = "profile: sized\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n" + lines
+        ladder = self.lab.ladder("ladder.yaml", [self.lab.rung("one", str(self.lab.write("shown.py", self.CANARY)), scope="host",
+                                                               env=False, backend="any")])
+        self.slice = self.lab.slice(ladder=str(ladder), profile=str(self.lab.write("sized.yaml", text)), cache={"mode": "off"})
+        self.passes(self.lab.sliceup("run", self.slice))
+        printed = self.passes(self.lab.sliceup("logs", "--rung", "one")).out
+        return json.loads(next(line[line.index("{"):] for line in printed.splitlines() if "{" in line))["shapes"]
+
+    def test_a_canary_gets_the_sizes_of_the_profile(self):
+        self.assertEqual({"batch": [8, 16], "length": [512], "padding": True},
+                         self.seen("shapes: {batch: [8, 16], length: [512], padding: true}\n"))
+        shown = self.passes(self.lab.sliceup("check", self.slice)).out
+        self.assertIn("  sizes of batch: 8, 16; others are padded\n  sizes of length: 512; others are padded\n", shown)
+
+    def test_without_them_it_chooses(self):
+        self.assertIsNone(self.seen(""))
+
+
 class Reported(lab.LabTest):
     """What the canaries report of their variables, and what is made of it."""
     HOSTS = [{"name": "a", "address": "127.0.0.1"}, {"name": "b", "address": "127.0.0.2"}]

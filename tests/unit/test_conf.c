@@ -393,6 +393,41 @@ static void what_is_most_likely_not_meant_is_a_warning (void **state)
     share_close (&share);
 }
 
+static void sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program (void **state)
+{
+    static const char base[] = "profile: p\nfrontend: %s\nbackend: %s\ndevices_per_host: 2\n%s"
+                               "host_env: {TPU_HOST_BOUNDS: '1,1,1'}\n";
+    static const char shapes[] = "shapes: {batch: [8, 16], padding: true, length: [512]}\n";
+    static const struct {
+        const char *frontend, *backend, *lines;
+        bool warns;
+    } cases[] = { { "torch_xla", "tpu", "", true },
+                  { "torch_xla", "tpu", shapes, false },
+                  { "torch_xla", "cpu", "", false },
+                  { "jax", "tpu", "", false } };
+    struct share share;
+    char text[512];
+    (void) state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        share_open (&share);
+        snprintf (text, sizeof text, base, cases[i].frontend, cases[i].backend, cases[i].lines);
+        write_text (&share, "configs/profiles/p.yaml", text);
+        const struct profile *profile = &share.plan.profile;
+        if (share_load (&share) != 0 || (share.report.n == 1) != cases[i].warns ||
+            (cases[i].warns && !strstr (line_of (&share, 0), "p.yaml:1:1: the profile gives no shapes; torch_xla"))) {
+            dump (&share);
+            fail_msg ("case %zu", i);
+        }
+        assert_int_equal (profile->shapes.n, cases[i].lines[0] ? 2 : 0);
+        if (profile->shapes.n) {
+            assert_true (profile->padding && text_is (profile->shapes.items[1].name, "length"));
+            assert_int_equal (profile->shapes.items[0].sizes.n, 2);
+            assert_int_equal (profile->shapes.items[0].sizes.items[1], 16);
+        }
+        share_close (&share);
+    }
+}
+
 static void pins_that_nobody_needs_are_left_out (void **state)
 {
     static const char ladder[] = "ladder: l\nrungs:\n- {id: a, canary: jax/tiny.py, env: false}\n";
@@ -558,6 +593,7 @@ int main (void)
         cmocka_unit_test (a_machine_and_what_is_written_agree),
         cmocka_unit_test (a_part_of_a_tpu_slice_runs_what_hosts_run_alone),
         cmocka_unit_test (what_is_most_likely_not_meant_is_a_warning),
+        cmocka_unit_test (sizes_of_dimensions_are_read_and_missed_where_each_costs_a_program),
         cmocka_unit_test (pins_that_nobody_needs_are_left_out),
         cmocka_unit_test (longer_forms_are_read),
         cmocka_unit_test (the_command_line_overrides_the_slice),

@@ -57,10 +57,12 @@ static void everything_that_matters_is_in_the_signature (void **state)
 {
     (void) state;
     struct arena arena = { 0 };
-    struct launch base = launch_of (), other[9];
+    struct launch base = launch_of (), other[11];
+    uint32_t size = 8;
+    struct dimension batch = { TEXT_LIT ("batch"), { &size, 1 } };
     struct text signature = sign (&base, NULL, &arena);
     assert_int_equal (signature.len, 16);
-    for (size_t i = 0; i < 9; i++)
+    for (size_t i = 0; i < 11; i++)
         other[i] = launch_of ();
     other[0].rung.program.sha256 = TEXT_LIT ("ff");
     other[1].files[1].file.sha256 = TEXT_LIT ("ff");
@@ -71,9 +73,13 @@ static void everything_that_matters_is_in_the_signature (void **state)
     other[6].plan.profile.accelerator = TEXT_LIT ("v6e-16");
     other[7].plan.pins.file.sha256 = TEXT_LIT ("ab");
     other[8].plan.hosts.n = 8;
-    for (size_t i = 0; i < 9; i++)
+    other[9].plan.profile.shapes.items = other[10].plan.profile.shapes.items = &batch;
+    other[9].plan.profile.shapes.n = other[10].plan.profile.shapes.n = 1;
+    other[10].plan.profile.padding = true;
+    for (size_t i = 0; i < 11; i++)
         if (text_equal (sign (&other[i], NULL, &arena), signature))
             fail_msg ("change %zu did not change the signature", i);
+    assert_false (text_equal (sign (&other[9], NULL, &arena), sign (&other[10], NULL, &arena)));
     arena_release (&arena);
 }
 

@@ -264,6 +264,19 @@ static json_t *json_mesh (const struct msg_run *run)
     return mesh;
 }
 
+static json_t *json_shapes (const struct profile *profile)
+{
+    json_t *shapes = json_pack ("{s:b}", "padding", profile->padding);
+    for (uint32_t i = 0; i < profile->shapes.n; i++) {
+        const struct dimension *dimension = &profile->shapes.items[i];
+        json_t *sizes = json_array ();
+        for (uint32_t j = 0; j < dimension->sizes.n; j++)
+            json_array_append_new (sizes, json_integer (dimension->sizes.items[j]));
+        json_object_setn_new (shapes, dimension->name.ptr, dimension->name.len, sizes);
+    }
+    return shapes;
+}
+
 static int add_args (json_t *args, const struct msg_run *run, struct err *err)
 {
     for (uint32_t i = 0; i < run->rung.args.n; i++) {
@@ -353,6 +366,8 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_con
     json_object_update (line, rest);
     json_decref (place_in_group);
     json_decref (rest);
+    if (run->profile.shapes.n)
+        json_object_set_new (line, "shapes", json_shapes (&run->profile));
     return line;
 }
 
