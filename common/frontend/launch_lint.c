@@ -18,6 +18,9 @@ struct lint {
 #define DUMPS                                                                                                          \
     "its --xla_dump_to dumps every program, which is for debugging: it takes time and fills the disk; leave it out"
 
+#define ANALYSIS "it is for debugging: the log tells the cause of each compilation and execution; leave it out"
+#define SAVED "it is for debugging: each graph is written to a file, which takes time and fills the disk; leave it out"
+
 /* pytorch/xla:torch_xla/runtime.py, docs/source/learn/troubleshoot.md, torch_xla/csrc/runtime/env_hash.cpp */
 static const struct lint lints[] = {
     { "XRT_TPU_CONFIG", NULL, false, GONE },
@@ -28,6 +31,10 @@ static const struct lint lints[] = {
     { "XLA_DOWNCAST_BF16", NULL, false, DTYPES },
     { "XLA_IR_DEBUG", NULL, true, TRACING },
     { "XLA_HLO_DEBUG", NULL, true, TRACING },
+    { "PT_XLA_DEBUG", NULL, true, ANALYSIS },
+    { "PT_XLA_DEBUG_LEVEL", NULL, true, ANALYSIS },
+    { "XLA_SAVE_TENSORS_FILE", NULL, true, SAVED },
+    { "XLA_SAVE_HLO_FILE", NULL, true, SAVED },
     { "XLA_FLAGS", "--xla_dump_to", true, DUMPS },
     { "LIBTPU_INIT_ARGS", "--xla_dump_to", true, DUMPS },
     { "JAX_DISABLE_JIT", NULL, true, "it is for debugging: nothing is compiled; leave it out" },
