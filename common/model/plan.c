@@ -232,6 +232,15 @@ static const struct field rehearsal_fields[] = {
 };
 static const struct record rehearsal_record = RECORD ("rehearsal", struct rehearsal, rehearsal_fields);
 
+static const struct field run_origin_fields[] = {
+    F_TEXT (1, struct run_origin, user, NAME_MAX_BYTES),
+    F_U32 (2, struct run_origin, uid, UINT32_MAX),
+    F_TEXT (3, struct run_origin, host, NAME_MAX_BYTES),
+    F_TEXT (4, struct run_origin, directory, TEXT_MAX_BYTES),
+    F_TEXTS (5, struct run_origin, command, ORIGIN_WORDS_MAX, TEXT_MAX_BYTES),
+};
+const struct record run_origin_record = RECORD ("origin", struct run_origin, run_origin_fields);
+
 static const struct field plan_fields[] = {
     F_TEXT (1, struct plan, slice, ID_MAX_BYTES),
     F_ENUM (2, struct plan, launcher, &launcher_names),
@@ -254,6 +263,7 @@ static const struct field plan_fields[] = {
     F_RECORD (19, struct plan, rehearsal, &rehearsal_record),
     F_TEXTS (20, struct plan, left_out, RUNGS_MAX, ID_MAX_BYTES),
     F_U32 (21, struct plan, whole, HOSTS_MAX),
+    F_RECORD (22, struct plan, origin, &run_origin_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

@@ -315,6 +315,16 @@ struct rehearsal {
     LIST_OF (struct wrong_variable) wrong; /* what one host has instead, on purpose */
 };
 
+/* Who asked for a run, where and how; as it was, and not for receipts before secret_redact_word. */
+enum { ORIGIN_WORDS_MAX = 256 };
+struct run_origin {
+    struct text user; /* empty: the uid has no name */
+    uint32_t uid;
+    struct text host, directory; /* host empty: not known, in a journal of an earlier build */
+    text_list command;           /* the words of the command line */
+};
+extern const struct record run_origin_record;
+
 struct plan {
     struct text slice;
     enum launcher launcher;
@@ -337,6 +347,7 @@ struct plan {
     struct rehearsal rehearsal;
     text_list left_out; /* rungs of the ladder, on purpose */
     uint32_t whole;     /* hosts of the slice file; 0: those of the run, in their order */
+    struct run_origin origin;
 };
 extern const struct record plan_record;
 

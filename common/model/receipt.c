@@ -102,6 +102,9 @@ static const struct field header_fields[] = {
     F_TEXT (15, struct run_header, running, ID_MAX_BYTES),
     F_BOOL (16, struct run_header, rehearsal),
     F_TEXTS (17, struct run_header, left_out, RUNGS_MAX, ID_MAX_BYTES),
+    F_RECORD (18, struct run_header, origin, &run_origin_record),
+    F_TEXT (19, struct run_header, home, PATH_MAX_BYTES),
+    F_TEXT (20, struct run_header, cache_root, PATH_MAX_BYTES),
 };
 static const struct record header_record = RECORD ("header", struct run_header, header_fields);
 

@@ -85,6 +85,8 @@ struct run_header {
     struct text running;  /* the rung of which a pass of the whole slice runs; empty: none */
     bool rehearsal;       /* on one machine, with a stand-in for libtpu */
     text_list left_out;   /* rungs of the ladder, on purpose */
+    struct run_origin origin;
+    struct text home, cache_root; /* of runs, on the coordinator's machine; of the cache, on the hosts */
 };
 struct rung_time {
     struct text run, rung;

@@ -102,6 +102,18 @@ struct text secret_redact_var (struct arena *arena, const struct var *var)
     return name_is_of_proxy (var->name) ? proxy_cut (arena, var->value) : secret_redact_url (arena, var->value);
 }
 
+struct text secret_redact_word (struct arena *arena, struct text word)
+{
+    for (uint32_t i = 0; i < word.len; i++) {
+        struct var var = { { word.ptr, i }, { word.ptr + i + 1, word.len - i - 1 } };
+        if (word.ptr[i] != '=' || (!name_is_of_secret (var.name) && !name_is_of_proxy (var.name)))
+            continue;
+        struct text shown = secret_redact_var (arena, &var);
+        return text_format (arena, "%.*s=%.*s", TEXT_ARG (var.name), TEXT_ARG (shown));
+    }
+    return secret_redact_url (arena, word);
+}
+
 var_list secret_redact_vars (struct arena *arena, const var_list *vars)
 {
     var_list out = { arena_array (arena, vars->n, sizeof *out.items), vars->n };

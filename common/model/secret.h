@@ -15,6 +15,8 @@ struct text secret_redact_url (struct arena *arena, struct text value);
 /* What may be shown of a variable: "present" of one that is secret by its name, but for a switch; else its value
  * without users and passwords. */
 struct text secret_redact_var (struct arena *arena, const struct var *var);
+/* A word of a command line: the same of the variable or option that stands before a '=' in it. */
+struct text secret_redact_word (struct arena *arena, struct text word);
 /* The same of all; each still fits a record. */
 var_list secret_redact_vars (struct arena *arena, const var_list *vars);
 

@@ -8,6 +8,7 @@
 #include "common/base/duration.h"
 #include "common/cache/owners.h"
 #include "common/model/secret.h"
+#include "coordinator/cli/origin.h"
 #include "coordinator/launch/host_source_io.h"
 
 static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet)
@@ -85,6 +86,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     options->host_source = host_source_read;
     int rc = conf_load (options, arena, plan, &report, &err);
     print_problems (cli, &report, options->rehearsal != NULL); /* its warnings were printed before */
+    origin_read (arena, &plan->origin);
     if (rc == 0)
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
     if (count_errors (&report) == 0)

@@ -36,6 +36,17 @@ void receipt_fold_destroy (struct receipt_fold *fold)
 
 /* ---- one kind of fact each ---- */
 
+/* Receipts are handed on. */
+static void fold_origin (struct receipt_fold *fold, struct run_header *header)
+{
+    text_list *command = &header->origin.command;
+    header->origin = fold->plan.origin;
+    command->items = arena_array (&fold->arena, command->n, sizeof *command->items);
+    for (uint32_t i = 0; i < command->n; i++)
+        command->items[i] = text_clip (secret_redact_word (&fold->arena, fold->plan.origin.command.items[i]),
+                                       TEXT_MAX_BYTES);
+}
+
 static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
 {
     const struct fact_run_opened *opened = &fact->of.run_opened;
@@ -54,7 +65,10 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
                                    .began_wall_ms = fact->wall_ms,
                                    .cache_trust = plan->cache.trust,
                                    .rehearsal = plan->rehearsal.variables.n > 0,
-                                   .left_out = plan->left_out };
+                                   .left_out = plan->left_out,
+                                   .home = plan->home,
+                                   .cache_root = plan->cache.root };
+    fold_origin (fold, header);
     header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
     header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));
     for (header->rungs.n = 0; header->rungs.n < plan->rungs.n; header->rungs.n++)

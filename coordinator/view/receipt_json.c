@@ -98,7 +98,8 @@ static bool is_unknown (const struct record *record, const struct field *field, 
     case FIELD_U32:
     case FIELD_U64: return number_is_unknown (record, field, value);
     case FIELD_RECORD:
-        return field->of == &backend_record && json_string_length (json_object_get (value, "platform")) == 0;
+        return (field->of == &backend_record && json_string_length (json_object_get (value, "platform")) == 0) ||
+               (field->of == &run_origin_record && json_string_length (json_object_get (value, "host")) == 0);
     default: return false;
     }
 }

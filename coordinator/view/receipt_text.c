@@ -44,6 +44,32 @@ static void add_subject (const struct run_header *header, struct buf *out)
     buf_byte (out, '\n');
 }
 
+static void add_field (struct buf *out, const char *label, struct text value)
+{
+    if (value.len == 0)
+        return;
+    buf_puts (out, label);
+    buf_escaped (out, value, 4 * COLUMNS);
+}
+
+/* Who, from where, with which words, and what it grew in. */
+static void add_origin (const struct run_header *header, struct buf *out)
+{
+    const struct run_origin *origin = &header->origin;
+    if (origin->host.len) {
+        add_field (out, "run by   ", origin->user.len ? origin->user : TEXT_LIT ("a user without a name"));
+        buf_printf (out, " (uid %u)", origin->uid);
+        add_field (out, " on ", origin->host);
+        add_field (out, ", in ", origin->directory);
+        for (uint32_t i = 0; i < origin->command.n; i++)
+            add_field (out, i ? " " : "\ncommand  ", origin->command.items[i]);
+        buf_byte (out, '\n');
+    }
+    add_field (out, "folders  home ", header->home);
+    add_field (out, header->home.len ? ", cache " : "folders  cache ", header->cache_root);
+    buf_puts (out, header->home.len || header->cache_root.len ? "\n" : "");
+}
+
 static void add_place (struct buf *out, const char *label, const struct run_header *header, int rung)
 {
     buf_printf (out, "%s", label);
@@ -195,79 +221,6 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
     arena_release (&arena);
 }
 
-static bool same_setup (const struct environment_receipt *a, const struct environment_receipt *b)
-{
-    return text_equal (a->environment, b->environment) && text_equal (a->restore_method, b->restore_method);
-}
-
-static void add_setup (const struct slice_receipt *receipt, struct buf *out)
-{
-    struct text *hosts = mem_array (receipt->hosts.n, sizeof (*hosts));
-    bool first = true;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct environment_receipt *setup = &receipt->hosts.items[i].setup;
-        uint32_t n = 0;
-        bool told = setup->pins_sha256.len == 0;
-        for (uint32_t k = 0; k < i && !told; k++)
-            told = same_setup (setup, &receipt->hosts.items[k].setup);
-        if (told)
-            continue;
-        for (uint32_t k = i; k < receipt->hosts.n; k++)
-            if (same_setup (setup, &receipt->hosts.items[k].setup))
-                hosts[n++] = receipt->hosts.items[k].host;
-        buf_puts (out, first ? "setup    pins " : "         pins ");
-        buf_escaped (out, setup->pins, COLUMNS);
-        buf_puts (out, " (sha256 ");
-        buf_escaped (out, text_clip (setup->pins_sha256, 12), 0);
-        buf_puts (out, "), python ");
-        buf_escaped (out, setup->python, COLUMNS);
-        buf_puts (out, " on ");
-        hostset_fold (hosts, n, out);
-        buf_puts (out, ": ");
-        buf_escaped (out, setup->restore_method, CAUSE_COLUMNS);
-        buf_byte (out, '\n');
-        first = false;
-    }
-    mem_free (hosts);
-}
-
-static bool same_backend (const struct backend_receipt *a, const struct backend_receipt *b)
-{
-    return text_equal (a->observed.platform, b->observed.platform) &&
-           text_equal (a->observed.device_kind, b->observed.device_kind) &&
-           text_equal (a->observed.kernel_path, b->observed.kernel_path);
-}
-
-static void add_backend (const struct slice_receipt *receipt, struct buf *out)
-{
-    struct text *hosts = mem_array (receipt->hosts.n, sizeof (*hosts));
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct backend_receipt *backend = &receipt->hosts.items[i].backend;
-        uint32_t n = 0;
-        bool told = backend->observed.platform.len == 0;
-        for (uint32_t k = 0; k < i && !told; k++)
-            told = same_backend (backend, &receipt->hosts.items[k].backend);
-        if (told)
-            continue;
-        for (uint32_t k = i; k < receipt->hosts.n; k++)
-            if (same_backend (backend, &receipt->hosts.items[k].backend))
-                hosts[n++] = receipt->hosts.items[k].host;
-        buf_puts (out, "backend  asked for ");
-        buf_escaped (out, backend->requested, COLUMNS);
-        buf_puts (out, ", ran on ");
-        buf_escaped (out, backend->observed.platform, 40);
-        buf_puts (out, receipt_backend_remark (&backend->observed));
-        buf_puts (out, " (");
-        buf_escaped (out, backend->observed.device_kind, 40);
-        buf_puts (out, ", kernels: ");
-        buf_escaped (out, backend->observed.kernel_path, 40);
-        buf_puts (out, ") on ");
-        hostset_fold (hosts, n, out);
-        buf_byte (out, '\n');
-    }
-    mem_free (hosts);
-}
-
 static void add_recoveries (const struct slice_receipt *receipt, struct buf *out)
 {
     for (uint32_t i = 0; i < receipt->recoveries.n; i++) {
@@ -328,6 +281,7 @@ void receipt_text_head (const struct slice_receipt *receipt, const struct run_he
                         struct buf *out)
 {
     add_subject (header, out);
+    add_origin (header, out);
     add_purpose (header, out);
     if (with_result)
         add_result (header, out);
@@ -340,8 +294,7 @@ void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_
                         struct buf *out)
 {
     add_metrics (receipt, out);
-    add_backend (receipt, out);
-    add_setup (receipt, out);
+    receipt_text_hosts (receipt, out);
     add_drift (receipt, rules, rules_n, out);
     add_recoveries (receipt, out);
     add_notes (receipt, out);

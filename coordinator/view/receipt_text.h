@@ -11,12 +11,15 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_rule 
 /* Its parts above the ladder, with the sentence of the run or without, */
 void receipt_text_head (const struct slice_receipt *receipt, const struct run_header *header, bool with_result,
                         struct buf *out);
-/* and below it: metrics, backends, drift, history, notes. */
+/* and below it: metrics, launch policy, versions, backends, setup, drift, history, notes. */
 void receipt_text_rest (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                         struct buf *out);
 /* receipt_markdown.c: the same to paste into an issue: a table of the rungs, the causes, and the rest as text. */
 void receipt_markdown (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                        struct buf *out);
+
+/* Of that, what hosts are: those alike are one line. */
+void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out);
 
 /* ---- reduction_text.c: one metric and what was proved of it, in one line. Pure ---- */
 

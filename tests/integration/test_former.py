@@ -48,6 +48,7 @@ class Former(lab.LabTest):
     def test_a_cancelled_run_is_cancelled_everywhere(self):
         run = self.run_of("cancelled")
         receipt = json.loads(self.said("receipt", run, "--json"))
+        self.assertIsNone(receipt["headers"][0]["origin"])
         self.assertEqual(["cancelled"] * 3, [receipt["outcome"], *(self.attempt(receipt, h, "own")["outcome"] for h in ("h0", "h1"))])
         self.assertEqual("cancelled", json.loads(self.said("status", run, "--json"))["outcome"])
         self.assertIn("cancelled, owner: sliceup", self.said("explain", run))

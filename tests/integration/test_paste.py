@@ -80,7 +80,7 @@ class Pasting(lab.LabTest):
         self.assertEqual(2, self.lab.sliceup("receipt", "zzz", "--merge", file).status)
         merged = self.lab.sliceup("receipt", "--markdown", "--merge", file)
         self.assertEqual(1, merged.status, merged)
-        of_run, of_file = (ended.out.partition("\n```\ndrift ") for ended in (self.lab.sliceup("receipt", "--markdown"), merged))
+        of_run, of_file = (ended.out.partition("\ndrift ") for ended in (self.lab.sliceup("receipt", "--markdown"), merged))
         self.assertTrue(of_run[1])
         self.assertEqual(of_run[0], of_file[0])  # below, a file has no rules of its own for how hosts are compared
 

@@ -38,6 +38,23 @@ static void passwords_of_addresses_are_cut (void **state)
     is_shown ("HTTPS_PROXY", "http://me:p/w@proxy:1", "http://***@proxy:1");
 }
 
+static void a_word_of_a_command_line_shows_no_secret (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *word, *shown;
+    } words[] = { { "--wrong=h0:MY_TOKEN=a=b", "--wrong=h0:MY_TOKEN=present" },
+                  { "h0:TPU_WORKER_ID=1", "h0:TPU_WORKER_ID=1" },
+                  { "h0:http_proxy=me:word@proxy", "h0:http_proxy=***@proxy" },
+                  { "https://me:word@host/x", "https://***@host/x" },
+                  { "--plain", "--plain" },
+                  { "", "" } };
+    struct arena arena = { 0 };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_true (text_is (secret_redact_word (&arena, text_of (words[i].word)), words[i].shown));
+    arena_release (&arena);
+}
+
 static void what_grows_by_it_still_fits_a_record (void **state)
 {
     (void) state;
@@ -70,6 +87,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_secret_is_only_said_to_be_there),
         cmocka_unit_test (passwords_of_addresses_are_cut),
+        cmocka_unit_test (a_word_of_a_command_line_shows_no_secret),
         cmocka_unit_test (what_grows_by_it_still_fits_a_record),
         cmocka_unit_test (a_list_keeps_names_and_order),
     };

@@ -1,0 +1,240 @@
+/* receipt_text_hosts.c - the text report's paragraphs about hosts; those that say the same are one line. */
+#include <string.h>
+
+#include "coordinator/view/receipt_lines.h"
+#include "coordinator/view/receipt_text.h"
+
+enum { COLUMNS = 100, VALUE_COLUMNS = 400, WORD_COLUMNS = 40 };
+
+struct paragraph {
+    const char *label; /* of nine columns */
+    bool (*has) (const struct host_receipt *host);
+    bool (*alike) (const struct host_receipt *a, const struct host_receipt *b);
+    void (*print) (const struct host_receipt *host, struct buf *out);
+};
+
+/* The hosts that are as host `first` is; none, when they stand with an earlier one. */
+static uint32_t gather (const struct slice_receipt *receipt, uint32_t first, const struct paragraph *paragraph,
+                        struct text *names)
+{
+    const struct host_receipt *hosts = receipt->hosts.items;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < first; i++)
+        if (paragraph->has (&hosts[i]) && paragraph->alike (&hosts[first], &hosts[i]))
+            return 0;
+    for (uint32_t i = first; i < receipt->hosts.n; i++)
+        if (paragraph->has (&hosts[i]) && paragraph->alike (&hosts[first], &hosts[i]))
+            names[n++] = hosts[i].host;
+    return n;
+}
+
+static void add_paragraph (const struct slice_receipt *receipt, const struct paragraph *paragraph, struct buf *out)
+{
+    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    bool first = true;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct host_receipt *host = &receipt->hosts.items[i];
+        uint32_t n = paragraph->has (host) ? gather (receipt, i, paragraph, names) : 0;
+        if (n == 0)
+            continue;
+        buf_puts (out, first ? paragraph->label : "         ");
+        paragraph->print (host, out);
+        buf_puts (out, " on ");
+        hostset_fold (names, n, out);
+        buf_byte (out, '\n');
+        first = false;
+    }
+    mem_free (names);
+}
+
+/* ---- the backend ---- */
+
+static bool has_backend (const struct host_receipt *host)
+{
+    return host->backend.observed.platform.len > 0;
+}
+
+static bool same_backend (const struct host_receipt *a, const struct host_receipt *b)
+{
+    const struct observed_backend *x = &a->backend.observed, *y = &b->backend.observed;
+    return text_equal (x->platform, y->platform) && text_equal (x->device_kind, y->device_kind) &&
+           text_equal (x->kernel_path, y->kernel_path);
+}
+
+static void print_backend (const struct host_receipt *host, struct buf *out)
+{
+    const struct observed_backend *seen = &host->backend.observed;
+    buf_puts (out, "asked for ");
+    buf_escaped (out, host->backend.requested, COLUMNS);
+    buf_puts (out, ", ran on ");
+    buf_escaped (out, seen->platform, WORD_COLUMNS);
+    buf_puts (out, receipt_backend_remark (seen));
+    buf_puts (out, " (");
+    buf_escaped (out, seen->device_kind, WORD_COLUMNS);
+    buf_puts (out, ", kernels: ");
+    buf_escaped (out, seen->kernel_path, WORD_COLUMNS);
+    buf_puts (out, ")");
+}
+
+/* ---- versions ---- */
+
+/* Those of which one asks first; the rest stands in the JSON. '-' and '_' are the same in the name of a package. */
+static const char *const packages[] = { "torch", "torch_xla", "jax", "jaxlib", "libtpu", "python" };
+enum { PACKAGES_N = sizeof packages / sizeof *packages };
+
+static bool is_package (struct text name, const char *package)
+{
+    if (name.len != strlen (package))
+        return false;
+    for (uint32_t i = 0; i < name.len; i++)
+        if ((name.ptr[i] == '-' ? '_' : name.ptr[i]) != package[i])
+            return false;
+    return true;
+}
+
+static struct text version_of (const struct host_receipt *host, const char *package)
+{
+    for (uint32_t i = 0; i < host->bundle.n; i++)
+        if (is_package (host->bundle.items[i].name, package))
+            return host->bundle.items[i].value;
+    return (struct text){ 0 };
+}
+
+static bool has_versions (const struct host_receipt *host)
+{
+    bool has = false;
+    for (size_t i = 0; i < PACKAGES_N; i++)
+        has = has || version_of (host, packages[i]).len > 0;
+    return has;
+}
+
+static bool same_versions (const struct host_receipt *a, const struct host_receipt *b)
+{
+    bool same = true;
+    for (size_t i = 0; i < PACKAGES_N; i++)
+        same = same && text_equal (version_of (a, packages[i]), version_of (b, packages[i]));
+    return same;
+}
+
+static void print_versions (const struct host_receipt *host, struct buf *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < PACKAGES_N; i++) {
+        struct text version = version_of (host, packages[i]);
+        if (version.len == 0)
+            continue;
+        buf_printf (out, "%s%s ", first ? "" : ", ", packages[i]);
+        buf_escaped (out, version, WORD_COLUMNS);
+        first = false;
+    }
+}
+
+/* ---- the launch policy ---- */
+
+static bool has_policy (const struct host_receipt *host)
+{
+    return host->policy.profile.len > 0;
+}
+
+/* The next variable that the profile gives all hosts alike. */
+static const struct var *next_shared (const struct policy_receipt *policy, const var_list *vars, uint32_t *i)
+{
+    while (*i < vars->n && text_is_among (vars->items[*i].name, policy->by_host.items, policy->by_host.n))
+        ++*i;
+    return *i < vars->n ? &vars->items[(*i)++] : NULL;
+}
+
+static bool same_vars (const struct policy_receipt *a, const var_list *x, const struct policy_receipt *b,
+                       const var_list *y)
+{
+    const struct var *mine, *theirs;
+    uint32_t i = 0, k = 0;
+    do {
+        mine = next_shared (a, x, &i);
+        theirs = next_shared (b, y, &k);
+    } while (mine && theirs && text_equal (mine->name, theirs->name) && text_equal (mine->value, theirs->value));
+    return !mine && !theirs;
+}
+
+static bool same_names (const text_list *a, const text_list *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t i = 0; i < a->n && same; i++)
+        same = text_equal (a->items[i], b->items[i]);
+    return same;
+}
+
+static bool same_policy (const struct host_receipt *of, const struct host_receipt *other)
+{
+    const struct policy_receipt *a = &of->policy, *b = &other->policy;
+    return text_equal (a->profile, b->profile) && same_names (&a->by_host, &b->by_host) &&
+           same_names (&a->inherited, &b->inherited) && same_vars (a, &a->launched, b, &b->launched) &&
+           same_vars (a, &a->host_scope, b, &b->host_scope) && same_vars (a, &a->slice_scope, b, &b->slice_scope);
+}
+
+static void print_vars (const char *before, const struct policy_receipt *policy, const var_list *vars, struct buf *out)
+{
+    const struct var *var;
+    for (uint32_t i = 0; (var = next_shared (policy, vars, &i)) != NULL; before = ", ") {
+        buf_puts (out, before);
+        buf_escaped (out, var->name, COLUMNS);
+        buf_byte (out, '=');
+        buf_escaped (out, var->value, VALUE_COLUMNS);
+    }
+}
+
+static void print_names (const char *before, const text_list *names, struct buf *out)
+{
+    for (uint32_t i = 0; i < names->n; i++) {
+        buf_puts (out, i ? ", " : before);
+        buf_escaped (out, names->items[i], COLUMNS);
+    }
+}
+
+static void print_policy (const struct host_receipt *host, struct buf *out)
+{
+    const struct policy_receipt *policy = &host->policy;
+    buf_puts (out, "profile ");
+    buf_escaped (out, policy->profile, COLUMNS);
+    print_vars (": ", policy, &policy->launched, out);
+    print_vars ("; programs of one host: ", policy, &policy->host_scope, out);
+    print_vars ("; programs of the slice: ", policy, &policy->slice_scope, out);
+    print_names ("; of each host its own: ", &policy->by_host, out);
+    print_names ("; from the worker, if it has them: ", &policy->inherited, out);
+}
+
+/* ---- the setup ---- */
+
+static bool has_setup (const struct host_receipt *host)
+{
+    return host->setup.pins_sha256.len > 0;
+}
+
+static bool same_setup (const struct host_receipt *a, const struct host_receipt *b)
+{
+    return text_equal (a->setup.environment, b->setup.environment) &&
+           text_equal (a->setup.restore_method, b->setup.restore_method);
+}
+
+static void print_setup (const struct host_receipt *host, struct buf *out)
+{
+    const struct environment_receipt *setup = &host->setup;
+    buf_puts (out, "pins ");
+    buf_escaped (out, setup->pins, COLUMNS);
+    buf_puts (out, " (sha256 ");
+    buf_escaped (out, text_clip (setup->pins_sha256, 12), 0);
+    buf_puts (out, "), ");
+    buf_escaped (out, setup->restore_method.len ? setup->restore_method : TEXT_LIT ("not restored"), VALUE_COLUMNS);
+}
+
+void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out)
+{
+    static const struct paragraph paragraphs[] = {
+        { "policy   ", has_policy, same_policy, print_policy },
+        { "versions ", has_versions, same_versions, print_versions },
+        { "backend  ", has_backend, same_backend, print_backend },
+        { "setup    ", has_setup, same_setup, print_setup },
+    };
+    for (size_t i = 0; i < sizeof paragraphs / sizeof *paragraphs; i++)
+        add_paragraph (receipt, &paragraphs[i], out);
+}
