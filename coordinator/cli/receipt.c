@@ -163,7 +163,9 @@ const struct cli_command receipt_command = {
     .summary = "show the results of a run: as text or Markdown for a ticket, or as JSON",
     .help = "The receipt is built from the run's journal, so it works for finished, running and interrupted runs. The "
             "JSON\n"
-            "follows docs/spec/receipt.schema.json; a finished run also writes it as receipt.json in its folder.\n"
+            "follows docs/spec/receipt.schema.json; a finished run also writes it as receipt.json in its folder, and "
+            "that of\n"
+            "each host by itself as receipts/HOST.json, which merge to that of the run.\n"
             "\n"
             "  --json         the whole receipt as JSON\n"
             "  --markdown     a table of the rungs and the causes, to paste into an issue\n" HOST_CHOICE_HELP

@@ -29,14 +29,18 @@ static int write_json (const struct run_dir *dir, const char *name, const struct
                           : atomic_file_write (run_dir_path (dir, name, path), json->ptr, json->len, 0600, err);
 }
 
-static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, struct buf *json,
-                        struct err *err)
+/* Each is a receipt, of a run with this one host: together they merge to that of the run. */
+static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, const struct plan *plan,
+                        struct buf *json, struct err *err)
 {
+    struct slice_receipt one = *receipt;
+    one.hosts.n = 1;
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         char name[HOST_NAME_MAX_BYTES + 32];
         snprintf (name, sizeof (name), "receipts/%.*s.json", TEXT_ARG (receipt->hosts.items[i].host));
         buf_clear (json);
-        receipt_json_host (receipt, i, json);
+        one.hosts.items = &receipt->hosts.items[i];
+        receipt_json (&one, plan->drift.items, plan->drift.n, json);
         if (write_json (dir, name, json, err) < 0)
             return -1;
     }
@@ -51,13 +55,13 @@ int receipt_write_files (const struct run_dir *dir, struct err *err)
     struct buf json;
     buf_init (&json, FILE_MAX_BYTES);
     int rc = receipt_build (dir, fold, &arena, &receipt, err);
+    const struct plan *plan = receipt_fold_plan (fold);
     if (rc == 0) {
-        const struct plan *plan = receipt_fold_plan (fold);
         receipt_json (&receipt, plan->drift.items, plan->drift.n, &json);
         rc = write_json (dir, "receipt.json", &json, err);
     }
     if (rc == 0)
-        rc = write_hosts (dir, &receipt, &json, err);
+        rc = write_hosts (dir, &receipt, plan, &json, err);
     buf_release (&json);
     arena_release (&arena);
     receipt_fold_destroy (fold);

@@ -316,11 +316,6 @@ static void add_times (json_t *json, const struct slice_receipt *receipt)
 
 enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII };
 
-void receipt_json_host (const struct slice_receipt *receipt, uint32_t host, struct buf *out)
-{
-    json_print_release (host_json (receipt, host), LAYOUT, out);
-}
-
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
                                       "generations", "recoveries", "violations" };
 

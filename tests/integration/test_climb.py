@@ -69,7 +69,7 @@ class Climb(lab.LabTest):
             self.assertEqual(0o600, stat.S_IMODE((folder / name).stat().st_mode), name)
         for host in range(hosts):
             own = json.loads((folder / "receipts" / f"h{host}.json").read_text())
-            self.assertEqual(f"h{host}", own["host"])
+            self.assertEqual([f"h{host}"], [item["host"] for item in own["hosts"]])
 
     def test_one_host_climbs_to_the_top(self):
         self.climbs(1)

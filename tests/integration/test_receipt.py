@@ -37,6 +37,26 @@ class WhatRan(lab.LabTest):
                       "OWN_RANK on h[0-1]\n", text)
         self.assertNotIn("hush", text)
 
+    def merged(self, *files):
+        """What merging gives, whose rules for comparing hosts are those of no run."""
+        document = schema.document(self.lab.sliceup("receipt", "--json", "--merge", *files).out)
+        return {name: value for name, value in document.items() if name != "drift"}
+
+    def test_the_files_of_single_hosts_merge_to_the_receipt_of_the_run(self):
+        failing = {"id": "one", "command": ["sh", "-c", "echo RuntimeError: no chip; test $SLICEUP_HOST = h0"]}
+        ladder = str(self.lab.ladder("failing.yaml", [{"id": "facts", "builtin": "facts"}, failing, {"id": "high", "command": ["true"]}]))
+        self.assertEqual(1, self.lab.sliceup("run", self.lab.slice(hosts=3, ladder=ladder)).status)
+        folder = self.lab.run_folder()
+        whole = self.merged(folder / "receipt.json")
+        files = sorted((folder / "receipts").iterdir())
+        self.assertEqual(["h0.json", "h1.json", "h2.json"], [file.name for file in files])
+        self.assertEqual(["h0"], [host["host"] for host in self.merged(files[0])["hosts"]])
+        self.assertEqual(whole, self.merged(*reversed(files)))
+        self.assertEqual(whole, self.merged(files[1], folder / "receipt.json"))
+        for host in "h0", "h1", "h2":  # and so do those that one writes by hand
+            self.lab.write(f"own-{host}.json", self.lab.sliceup("receipt", "--json", "--hosts", host).out)
+        self.assertEqual(whole, self.merged(*(self.lab.root / "files" / f"own-h{rank}.json" for rank in (2, 0, 1))))
+
 
 class WhatItUsed(lab.LabTest, Wheels):
     def test_versions_stand_together_and_not_only_in_the_facts(self):
