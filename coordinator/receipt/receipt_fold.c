@@ -5,6 +5,7 @@
 #include "coordinator/receipt/merge.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/preliminary_verdict.h"
+#include "coordinator/verdict/recompile_reason.h"
 
 struct receipt_fold *receipt_fold_create (void)
 {
@@ -150,7 +151,7 @@ static void pass_rung (struct rung_receipt *rung)
 {
     rung->outcome = OUTCOME_PASSED;
     rung->cause = (struct cause){ 0 };
-    rung->cache = rung->pass == PASS_COLD       ? TEXT_LIT ("cold")
+    rung->cache = rung->pass == PASS_COLD       ? cold_pass_cache (&rung->counters)
                   : rung->pass == PASS_RESTORED ? TEXT_LIT ("restored")
                                                 : (struct text){ 0 };
 }

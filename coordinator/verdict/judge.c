@@ -405,7 +405,7 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 {
     if (of->key.pass != PASS_COLD)
         return true;
-    out->cache = TEXT_LIT ("cold");
+    out->cache = cold_pass_cache (&of->result->counters);
     if (!of->writer || !is_generation (of))
         return true;
     if (of->result->seal.token == of->token && of->result->seal.sha256.len)

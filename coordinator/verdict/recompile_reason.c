@@ -203,6 +203,17 @@ static struct counts counts_of (const struct result *reader)
     return counts;
 }
 
+struct text cold_pass_cache (const number_list *counters)
+{
+    const struct result reader = { .counters = { counters->items, counters->n } };
+    struct counts counts = counts_of (&reader);
+    uint64_t executions = 0;
+    if (counts.requests > counts.hits)
+        return TEXT_LIT ("cold");
+    bool ran = result_counter (&reader, "executions", &executions) && executions > 0;
+    return counts.told && counts.hits > 0 && ran ? TEXT_LIT ("restored") : (struct text){ 0 };
+}
+
 /* With the frontend's reason, where it gave one: docs/spec/canary.md, cache.unused. */
 static struct text never_consulted (const struct result *reader, struct arena *arena)
 {

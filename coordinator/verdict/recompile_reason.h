@@ -23,6 +23,9 @@ enum recompile_reason {
  * generation told (fact_generation.keys); `reason` is never NULL. */
 struct text recompiled_why (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n,
                             struct arena *arena, enum recompile_reason *reason);
+/* What a cold pass that passed did, by its counters: "cold" when it compiled; "restored" when it found every program and
+ * ran them; else empty, such as for a program that compiled nothing and asked no cache. */
+struct text cold_pass_cache (const number_list *counters);
 /* An entry that the writer left under this very key was found, and could not be loaded. */
 bool recompiled_is_torn (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n);
 

@@ -65,6 +65,7 @@ struct board_pass {
     enum outcome outcome; /* NONE: not ended */
     uint64_t began_ms, duration_ms;
     uint32_t hosts_n, ended_n;
+    uint32_t found_n;           /* of a cold pass: hosts that compiled nothing, because they found every program */
     uint32_t failed_n;          /* whose own result says that they failed; of a part: that ended badly */
     uint32_t counts[OUTCOME_N]; /* once it has ended */
     LIST_OF (struct board_verdict_group) groups;   /* what did not pass, at most BOARD_GROUPS_MAX; so far, or judged */

@@ -3,6 +3,7 @@
 
 #include "coordinator/verdict/isolate.h"
 #include "coordinator/verdict/preliminary_verdict.h"
+#include "coordinator/verdict/recompile_reason.h"
 #include "coordinator/view/board_private.h"
 
 static struct board_pass *pass_of (struct board *board, const struct attempt_key *key)
@@ -104,6 +105,7 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
         board_phase_note (board, ended->host, ended->result.phases.items[i].name, ended->result.phases.items[i].value);
     board_forget_holding (host);
     pass->ended_n++;
+    pass->found_n += text_is (cold_pass_cache (&ended->result.counters), "restored");
     if (board->purpose == PURPOSE_ISOLATION)
         pass->failed_n += result_ended_badly (&ended->result);
     else

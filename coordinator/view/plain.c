@@ -248,6 +248,8 @@ static void tell_ended (struct printer *printer, const struct fact *fact)
     buf_puts (&printer->words, ": ");
     plain_counts (pass, &printer->words);
     buf_printf (&printer->words, " in %s", duration_print (pass->duration_ms, span));
+    if (key->pass == PASS_COLD && pass->found_n && pass->found_n == pass->hosts_n)
+        buf_puts (&printer->words, "; compiled nothing: every program was in the cache already");
     say (printer, fact->at_ms);
     for (uint32_t i = 0; i < pass->groups.n; i++) {
         buf_puts (&printer->words, "  ");

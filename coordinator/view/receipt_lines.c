@@ -84,6 +84,14 @@ const char *receipt_line_outcome (const struct rung_receipt *rung)
     return rung->outcome ? enum_name_of (&outcome_names, rung->outcome) : "not judged yet";
 }
 
+const char *receipt_line_remark (const struct rung_receipt *rung)
+{
+    if (rung->outcome != OUTCOME_PASSED || rung->pass != PASS_COLD || text_is (rung->cache, "cold"))
+        return "";
+    return text_is (rung->cache, "restored") ? "compiled nothing: every program was in the cache already"
+                                             : "reported no compilation";
+}
+
 const char *receipt_untried_rung (const struct run_header *header, struct text rung)
 {
     return text_equal (header->running, rung) ? "running" : "not reached";

@@ -15,6 +15,7 @@ static void outcome_cell (const struct rung_receipt *rung, struct buf *line, str
         buf_puts (line, rung->outcome == OUTCOME_PASSED ? "in parts: works" : "in parts: fails");
     else
         buf_puts (line, receipt_line_outcome (rung));
+    buf_escaped_after (line, "; ", text_of (receipt_line_remark (rung)), LINE_BYTES);
     if (rung->purpose != PURPOSE_ISOLATION && rung->outcome != OUTCOME_PASSED && rung->cause.text.len) {
         failure_print_owner (line, rung->cause.certainty, rung->cause.owner, rung->cause.signature);
         buf_puts (line, rung->outcome ? "" : " so far");

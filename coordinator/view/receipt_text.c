@@ -164,6 +164,7 @@ static void add_line (const struct receipt_line *line, struct buf *out)
         add_durations (line, out);
     if (line->rung->attempt > 1)
         buf_printf (out, "  attempt %u", line->rung->attempt);
+    buf_escaped_after (out, "  ", text_of (receipt_line_remark (line->rung)), COLUMNS);
     add_cause (line->rung, out);
     buf_byte (out, '\n');
 }

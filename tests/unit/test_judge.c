@@ -84,6 +84,28 @@ static void good_results_pass (void **state)
     }
 }
 
+/* "cold" says that the pass compiled, and not which pass it was. */
+static void a_cold_pass_that_compiled_nothing_is_not_cold (void **state)
+{
+    (void) state;
+    static const struct {
+        uint64_t requests, hits, executions;
+        const char *cache;
+    } cases[] = { { 3, 0, 1, "cold" }, { 3, 2, 1, "cold" }, { 3, 3, 1, "restored" }, { 3, 3, 0, "" }, { 0, 0, 1, "" } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_COLD);
+        struct named_number counters[] = { { TEXT_LIT ("compile_requests"), cases[i].requests },
+                                           { TEXT_LIT ("cache_hits"), cases[i].hits },
+                                           { TEXT_LIT ("executions"), cases[i].executions } };
+        bench.result.counters.items = counters;
+        bench.result.counters.n = 3;
+        assert_int_equal (judge (&bench), OUTCOME_PASSED);
+        assert_true (text_is (bench.verdict.cache, cases[i].cache));
+        arena_release (&bench.arena);
+    }
+}
+
 static void how_it_ended_decides (void **state)
 {
     (void) state;
@@ -593,6 +615,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (good_results_pass),
+        cmocka_unit_test (a_cold_pass_that_compiled_nothing_is_not_cold),
         cmocka_unit_test (how_it_ended_decides),
         cmocka_unit_test (silence_and_exit_0_is_no_evidence),
         cmocka_unit_test (who_says_failure_fails_whatever_else_it_says),

@@ -117,6 +117,34 @@ static void a_later_attempt_counts_and_keeps_its_history (void **state)
     arena_release (&arena);
 }
 
+static void a_cold_pass_that_compiled_nothing_says_so (void **state)
+{
+    struct named_number counted[] = { { TEXT_LIT ("compile_requests"), 2 },
+                                      { TEXT_LIT ("cache_hits"), 2 },
+                                      { TEXT_LIT ("executions"), 1 } };
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
+    struct result *result = &ended.of.attempt_ended.result;
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct buf text;
+    (void) state;
+    *result = (struct result){ .key = { 0, PASS_COLD, 1 }, .ending = ENDING_EXITED, .done = true };
+    result->counters.items = counted, result->counters.n = 3;
+    buf_init (&text, 1 << 16);
+    open_run (fold);
+    receipt_fold_apply (fold, &ended);
+    end_pass (fold, result->key, NULL, 0);
+    receipt_fold_build (fold, &arena, &receipt);
+    assert_true (text_is (receipt.hosts.items[0].rungs.items[0].cache, "restored"));
+    receipt_text (&receipt, NULL, 0, &text);
+    assert_non_null (strstr (buf_c (&text), "cold     passed         h0  compiled nothing: every program was in the "
+                                            "cache already\n"));
+    buf_release (&text);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
 /* What h1 measured and saw when it fell, as its receipt has it. */
 static void measure (struct receipt_fold *fold, struct attempt_key key)
 {
@@ -832,6 +860,7 @@ int main (void)
         cmocka_unit_test (the_cache_of_the_json_says_the_same),
         cmocka_unit_test (what_the_plan_does_not_have_is_left_empty),
         cmocka_unit_test (who_is_at_fault_and_what_is_contradicted_is_told),
+        cmocka_unit_test (a_cold_pass_that_compiled_nothing_says_so),
         cmocka_unit_test (of_each_pass_the_latest_attempt_proves_or_does_not),
         cmocka_unit_test (what_is_not_known_is_null),
         cmocka_unit_test (drift_of_which_nobody_spoke_is_not_said_to_be_none),
