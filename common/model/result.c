@@ -77,11 +77,11 @@ const struct record seal_record = RECORD ("seal", struct seal, seal_fields);
 static const char *const key_state_words[] = { "none",     "hit", "written", "missed", "unreadable", "below-threshold",
                                                "unwritten" };
 const struct enum_names key_state_names = NAMES (key_state_words);
-static const struct field cache_key_fields[] = { F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),
-                                                 F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
-                                                 F_ENUM (3, struct cache_key, state, &key_state_names),
-                                                 F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
-                                                 F_LIST (5, struct cache_key, parts, KEY_PARTS_MAX, &var_record) };
+static const struct field cache_key_fields[] = {
+    F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),           F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
+    F_ENUM (3, struct cache_key, state, &key_state_names),           F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
+    F_LIST (5, struct cache_key, parts, KEY_PARTS_MAX, &var_record), F_U64 (6, struct cache_key, compile_ms, COUNT_MAX)
+};
 const struct record cache_key_record = RECORD ("key of a program", struct cache_key, cache_key_fields);
 
 static const char *const finding_kind_words[] = { "none",          "extra",      "missing",          "changed",

@@ -96,8 +96,9 @@ struct cache_key {
     struct text program; /* module name, as in the entry's file name */
     struct text key;     /* the entry's file name without what the frontend appends */
     enum key_state state;
-    struct text why; /* the frontend's own words */
-    var_list parts;  /* what the key was made of: name (computation, flags, ...) -> short digest */
+    struct text why;     /* the frontend's own words */
+    var_list parts;      /* what the key was made of: name (computation, flags, ...) -> short digest */
+    uint64_t compile_ms; /* what compiling it took; 0: not known. In a receipt also of one that was found */
 };
 extern const struct record cache_key_record;
 

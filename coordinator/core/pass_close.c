@@ -253,7 +253,8 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
     coord_commit_fact (coord, fact, now_ms);
 }
 
-/* Of the base, as far as the writer did not use them again, and the writer's own. */
+/* Of the base, as far as the writer did not use them again, and the writer's own. What compiling one took, the base knows
+ * where the writer found it. */
 static void add_keys (const struct fact_generation *base, const struct result *writer,
                       struct fact_generation *generation, struct arena *arena)
 {
@@ -267,6 +268,8 @@ static void add_keys (const struct fact_generation *base, const struct result *w
             k++;
         if (k == writer->keys.n)
             keys[n++] = base->keys.items[i];
+        else if (keys[k].compile_ms == 0)
+            keys[k].compile_ms = base->keys.items[i].compile_ms;
     }
     generation->keys.items = keys;
     generation->keys.n = n;

@@ -7,6 +7,7 @@ void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_g
 {
     if (generation->token == 0)
         return;
+    RECEIPT_KEEP_LIST (fold->sealed, generation->keys, &cache_key_record, &fold->arena);
     struct generation_receipt *kept = growing_list_add (&fold->generations, sizeof (*kept));
     *kept = (struct generation_receipt){ .run = fold->header.run,
                                          .adopted = adopted,
@@ -61,9 +62,20 @@ void receipt_fold_add_violation (struct receipt_fold *fold, const struct fact *f
                                         .index = fact->index };
 }
 
+/* Of a program that was found its writer knows what compiling it took. */
+static void add_compile_time (const struct receipt_fold *fold, struct cache_key *found)
+{
+    for (uint32_t i = 0; i < fold->sealed.n; i++)
+        if (text_equal (fold->sealed.items[i].key, found->key))
+            found->compile_ms = fold->sealed.items[i].compile_ms;
+}
+
 void receipt_fold_add_cache_view (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result)
 {
     record_copy (&cache_view_record, &rung->cache_view, &result->cache, &fold->arena);
     RECEIPT_KEEP_LIST (rung->keys, result->keys, &cache_key_record, &fold->arena);
+    for (uint32_t i = 0; i < rung->keys.n; i++)
+        if (rung->keys.items[i].state == KEY_HIT)
+            add_compile_time (fold, &rung->keys.items[i]);
     RECEIPT_KEEP_LIST (rung->findings, result->findings, &finding_record, &fold->arena);
 }

@@ -31,7 +31,8 @@ struct receipt_fold {
     uint32_t hosts_n;            /* that take part in it */
     struct growing_list retries; /* retried_pass */
     struct growing_list times, reductions, generations, recoveries, violations;
-    struct growing_list judged; /* attempt_key of each reduction */
+    LIST_OF (struct cache_key) sealed; /* of the newest generation */
+    struct growing_list judged;        /* attempt_key of each reduction */
 };
 
 /* receipt_fold_state.c */

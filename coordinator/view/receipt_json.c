@@ -78,7 +78,7 @@ static const char *const unknown_at_0[][2] = {
     { "header", "began_wall_ms" },   { "header", "ended_wall_ms" }, { "memory", "peak_bytes" },
     { "memory", "predicted_bytes" }, { "sighting", "line" },        { "memory", "device_peak_bytes" },
     { "generation", "compile_ms" },  { "violation", "since" },      { "violation", "token" },
-    { "finding", "token" },          { "rung", "attempt" },
+    { "finding", "token" },          { "rung", "attempt" },         { "key of a program", "compile_ms" },
 };
 /* Members of an attempt that only its host counts. */
 static const char *const counted[] = { "duration_ms", "output_bytes", "dropped_bytes", "strays", "bad_lines" };

@@ -15,33 +15,55 @@ static uint64_t counter (const struct rung_receipt *rung, const char *name)
 }
 
 struct saving {
-    uint64_t programs, retrieval_ms;
+    uint64_t programs, timed, compile_ms, retrieval_ms;
     uint32_t restored_hosts;
 };
 
-static struct saving savings (const struct slice_receipt *receipt)
+/* Of each program that was found: what compiling that one took its writer. */
+static void add_attempt (const struct rung_receipt *rung, struct saving *sum)
+{
+    sum->programs += counter (rung, "cache_hits");
+    sum->retrieval_ms += counter (rung, "retrieval_ms");
+    for (uint32_t i = 0; i < rung->keys.n; i++) {
+        const struct cache_key *key = &rung->keys.items[i];
+        sum->timed += key->state == KEY_HIT && key->compile_ms;
+        sum->compile_ms += key->state == KEY_HIT ? key->compile_ms : 0;
+    }
+}
+
+static struct saving savings (const struct slice_receipt *receipt, struct text run)
 {
     struct saving sum = { 0 };
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct host_receipt *host = &receipt->hosts.items[i];
         bool restored = false;
-        for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
-            const struct rung_receipt *rung = &receipt->hosts.items[i].rungs.items[k];
-            if (!text_is (rung->cache, "restored"))
-                continue;
-            restored = true;
-            sum.programs += counter (rung, "cache_hits");
-            sum.retrieval_ms += counter (rung, "retrieval_ms");
-        }
+        for (uint32_t k = 0; text_equal (host->run, run) && k < host->rungs.n; k++)
+            if (text_is (host->rungs.items[k].cache, "restored")) {
+                restored = true;
+                add_attempt (&host->rungs.items[k], &sum);
+            }
         sum.restored_hosts += restored;
     }
     return sum;
 }
 
-/* Every restored host would have spent what the writer did; loading took some of it. */
-static uint64_t saved_ms (const struct saving *sum, const struct generation_receipt *generation)
+static void add_saving (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
-    uint64_t otherwise = sum->restored_hosts * generation->compile_ms;
-    return otherwise > sum->retrieval_ms ? otherwise - sum->retrieval_ms : 0;
+    char saved[DURATION_TEXT_BYTES], spent[DURATION_TEXT_BYTES], loaded[DURATION_TEXT_BYTES];
+    struct saving sum = savings (receipt, header->run);
+    uint64_t saved_ms = sum.compile_ms > sum.retrieval_ms ? sum.compile_ms - sum.retrieval_ms : 0;
+    buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " program%s loaded instead of compiled",
+                sum.restored_hosts, receipt->hosts.n, sum.programs, sum.programs == 1 ? "" : "s");
+    if (sum.timed == 0) {
+        buf_puts (out, sum.programs ? "; what compiling them took is not known\n" : "\n");
+        return;
+    }
+    buf_printf (out, ", compile time saved %s (compiling them again would take %s, loading took %s",
+                duration_print (saved_ms, saved), duration_print (sum.compile_ms, spent),
+                duration_print (sum.retrieval_ms, loaded));
+    if (sum.timed < sum.programs)
+        buf_printf (out, "; of %" PRIu64 " it is not known", sum.programs - sum.timed);
+    buf_puts (out, ")\n");
 }
 
 static void add_generation (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
@@ -49,17 +71,11 @@ static void add_generation (const struct slice_receipt *receipt, const struct ru
     const struct generation_receipt *newest = receipt_newest_generation (receipt, header->run);
     if (newest == NULL)
         return;
-    struct saving sum = savings (receipt);
-    char saved[DURATION_TEXT_BYTES], spent[DURATION_TEXT_BYTES];
     struct text writer = newest->writer.len ? newest->writer : header->cache_writer;
     buf_printf (out, "cache    %.*s, generation %" PRIu64 " of %.*s, %u files, sha256 %.12s, writer %.*s\n",
                 TEXT_ARG (header->cache_mode), newest->token, TEXT_ARG (newest->bundle), newest->entries,
                 newest->sha256.len ? newest->sha256.ptr : "-", TEXT_ARG (writer.len ? writer : TEXT_LIT ("-")));
-    buf_printf (out,
-                "         restored on %u of %u hosts: %" PRIu64
-                " programs loaded instead of compiled, compile time saved %s",
-                sum.restored_hosts, receipt->hosts.n, sum.programs, duration_print (saved_ms (&sum, newest), saved));
-    buf_printf (out, " (the writer compiled them in %s)\n", duration_print (newest->compile_ms, spent));
+    add_saving (receipt, header, out);
 }
 
 static void add_enforcement (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)

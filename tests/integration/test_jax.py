@@ -76,6 +76,27 @@ class Ladder(Jax):
         self.assertGreater(len(after), len(first), "the other pin set has no cache of its own")
         self.nothing_is_left()
 
+    def test_a_rung_of_programs_that_another_compiled_is_not_cold_and_saved_what_these_took(self):
+        mesh = {"data": 2, "model": 2}
+        tiny = {"id": "tiny", "canary": "jax/tiny.py", "warm": "solo", "timeout": "3m"}
+        large = {"id": "adamw", "canary": "jax/adamw.py", "warm": "solo", "timeout": "3m", "args": {"steps": 2}}
+        self.passes(self.climb([tiny, large], hosts=2, mesh=mesh))
+        first = self.lab.receipt()
+        cold = self.attempt(first, "h0", "tiny", kind="cold")
+        self.assertEqual("cold", cold["cache"])
+        # Another argument: the generation does not cover the rung, and its program is the same.
+        self.passes(self.climb([{**tiny, "args": {"again": 1}}], hosts=2, mesh=mesh))
+        again = self.lab.receipt()
+        self.assertEqual("restored", self.attempt(again, "h0", "tiny", kind="cold")["cache"])
+        keys = [self.attempt(again, host, "tiny")["keys"] for host in ("h0", "h1")]
+        took_ms = cold["counters"]["compile_ms"]
+        self.assertEqual([took_ms] * 2, [key["compile_ms"] for of_host in keys for key in of_host])
+        text = self.passes(self.lab.sliceup("receipt")).out
+        self.assertRegex(text, r"cold +passed +h0 .*compiled nothing: every program was in the cache already")
+        spent = re.search(r"3 programs loaded instead of compiled.*compiling them again would take (\d+) ms", text)
+        self.assertTrue(spent, text)
+        self.assertEqual(3 * took_ms, int(spent[1]), text)
+
     def test_a_damaged_generation_is_compiled_anew_and_said_so(self):
         ladder = [{"id": "tiny", "canary": "jax/tiny.py", "warm": "solo"}]
         self.passes(self.climb(ladder, hosts=2, mesh={"data": 2, "model": 2}))

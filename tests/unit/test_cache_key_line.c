@@ -59,6 +59,20 @@ static void a_key_is_taken_whole (void **state)
     assert_true (text_is (key->parts.items[1].name, "flags") && text_is (key->parts.items[1].value, "e3b0c44298fc"));
 }
 
+static void what_compiling_took_outlives_later_lines (void **state)
+{
+    struct evidence *e = *state;
+    static const char *const states[] = { "missed", "written", "hit" };
+    say (e, "{\"type\":\"cache\",\"program\":\"jit_f\",\"key\":\"" KEY "\",\"state\":\"missed\",\"compile_ms\":1234}");
+    for (size_t i = 0; i < 3; i++)
+        say_state (e, states[i], "", "{}");
+    assert_int_equal (e->result.bad_lines, 0);
+    assert_int_equal (e->result.keys.items[0].state, KEY_WRITTEN);
+    assert_int_equal (e->result.keys.items[0].compile_ms, 1234);
+    say (e, "{\"type\":\"cache\",\"program\":\"p\",\"key\":\"p-1\",\"state\":\"hit\",\"compile_ms\":-1}");
+    assert_int_equal (e->result.bad_lines, 1);
+}
+
 static void why_and_parts_may_be_left_out_and_the_cache_not_asked (void **state)
 {
     struct evidence *e = *state;
@@ -209,6 +223,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (a_key_is_taken_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown (what_compiling_took_outlives_later_lines, setup, teardown),
         cmocka_unit_test_setup_teardown (why_and_parts_may_be_left_out_and_the_cache_not_asked, setup, teardown),
         cmocka_unit_test_setup_teardown (the_line_that_tells_more_stays, setup, teardown),
         cmocka_unit_test_setup_teardown (a_repeated_line_costs_nothing, setup, teardown),

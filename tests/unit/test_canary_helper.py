@@ -386,6 +386,18 @@ class Keys(unittest.TestCase):
         jax.hits()
         self.assertEqual("written", self.told()[0])
 
+    def test_what_compiling_took_is_of_the_program_that_was_compiled(self):
+        jax = self.listen()
+        jax.hits("jit_f-found")
+        self.keys.took(9)                       # of a program that asks no cache
+        jax.misses()
+        jax.writes()
+        self.keys.took(1.2345)
+        self.keys.took(7)                       # again of one that asks no cache
+        self.keys.tell()
+        told = [self.worker.hear() for _ in range(2)]
+        self.assertEqual([("jit_f-found", None), (KEY, 1234)], [(line["key"], line.get("compile_ms")) for line in told])
+
     def test_why_an_entry_was_not_written_is_told(self):
         for state, words in (("below-threshold", "for 'jit_f' because it took < 1.00 seconds to compile (0.05s)"),
                              ("below-threshold", "with key 'x' since its size (9 bytes) is less than threshold (10 bytes)"),

@@ -235,10 +235,11 @@ class Canary:
         self.say("metric", name=name, reduction=reduction, axes=list(axes), scope=scope,
                  value=value, shards=shards)
 
-    def cache(self, program, key, state, why="", parts=None):
+    def cache(self, program, key, state, why="", parts=None, compile_ms=0):
         """What became of one program's entry in the compile cache; state is a word of docs/spec/canary.md."""
+        more = {"compile_ms": compile_ms} if compile_ms else {}
         self.say("cache", program=shortened(program), key=shortened(key), state=state, why=clean(why, MAX_NAME),
-                 parts=parts or {})
+                 parts=parts or {}, **more)
 
     def memory(self, predicted_bytes=0, device_peak_bytes=0):
         """Of one device, as the compiler said and as the runtime counted; 0: nobody says."""

@@ -4,8 +4,8 @@
 
 /* A digest is short on purpose: it tells values apart and is not one. */
 enum { PART_MAX_BYTES = ID_MAX_BYTES };
-/* MessagePack heads of the item, its state and its list of parts, as in json_record.c. */
-enum { HEADS_COST_BYTES = 8 + 10 + 10 };
+/* MessagePack heads of the item, its state, its list of parts and its time, as in json_record.c. */
+enum { HEADS_COST_BYTES = 8 + 10 + 10 + 10 };
 /* One of an ordinary program (jit_<name>-<64 digits>) without its parts. */
 enum { BARE_KEY_BYTES = 180 };
 
@@ -63,7 +63,7 @@ static int check_parts (const json_t *parts, struct err *err)
 /* Program, key and state, borrowed from `line`; refuses what breaks a rule, also in what it does not read. */
 static int check (const json_t *line, struct cache_key *out, struct err *err)
 {
-    const json_t *why = json_object_get (line, "why");
+    const json_t *why = json_object_get (line, "why"), *ms = json_object_get (line, "compile_ms");
     *out = (struct cache_key){ 0 };
     if (check_word (json_object_get (line, "program"), "program", 1, NAME_MAX_BYTES, &out->program, err) < 0)
         return -1;
@@ -71,6 +71,9 @@ static int check (const json_t *line, struct cache_key *out, struct err *err)
         return -1;
     if (check_state (json_object_get (line, "state"), &out->state, err) < 0)
         return -1;
+    if (ms && (!json_is_integer (ms) || json_integer_value (ms) < 0))
+        return err_set (err, ERR_PARSE, "compile_ms: expected a whole number of at least 0");
+    out->compile_ms = ms ? (uint64_t) json_integer_value (ms) : 0;
     if (why && !json_is_string (why))
         return err_set (err, ERR_PARSE, "why: expected a string");
     return check_parts (json_object_get (line, "parts"), err);
@@ -144,6 +147,8 @@ int cache_key_line_store (const json_t *line, struct result *out, struct json_bu
     if (check (line, &key, err) < 0)
         return -1;
     struct cache_key *known = find (out, &key);
+    if (known && key.compile_ms)
+        known->compile_ms = key.compile_ms;
     if (known && !outranks (key.state, known->state))
         return 0;
     size_t others_bytes = (size_t) (RESULT_KEYS_MAX - out->keys.n) * BARE_KEY_BYTES;
@@ -152,6 +157,7 @@ int cache_key_line_store (const json_t *line, struct result *out, struct json_bu
         return 0;
     if (known && key.parts.n == 0)
         key.parts = known->parts;
+    key.compile_ms = known && !key.compile_ms ? known->compile_ms : key.compile_ms;
     *(known ? known : room_for_one (out, budget->arena)) = key;
     return 0;
 }

@@ -50,8 +50,8 @@ class Session:
         import numpy
 
         self.jax, self.numpy = jax, numpy
-        Counting(jax, canary.counted)
         self.keys = Keys(canary)
+        Counting(jax, canary.counted, self.keys)
         self.backend, self.programs, self.predicted_bytes = {}, 0, 0
         canary.bundle(versions())
         canary.policy()

@@ -10,8 +10,8 @@ RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
 class Counting:
     """Listens to jax.monitoring and keeps the canary's counters; must exist before the first compile."""
 
-    def __init__(self, jax, counted):
-        self.counted = counted
+    def __init__(self, jax, counted, keys):
+        self.counted, self.keys = counted, keys
         self.counted["cache_requests"] = 0
         self.hit = False
         self.seconds = {"compile_ms": 0.0, "retrieval_ms": 0.0, "saved_ms": 0.0}
@@ -27,6 +27,7 @@ class Counting:
 
     def on_duration(self, event, seconds, **_):
         if event == SAVED:
+            # Of each program whole seconds of its compilation are kept: less is 0 here (jax/_src/compilation_cache.py).
             self.add("saved_ms", max(seconds, 0.0))
         elif event == RETRIEVAL:
             self.add("retrieval_ms", seconds)
@@ -38,6 +39,7 @@ class Counting:
         self.counted["compile_requests"] += 1
         if not self.hit:
             self.add("compile_ms", seconds)
+            self.keys.took(seconds)
         self.hit = False
         self.counted["cache_misses"] = self.counted["compile_requests"] - self.counted["cache_hits"]
 

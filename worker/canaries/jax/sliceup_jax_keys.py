@@ -53,7 +53,7 @@ class Entry:
 
     def __init__(self, program, key, parts):
         self.program, self.key, self.parts = program, key, parts
-        self.state, self.why, self.told = "none", "", None
+        self.state, self.why, self.compile_ms, self.told = "none", "", 0, None
 
 
 class Keys:
@@ -129,6 +129,12 @@ class Keys:
                 entry.state, entry.why = state, why
         self.asked.entry, self.asked.found, self.asked.not_asked = entry, None, None
 
+    def took(self, seconds):
+        """The program that this thread asked for last has been compiled. One that asks no cache has no entry."""
+        entry = self.asked.entry
+        if entry is not None and entry.state not in ("none", "hit") and not entry.compile_ms:
+            entry.compile_ms = max(1, round(seconds * 1000))
+
     def failed(self, error):
         """Says what is new after an exception; the entry at which it was raised, or None."""
         asked, text = self.asked, f"{type(error).__name__}: {error}"
@@ -145,13 +151,13 @@ class Keys:
 
     def tell(self):
         with self.lock:
-            news = [entry for entry in self.entries.values() if entry.told != (entry.state, entry.why)]
+            news = [entry for entry in self.entries.values() if entry.told != (entry.state, entry.why, entry.compile_ms)]
             for entry in news:
-                entry.told = (entry.state, entry.why)
+                entry.told = (entry.state, entry.why, entry.compile_ms)
         for entry in news:
             # The parts of a key that was found are those of the writer's.
             parts = {} if entry.state == "hit" and not self.writes else named(entry.parts)
-            self.canary.cache(entry.program, entry.key, entry.state, entry.why, parts)
+            self.canary.cache(entry.program, entry.key, entry.state, entry.why, parts, entry.compile_ms)
 
 
 def named(parts):
