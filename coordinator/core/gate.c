@@ -42,17 +42,24 @@ static void stop_pass (struct coord *coord, const struct fact_pass_stopped *why,
     stop_all_parts (coord, false, told, now_ms, out);
 }
 
+/* Without a majority nobody can say whose program is the right one: then all hosts differ. */
 static void refuse_gate (struct coord *coord, const struct gate_arrivals *gate, uint32_t agreed, uint64_t now_ms,
                          struct outbox *out)
 {
-    uint32_t *culprits = arena_array (&out->arena, coord->state->pass.parts.n, sizeof (*culprits)), n = 0;
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (!text_equal (gate->values[i], gate->values[agreed]))
+    uint32_t all = coord->state->pass.parts.n, same = majority_count_equal (gate->values, all, agreed), n = 0;
+    uint32_t *culprits = arena_array (&out->arena, all, sizeof (*culprits));
+    for (uint32_t i = 0; i < all; i++)
+        if (same * 2 <= all || !text_equal (gate->values[i], gate->values[agreed]))
             culprits[n++] = coord->state->pass.parts.items[i].host;
     struct fact_pass_stopped why = { .culprits = { culprits, n } };
-    why.cause = text_format (
-        &out->arena, "at gate %.*s its program differs from that of %u of %u hosts; stopped, as devices would hang",
-        TEXT_ARG (gate->name), coord->state->pass.parts.n - n, coord->state->pass.parts.n);
+    why.cause = n == all ? text_format (&out->arena,
+                                        "at gate %.*s the programs of the %u hosts differ, and most hosts share none; "
+                                        "stopped, as devices would hang",
+                                        TEXT_ARG (gate->name), all)
+                         : text_format (&out->arena,
+                                        "at gate %.*s its program differs from that of %u of %u hosts; stopped, as "
+                                        "devices would hang",
+                                        TEXT_ARG (gate->name), same, all);
     why.next = TEXT_LIT ("compare the arguments, flags and versions of this host with those of the other hosts");
     stop_pass (coord, &why, TEXT_LIT ("the programs of the hosts differ"), now_ms, out);
 }

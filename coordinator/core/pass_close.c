@@ -68,21 +68,23 @@ static bool *find_culprits (const struct coord *coord, struct arena *arena)
     return culprits;
 }
 
-/* A host that stands for those that are not at fault; NULL: there is none. */
-static const struct result *innocent_of (const struct coord *coord, const bool *culprits)
+/* A host that stands for those that are not at fault, or the other one of two; NULL: there is none. */
+static const struct result *other_than (const struct coord *coord, const bool *culprits, uint32_t part)
 {
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (!culprits[i])
+    uint32_t n = coord->state->pass.parts.n;
+    for (uint32_t i = 0; i < n; i++)
+        if (i != part && (!culprits[i] || n == 2))
             return &coord->state->pass.parts.items[i].result;
     return NULL;
 }
 
 /* Why its program differs, as far as its own report shows. */
-static struct text culprits_cause (const struct coord *coord, const struct result *culprit,
-                                   const struct result *innocent, struct arena *arena)
+static struct text culprits_cause (const struct coord *coord, const struct result *culprit, const struct result *other,
+                                   struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->state->pass.why;
-    struct text difference = innocent ? program_difference_text (culprit, innocent, arena) : (struct text){ 0 };
+    bool one = coord->state->pass.parts.n == 2;
+    struct text difference = other ? program_difference_text (culprit, other, one, arena) : (struct text){ 0 };
     if (!difference.len)
         return why->cause;
     return text_clip (text_format (arena, "%.*s: %.*s", TEXT_ARG (why->cause), TEXT_ARG (difference)),
@@ -94,14 +96,14 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
                            struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->state->pass.why;
-    const struct result *innocent = innocent_of (coord, culprits);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (culprits[i])
             verdicts[i] = (struct verdict){
                 .host = verdicts[i].host,
                 .outcome = OUTCOME_FAILED,
                 .owner = why->owner,
-                .cause = culprits_cause (coord, &coord->state->pass.parts.items[i].result, innocent, arena),
+                .cause = culprits_cause (coord, &coord->state->pass.parts.items[i].result,
+                                         other_than (coord, culprits, i), arena),
                 .next = why->next,
                 .phase = verdicts[i].phase,
                 .cache = verdicts[i].cache,

@@ -29,7 +29,7 @@ static void fail_minority (const struct agree_case *of, const struct text *value
             majority
                 ? text_format (arena, "%s is '%.*s', most hosts have '%.*s'", what, TEXT_ARG (mine), TEXT_ARG (theirs))
                 : text_format (arena, "%s is '%.*s', and no value is shared by most hosts", what, TEXT_ARG (mine));
-        verdicts[i].next = TEXT_LIT ("make this host like the others, or name the difference in the slice file");
+        verdicts[i].next = TEXT_LIT ("make it the same on all hosts; sliceup drift shows how they differ");
     }
 }
 

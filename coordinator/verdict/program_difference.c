@@ -7,6 +7,7 @@ enum { SAID_BYTES = 2048, WORD_SHOWN_BYTES = 200, FINGERPRINT_SHOWN_BYTES = 12 }
 struct comparison {
     struct arena *arena; /* of words, released after each comparison: thousands of hosts may differ */
     struct buf said;
+    const char *others, *have, *lack; /* "the other hosts", "have it", "do not have it" */
     uint32_t n;
 };
 
@@ -33,9 +34,9 @@ static void tell_extra (struct comparison *comparison, struct text name, struct 
     struct text word;
     while (flag_set_next (&has, &word))
         if (!flag_set_has (lacks, word) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s %s %.*s, %s", TEXT_ARG (name), is_mine ? "has" : "lacks",
-                        TEXT_ARG (text_clip (word, WORD_SHOWN_BYTES)),
-                        is_mine ? "the other hosts do not have it" : "the other hosts have it");
+            buf_printf (&comparison->said, "%.*s %s %.*s, %s %s", TEXT_ARG (name), is_mine ? "has" : "lacks",
+                        TEXT_ARG (text_clip (word, WORD_SHOWN_BYTES)), comparison->others,
+                        is_mine ? comparison->lack : comparison->have);
 }
 
 static void tell_words (struct comparison *comparison, struct text name, struct text mine, struct text theirs)
@@ -83,8 +84,8 @@ static void tell_bundle (struct comparison *comparison, const var_list *mine, co
     for (uint32_t i = 0; i < mine->n; i++) {
         const struct var *here = &mine->items[i], *other = find (theirs, here->name);
         if (other && !text_equal (other->value, here->value) && next_thing (comparison))
-            buf_printf (&comparison->said, "%.*s is %.*s, on the other hosts %.*s", TEXT_ARG (here->name),
-                        TEXT_ARG (here->value), TEXT_ARG (other->value));
+            buf_printf (&comparison->said, "%.*s is %.*s, on %s %.*s", TEXT_ARG (here->name), TEXT_ARG (here->value),
+                        comparison->others, TEXT_ARG (other->value));
         if (!other && theirs->n && next_thing (comparison))
             buf_printf (&comparison->said, "%.*s %.*s is on this host only", TEXT_ARG (here->name),
                         TEXT_ARG (here->value));
@@ -103,15 +104,19 @@ static void tell_programs (struct comparison *comparison, const struct result *m
             struct text other = text_clip (there->fingerprint, FINGERPRINT_SHOWN_BYTES);
             if (text_equal (here->name, there->name) && !text_equal (here->fingerprint, there->fingerprint) &&
                 next_thing (comparison))
-                buf_printf (&comparison->said, "program %.*s has digest %.*s, on the other hosts %.*s",
-                            TEXT_ARG (here->name), TEXT_ARG (own), TEXT_ARG (other));
+                buf_printf (&comparison->said, "program %.*s has digest %.*s, on %s %.*s", TEXT_ARG (here->name),
+                            TEXT_ARG (own), comparison->others, TEXT_ARG (other));
         }
 }
 
-struct text program_difference_text (const struct result *mine, const struct result *theirs, struct arena *arena)
+struct text program_difference_text (const struct result *mine, const struct result *theirs, bool one_other,
+                                     struct arena *arena)
 {
     struct arena words = { 0 };
-    struct comparison comparison = { .arena = &words };
+    struct comparison comparison = { .arena = &words,
+                                     .others = one_other ? "the other host" : "the other hosts",
+                                     .have = one_other ? "has it" : "have it",
+                                     .lack = one_other ? "does not have it" : "do not have it" };
     buf_init (&comparison.said, SAID_BYTES);
     tell_policy (&comparison, (const var_list *) &mine->policy, (const var_list *) &theirs->policy);
     tell_bundle (&comparison, (const var_list *) &mine->bundle, (const var_list *) &theirs->bundle);

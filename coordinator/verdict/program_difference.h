@@ -8,8 +8,9 @@
 #include "common/model/result.h"
 
 /* "XLA_FLAGS has --xla_a, the other hosts do not have it; jaxlib is 0.10.1, on the other hosts 0.10.2". Empty: nothing
- * that was reported differs. At most DIFFERENCE_SHOWN things, then how many more. */
+ * that was reported differs. `one_other`: "the other host has". At most DIFFERENCE_SHOWN things, then how many more. */
 enum { DIFFERENCE_SHOWN = 4 };
-struct text program_difference_text (const struct result *mine, const struct result *theirs, struct arena *arena);
+struct text program_difference_text (const struct result *mine, const struct result *theirs, bool one_other,
+                                     struct arena *arena);
 
 #endif

@@ -20,7 +20,7 @@ static void vars (var_list *list, struct var *items, uint32_t n)
 
 static void expect (const struct result *mine, const struct result *theirs, const char *wanted)
 {
-    struct text said = program_difference_text (mine, theirs, &arena);
+    struct text said = program_difference_text (mine, theirs, false, &arena);
     if (!text_is (said, wanted))
         fail_msg ("said '%.*s', expected '%s'", TEXT_ARG (said), wanted);
 }
@@ -74,6 +74,19 @@ static void packages_and_programs_are_named (void **state)
     expect (&theirs, &mine, "jaxlib is missing on this host");
 }
 
+static void of_two_hosts_there_is_one_other (void **state)
+{
+    (void) state;
+    struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a") }, b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--b") };
+    struct result mine = { 0 }, theirs = { 0 };
+    vars ((var_list *) &mine.policy, &a, 1);
+    vars ((var_list *) &theirs.policy, &b, 1);
+    struct text said = program_difference_text (&mine, &theirs, true, &arena);
+    assert_true (text_is (said,
+                          "XLA_FLAGS has --a, the other host does not have it; XLA_FLAGS lacks --b, the other host "
+                          "has it"));
+}
+
 /* Who died before it said what it has is not said to lack everything. */
 static void silence_is_no_difference (void **state)
 {
@@ -93,7 +106,7 @@ static void many_differences_are_counted (void **state)
     struct result mine = { 0 }, theirs = { 0 };
     vars ((var_list *) &mine.policy, &a, 1);
     vars ((var_list *) &theirs.policy, &b, 1);
-    struct text said = program_difference_text (&mine, &theirs, &arena);
+    struct text said = program_difference_text (&mine, &theirs, false, &arena);
     assert_true (text_find (said, TEXT_LIT ("has d, the other hosts do not have it; and 2 more"), NULL));
 }
 
@@ -101,8 +114,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (flags_are_sets_of_words),         cmocka_unit_test (a_variable_may_be_on_one_side_only),
-        cmocka_unit_test (packages_and_programs_are_named), cmocka_unit_test (silence_is_no_difference),
-        cmocka_unit_test (many_differences_are_counted),
+        cmocka_unit_test (of_two_hosts_there_is_one_other), cmocka_unit_test (packages_and_programs_are_named),
+        cmocka_unit_test (silence_is_no_difference),        cmocka_unit_test (many_differences_are_counted),
     };
     int failed = cmocka_run_group_tests (tests, NULL, NULL);
     arena_release (&arena);

@@ -162,6 +162,25 @@ static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state
     }
 }
 
+/* Of two of four nobody can say that their program is the right one. */
+static void without_a_majority_at_a_gate_no_host_is_blamed_for_the_others (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open (&bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        at_gate (&bench, host, host < HOSTS / 2 ? "one" : host == HOSTS / 2 ? "two" : "three");
+    assert_int_equal (last (&bench, FACT_PASS_STOPPED)->of.pass_stopped.culprits.n, HOSTS);
+    end_all (&bench, ENDING_CANCELLED, 0, "");
+    const struct fact_pass_ended *ended = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+    assert_int_equal (ended->verdicts.n, HOSTS);
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        assert_int_equal (ended->verdicts.items[host].outcome, OUTCOME_FAILED);
+        assert_true (text_find (ended->verdicts.items[host].cause, TEXT_LIT ("most hosts share none"), NULL));
+    }
+    bench_close (&bench);
+}
+
 /* All are stopped, and the first to end is not at fault. */
 static void who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it (void **state)
 {
@@ -377,6 +396,7 @@ int main (void)
         cmocka_unit_test (nothing_is_run_again_when_a_host_is_gone),
         cmocka_unit_test (hosts_that_differ_at_a_gate_are_not_run_again),
         cmocka_unit_test (who_differs_at_a_gate_is_the_cause_whatever_it_printed),
+        cmocka_unit_test (without_a_majority_at_a_gate_no_host_is_blamed_for_the_others),
         cmocka_unit_test (who_differs_at_a_gate_is_told_by_what_and_the_others_failed_with_it),
         cmocka_unit_test (what_was_dropped_from_the_cache_is_not_run_again),
         cmocka_unit_test (what_its_worker_did_not_end_is_timed_out),
