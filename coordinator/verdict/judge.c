@@ -222,11 +222,14 @@ static bool values_right (const struct judge_case *of, struct arena *arena, stru
         const struct value_check *check = &of->result->checks.items[i];
         if (fabs (check->observed - check->expected) <= check->tolerance)
             continue; /* written so that a NaN does not pass */
+        const char *again = check->observed > check->expected ? recompiled_steps_next (check->name) : NULL;
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "check %.*s of the program: expected %.9g, got %.9g", TEXT_ARG (check->name),
                          check->expected, check->observed),
-            "if only one host has a wrong value, suspect its devices; if all have, suspect the program or the bundle");
+            again ? again
+                  : "if only one host has a wrong value, suspect its devices; if all have, suspect the program or the "
+                    "bundle");
     }
     return true;
 }
@@ -278,10 +281,11 @@ static bool is_generation (const struct judge_case *of)
 static bool compiled_again (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct fact_generation *sealed = sealed_in (of);
-    enum recompile_reason reason;
+    struct recompiled found;
     if (recompiled_is_torn (of->result, sealed->keys.items, sealed->keys.n))
         out->cache = TEXT_LIT ("torn");
-    return cache_failed (out, recompiled_why (of->result, sealed->keys.items, sealed->keys.n, arena, &reason));
+    struct text why = recompiled_why (of->result, sealed->keys.items, sealed->keys.n, arena, &found);
+    return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE, why, found.next);
 }
 
 /* The name of a counter that says that not everything was restored; NULL: all of them are 0. */

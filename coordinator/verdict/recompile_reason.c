@@ -75,11 +75,65 @@ static struct text joined (const struct text *names, uint32_t n, struct arena *a
     return list;
 }
 
+/* ---- what to do about it ---- */
+
+static const char compare_next[] =
+    "compare program, flags and versions with the writer's: the receipt has them per host, and sliceup cache explain "
+    "shows two hosts side by side";
+
+static const char *const next_of[] = {
+    [RECOMPILE_NONE] = compare_next,
+    [RECOMPILE_KEY_DIFFERS] = compare_next,
+    [RECOMPILE_ENTRY_MISSING] = "let the cold pass compile every program that the restored one needs: the same "
+                                "arguments, and no program that only some hosts or runs make",
+    [RECOMPILE_UNREADABLE] = "see with sliceup cache verify whether the entry is as it was sealed; if it is, the "
+                             "versions that read it do not suit those that wrote it",
+    [RECOMPILE_BELOW_THRESHOLD] = "leave the least time and size of cache entries as sliceup sets them: the launch "
+                                  "policy in the receipt shows what the program had",
+    [RECOMPILE_NEVER_CONSULTED] = "leave the cache's variables as sliceup sets them, and switch the cache off nowhere "
+                                  "in the program: the launch policy in the receipt shows what it had",
+    [RECOMPILE_UNKNOWN] = compare_next,
+};
+
+/* By the names of key parts: docs/spec/canary.md. What makes the others follow comes first. */
+static const struct {
+    const char *part, *next;
+} part_next[] = {
+    { "jaxlib", "give all hosts one bundle: versions differ, and the receipt has them per host" },
+    { "platform version", "give all hosts one bundle and one runtime: the receipt has the versions per host" },
+    { "topology", "let the writer see the same number and kind of devices as this host: the receipt has both" },
+    { "flags", "make XLA_FLAGS and LIBTPU_INIT_ARGS the same on all hosts, also after the imports: sliceup drift shows "
+               "the words that differ" },
+    { "computation", "trace the same program as the writer: the same shapes, and numbers that differ between hosts or "
+                     "runs as arrays, since a Python number becomes a constant of the program" },
+    { "compile options", "compile with the same options and devices as the writer: sliceup cache explain shows two "
+                         "hosts side by side" },
+};
+
+static const char *next_for_parts (const struct text *names, uint32_t n)
+{
+    for (size_t i = 0; i < sizeof part_next / sizeof part_next[0]; i++)
+        for (uint32_t k = 0; k < n; k++)
+            if (text_is (names[k], part_next[i].part))
+                return part_next[i].next;
+    return next_of[RECOMPILE_KEY_DIFFERS];
+}
+
+const char *recompiled_steps_next (struct text check)
+{
+    if (!text_starts (check, "compile requests") && !text_starts (check, "programs asked for"))
+        return NULL;
+    return "a step compiles again when shapes change, or when a number of Python that changes is a constant of the "
+           "program: keep shapes, and pass such numbers as arrays. docs/guide/cache.md names the variables with "
+           "which the log says which";
+}
+
 /* ---- why one program was compiled ---- */
 
 struct explanation {
     enum recompile_reason reason;
     struct text text;
+    const char *next; /* NULL: that of the reason */
 };
 
 /* ": <why>", or nothing where the frontend gave no reason. */
@@ -94,7 +148,7 @@ static struct explanation explain_unreadable (const struct cache_key *key, struc
     struct text why = because (key->why, arena);
     struct text text = text_format (arena, "%.*s was found but could not be loaded%.*s", TEXT_ARG (key->program),
                                     TEXT_ARG (why));
-    return (struct explanation){ RECOMPILE_UNREADABLE, text };
+    return (struct explanation){ RECOMPILE_UNREADABLE, text, NULL };
 }
 
 static struct explanation explain_unasked (const struct cache_key *key, struct arena *arena)
@@ -102,7 +156,7 @@ static struct explanation explain_unasked (const struct cache_key *key, struct a
     struct text why = because (key->why, arena);
     struct text text = text_format (arena, "the cache was never consulted for %.*s%.*s", TEXT_ARG (key->program),
                                     TEXT_ARG (why));
-    return (struct explanation){ RECOMPILE_NEVER_CONSULTED, text };
+    return (struct explanation){ RECOMPILE_NEVER_CONSULTED, text, NULL };
 }
 
 /* The writer reported the same key. */
@@ -114,10 +168,15 @@ static struct explanation explain_missing (const struct cache_key *sealed, struc
     static const char left[] = "entry missing: the writer left %.*s in the cache, but this host did not find it";
     static const char unwritten[] = "entry missing: the writer compiled %.*s but did not store it%.*s";
     if (sealed->state == KEY_BELOW_THRESHOLD)
-        return (struct explanation){ RECOMPILE_BELOW_THRESHOLD, text_format (arena, below, TEXT_ARG (program)) };
-    struct text text = is_left (sealed->state) ? text_format (arena, left, TEXT_ARG (program))
-                                               : text_format (arena, unwritten, TEXT_ARG (program), TEXT_ARG (why));
-    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text };
+        return (struct explanation){ RECOMPILE_BELOW_THRESHOLD, text_format (arena, below, TEXT_ARG (program)), NULL };
+    if (!is_left (sealed->state))
+        return (struct explanation){ RECOMPILE_ENTRY_MISSING,
+                                     text_format (arena, unwritten, TEXT_ARG (program), TEXT_ARG (why)),
+                                     "see why the writer did not store it: free space and permissions under the cache "
+                                     "root, and its log" };
+    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text_format (arena, left, TEXT_ARG (program)),
+                                 "see with sliceup cache verify whether the entry is there, and whether this host sees "
+                                 "the same storage" };
 }
 
 static struct explanation explain_difference (const struct cache_key *key, const struct cache_key *sealed,
@@ -128,7 +187,7 @@ static struct explanation explain_difference (const struct cache_key *key, const
     struct text parts = n ? joined (names, n, arena) : TEXT_LIT ("a part that was not reported");
     struct text text = text_format (arena, "%.*s's cache key differs from the writer's in %.*s",
                                     TEXT_ARG (key->program), TEXT_ARG (parts));
-    return (struct explanation){ RECOMPILE_KEY_DIFFERS, text };
+    return (struct explanation){ RECOMPILE_KEY_DIFFERS, text, next_for_parts (names, n) };
 }
 
 /* The writer reported no such program. */
@@ -139,8 +198,9 @@ static struct explanation explain_stranger (const struct cache_key *key, struct 
     const char *missing = sealed.n < RESULT_KEYS_MAX ? "entry missing: no writer compiled %.*s"
                                                      : "entry missing: no writer reported %.*s";
     if (sealed.n == 0)
-        return (struct explanation){ RECOMPILE_UNKNOWN, text_format (arena, not_reported, TEXT_ARG (key->program)) };
-    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text_format (arena, missing, TEXT_ARG (key->program)) };
+        return (struct explanation){ RECOMPILE_UNKNOWN, text_format (arena, not_reported, TEXT_ARG (key->program)),
+                                     NULL };
+    return (struct explanation){ RECOMPILE_ENTRY_MISSING, text_format (arena, missing, TEXT_ARG (key->program)), NULL };
 }
 
 static const struct cache_key *sealed_as (const struct cache_key *key, struct sealed sealed)
@@ -248,14 +308,17 @@ static struct text explain_counts (const struct result *reader, const struct cou
 }
 
 struct text recompiled_why (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n,
-                            struct arena *arena, enum recompile_reason *reason)
+                            struct arena *arena, struct recompiled *found)
 {
     struct counts counts = counts_of (reader);
     uint32_t compiled_n, first = first_compiled (reader, &compiled_n);
-    if (first == NOWHERE)
-        return explain_counts (reader, &counts, arena, reason);
+    if (first == NOWHERE) {
+        struct text told = explain_counts (reader, &counts, arena, &found->reason);
+        found->next = next_of[found->reason];
+        return told;
+    }
     struct explanation why = explain_key (&reader->keys.items[first], (struct sealed){ sealed_keys, sealed_n }, arena);
-    *reason = why.reason;
+    *found = (struct recompiled){ why.reason, why.next ? why.next : next_of[why.reason] };
     struct text text = why.text;
     if (compiled_n > 1)
         text = text_format (arena, "%.*s; and %u more", TEXT_ARG (why.text), compiled_n - 1);

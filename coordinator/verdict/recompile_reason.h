@@ -20,9 +20,15 @@ enum recompile_reason {
 
 /* One sentence without a host name, so that equal causes fold together; empty for RECOMPILE_NONE. Of several programs
  * the first one is explained, one that could not be loaded before all others. `sealed_keys`: what the writers of the
- * generation told (fact_generation.keys); `reason` is never NULL. */
+ * generation told (fact_generation.keys); `found` is never NULL. */
+struct recompiled {
+    enum recompile_reason reason;
+    const char *next; /* what to do about it */
+};
 struct text recompiled_why (const struct result *reader, const struct cache_key *sealed_keys, uint32_t sealed_n,
-                            struct arena *arena, enum recompile_reason *reason);
+                            struct arena *arena, struct recompiled *found);
+/* What to do when this check counts what compiled again from step to step (docs/spec/canary.md); NULL: it does not. */
+const char *recompiled_steps_next (struct text check);
 /* What a cold pass that passed did, by its counters: "cold" when it compiled; "restored" when it found every program and
  * ran them; else empty, such as for a program that compiled nothing and asked no cache. */
 struct text cold_pass_cache (const number_list *counters);

@@ -230,6 +230,27 @@ static void wrong_values_fail_and_nan_is_wrong (void **state)
     arena_release (&bench.arena);
 }
 
+static void steps_that_compile_again_get_their_own_advice (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *check, *next;
+        double observed;
+    } cases[] = { { "compile requests during steps 2..20", "when shapes change", 19 },
+                  { "programs asked for in steps 2..20", "when shapes change", 19 },
+                  { "programs asked for in the first step", "suspect its devices", 0 },
+                  { "loss of the last step", "suspect its devices", 19 } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bench bench;
+        bench_make (&bench, TINY, PASS_ONCE);
+        bench.result.checks.items[0] =
+            (struct value_check){ .name = text_of (cases[i].check), .expected = i == 2, .observed = cases[i].observed };
+        assert_int_equal (judge (&bench), OUTCOME_FAILED);
+        assert_true (text_find (bench.verdict.next, text_of (cases[i].next), NULL));
+        arena_release (&bench.arena);
+    }
+}
+
 static void set_counter (struct bench *bench, const char *name, uint64_t value)
 {
     for (uint32_t i = 0; i < bench->result.counters.n; i++)
@@ -623,6 +644,7 @@ int main (void)
         cmocka_unit_test (another_backend_than_asked_fails_whatever_the_exit_status),
         cmocka_unit_test (a_rank_that_initialised_alone_fails),
         cmocka_unit_test (wrong_values_fail_and_nan_is_wrong),
+        cmocka_unit_test (steps_that_compile_again_get_their_own_advice),
         cmocka_unit_test (restored_needs_every_piece_of_evidence),
         cmocka_unit_test (compiling_ahead_compiles_and_executes_nothing),
         cmocka_unit_test (a_writer_that_did_not_seal_fails),

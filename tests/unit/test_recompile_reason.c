@@ -52,7 +52,7 @@ struct bench {
     struct result reader;
     struct cache_key keys[4];
     struct named_number counters[3];
-    enum recompile_reason reason;
+    struct recompiled found;
 };
 
 /* A reader that asked for `requests` programs and found `hits`. */
@@ -77,10 +77,10 @@ static struct cache_key *add (struct bench *bench, struct cache_key key, enum ke
 static void says (struct bench *bench, const struct cache_key *sealed, uint32_t n, enum recompile_reason reason,
                   const char *sentence)
 {
-    struct text said = recompiled_why (&bench->reader, sealed, n, &bench->arena, &bench->reason);
+    struct text said = recompiled_why (&bench->reader, sealed, n, &bench->arena, &bench->found);
     if (!text_is (said, sentence))
         fail_msg ("expected '%s', got '%.*s'", sentence, TEXT_ARG (said));
-    assert_int_equal (bench->reason, reason);
+    assert_int_equal (bench->found.reason, reason);
     arena_release (&bench->arena);
 }
 
@@ -97,12 +97,12 @@ static void parts_that_differ_are_named (void **state)
 {
     static const struct {
         const struct cache_key *key;
-        const char *sentence;
+        const char *sentence, *next;
     } rows[] = {
-        { &count, AGAIN SQUARES "'s cache key differs from the writer's in computation" },
-        { &flag, AGAIN SQUARES "'s cache key differs from the writer's in flags and compile options" },
-        { &devices,
-          AGAIN SQUARES "'s cache key differs from the writer's in computation, compile options and topology" },
+        { &count, AGAIN SQUARES "'s cache key differs from the writer's in computation", "becomes a constant" },
+        { &flag, AGAIN SQUARES "'s cache key differs from the writer's in flags and compile options", "XLA_FLAGS" },
+        { &devices, AGAIN SQUARES "'s cache key differs from the writer's in computation, compile options and topology",
+          "kind of devices" },
     };
     (void) state;
     for (size_t i = 0; i < 3; i++) {
@@ -110,6 +110,7 @@ static void parts_that_differ_are_named (void **state)
         bench_make (&bench, 1, 0);
         add (&bench, *rows[i].key, KEY_MISSED);
         says (&bench, &plain, 1, RECOMPILE_KEY_DIFFERS, rows[i].sentence);
+        assert_non_null (strstr (bench.found.next, rows[i].next));
     }
 }
 
@@ -161,16 +162,19 @@ static void what_the_writer_did_with_the_very_key_is_told (void **state)
     static const struct {
         enum key_state state;
         enum recompile_reason reason;
-        const char *sentence;
+        const char *sentence, *next;
     } rows[] = {
         { KEY_WRITTEN, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer left jit_sum_of_squares in the cache, but this host did not find it" },
+          AGAIN "entry missing: the writer left jit_sum_of_squares in the cache, but this host did not find it",
+          "cache verify" },
         { KEY_HIT, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer left jit_sum_of_squares in the cache, but this host did not find it" },
+          AGAIN "entry missing: the writer left jit_sum_of_squares in the cache, but this host did not find it",
+          "cache verify" },
         { KEY_BELOW_THRESHOLD, RECOMPILE_BELOW_THRESHOLD,
-          AGAIN SQUARES " is below the write threshold: the writer compiled it, but did not store it in the cache" },
+          AGAIN SQUARES " is below the write threshold: the writer compiled it, but did not store it in the cache",
+          "least time and size" },
         { KEY_UNWRITTEN, RECOMPILE_ENTRY_MISSING,
-          AGAIN "entry missing: the writer compiled " SQUARES " but did not store it: disk full" },
+          AGAIN "entry missing: the writer compiled " SQUARES " but did not store it: disk full", "free space" },
     };
     (void) state;
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
@@ -181,6 +185,7 @@ static void what_the_writer_did_with_the_very_key_is_told (void **state)
         bench_make (&bench, 1, 0);
         add (&bench, plain, KEY_MISSED);
         says (&bench, &sealed, 1, rows[i].reason, rows[i].sentence);
+        assert_non_null (strstr (bench.found.next, rows[i].next));
     }
 }
 
@@ -192,8 +197,8 @@ static void an_entry_that_one_writer_has_left_counts (void **state)
     sealed[0].state = sealed[2].state = KEY_BELOW_THRESHOLD;
     bench_make (&bench, 1, 0);
     add (&bench, plain, KEY_MISSED);
-    (void) recompiled_why (&bench.reader, sealed, 3, &bench.arena, &bench.reason);
-    assert_int_equal (bench.reason, RECOMPILE_ENTRY_MISSING);
+    (void) recompiled_why (&bench.reader, sealed, 3, &bench.arena, &bench.found);
+    assert_int_equal (bench.found.reason, RECOMPILE_ENTRY_MISSING);
     arena_release (&bench.arena);
 }
 
