@@ -129,6 +129,31 @@ class Files(lab.LabTest):
         receipt = self.lab.receipt()
         self.assertIn("from a module beside it", str(receipt["hosts"][1]["notes"]))
 
+    def test_a_command_takes_its_files_along_in_their_folders(self):
+        ladder = self.share / "ladders" / "own.yaml"
+        ladder.parent.mkdir()
+        (self.share / "step" / "lib").mkdir(parents=True)
+        (self.share / "step" / "run.sh").write_text('#!/bin/sh\nexec python3 "$SLICEUP_FILES_DIR/train.py" "$@"\n')
+        (self.share / "step" / "run.sh").chmod(0o755)
+        (self.share / "step" / "train.py").write_text(
+            "import os, sys\nimport part, sliceup_program\nfrom lib import deep\nprogram = sliceup_program.start()\nprogram.step()\n"
+            "print(part.NAME, deep.NAME, open(sys.argv[1]).read(), round(program.reduced('loss', 2.0), 3))\n")
+        (self.share / "step" / "part.py").write_text("NAME = 'part'\n")
+        (self.share / "step" / "lib" / "__init__.py").write_text("")
+        (self.share / "step" / "lib" / "deep.py").write_text("NAME = 'deep'\n")
+        (self.share / "step" / "data.txt").write_text("data")
+        ladder.write_text("""ladder: own
+rungs:
+  - {id: own, command: [../step/run.sh, ../step/data.txt], backend: required, metrics: [loss], scope: slice,
+     files: [../step/train.py, ../step/lib/__init__.py, ../step/lib/deep.py]}
+""")
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=1, ladder=str(ladder))))
+        self.assertIn("part deep data 2.0", self.lab.sliceup("logs", "--raw").out)
+        kit, = self.folders()[0].glob("kits/*")
+        self.assertEqual(["sliceup/sliceup_canary.py", "sliceup/sliceup_program.py", *sorted((
+            "data.txt", "lib/__init__.py", "lib/deep.py", "part.py", "run.sh", "train.py"))],
+                         sorted((str(path.relative_to(kit)) for path in kit.rglob("*") if path.is_file() and path.suffix != ".pyc"), key=lambda name: (not name.startswith("sliceup/"), name)))
+
     def test_a_file_that_changed_since_the_plan_is_not_run(self):
         own = self.own()
         run = self.lab.start("run", self.lab.slice(hosts=2, ladder=self.ladder_of(self.waits(), self.rung_of(own))))

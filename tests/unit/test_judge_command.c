@@ -1,0 +1,176 @@
+/* links: verdict */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "coordinator/verdict/judge.h"
+
+/* A command that exited with status 0, and what is known of it. */
+struct bench {
+    struct arena arena;
+    struct plan plan;
+    struct signature signatures[2];
+    struct demand demands[DEMANDS_MAX];
+    struct named_number counters[4];
+    struct sighting sightings[1];
+    struct result result;
+    struct rung rung;
+    struct verdict verdict;
+};
+
+static void expect (struct bench *bench, const char *what, double most)
+{
+    bench->demands[bench->rung.demands.n++] = (struct demand){ text_of (what), most };
+}
+
+static void count (struct bench *bench, const char *name, uint64_t value)
+{
+    bench->counters[bench->result.counters.n++] = (struct named_number){ text_of (name), value };
+}
+
+static void print (struct bench *bench, const char *signature, const char *line)
+{
+    bench->sightings[0] = (struct sighting){ .signature = text_of (signature), .text = text_of (line) };
+    bench->result.sightings.n = 1;
+}
+
+static enum outcome judge (struct bench *bench)
+{
+    struct judge_case of = {
+        .plan = &bench->plan, .rung = &bench->rung, .key = { 0, PASS_ONCE, 1 }, .world = 1, .result = &bench->result
+    };
+    judge_result (&of, &bench->arena, &bench->verdict);
+    return bench->verdict.outcome;
+}
+
+static void fails (struct bench *bench, enum owner owner, const char *words)
+{
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, owner);
+    assert_true (bench->verdict.next.len > 0);
+    if (!text_find (bench->verdict.cause, text_of (words), NULL))
+        fail_msg ("'%.*s' lacks '%s'", TEXT_ARG (bench->verdict.cause), words);
+}
+
+static void a_limit_that_is_kept_passes (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "recompilations", 1);
+    expect (bench, "fallbacks", 0);
+    expect (bench, "reads_per_step", 0.1);
+    count (bench, "steps", 20);
+    count (bench, "later_compilations", 1);
+    count (bench, "fallbacks", 0);
+    count (bench, "reads", 2);
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+}
+
+static void reads_are_counted_a_step (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "reads_per_step", 0.1);
+    count (bench, "steps", 20);
+    count (bench, "reads", 3);
+    fails (bench, OWNER_PROGRAM, "read 3 values from devices in 20 steps, expected at most 0.1 a step");
+}
+
+static void what_is_over_a_limit_is_told_with_both_numbers (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "recompilations", 1);
+    count (bench, "steps", 5);
+    count (bench, "later_compilations", 2);
+    fails (bench, OWNER_PROGRAM, "compiled 2 programs after its first step in 5 steps, expected at most 1");
+}
+
+static void what_no_counter_shows_is_not_kept (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "fallbacks", 100);
+    fails (bench, OWNER_PROGRAM, "at most 100 fallbacks, and no report of the program shows a step");
+    count (bench, "steps", 5);
+    fails (bench, OWNER_PROGRAM, "at most 100 fallbacks, and no report of the program counts them");
+    count (bench, "fallbacks", 0);
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+    bench->counters[0].value = 0; /* no step: nothing was shown */
+    fails (bench, OWNER_PROGRAM, "shows a step");
+}
+
+static void a_limit_that_a_later_version_knows_is_not_kept (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "surprises", 1);
+    count (bench, "steps", 5);
+    count (bench, "surprises", 0);
+    fails (bench, OWNER_PROGRAM, "at most 1 surprises");
+}
+
+static void only_texts_that_always_count_spoil_a_success (void **state)
+{
+    struct bench *bench = *state;
+    print (bench, "oom", "RESOURCE_EXHAUSTED, retried");
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+    print (bench, "unknown-here", "something");
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+    print (bench, "late", "the mode came late");
+    fails (bench, OWNER_LAUNCH, "exited with status 0, but printed: the mode came late");
+    assert_true (text_is (bench->verdict.signature, "late"));
+    bench->rung.kind = PROGRAM_CANARY;
+    bench->result.done = true;
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+}
+
+static void a_program_on_a_part_of_the_devices_is_named_for_it (void **state)
+{
+    struct bench *bench = *state;
+    bench->rung.backend = TEXT_LIT ("tpu");
+    bench->plan.profile.devices_per_host = 4;
+    fails (bench, OWNER_LAUNCH, "the program reported none");
+    bench->result.backend = (struct observed_backend){ .platform = TEXT_LIT ("tpu"), .local_devices = 1, .devices = 1 };
+    fails (bench, OWNER_PROGRAM, "the program uses 1 of its host's devices, the profile says 4");
+}
+
+static int set_up (void **state)
+{
+    struct bench *bench = mem_alloc (sizeof *bench);
+    bench->signatures[0] = (struct signature){ .id = TEXT_LIT ("oom"), .owner = OWNER_PROGRAM, .next = TEXT_LIT ("x") };
+    bench->signatures[1] = (struct signature){
+        .id = TEXT_LIT ("late"), .owner = OWNER_LAUNCH, .always = true, .next = TEXT_LIT ("call it first")
+    };
+    bench->plan.signatures.items = bench->signatures;
+    bench->plan.signatures.n = 2;
+    bench->rung.kind = PROGRAM_COMMAND;
+    bench->rung.demands.items = bench->demands;
+    bench->result.counters.items = bench->counters;
+    bench->result.sightings.items = bench->sightings;
+    bench->result.ending = ENDING_EXITED;
+    *state = bench;
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    struct bench *bench = *state;
+    arena_release (&bench->arena);
+    mem_free (bench);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (a_limit_that_is_kept_passes),
+        TEST (reads_are_counted_a_step),
+        TEST (what_is_over_a_limit_is_told_with_both_numbers),
+        TEST (what_no_counter_shows_is_not_kept),
+        TEST (a_limit_that_a_later_version_knows_is_not_kept),
+        TEST (only_texts_that_always_count_spoil_a_success),
+        TEST (a_program_on_a_part_of_the_devices_is_named_for_it),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
