@@ -140,12 +140,12 @@ def hand_args(words):
 
 
 def hand_attempt(words):
-    devices = int(os.environ.get("JAX_NUM_CPU_DEVICES") or 1)
+    devices = int(os.environ.get("JAX_NUM_CPU_DEVICES") or os.environ.get("CPU_NUM_DEVICES") or 1)
     return {"type": "attempt", "protocol": PROTOCOL, "nonce": secrets.token_hex(16), "run": "by-hand",
             "host": "localhost", "rung": os.path.basename(sys.argv[0]), "pass": "once", "attempt": 1,
             "scope": "host", "rank": 0, "world": 1, "address": "127.0.0.1",
             "mesh": [{"axis": "host", "size": devices}], "devices_per_host": devices,
-            "backend": os.environ.get("JAX_PLATFORMS") or "cpu", "secret": 1000,
+            "backend": os.environ.get("JAX_PLATFORMS") or os.environ.get("PJRT_DEVICE", "cpu").lower(), "secret": 1000,
             "args": hand_args(words)}
 
 
@@ -184,6 +184,12 @@ class Canary:
     @property
     def sizes(self):
         return [axis["size"] for axis in self.attempt["mesh"]]
+
+    def shaped(self, **sizes):
+        """The sizes to compute with, by the `shapes` of the profile: name of a dimension to the sizes that it may have."""
+        shapes = self.attempt.get("shapes") or {}
+        return {name: allowed_size(name, size, shapes[name], shapes.get("padding", False)) if name in shapes else size
+                for name, size in sizes.items()}
 
     def say(self, kind, **fields):
         self.channel.send({"type": kind, **fields})
@@ -270,6 +276,16 @@ class Canary:
 
     def done(self):
         self.say("done", nonce=self.attempt["nonce"])
+
+
+def allowed_size(name, size, allowed, padding):
+    """The size itself, or with padding the next larger one that is allowed."""
+    larger = min((each for each in allowed if each >= size), default=None)
+    if larger == size or (padding and larger):
+        return larger
+    listed = ", ".join(str(each) for each in sorted(allowed))
+    hint = "choose one of them" if larger is None else f"choose one of them, or set padding: true to compute with {larger}"
+    raise Failure("program", f"{name} {size} is in no bucket of the profile's shapes ({listed}); nothing was compiled: {hint}")
 
 
 def finite(name, value):

@@ -1,7 +1,7 @@
-"""Causal attention on this host's first device.
+"""Causal attention. Under SPMD its batch is split over the mesh.
 
 Adds: a softmax between two products. The frontend's own operations: no hand-written kernel, no other frontend's.
-args: batch (2), heads (2), length (64), width (32: of all heads together).
+args: batch (two for each device of the first axis), heads (2), length (64), width (32: of all heads together).
 """
 
 import sliceup_torch_xla
@@ -33,11 +33,11 @@ def expected(numpy, q, k, v):
 def body(session):
     numpy, canary = session.numpy, session.canary
     batch, heads, length, width = (canary.args.get(name, usual) for name, usual in (
-        ("batch", 2), ("heads", 2), ("length", 64), ("width", 32)))
+        ("batch", 2 * canary.sizes[0]), ("heads", 2), ("length", 64), ("width", 32)))
     shape = (batch, heads, length, width // heads)
     wave = numpy.arange(int(numpy.prod(shape)), dtype=float).reshape(shape) * 0.7
     q, k, v = (numpy.sin(wave + salt).astype("float32") for salt in (1, 2, 3))
-    args = [session.place(part) for part in (q, k, v)]
+    args = [session.place(part, canary.axes[0]) for part in (q, k, v)]
     session.sync()
     out = attention(session.torch, *args)
     session.trace("attention", [out])

@@ -1,10 +1,10 @@
 """What every torch_xla canary shares: start the runtime, trace a program, step, count.
 
-One process a host, and its first device. Inputs are made with numpy on the host, because an operation on a lazy tensor
-is part of the next program: what is not in the program must not be done by the device.
+One process a host. Without SPMD its first device works; with it (argument `spmd: true`, or run(body, spmd=True)) all
+devices of the mesh do. Inputs are made with numpy on the host, because an operation on a lazy tensor is part of the next
+program: what is not in the program must not be done by the device.
 """
 
-import hashlib
 import importlib.metadata
 import os
 import sys
@@ -17,13 +17,12 @@ import sliceup_canary  # noqa: E402
 sys.path.remove(PARENT)
 
 from sliceup_canary import Failure  # noqa: E402
+from sliceup_torch_xla_client import Client, ordinal  # noqa: E402,F401
+from sliceup_torch_xla_counts import Counts, Steps  # noqa: E402
+from sliceup_torch_xla_mesh import Mesh  # noqa: E402
+from sliceup_torch_xla_program import fingerprint  # noqa: E402
 
 PACKAGES = ("torch", "torch_xla", "libtpu", "numpy", "jax", "jaxlib")
-# What a proof looks at, beside the words of the protocol: a row that is absent was never counted up.
-RAW = ("CachedCompile", "UncachedCompile", "PersistentCacheHit", "PersistentCacheMiss",
-       "PersistentCacheDeserializeFailure", "MarkStep")
-# Operations that need no lowering: reading a value is one (pytorch/xla:docs/source/learn/troubleshoot.md).
-READS = ("aten::_local_scalar_dense", "aten::nonzero")
 TEXTS = (
     ("bundle", ("libtpu not found", "deserializing serialized executable not supported", "pjrt api")),
     ("cache", ("persistent cach", "deserialize executable")),
@@ -34,62 +33,102 @@ TEXTS = (
 
 
 class Session:
-    """A started runtime: the canary, the libraries, and the device."""
+    """A started runtime: the canary, the libraries, the client, and under SPMD the mesh of the attempt."""
 
-    def __init__(self, canary):
-        self.canary = canary
+    def __init__(self, canary, spmd=None):
+        self.canary, self.programs = canary, 0
         canary.phase("import")
         import numpy
         import torch
         import torch_xla
         from torch_xla.debug import metrics
 
-        self.numpy, self.torch, self.torch_xla, self.metrics = numpy, torch, torch_xla, metrics
-        canary.bundle(versions())
+        self.numpy, self.torch, self.torch_xla = numpy, torch, torch_xla
+        self.counts = Counts(metrics)
+        bundle = versions()
+        canary.bundle(bundle)
         canary.policy()
         canary.phase("init")
-        self.device = torch_xla.device()
-        report_backend(canary, torch_xla.runtime)
+        # A TPU's client waits for the clients of all hosts; this wait has a bound and a name, that one has not.
+        if canary.world > 1:
+            canary.gate("rendezvous", "share", canary.attempt["address"] if canary.rank == 0 else "")
+        wanted = canary.args.get("spmd", False) if spmd is None else spmd
+        self.client = Client(torch_xla, bundle.get("torch_xla", ""), wanted)
+        self.device = self.client.device
+        report_backend(canary, self.client)
+        self.split = Mesh(self) if wanted else None
+        if wanted:
+            refuse_local_reductions()
         # What is held against numpy is the structure, not the rounding of a matrix unit.
-        torch_xla._XLAC._xla_set_mat_mul_precision("highest")
+        self.client.core._xla_set_mat_mul_precision("highest")
 
-    def place(self, values):
-        """A tensor on the device; float64 becomes float32."""
+    @property
+    def mesh(self):
+        if self.split is None:
+            raise Failure("program", "SPMD is missing: without it there is one device and no mesh. The argument spmd: true makes the "
+                          "canary call torch_xla.runtime.use_spmd() before its first device")
+        return self.split
+
+    def place(self, values, *spec):
+        """A tensor on the device; float64 becomes float32. Under SPMD it is split as spec says, an axis or None a dimension."""
         values = self.numpy.asarray(values)
         if values.dtype == self.numpy.float64:
             values = values.astype(self.numpy.float32)
-        return self.torch.from_numpy(self.numpy.ascontiguousarray(values)).to(self.device)
+        tensor = self.torch.from_numpy(self.numpy.ascontiguousarray(values).reshape(values.shape))
+        if not self.split:
+            # Not tensor.to(): it makes a single number a constant (0 and 1), and so a program of its own, or one that is
+            # never written to, which makes a step that does write to it another program.
+            return self.client.core._xla_tensors_from_aten([tensor], [str(self.device)])[0]
+        tensor = tensor.to(self.device)
+        self.split.split(tensor, spec)
+        return tensor
 
     def trace(self, name, outputs):
         """Names the program that would give these lazy tensors; nothing runs yet."""
         self.canary.phase("trace")
-        traced = self.torch_xla._XLAC._get_xla_tensors_hlo(list(outputs))
-        self.canary.program(name, hashlib.sha256(traced.encode()).hexdigest())
+        self.canary.program(name, fingerprint(self.client.core, outputs))
         self.canary.phase("run")
 
     def sync(self):
         """Compiles what was traced since the last one, or finds it compiled, and executes it."""
         self.torch_xla.sync(wait=True)
 
+    def steps(self):
+        return Steps(self.counts)
+
+    def parts(self, tensor):
+        """[(index, values)]: what each local device holds, numpy float64. A copy of the whole of a split tensor would be a
+        program of its own."""
+        if self.split:
+            return [(index, values) for _, index, values in self.split.blocks(tensor)]
+        return [(..., tensor.cpu().numpy().astype(self.numpy.float64))]
+
     def value(self, tensor):
-        """numpy float64."""
-        return tensor.cpu().numpy().astype(self.numpy.float64)
+        """numpy float64, of a tensor that is whole on every device."""
+        return self.parts(tensor)[0][1]
 
     def largest_error(self, tensor, expected):
-        return float(self.numpy.abs(self.value(tensor) - expected).max())
+        return max(float(self.numpy.abs(values - expected[index]).max()) for index, values in self.parts(tensor))
 
-    def compiled(self):
-        """How many programs were compiled or loaded so far: what was found in memory is not among them."""
-        return sum(self.metrics.counter_value(name) or 0 for name in ("PersistentCacheHit", "UncachedCompile"))
+    def shaped(self, **sizes):
+        """The sizes to compute with, by the shapes that the profile allows; to be asked before anything is compiled."""
+        if self.counts.compiled():
+            raise Failure("program", "sizes are checked before the first program is compiled, and one was compiled already")
+        return self.canary.shaped(**sizes)
 
-    def finish(self):
-        fallen = [name for name in self.metrics.counter_names() if name.startswith("aten::") and name not in READS]
-        for name in fallen[:8]:
-            self.canary.note(f"{name} ran on the host's processor, outside the compiled program", "rerun")
-        self.canary.check("operations outside the compiled program", 0, len(fallen))
-        self.canary.memory(device_peak_bytes=peak_bytes(self.torch_xla, self.device))
-        count(self.canary, self.metrics)
+    def tell_counters(self):
+        self.canary.memory(device_peak_bytes=0 if self.split else peak_bytes(self.device))
+        self.counts.put_into(self.canary.counted)
         self.canary.counters()
+
+    def expect_honest(self):
+        """What a program can do after its start that makes its numbers say something else."""
+        self.client.expect_mode()
+        self.client.expect_variable()
+        self.counts.expect_compiled_operations()
+        alone = self.counts.samples("ExecuteTime")
+        if self.split and alone:
+            raise Failure("program", f"{alone} executions were on one device, under SPMD all have to be on all devices")
 
 
 def versions():
@@ -102,54 +141,43 @@ def versions():
     return found
 
 
-def report_backend(canary, runtime):
-    platform = runtime.device_type().lower()
-    local = runtime.addressable_device_count()
-    canary.backend(
-        platform=platform, platform_version="", device_kind=platform, devices=runtime.global_device_count(),
-        local_devices=local, process_count=runtime.process_count(), process_index=runtime.process_index(),
-        kernel_path="native")
-    wanted = canary.attempt["backend"]
-    if platform != wanted:
-        raise Failure("launch", f"backend: expected {wanted}, found {platform}")
-    if local != canary.devices_per_host:
-        raise Failure("platform", f"devices of this host: expected {canary.devices_per_host}, found {local}")
+def report_backend(canary, client):
+    seen = client.describe()
+    canary.backend(**seen)
+    expect("launch", "backend", canary.attempt["backend"], seen["platform"])
+    client.expect_variable()
+    expect("platform", "devices of this host", canary.devices_per_host, seen["local_devices"])
+    if seen["platform"] == "cpu" and canary.world > 1:
+        raise Failure("launch", "several processes of torch_xla form no mesh on CPU: a rung of scope slice needs one host there")
+    expect("launch", "processes", canary.world, seen["process_count"])
+    # The mesh is laid out by rank; a runtime that numbers hosts otherwise would prove the wrong thing.
+    expect("platform", "process index", canary.rank, seen["process_index"])
 
 
-def peak_bytes(torch_xla, device):
-    """0 where the runtime does not count, as on CPU."""
+def expect(owner, name, wanted, seen):
+    if wanted != seen:
+        raise Failure(owner, f"{name}: expected {wanted}, found {seen}")
+
+
+def refuse_local_reductions():
+    """mesh_reduce under SPMD returns this process's own value, without a word (seen with 2.7.0)."""
+    from torch_xla.core import xla_model
+
+    def mesh_reduce(tag, *_, **__):
+        raise Failure("program", f"mesh_reduce ('{tag}') under SPMD reduces nothing: it returns the value of this process alone. Reduce on "
+                      "the mesh, within the program")
+
+    xla_model.mesh_reduce = mesh_reduce
+
+
+def peak_bytes(device):
+    """0 where the runtime does not count, as on CPU; under SPMD it cannot be asked."""
     from torch_xla.core import xla_model
 
     try:
         return int(xla_model.get_memory_info(device).get("peak_bytes_used", 0))
     except Exception:  # noqa: BLE001 - a figure that is not there fails no rung; backends raise what they like
         return 0
-
-
-def milliseconds(metrics, name):
-    """The sum of a metric's samples; it is kept in nanoseconds."""
-    seen = metrics.metric_data(name)
-    return round(seen[1] / 1e6) if seen else 0
-
-
-def samples(metrics, name):
-    seen = metrics.metric_data(name)
-    return int(seen[0]) if seen else 0
-
-
-def count(canary, metrics):
-    """From torch_xla's counters to the protocol's: None there means that it never happened."""
-    hits = metrics.counter_value("PersistentCacheHit") or 0
-    misses = metrics.counter_value("UncachedCompile") or 0
-    canary.counted.update(
-        compile_requests=hits + misses, cache_hits=hits, cache_misses=misses,
-        executions=samples(metrics, "ExecuteTime") + samples(metrics, "ExecuteReplicatedTime"),
-        compile_ms=milliseconds(metrics, "CompileTime"), retrieval_ms=milliseconds(metrics, "PersistentCacheLoad"))
-    for name in RAW:
-        if metrics.counter_value(name) is not None:
-            canary.counted[name] = int(metrics.counter_value(name))
-    if samples(metrics, "CompileTime"):
-        canary.counted["CompileTime"] = samples(metrics, "CompileTime")
 
 
 def classify(error):
@@ -162,12 +190,17 @@ def classify(error):
     return "unknown"
 
 
-def run(body):
-    """Runs body(session) as a canary."""
+def run(body, spmd=None):
+    """Runs body(session) as a canary. spmd: None: as the argument `spmd` says."""
 
     def whole(canary):
-        session = Session(canary)
-        body(session)
-        session.finish()
+        session = Session(canary, spmd)
+        try:
+            body(session)
+            session.expect_honest()
+        except Failure:
+            session.tell_counters()
+            raise
+        session.tell_counters()
 
     sliceup_canary.run(whole, classify)

@@ -1,4 +1,4 @@
-"""The smallest program of torch_xla: the sum of squares on this host's first device.
+"""The smallest program of torch_xla: a sum of squares.
 
 Adds: a traced program, its cache entry, its execution and its value, with the runtime's own counters read in the
 process and not from text. Nothing is exchanged: on CPU several processes form no mesh.
