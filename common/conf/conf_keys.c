@@ -369,6 +369,11 @@ static const struct conf_key signature_keys[SIGNATURE_KEYS] = {
                            .help = "A command that prints this text has failed, also when it exits with status 0." },
     [SIGNATURE_BACKENDS] = { "backends", KEY_LIST,
                              .help = "With `always`: only with a profile of one of these backends; at most 4." },
+    [SIGNATURE_RECHECK] = { "recheck", KEY_BOOL, .fallback = "false",
+                            .help =
+                                "The text is about quota, capacity, credentials or permission, which others change: "
+                                "a failure by it leaves a note of durability `recheck`, and makes no launch known "
+                                "bad." },
     [SIGNATURE_NEXT] = { "next", KEY_TEXT, 1, 512, .required = true, .help = "The next step." },
 };
 

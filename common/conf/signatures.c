@@ -100,6 +100,7 @@ static void add (struct signature_draft *list, const struct conf_value of[], con
                               .transient = of[SIGNATURE_TRANSIENT].number,
                               .memory = of[SIGNATURE_MEMORY].number,
                               .likely = of[SIGNATURE_LIKELY].number,
+                              .recheck = of[SIGNATURE_RECHECK].number,
                               .next = of[SIGNATURE_NEXT].text,
                               .also = { also.items, also.n },
                               .unless = { unless.items, unless.n },

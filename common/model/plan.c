@@ -151,6 +151,7 @@ static const struct field signature_fields[] = {
     F_BOOL (11, struct signature, likely),
     F_BOOL (12, struct signature, always),
     F_TEXTS (13, struct signature, backends, SIGNATURE_TEXTS_MAX, ID_MAX_BYTES),
+    F_BOOL (14, struct signature, recheck),
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 

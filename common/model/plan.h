@@ -268,6 +268,7 @@ struct signature {
     bool likely;                    /* it speaks for the owner, and does not prove it */
     bool always;                    /* also where a command exited with status 0: it failed all the same */
     LIST_OF (struct text) backends; /* with `always`: of the profile; empty: any */
+    bool recheck; /* quota, capacity, permission: others change it, and no change of the run shows it */
 };
 extern const struct record signature_record;
 

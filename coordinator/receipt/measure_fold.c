@@ -86,14 +86,14 @@ static void add_host (struct measure_fold *fold, uint32_t host, const struct res
     raise (&now->duration_ms, result->duration_ms);
 }
 
-/* What will fail again: recognised, neither of a kind that passes by itself nor printed by working programs too, and
- * owned by what the signature is made of. A text that gives way to others leaves open what was wrong with the launch:
- * the host may have been. */
+/* What will fail again: recognised, neither of a kind that passes by itself or when others grant more, nor printed by
+ * working programs too, and owned by what the signature is made of. A text that gives way to others leaves open what was
+ * wrong with the launch: the host may have been. */
 static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
 {
     const struct signature *known = plan_find_signature (plan, verdict->signature);
     if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->transient || known->peer ||
-        known->noise)
+        known->noise || known->recheck)
         return false;
     return known->memory || verdict->owner == OWNER_COMPILER || verdict->owner == OWNER_PROGRAM ||
            verdict->owner == OWNER_BUNDLE || (verdict->owner == OWNER_LAUNCH && known->unless.n == 0);

@@ -115,6 +115,21 @@ static void keep_cause (struct receipt_fold *fold, const struct verdict *verdict
         rung->cause.evidence = receipt_fold_copy_text (fold, verdict->evidence);
 }
 
+/* What others grant is otherwise tomorrow, and nothing of the run shows it. */
+static void note_recheck (struct receipt_fold *fold, const struct verdict *verdict, const struct rung_receipt *rung)
+{
+    const struct signature *known = plan_find_signature (&fold->plan, verdict->signature);
+    if (known == NULL || !known->recheck)
+        return;
+    struct text text = text_format (&fold->arena,
+                                    "rung %.*s failed by %.*s: what others grant (quota, capacity, credentials, "
+                                    "permission) changes at any time",
+                                    TEXT_ARG (rung->rung), TEXT_ARG (known->id));
+    struct growing_list *notes = &fold->hosts[verdict->host].notes;
+    *(struct result_note *) growing_list_add (notes, sizeof (struct result_note)) =
+        (struct result_note){ .text = text, .source = TEXT_LIT ("signatures"), .durability = DURABILITY_RECHECK };
+}
+
 /* A cause without an outcome, until the pass has ended. */
 static void judge_so_far (struct receipt_fold *fold, const struct fact_attempt_ended *ended, struct rung_receipt *rung)
 {
@@ -164,6 +179,7 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
     rung->outcome = verdict->outcome;
     rung->cache = receipt_fold_copy_text (fold, verdict->cache);
     keep_cause (fold, verdict, rung);
+    note_recheck (fold, verdict, rung);
 }
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)

@@ -131,7 +131,7 @@ static void a_rung_that_runs_alone_does_not_depend_on_the_mesh (void **state)
 struct story {
     struct launch launch;
     struct measure_fold *fold;
-    struct signature signatures[4];
+    struct signature signatures[5];
 };
 
 static int set_up (void **state)
@@ -150,6 +150,9 @@ static int set_up (void **state)
     };
     story.signatures[2] =
         (struct signature){ .id = TEXT_LIT ("peer"), .text = TEXT_LIT ("peer"), .owner = OWNER_PROGRAM, .peer = true };
+    story.signatures[4] = (struct signature){
+        .id = TEXT_LIT ("quota"), .text = TEXT_LIT ("quota"), .owner = OWNER_LAUNCH, .recheck = true
+    };
     story.signatures[3] = (struct signature){
         .id = TEXT_LIT ("noise"), .text = TEXT_LIT ("gone"), .owner = OWNER_PROGRAM, .noise = true
     };
@@ -162,7 +165,7 @@ static int set_up (void **state)
     fact.of.run_opened.plan.hosts.items = two;
     fact.of.run_opened.plan.hosts.n = 2;
     fact.of.run_opened.plan.signatures.items = story.signatures;
-    fact.of.run_opened.plan.signatures.n = 4;
+    fact.of.run_opened.plan.signatures.n = 5;
     measure_fold_apply (story.fold, &fact);
     *state = &story;
     return 0;
@@ -237,13 +240,15 @@ static void only_what_would_fail_again_is_bad (void **state)
     struct verdict hbm = {
         .outcome = OUTCOME_FAILED, .owner = OWNER_PROGRAM, .signature = TEXT_LIT ("hbm"), .cause = TEXT_LIT ("no room")
     };
-    struct verdict lost = hbm, unknown = hbm, metadata = hbm, peer = hbm, noise = hbm, wavering = hbm;
+    struct verdict lost = hbm, unknown = hbm, metadata = hbm, peer = hbm, noise = hbm, wavering = hbm, quota = hbm;
     lost.outcome = OUTCOME_LOST;
     unknown.signature = (struct text){ 0 };
     metadata.signature = TEXT_LIT ("metadata");
     peer.signature = TEXT_LIT ("peer");
     noise.signature = TEXT_LIT ("noise");
     wavering.transient = true;
+    quota.signature = TEXT_LIT ("quota");
+    quota.owner = OWNER_LAUNCH;
     assert_true (bad_after (story, hbm));
     assert_false (bad_after (story, lost));
     assert_false (bad_after (story, unknown));
@@ -251,6 +256,7 @@ static void only_what_would_fail_again_is_bad (void **state)
     assert_false (bad_after (story, peer));
     assert_false (bad_after (story, noise));
     assert_false (bad_after (story, wavering));
+    assert_false (bad_after (story, quota));
 }
 
 static void what_was_killed_may_pass_the_next_time (void **state)

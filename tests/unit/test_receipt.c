@@ -97,6 +97,34 @@ static void the_fold_tells_where_each_host_stands (void **state)
     arena_release (&arena);
 }
 
+static void a_failure_by_what_others_grant_is_always_rechecked (void **state)
+{
+    struct signature known[] = { { .id = TEXT_LIT ("quota"), .recheck = true }, { .id = TEXT_LIT ("disk") } };
+    (void) state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct receipt_fold *fold = receipt_fold_create ();
+        struct attempt_key key = { 0, PASS_ONCE, 1 };
+        struct verdict verdict = {
+            .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_PLATFORM, .signature = known[i].id
+        };
+        struct fact opened = { .kind = FACT_RUN_OPENED };
+        struct arena arena = { 0 };
+        struct slice_receipt receipt;
+        opened.of.run_opened.plan.hosts.items = plan_hosts, opened.of.run_opened.plan.hosts.n = 2;
+        opened.of.run_opened.plan.rungs.items = plan_rungs, opened.of.run_opened.plan.rungs.n = 3;
+        opened.of.run_opened.plan.signatures.items = known, opened.of.run_opened.plan.signatures.n = 2;
+        receipt_fold_apply (fold, &opened);
+        end_attempt (fold, 1, key);
+        end_pass (fold, key, &verdict, 1);
+        receipt_fold_build (fold, &arena, &receipt);
+        const struct host_receipt *host = &receipt.hosts.items[1];
+        assert_int_equal (host->notes.n, i == 0);
+        assert_true (i > 0 || host->notes.items[0].durability == DURABILITY_RECHECK);
+        receipt_fold_destroy (fold);
+        arena_release (&arena);
+    }
+}
+
 static void a_later_attempt_counts_and_keeps_its_history (void **state)
 {
     (void) state;
@@ -899,6 +927,7 @@ int main (void)
         cmocka_unit_test (who_is_at_fault_and_what_is_contradicted_is_told),
         cmocka_unit_test (a_cold_pass_that_compiled_nothing_says_so),
         cmocka_unit_test (what_was_saved_is_of_the_programs_that_were_found),
+        cmocka_unit_test (a_failure_by_what_others_grant_is_always_rechecked),
         cmocka_unit_test (of_each_pass_the_latest_attempt_proves_or_does_not),
         cmocka_unit_test (what_is_not_known_is_null),
         cmocka_unit_test (drift_of_which_nobody_spoke_is_not_said_to_be_none),
