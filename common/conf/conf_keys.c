@@ -164,7 +164,8 @@ static const struct conf_key pins_keys[PINS_KEYS] = {
     [PINS_FILE] = { "file", KEY_REFERENCE, .required = true,
                     .help = "Requirements with hashes: a file of `configs/pins` (`.txt`)." },
     [PINS_SETUP] = { "setup", KEY_REFERENCE,
-                     .help = "The setup script (`.sh`), recorded by its sha256. Default: none." },
+                     .help = "The setup script (`.sh`, at most 100 KiB): sh or bash runs it on each host whenever the "
+                             "environment is restored, before anything is built. Default: none." },
     [PINS_PYTHON] = { "python", KEY_TEXT, 1, 1023, .fallback = "python3",
                       .help = "The interpreter to build from: a name on the PATH, or an absolute path." },
     [PINS_WHEELS] = { "wheels", KEY_OWN_PATH,

@@ -44,6 +44,7 @@ void draft_profile (struct draft *draft);
 void draft_mesh (struct draft *draft);
 void draft_cache (struct draft *draft);
 void draft_pins (struct draft *draft);
+void draft_check_setup (struct draft *draft); /* after the ladder: is the setup script run? */
 void draft_ladder (struct draft *draft);
 void draft_signatures (struct draft *draft);
 void draft_bundles (struct draft *draft);

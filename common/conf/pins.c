@@ -56,16 +56,26 @@ static void read_wheels (struct draft *draft, const struct yaml_node *at, struct
         draft_find_wheels (draft, asked ? &option : at, folder, pin_bytes);
 }
 
+static void read_setup (struct draft *draft, const struct yaml_node *reference)
+{
+    struct source setup;
+    if (draft_read_source (draft, &setup_kind, reference, &setup) != 0)
+        return;
+    draft->plan.pins.setup = setup.ref;
+    if (setup.bytes.len > SETUP_MAX_BYTES || (setup.bytes.len && memchr (setup.bytes.ptr, '\0', setup.bytes.len)))
+        problem_at (draft->problems, reference,
+                    "the setup script has %u bytes, expected a text of at most %d without a byte 0", setup.bytes.len,
+                    SETUP_MAX_BYTES);
+}
+
 static void read_map (struct draft *draft, const struct yaml_node *map)
 {
     struct conf_value pins[PINS_KEYS];
     struct text bytes;
-    struct source setup;
     if (section_read (&pins_section, map, pins, draft->problems) != 0)
         return;
-    if (pins[PINS_SETUP].given && pins[PINS_SETUP].good &&
-        draft_read_source (draft, &setup_kind, pins[PINS_SETUP].node, &setup) == 0)
-        draft->plan.pins.setup = setup.ref;
+    if (pins[PINS_SETUP].given && pins[PINS_SETUP].good)
+        read_setup (draft, pins[PINS_SETUP].node);
     if (pins[PINS_PYTHON].good && !python_is_good (pins[PINS_PYTHON].text))
         problem_at (draft->problems, pins[PINS_PYTHON].node,
                     "the interpreter is %s, expected a name on the PATH or an absolute path",
@@ -76,6 +86,16 @@ static void read_map (struct draft *draft, const struct yaml_node *map)
     set_env_dir (draft);
     if (!pins[PINS_WHEELS].given || pins[PINS_WHEELS].good)
         read_wheels (draft, pins[PINS_WHEELS].node, pins[PINS_WHEELS].text, bytes);
+}
+
+void draft_check_setup (struct draft *draft)
+{
+    bool restored = draft->plan.pins.setup.path.len == 0;
+    for (uint32_t i = 0; i < draft->plan.rungs.n; i++)
+        restored = restored || text_is (draft->plan.rungs.items[i].builtin, "restore");
+    if (!restored)
+        warning_at (draft->problems, draft->slice[SLICE_PINS].node,
+                    "the setup script is not run: the ladder has no rung with builtin: restore");
 }
 
 void draft_pins (struct draft *draft)

@@ -53,6 +53,9 @@ static const struct field setup_fields[] = {
     F_TEXT (4, struct environment_receipt, restore_method, TEXT_BYTES),
     F_TEXT (5, struct environment_receipt, python, PATH_MAX_BYTES),
     F_TEXT (6, struct environment_receipt, environment, ID_MAX_BYTES + 1),
+    F_TEXT (7, struct environment_receipt, script, PATH_MAX_BYTES),
+    F_TEXT (8, struct environment_receipt, script_result, TEXT_BYTES),
+    F_TEXT (9, struct environment_receipt, script_rung, ID_MAX_BYTES),
 };
 static const struct record setup_record = RECORD ("setup", struct environment_receipt, setup_fields);
 

@@ -50,6 +50,7 @@ struct rung_receipt {
 
 struct environment_receipt {
     struct text pins, pins_sha256, script_sha256, restore_method, python, environment;
+    struct text script, script_result, script_rung; /* the last: in whose log its output is */
 };
 struct policy_receipt {
     struct text profile;

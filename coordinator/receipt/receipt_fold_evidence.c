@@ -26,10 +26,11 @@ static void keep_var (struct receipt_fold *fold, struct growing_list *list, cons
         (struct var){ receipt_fold_copy_text (fold, var->name), receipt_fold_copy_text (fold, var->value) };
 }
 
-static struct text restore_method (const struct result *result)
+/* The one note of a builtin that says how a step of its went. */
+static struct text note_from (const struct result *result, const char *source)
 {
     for (uint32_t i = 0; i < result->notes.n; i++)
-        if (text_is (result->notes.items[i].source, "environment"))
+        if (text_is (result->notes.items[i].source, source))
             return result->notes.items[i].text;
     return (struct text){ 0 };
 }
@@ -59,9 +60,12 @@ static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const
         .pins = pins->name,
         .pins_sha256 = pins->file.sha256,
         .script_sha256 = pins->setup.sha256,
-        .restore_method = receipt_fold_copy_text (fold, restore_method (result)),
+        .restore_method = receipt_fold_copy_text (fold, note_from (result, "environment")),
         .python = receipt_fold_copy_text (fold, bundle_value (result, "python")),
         .environment = receipt_fold_copy_text (fold, bundle_value (result, "fingerprint")),
+        .script = pins->setup.path,
+        .script_result = receipt_fold_copy_text (fold, note_from (result, "setup")),
+        .script_rung = pins->setup.path.len ? rung->id : (struct text){ 0 },
     };
     note_bundle (fold, host, result);
 }

@@ -227,6 +227,30 @@ static void print_setup (const struct host_receipt *host, struct buf *out)
     buf_escaped (out, setup->restore_method.len ? setup->restore_method : TEXT_LIT ("not restored"), VALUE_COLUMNS);
 }
 
+static bool has_script (const struct host_receipt *host)
+{
+    return host->setup.script.len > 0;
+}
+
+static bool same_script (const struct host_receipt *a, const struct host_receipt *b)
+{
+    return text_equal (a->setup.script_sha256, b->setup.script_sha256) &&
+           text_equal (a->setup.script_result, b->setup.script_result);
+}
+
+static void print_script (const struct host_receipt *host, struct buf *out)
+{
+    const struct environment_receipt *setup = &host->setup;
+    buf_escaped (out, setup->script, 4 * COLUMNS);
+    buf_puts (out, " (sha256 ");
+    buf_escaped (out, text_clip (setup->script_sha256, 12), 0);
+    buf_puts (out, ") ");
+    buf_escaped (out, setup->script_result.len ? setup->script_result : TEXT_LIT ("did not end, or was not run"),
+                 VALUE_COLUMNS);
+    buf_escaped_after (out, " (its output: sliceup logs --rung ", setup->script_rung, COLUMNS);
+    buf_puts (out, setup->script_rung.len ? ")" : "");
+}
+
 void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out)
 {
     static const struct paragraph paragraphs[] = {
@@ -234,6 +258,7 @@ void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out)
         { "versions ", has_versions, same_versions, print_versions },
         { "backend  ", has_backend, same_backend, print_backend },
         { "setup    ", has_setup, same_setup, print_setup },
+        { "script   ", has_script, same_script, print_script },
     };
     for (size_t i = 0; i < sizeof paragraphs / sizeof *paragraphs; i++)
         add_paragraph (receipt, &paragraphs[i], out);

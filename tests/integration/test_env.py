@@ -131,6 +131,56 @@ class Environments(lab.LabTest, Wheels):
         self.assertEqual([], list(self.lab.run_folder().glob("hosts/*/wheels/*.part")))
         self.nothing_is_left()
 
+    def with_setup(self, script, hosts=2):
+        """A slice whose pins have this setup script."""
+        self.make(PACKAGES)
+        setup = self.lab.write("prepare.sh", script)
+        return self.lab.slice(hosts=hosts, ladder=self.ladder(), env_dir=str(self.lab.root / "envs" / "own"),
+                              pins={"file": str(self.pins), "setup": str(setup), "wheels": str(self.wheels)})
+
+    def test_the_setup_script_runs_on_each_host_before_the_build_and_at_every_restore(self):
+        mark = self.lab.root / "prepared"
+        slice_file = self.with_setup(f"#!/bin/bash\nset -o pipefail\ntest -e {self.lab.root}/envs/own-py*/bin && when=after || when=before\n"
+                                     f"echo $when >> {mark}\necho prepared [[ok]]\n")
+        self.passes(self.lab.sliceup("env", "restore", slice_file))
+        self.assertEqual(["before"] * 2, mark.read_text().split())
+        setup = self.host("h1")["setup"]
+        self.assertEqual((str(self.lab.root / "files" / "prepare.sh"), "ended with status 0", "environment"),
+                         (setup["script"], setup["script_result"], setup["script_rung"]))
+        for host in "h0", "h1":
+            self.assertIn("prepared [[ok]]", self.lab.sliceup("logs", "--hosts", host, "--rung", "environment").out)
+        self.assertRegex(self.lab.sliceup("receipt").out, r"\nscript   \S+/prepare.sh \(sha256 [0-9a-f]{12}\) ended with status 0 "
+                         r"\(its output: sliceup logs --rung environment\) on h\[0-1\]\n")
+        self.passes(self.lab.sliceup("env", "restore", slice_file))
+        self.assertEqual(["before", "before", "after", "after"], mark.read_text().split())
+        self.passes(self.lab.sliceup("env", "check", slice_file))
+        self.assertEqual(4, len(mark.read_text().split()), "a check changes nothing")
+
+    def test_a_setup_script_that_fails_says_how(self):
+        slice_file = self.with_setup("echo one; echo two; echo three >&2\necho disk /dev/own is not there >&2\nexit 3\n")
+        ended = self.lab.sliceup("env", "restore", slice_file)
+        self.assertEqual(3, ended.status, ended)
+        cause = self.cause("h1")
+        self.assertEqual("host", cause["owner"])
+        self.assertEqual("the setup script ended with status 3: two | three | disk /dev/own is not there (exited with status 1)", cause["text"])
+        self.assertIn("one\ntwo\nthree\n", self.lab.sliceup("logs").out)
+        self.assertEqual("ended with status 3", self.host("h1")["setup"]["script_result"])
+        self.assertFalse((self.lab.root / "envs").exists(), "nothing is built on a host that is not ready")
+
+    def test_a_setup_script_that_no_rung_runs_is_warned_of(self):
+        self.with_setup("true\n")
+        ladder = str(self.lab.ladder("none.yaml", [self.lab.rung("own", str(self.lab.write("own.py", "")))]))
+        slice_file = self.lab.slice(ladder=ladder, pins={"file": str(self.pins), "setup": str(self.lab.root / "files" / "prepare.sh")})
+        self.assertIn("warning: the setup script is not run: the ladder has no rung with builtin: restore",
+                      self.passes(self.lab.sliceup("check", slice_file)).err)
+
+    def test_a_setup_script_that_is_no_text_of_a_size_to_run_is_refused(self):
+        for script in "#" * (100 * 1024 + 1), "true\0":
+            ended = self.lab.sliceup("check", self.with_setup(script))
+            self.assertEqual(2, ended.status, ended)
+            self.assertIn(f"the setup script has {len(script)} bytes, expected a text of at most 102400 without a byte 0", ended.err)
+            shutil.rmtree(self.wheels)
+
     def test_without_wheels_the_index_is_asked(self):
         self.make(PACKAGES)
         ended = self.lab.sliceup("env", "restore", self.slice())

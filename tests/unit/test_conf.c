@@ -457,6 +457,8 @@ static void longer_forms_are_read (void **state)
     (void) state;
     share_open (&share);
     write_text (&share, "slice.yaml", slice);
+    write_text (&share, "configs/ladders/l.yaml",
+                "ladder: l\nrungs:\n- {id: e, builtin: restore}\n- {id: a, canary: jax/tiny.py}\n");
     if (share_load (&share) != 0 || share.report.n > 0)
         dump (&share);
     assert_int_equal (share.result, 0);

@@ -27,12 +27,18 @@ struct text command_output_path (const struct command_context *context, struct a
 
 /* ---- where its files are ---- */
 
-/* Of a canary; of a restore, its pins. */
-static struct text first_path (const struct msg_run *run, const struct command_context *context, struct arena *arena)
+static struct text path_of (const struct msg_run *run, const struct command_context *context, uint32_t file,
+                            struct arena *arena)
 {
     struct kit_list files;
     kit_list_of (run, &files);
-    return files.n ? kit_file_path (context->kit, &files.items[0], arena) : (struct text){ 0 };
+    return file < files.n ? kit_file_path (context->kit, &files.items[file], arena) : (struct text){ 0 };
+}
+
+/* Of a canary; of a restore, its pins. */
+static struct text first_path (const struct msg_run *run, const struct command_context *context, struct arena *arena)
+{
+    return path_of (run, context, 0, arena);
 }
 
 static const struct kit_file *find_file (const struct msg_run *run, struct text name)
@@ -299,6 +305,10 @@ static void add_pins (json_t *args, const struct msg_run *run, const struct comm
     json_object_set_new (args, "pins_sha256", json_text (pins->file.sha256));
     json_object_set_new (args, "env_dir", json_text (pins->env_dir));
     json_object_set_new (args, "python", json_text (pins->python));
+    if (is_builtin (run, "restore") && pins->setup.path.len) {
+        json_object_set_new (args, "setup", json_text (path_of (run, context, 1, arena)));
+        json_object_set_new (args, "setup_sha256", json_text (pins->setup.sha256));
+    }
     if (wheels_are_needed (run))
         json_object_set_new (args, "wheels", json_text (wheels_folder (context->directory, arena)));
 }

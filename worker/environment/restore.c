@@ -6,6 +6,7 @@
 #include "worker/environment/build_lock.h"
 #include "worker/environment/builder.h"
 #include "worker/environment/restore_state.h"
+#include "worker/environment/setup_script.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -52,6 +53,20 @@ static int step_read (struct restore *restore, enum owner *owner, struct err *er
         return -1;
     snprintf (restore->marker, sizeof restore->marker, "%s/" ENVIRONMENT_COMPLETE, restore->path);
     return 0;
+}
+
+/* ---- setup ---- */
+
+/* Nothing keeps workers of one machine apart here: hosts that share the environment's disk would wait for each other. */
+static int step_setup (struct restore *restore, enum owner *owner, struct err *err)
+{
+    struct text told = { 0 };
+    if (!restore->setup || restore->only_check)
+        return 0;
+    int rc = setup_script_run (restore->setup, restore->setup_sha256, &restore->arena, &told, owner, err);
+    if (told.len)
+        protocol_writer_note (restore->writer, told, "setup", DURABILITY_RERUN);
+    return rc;
 }
 
 /* ---- lock ---- */
@@ -260,8 +275,9 @@ static const struct step {
     const char *phase;
     step_fn *run;
 } steps[] = {
-    { "read", step_read }, /* pins that are not the ones that were checked touch nothing */
-    { "lock", step_lock }, /* from here on nobody else builds */
+    { "read", step_read },   /* pins that are not the ones that were checked touch nothing */
+    { "setup", step_setup }, /* the host is made ready before anything is built or used on it */
+    { "lock", step_lock },   /* from here on nobody else builds */
     { "check", step_check },       { "build", step_build },
     { "verify", step_verify }, /* what was built is believed no more than what was found */
     { "complete", step_complete }, { "clear", step_clear },
@@ -316,9 +332,13 @@ static int request_from_attempt (struct restore *restore, enum owner *owner, str
     restore->env_dir = protocol_writer_arg (restore->writer, "env_dir");
     restore->python = protocol_writer_arg (restore->writer, "python");
     restore->wheels = protocol_writer_arg (restore->writer, "wheels");
+    restore->setup = protocol_writer_arg (restore->writer, "setup");
+    restore->setup_sha256 = protocol_writer_arg (restore->writer, "setup_sha256");
     restore->only_check = protocol_writer_arg_is_false (restore->writer, "build");
     if (!restore->pins_path || !restore->pins_sha256 || !restore->env_dir || !restore->python)
         return err_set (err, ERR_PARSE, "the rung's args lack pins, pins_sha256, env_dir or python");
+    if (restore->setup && (!restore->setup_sha256 || restore->setup[0] != '/'))
+        return err_set (err, ERR_PARSE, "the rung's args.setup is not an absolute path with its setup_sha256");
     if (restore->pins_path[0] != '/' || (restore->wheels && restore->wheels[0] != '/'))
         return err_set (err, ERR_PARSE, "the rung's args.%s is not an absolute path",
                         restore->pins_path[0] == '/' ? "wheels" : "pins");

@@ -14,6 +14,7 @@ struct restore {
     struct arena arena;
     /* the order */
     const char *pins_path, *pins_sha256, *env_dir, *python; /* pins_sha256 NULL: by hand, whatever it is */
+    const char *setup, *setup_sha256;                       /* NULL: there is no script, or nothing is to be changed */
     const char *wheels;                                     /* folder that packages come from; NULL: from an index */
     bool only_check;                                        /* nothing is built */
     /* found out */
