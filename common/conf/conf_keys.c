@@ -12,7 +12,7 @@
         .name = NAME, .keys = KEYS, .keys_n = sizeof (KEYS) / sizeof ((KEYS)[0])                                       \
     }
 
-static const char *const backend_list[] = { "none", "cpu", "tpu" };
+static const char *const backend_list[] = { "none", "cpu", "tpu", "gpu" };
 static const char *const need_list[] = { "none", "required", "any" };
 static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe" };
 static const char *const parse_list[] = { "none", "torch_xla-metrics" };
@@ -245,7 +245,8 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
                            .help = "The library that traces the programs: `jax`, `torch_xla`, or `plain` for programs "
                                    "that trace nothing." },
     [PROFILE_BACKEND] = { "backend", KEY_WORD, .words = &backend_words, .required = true,
-                          .help = "The requested backend. A canary that observes another backend fails." },
+                          .help = "The requested backend; `gpu` is not for torch_xla. A canary that observes another "
+                                  "backend fails." },
     [PROFILE_DEVICES] = { "devices_per_host", KEY_NUMBER, 1, 256,
                           .help = "Number of devices that each host must have. Default: that of the slice's `machine`; "
                                   "required without one." },
@@ -273,8 +274,8 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
                                    "devices per host." },
     [PROFILE_SPLITS] = { "splits", KEY_BOOL,
                          .help = "Whether a part of the slice can run a slice-wide program by itself. If so, sliceup "
-                                 "isolates a failure without a cause by running halves. Default: true with `backend: "
-                                 "cpu`, else false." },
+                                 "isolates a failure without a cause by running halves. Default: false with "
+                                 "`backend: tpu`, else true." },
     [PROFILE_SHAPES] = { "shapes", KEY_MAP,
                          .help =
                              "The sizes that programs may give the dimensions of their arrays, by dimension, the "

@@ -208,6 +208,14 @@ static void find_frontend (struct draft *draft, const struct conf_value *name)
     problem_unknown (draft->problems, name->node, "frontend", known, frontend_names (known, FRONTENDS_MAX));
 }
 
+/* No program of ours for torch_xla has run on a GPU. */
+static void check_backend (struct draft *draft, const struct conf_value *backend)
+{
+    if (backend->good && text_is (backend->text, "gpu") && text_is (draft->plan.profile.frontend, "torch_xla"))
+        problem_at (draft->problems, backend->node,
+                    "backend is gpu with frontend: torch_xla, expected cpu or tpu; for GPUs take frontend: jax");
+}
+
 void draft_profile (struct draft *draft)
 {
     const struct yaml_node *node = draft_choose_reference (draft, SLICE_PROFILE, draft->options->profile, "--profile");
@@ -223,7 +231,8 @@ void draft_profile (struct draft *draft)
     plan->frontend = profile[PROFILE_FRONTEND].text;
     plan->backend = profile[PROFILE_BACKEND].good ? profile[PROFILE_BACKEND].text : (struct text){ 0 };
     plan->accelerator = profile[PROFILE_ACCELERATOR].text;
-    plan->splits = profile[PROFILE_SPLITS].given ? profile[PROFILE_SPLITS].number : text_is (plan->backend, "cpu");
+    plan->splits = profile[PROFILE_SPLITS].given ? profile[PROFILE_SPLITS].number : !text_is (plan->backend, "tpu");
+    check_backend (draft, &profile[PROFILE_BACKEND]);
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     read_env (draft, profile);
     read_inherit (draft, &profile[PROFILE_INHERIT]);

@@ -59,6 +59,13 @@ static const struct field backend_fields[] = { F_TEXT (1, struct observed_backen
                                                F_U32 (8, struct observed_backend, process_index, DEVICES_MAX) };
 const struct record backend_record = RECORD ("backend", struct observed_backend, backend_fields);
 
+/* jax-ml/jax:jax/_src/xla_bridge.py, _platform_aliases */
+bool backend_is (const struct observed_backend *backend, struct text asked)
+{
+    bool is_gpu = text_is (backend->platform, "cuda") || text_is (backend->platform, "rocm");
+    return text_equal (backend->platform, asked) || (is_gpu && text_is (asked, "gpu"));
+}
+
 static const struct field program_fields[] = { F_TEXT (1, struct program_fingerprint, name, WORD_MAX_BYTES),
                                                F_TEXT (2, struct program_fingerprint, fingerprint, NAME_MAX_BYTES) };
 const struct record program_record = RECORD ("program", struct program_fingerprint, program_fields);

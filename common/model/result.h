@@ -64,6 +64,9 @@ struct observed_backend {
     struct text platform, platform_version, device_kind, kernel_path;
     uint32_t devices, local_devices, process_count, process_index;
 };
+/* Is it the platform that was asked for? "gpu" has more names: its plugins say which one they are. */
+bool backend_is (const struct observed_backend *backend, struct text asked);
+
 struct program_fingerprint {
     struct text name;
     struct text fingerprint;

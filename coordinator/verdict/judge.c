@@ -165,7 +165,7 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
             text_format (arena, "the rung asks for backend %.*s, but the program reported none", TEXT_ARG (asked)),
             of->rung->kind == PROGRAM_COMMAND ? "let the program report its backend: docs/guide/your-own-step.md"
                                               : next);
-    if (!text_equal (seen->platform, asked))
+    if (!backend_is (seen, asked))
         return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "the rung asks for backend %.*s, but its program ran on %.*s (%.*s)",
                                          TEXT_ARG (asked), TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),

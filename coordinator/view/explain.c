@@ -143,7 +143,7 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
         asked->arena, "asked for %.*s, ran on %.*s%s: %u of the %u devices are on this host (%.*s), kernel path %.*s",
         TEXT_ARG (asked_for), TEXT_ARG (seen->platform), receipt_backend_remark (seen), seen->local_devices,
         seen->devices, TEXT_ARG (seen->device_kind), TEXT_ARG (seen->kernel_path));
-    return text_equal (asked_for, seen->platform) ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
+    return backend_is (seen, asked_for) ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
 }
 
 static const struct rung_receipt *last_at (const struct asked *asked, const struct host_receipt *host)

@@ -118,8 +118,10 @@ static const struct bad bad_cases[] = {
     /* profile */
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jaxx\nbackend: cpu\ndevices_per_host: 2\n",
       "p.yaml:2:11: unknown frontend 'jaxx', expected one of jax, torch_xla, plain; did you mean 'jax'?" },
-    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: gpu\ndevices_per_host: 2\n",
-      "configs/profiles/p.yaml:3:10: backend is 'gpu', expected one of cpu, tpu" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cuda\ndevices_per_host: 2\n",
+      "configs/profiles/p.yaml:3:10: backend is 'cuda', expected one of cpu, tpu, gpu" },
+    { "configs/profiles/p.yaml", "profile: p\nfrontend: torch_xla\nbackend: gpu\ndevices_per_host: 2\n",
+      "configs/profiles/p.yaml:3:10: backend is gpu with frontend: torch_xla, expected cpu or tpu" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 0\n",
       "configs/profiles/p.yaml:4:19: devices_per_host is '0', expected a whole number from 1 to 256" },
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: '2'\n",

@@ -201,6 +201,12 @@ static void another_backend_than_asked_fails_whatever_the_exit_status (void **st
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     assert_int_equal (bench.verdict.owner, OWNER_LAUNCH);
     assert_true (cause_has (&bench, "the rung asks for backend tpu, but its program ran on cpu"));
+    bench.result.backend.platform = TEXT_LIT ("cuda");
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
+    bench.plan.rungs.items[TINY].backend = TEXT_LIT ("gpu");
+    assert_int_equal (judge (&bench), OUTCOME_PASSED);
+    bench.result.backend.platform = TEXT_LIT ("cpu");
+    assert_int_equal (judge (&bench), OUTCOME_FAILED);
     bench.result.backend.platform = (struct text){ 0 };
     assert_int_equal (judge (&bench), OUTCOME_FAILED);
     arena_release (&bench.arena);

@@ -88,14 +88,14 @@ class Session:
 
     def report_backend(self):
         jax, canary = self.jax, self.canary
-        local = jax.local_devices()
+        local = local_devices(jax)
         self.backend = dict(
             platform=local[0].platform, platform_version=sliceup_canary.clean(platform_version(local[0])),
             device_kind=local[0].device_kind, devices=jax.device_count(), local_devices=len(local),
             process_count=jax.process_count(), process_index=jax.process_index())
         self.tell_backend("native")
         wanted = canary.attempt["backend"]
-        expect("launch", "backend", wanted, local[0].platform)
+        expect("launch", "backend", backend_of(wanted), backend_of(local[0].platform))
         expect("platform", "devices of this host", canary.devices_per_host, len(local))
         expect("launch", "processes", canary.world, jax.process_count())
         # The mesh is laid out by rank; a runtime that numbers hosts otherwise would prove the wrong thing.
@@ -104,7 +104,7 @@ class Session:
     @property
     def platform(self):
         """That of the devices in the mesh, which with compile_only are not here."""
-        return self.mesh.devices.flat[0].platform
+        return backend_of(self.mesh.devices.flat[0].platform)
 
     def tell_backend(self, kernel_path):
         self.canary.backend(**self.backend, kernel_path=kernel_path)
@@ -346,6 +346,20 @@ def why_unused(config):
     if not getattr(config, "jax_compilation_cache_dir", ""):
         return "JAX_COMPILATION_CACHE_DIR is not set"
     return "jax did not say why"
+
+
+def backend_of(platform):
+    """The word of a profile for it: a GPU's plugins, and JAX_PLATFORMS, say which one they are."""
+    return "gpu" if platform in ("cuda", "rocm") else platform
+
+
+def local_devices(jax):
+    try:
+        return jax.local_devices()
+    except AssertionError as error:
+        # jax-ml/jax:jax/_src/xla_bridge.py, backends: cuda is passed over where there is no device file, and nothing is left.
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        raise Failure("host", f"jax found no device for JAX_PLATFORMS={asked}: this host shows no GPU in /dev") from error
 
 
 def platform_version(device):
