@@ -375,6 +375,17 @@ static void print_known_bad (const struct rung *rung, FILE *to)
     buf_release (&line);
 }
 
+/* Of a command: what is asked of it, and what travels. */
+static void print_asked (const struct rung *rung, FILE *to)
+{
+    for (uint32_t k = 0; k < rung->metrics.n; k++)
+        fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
+    for (uint32_t k = 0; k < rung->demands.n; k++)
+        fprintf (to, "; %.*s at most %g", TEXT_ARG (rung->demands.items[k].what), rung->demands.items[k].most);
+    for (uint32_t k = 0; rung->kind == PROGRAM_COMMAND && k < rung->files.n; k++)
+        fprintf (to, "%s%.*s", k ? ", " : "\n     takes along ", TEXT_ARG (rung->files.items[k].name));
+}
+
 static void print_rungs (const struct plan *plan, FILE *to)
 {
     fprintf (to, "ladder  %.*s\n", TEXT_ARG (plan->ladder));
@@ -388,8 +399,7 @@ static void print_rungs (const struct plan *plan, FILE *to)
                  enum_name_of (&scope_names, rung->scope), enum_name_of (&program_kind_names, rung->kind),
                  buf_c (&passes), duration_print (rung->timeout_ms, limit));
         buf_release (&passes);
-        for (uint32_t k = 0; k < rung->metrics.n; k++)
-            fprintf (to, "%s%.*s", k ? ", " : "; proves ", TEXT_ARG (rung->metrics.items[k]));
+        print_asked (rung, to);
         fputc ('\n', to);
         if (rung->known_bad.len)
             print_known_bad (rung, to);

@@ -88,6 +88,9 @@ static void without_the_first_step_nothing_is_known_of_later_ones (void **state)
     put (bench, "xla-metrics", BLOCK ("0", "1", "3", "3") BLOCK ("1", "1", "1", "1"));
     parse (bench);
     assert_false (result_counter (&bench->result, "later_compilations", &value));
+    put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") BLOCK ("1", "1", "1", "1") BLOCK ("2", "1", "1", "1"));
+    parse (bench);
+    assert_false (result_counter (&bench->result, "later_compilations", &value));
 }
 
 static void processes_of_one_host_are_added_up (void **state)

@@ -101,11 +101,26 @@ static uint64_t requests_of (const struct xla_metrics *metrics)
     return (hits ? hits->count : 0) + (misses ? misses->count : 0);
 }
 
-static void add_later (struct later *later, const char *path, const struct xla_metrics *last, struct arena *arena)
+/* Each head stands for one mark of a step: fewer marks than heads before it, and the program has cleared them. */
+static bool is_uncleared (struct text text, const struct xla_metrics *last)
+{
+    uint64_t heads = 0;
+    const struct xla_report_row *marks = xla_metrics_find (last, false, "MarkStep");
+    for (uint32_t at; text_find (text, TEXT_LIT (HEAD), &at);) {
+        text = (struct text){ text.ptr + at + strlen (HEAD), text.len - at - (uint32_t) strlen (HEAD) };
+        struct text rest = text;
+        if (!text_to_u64 (text_take_until (&rest, ']'), &heads))
+            return false;
+    }
+    return marks && marks->count >= heads;
+}
+
+static void add_later (struct later *later, const char *path, struct text text, const struct xla_metrics *last,
+                       struct arena *arena)
 {
     struct xla_metrics first = { 0 };
     later->is_known = later->is_known && !last->is_partial && read_first (path, arena, &first) &&
-                      requests_of (last) >= requests_of (&first); /* fewer: the program has cleared them */
+                      is_uncleared (text, last) && requests_of (last) >= requests_of (&first);
     if (later->is_known)
         later->compilations += requests_of (last) - requests_of (&first);
 }
@@ -120,7 +135,7 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
     xla_metrics_read (&text, arena, &read);
     xla_metrics_add_process (metrics, &read, arena);
     if (later)
-        add_later (later, source->path, &read, arena);
+        add_later (later, source->path, text.text, &read, arena);
 }
 
 /* With several processes on a host each has a file of its own, named by its ordinal (torch_xla: metrics_saver.py). */

@@ -48,6 +48,9 @@ class Program:
         self.canary = canary
         self.steps, self.first, self.ours = 0, None, Counts()
         self.jax = JaxCounting() if "jax" in sys.modules else None
+        self.cleared = []
+        if canary and "torch_xla" in sys.modules:
+            watch_clearing(self.cleared)
         self.pid = os.getpid()
         if canary:
             sys.excepthook = self.end_uncaught
@@ -131,6 +134,8 @@ class Program:
         """Of the program alone: what reduced() made the framework do is not its own."""
         if self.jax is None and jax_started() and not torch_xla_started():
             raise RuntimeError("jax was imported after sliceup_program.start(), so what it compiled was not counted")
+        if self.cleared:
+            raise RuntimeError(f"the program called {self.cleared[0]}(), so what torch_xla counted before is lost")
         whole = self.counts() - self.ours
         told = dict(compile_requests=whole.requests, cache_hits=whole.hits, cache_misses=whole.requests - whole.hits,
                     executions=whole.executions, compile_ms=whole.compile_ms, retrieval_ms=whole.retrieval_ms, saved_ms=0,
@@ -147,17 +152,22 @@ class Program:
         """At exit. A process that was forked is not the program; whatever fails here is a note of the receipt and no more."""
         if os.getpid() != self.pid or self.canary.failed:
             return
+        self.canary.counted.clear()
+        for part in (lambda: self.canary.bundle(versions()), self.canary.policy, self.tell_backend, self.canary.memory,
+                     lambda: self.canary.counted.update(self.counters()), self.canary.counters, self.canary.done):
+            try:
+                part()
+            except Exception as error:  # noqa: BLE001 - the exit status is the program's own
+                self.incomplete(error)
+
+    def incomplete(self, error):
+        """What a rung asks for and is not reported fails it; this says why it was not."""
+        text = f"sliceup_program: the report of this program is not complete: {error}"
+        print(text, file=sys.stderr)
         try:
-            self.canary.bundle(versions())
-            self.canary.policy()
-            self.tell_backend()
-            self.canary.memory()
-            self.canary.counted.clear()
-            self.canary.counted.update(self.counters())
-            self.canary.counters()
-            self.canary.done()
-        except Exception as error:  # noqa: BLE001 - the exit status is the program's own
-            print(f"sliceup_program: the report of this program is not complete: {error!r}", file=sys.stderr)
+            self.canary.note(text)
+        except (OSError, sliceup_canary.ProtocolError):
+            return
 
     def end_uncaught(self, kind, error, trace):
         """Other hosts would wait for an exit handler of this one; alone, a program ends as it always does."""
@@ -210,6 +220,18 @@ class JaxCounting:
 
     def counts(self):
         return Counts(requests=self.requests, hits=self.hits, compile_ms=round(self.compile_s * 1000))
+
+
+def watch_clearing(cleared):
+    """Puts the name of each function in the list by which the program clears torch_xla's counters."""
+    from torch_xla.debug import metrics
+
+    def watched(name, clear):
+        return lambda: (cleared.append(name), clear())[1]
+
+    for name in ("clear_all", "clear_counters", "clear_metrics"):
+        if hasattr(metrics, name):
+            setattr(metrics, name, watched(name, getattr(metrics, name)))
 
 
 def torch_xla_counts():
