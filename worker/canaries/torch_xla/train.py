@@ -3,7 +3,7 @@
 Adds: a backward pass, mixed precision, and a real optimizer (torch_xla.amp.syncfree.AdamW). One program serves every step:
 the optimizer's state is made before the first one, which else would be a program of its own. The losses stay on the
 device and are read every `read_every` steps. Under SPMD the batch is split over the mesh.
-args: steps (20), read_every (10), batch (64), width (32). Shapes of the profile: batch. Rows of padding have weight 0.
+args: steps (20), read_every (5), batch (64), width (32). Shapes of the profile: batch. Rows of padding have weight 0.
 """
 
 import sliceup_torch_xla
@@ -65,7 +65,7 @@ def expect_bfloat16(session, outputs):
 def body(session):
     numpy, canary = session.numpy, session.canary
     steps, every, rows, width = (canary.args.get(name, usual) for name, usual in (
-        ("steps", 20), ("read_every", 10), ("batch", 64), ("width", 32)))
+        ("steps", 20), ("read_every", 5), ("batch", 64), ("width", 32)))
     batch = session.shaped(batch=rows)["batch"]
     x, y = problem(numpy, rows, width)
     training = Training(session, x, y, batch)
