@@ -15,7 +15,6 @@ def body(session):
     canary.phase("run")
     canary.fact("runtime.kind", client.kind())
     canary.fact("runtime.version", client.platform_version())
-    local = client.local()
     local, attributes = client.local(), client.attributes()
     for name in local:
         # No fact: coordinates differ from host to host, and facts are compared.
