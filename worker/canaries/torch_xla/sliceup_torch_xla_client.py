@@ -99,5 +99,5 @@ class Api(ctypes.Structure):
 def api_version(path):
     library = ctypes.CDLL(path)
     library.GetPjrtApi.restype = ctypes.POINTER(Api)
-    api = library.GetPjrtApi().contents
-    return f"{api.major}.{api.minor}"
+    api = library.GetPjrtApi()
+    return f"{api.contents.major}.{api.contents.minor}" if api else "unknown"
