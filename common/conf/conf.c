@@ -35,6 +35,7 @@ static void fill (struct draft *draft)
     draft_pins (draft);
     draft_ladder (draft);
     draft_check_setup (draft);
+    draft_expect (draft);
     draft_signatures (draft);
     draft_bundles (draft);
     draft_drift (draft);

@@ -70,6 +70,10 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
                         .help = "Where the environment is built; the worker appends the Python version. Default: "
                                 "`envs/` and the first 16 digits of the pin set's sha256, below SLICEUP_HOME or "
                                 "`start.directory`." },
+    [SLICE_EXPECT] = { "expect", KEY_MAP,
+                       .help = "Fact of every host to the value that it has to have, such as "
+                               "`{os.version: '22.04', package.libc6: '2.35-*'}`. Compared at the rung with builtin: "
+                               "facts." },
     [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "Time and size limits. Every wait has one." },
 };
 

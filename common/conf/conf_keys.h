@@ -63,6 +63,7 @@ enum {
     SLICE_BUNDLES,
     SLICE_DRIFT,
     SLICE_ENV_DIR,
+    SLICE_EXPECT,
     SLICE_LIMITS,
     SLICE_KEYS
 };

@@ -46,6 +46,7 @@ void draft_cache (struct draft *draft);
 void draft_pins (struct draft *draft);
 void draft_check_setup (struct draft *draft); /* after the ladder: is the setup script run? */
 void draft_ladder (struct draft *draft);
+void draft_expect (struct draft *draft); /* after the ladder, whose rungs are told of it */
 void draft_signatures (struct draft *draft);
 void draft_bundles (struct draft *draft);
 void draft_drift (struct draft *draft);

@@ -265,6 +265,7 @@ static const struct field plan_fields[] = {
     F_TEXTS (20, struct plan, left_out, RUNGS_MAX, ID_MAX_BYTES),
     F_U32 (21, struct plan, whole, HOSTS_MAX),
     F_RECORD (22, struct plan, origin, &run_origin_record),
+    F_LIST (23, struct plan, expect, EXPECT_MAX, &var_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

@@ -18,6 +18,9 @@ enum { WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, HIDDEN_MAX = 4, 
 enum { SIGNATURES_MAX = 1024, SIGNATURE_TEXTS_MAX = 4, BUNDLE_RULES_MAX = 64, BUNDLE_PARTS_MAX = 16 };
 enum { DRIFT_RULES_MAX = 128, SETUP_MAX_BYTES = 100 * 1024 }; /* SETUP: Linux takes one argument of 128 KiB */
 
+enum { EXPECT_MAX = 64, EXPECT_PACKAGES_MAX = 24 };
+#define EXPECT_PACKAGE "package." /* of the facts that name versions of packages */
+
 struct var {
     struct text name;
     struct text value;
@@ -349,6 +352,7 @@ struct plan {
     text_list left_out; /* rungs of the ladder, on purpose */
     uint32_t whole;     /* hosts of the slice file; 0: those of the run, in their order */
     struct run_origin origin;
+    var_list expect; /* fact of every host -> its value, in which * and ? stand for any */
 };
 extern const struct record plan_record;
 

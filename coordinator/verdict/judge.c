@@ -8,6 +8,7 @@
 #include "common/frontend/frontend.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/command_evidence.h"
+#include "coordinator/verdict/expected_facts.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/kill.h"
 #include "coordinator/verdict/recompile_reason.h"
@@ -379,6 +380,18 @@ static bool not_known_bad (const struct judge_case *of, struct arena *arena, str
                         "pin versions that are known to work together: configs/bundles, docs/spec/bundles.md");
 }
 
+static bool as_expected (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    enum owner owner;
+    if (of->rung->kind != PROGRAM_BUILTIN || !text_is (of->rung->builtin, "facts"))
+        return true;
+    struct text differs = expected_facts_differ (&of->plan->expect, (const var_list *) &of->result->facts, arena,
+                                                 &owner);
+    return differs.len == 0 ||
+           verdict_set (out, OUTCOME_FAILED, owner, differs,
+                        "change the image or the packages of this host, or what the slice file expects");
+}
+
 /* Restored: the same programs, none of them compiled, and they ran and gave the right value. */
 static bool restored (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
@@ -426,6 +439,9 @@ static judge_step_fn *const steps[] = {
     ended_well,       said_no_failure, kept_to_protocol, gave_evidence, command_log_is_clean,
     ran_where_asked,  only_compiled,   probe_showed,     values_right,  command_keeps_limits,
     protected_enough, not_known_bad,   bundle_serves,    sealed,        restored,
+    was_received,     same_storage,  untouched,       could_start,   was_let_run,  ended_well,   said_no_failure,
+    kept_to_protocol, gave_evidence, ran_where_asked, only_compiled, probe_showed, values_right, protected_enough,
+    not_known_bad,    bundle_serves, sealed,          restored,      as_expected,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

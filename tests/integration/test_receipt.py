@@ -1,7 +1,9 @@
 """What a receipt says of its run: who asked for it and how, what it was launched with."""
 import getpass
 import os
+import shutil
 import socket
+import subprocess
 import unittest
 
 import lab
@@ -56,6 +58,46 @@ class WhatRan(lab.LabTest):
         for host in "h0", "h1", "h2":  # and so do those that one writes by hand
             self.lab.write(f"own-{host}.json", self.lab.sliceup("receipt", "--json", "--hosts", host).out)
         self.assertEqual(whole, self.merged(*(self.lab.root / "files" / f"own-h{rank}.json" for rank in (2, 0, 1))))
+
+
+class WhatIsExpected(lab.LabTest):
+    """The facts of this machine, and of its own dpkg, where it has one."""
+
+    def run_with(self, expect, status):
+        ladder = str(self.lab.ladder("ladder.yaml", [{"id": "facts", "builtin": "facts"}, {"id": "high", "command": ["true"]}]))
+        ended = self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=ladder, expect=expect))
+        self.assertEqual(status, ended.status, ended)
+        receipt = self.lab.receipt()
+        return receipt["hosts"][1]["facts"], self.attempt(receipt, "h1", "facts")["cause"]
+
+    def test_an_image_that_is_as_expected_passes(self):
+        release = os.uname().release
+        self.run_with({"kernel.release": release[:4] + "*", "machine": os.uname().machine}, 0)
+
+    def test_an_image_that_is_not_names_host_fact_expectation_and_finding(self):
+        _, cause = self.run_with({"kernel.release": "0.1-*", "machine": os.uname().machine, "no.such_fact": "x"}, 1)
+        self.assertEqual(f"kernel.release is {os.uname().release}, expected 0.1-*; no.such_fact is not told by this host, expected x",
+                         cause["text"])
+        self.assertEqual("platform", cause["owner"])
+        self.assertIn("h[0-1] failed: kernel.release is", self.lab.sliceup("receipt").out)
+
+    def test_packages_of_the_system_are_held_against_dpkg(self):
+        query = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "bash"], capture_output=True, text=True) if shutil.which(
+            "dpkg-query") else None
+        if not query or query.returncode:
+            self.skipTest("no package bash in dpkg on this machine")
+        facts, _ = self.run_with({"package.bash": query.stdout, "package.no-such-package": "absent"}, 0)
+        self.assertEqual(query.stdout, facts["package.bash"])
+        _, cause = self.run_with({"package.bash": "0.*"}, 1)
+        self.assertEqual((f"package.bash is {query.stdout}, expected 0.*", "bundle"), (cause["text"], cause["owner"]))
+
+    def test_what_cannot_be_compared_is_refused(self):
+        ladder = str(self.lab.ladder("ladder.yaml", [{"id": "high", "command": ["true"]}]))
+        ended = self.lab.sliceup("check", self.lab.slice(ladder=ladder, expect={"package.Bad name": "1", "os.id": "", "machine": "x"}))
+        self.assertEqual(2, ended.status, ended)
+        for words in ("'package.Bad name' is no name of a fact", "the fact os.id has no value to expect",
+                      "nothing compares what is expected: the ladder has no rung with builtin: facts"):
+            self.assertIn(words, ended.err)
 
 
 class WhatItUsed(lab.LabTest, Wheels):

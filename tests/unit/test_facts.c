@@ -39,6 +39,32 @@ static void a_machine_is_read_from_its_files (void **state)
     is (machine, "kernel.release", kernel.release);
 }
 
+static void packages_have_the_version_that_is_installed (void **state)
+{
+    struct machine *machine = *state;
+    struct var names[] = { { TEXT_LIT ("libc6"), { 0 } },
+                           { TEXT_LIT ("gone"), { 0 } },
+                           { TEXT_LIT ("no-such"), { 0 } } };
+    var_list packages = { names, 3 };
+    put (machine, "/root/var/lib/dpkg/status",
+         "Package: libc\nStatus: install ok installed\nVersion: 1\n\n"
+         "Package: libc6\nStatus: deinstall ok config-files\nVersion: 2.30\n\n"
+         "Package: libc6\nStatus: install ok installed\nVersion: 2.35-0ubuntu3\n\n"
+         "Package: gone\nStatus: deinstall ok config-files\nVersion: 3\n");
+    package_facts (&machine->list, &packages);
+    is (machine, "package.libc6", "2.35-0ubuntu3");
+    is (machine, "package.gone", "absent");
+    is (machine, "package.no-such", "absent");
+}
+
+static void without_dpkg_no_package_is_called_absent (void **state)
+{
+    struct machine *machine = *state;
+    struct var name = { TEXT_LIT ("libc6"), { 0 } };
+    package_facts (&machine->list, &(var_list){ &name, 1 });
+    assert_true (text_starts (host_fact_find (&machine->list, "package.libc6"), "unreadable ("));
+}
+
 static void what_is_not_there_is_absent_and_never_left_out (void **state)
 {
     static const char *const names[] = { "boot_id",
@@ -481,6 +507,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         MACHINE_TEST (a_machine_is_read_from_its_files),
+        MACHINE_TEST (packages_have_the_version_that_is_installed),
+        MACHINE_TEST (without_dpkg_no_package_is_called_absent),
         MACHINE_TEST (what_is_not_there_is_absent_and_never_left_out),
         MACHINE_TEST (a_group_outside_of_our_namespace_is_not_followed),
         MACHINE_TEST (the_old_control_groups_limit_counts_too),

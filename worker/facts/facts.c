@@ -22,7 +22,7 @@ struct reporting {
     struct protocol_writer *writer;
     struct host_fact_list list;
     uint32_t said; /* of the list */
-    var_list profile;
+    var_list profile, packages;
 };
 
 /* The folder that the run uses: environments and caches grow there. */
@@ -106,6 +106,7 @@ static void say_machine (struct reporting *reporting, struct metadata *metadata)
     machine_facts (&reporting->list);
     container_facts (&reporting->list);
     memory_facts (&reporting->list);
+    package_facts (&reporting->list, &reporting->packages);
     add_variables (reporting);
     say_new (reporting);
     metadata_poll (metadata);
@@ -155,6 +156,7 @@ static int run (void)
     reporting->writer = writer;
     host_fact_list_init (&reporting->list, &host_fact_roots_real);
     reporting->profile = protocol_writer_arg_vars (writer, "profile_env", &reporting->list.arena);
+    reporting->packages = protocol_writer_arg_vars (writer, "packages", &reporting->list.arena);
     say_all (reporting);
     host_fact_list_release (&reporting->list);
     mem_free (reporting);

@@ -62,8 +62,10 @@ bool host_fact_find_field (struct text file, const char *key, struct text *value
 void machine_facts (struct host_fact_list *list);   /* kernel, system, processor, clock */
 void container_facts (struct host_fact_list *list); /* what surrounds us, and what it limits */
 void memory_facts (struct host_fact_list *list);    /* memory, huge pages, limits of processes */
-void pci_facts (struct host_fact_list *list);       /* accelerators on the PCI bus */
-void device_facts (struct host_fact_list *list);    /* the files of accelerators, who holds them */
+/* `packages`: by their names; the values are not looked at. At most EXPECT_PACKAGES_MAX. */
+void package_facts (struct host_fact_list *list, const var_list *packages);
+void pci_facts (struct host_fact_list *list);    /* accelerators on the PCI bus */
+void device_facts (struct host_fact_list *list); /* the files of accelerators, who holds them */
 struct metadata;
 struct text cloud_facts (struct host_fact_list *list,
                          const struct metadata *metadata);                  /* gives the note of a maintenance */
