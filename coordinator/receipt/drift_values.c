@@ -1,5 +1,6 @@
 /* drift_values.c - what a host's receipt says, as named values. */
 #include "coordinator/receipt/drift_private.h"
+#include "coordinator/receipt/policy_changes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,14 +177,6 @@ static struct drift_var_list program_vars (struct drift_host_values *values, con
     return (struct drift_var_list){ values->programs, n };
 }
 
-static bool is_as_launched (const struct policy_receipt *policy, const struct var *seen)
-{
-    struct text set;
-    return (var_find (&policy->launched, seen->name, &set) && text_equal (set, seen->value)) ||
-           (var_find (&policy->host_scope, seen->name, &set) && text_equal (set, seen->value)) ||
-           (var_find (&policy->slice_scope, seen->name, &set) && text_equal (set, seen->value));
-}
-
 /* Without those that the profile itself makes different, where the program saw them so. */
 static struct drift_var_list policy_vars (struct drift_host_values *values, const struct host_receipt *host)
 {
@@ -194,7 +187,8 @@ static struct drift_var_list policy_vars (struct drift_host_values *values, cons
     uint32_t n = 0;
     for (uint32_t i = 0; i < policy->observed.n; i++) {
         const struct var *seen = &policy->observed.items[i];
-        if (!text_is_among (seen->name, policy->by_host.items, policy->by_host.n) || !is_as_launched (policy, seen))
+        if (!text_is_among (seen->name, policy->by_host.items, policy->by_host.n) ||
+            !policy_is_as_launched (policy, seen, values->arena))
             vars[n++] = *seen;
     }
     return (struct drift_var_list){ vars, n };

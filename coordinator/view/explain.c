@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "coordinator/receipt/frontier.h"
+#include "coordinator/receipt/policy_changes.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/receipt_lines.h"
 
@@ -71,31 +72,37 @@ static enum explain_mark answer_device (const struct asked *asked, const struct 
     return text_is (holders, "none") ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
 }
 
-/* Variables that the imports changed; the drift of the policy says in which words. */
-static struct text edited_vars (const struct asked *asked, const struct host_receipt *host)
+/* Variables with other words after the imports than before; the drift of the policy compares hosts. */
+static struct text edited_vars (const struct asked *asked, const struct policy_changes *changes)
 {
     struct text said = { 0 };
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < host->policy.launched.n; i++) {
-        const struct var *launched = &host->policy.launched.items[i];
-        struct text own;
-        if (var_find (&host->policy.host_scope, launched->name, &own) ||
-            var_find (&host->policy.slice_scope, launched->name, &own))
-            continue; /* what was reported last may be of either scope */
-        struct text seen = value_of (&host->policy.observed, launched->name.ptr);
-        bool reported = false;
-        for (uint32_t k = 0; k < host->policy.observed.n; k++)
-            reported |= text_equal (host->policy.observed.items[k].name, launched->name);
-        if (!reported ||
-            text_equal (flag_set_normalise (launched->value, asked->arena), flag_set_normalise (seen, asked->arena)) ||
-            ++n > VARS_SHOWN)
-            continue;
-        struct text is = text_clip (seen, CLIPPED_BYTES), was = text_clip (launched->value, CLIPPED_BYTES);
-        said = text_format (asked->arena, "%.*s%s%.*s is '%.*s' after the imports, but sliceup had set it to '%.*s'",
-                            TEXT_ARG (said), said.len ? "; " : "", TEXT_ARG (launched->name), TEXT_ARG (is),
-                            TEXT_ARG (was));
+    for (uint32_t i = 0; i < changes->edited_n && i < VARS_SHOWN; i++) {
+        const struct policy_edit *edit = &changes->edited[i];
+        struct text is = text_clip (edit->is, CLIPPED_BYTES), was = text_clip (edit->was, CLIPPED_BYTES);
+        said = text_format (asked->arena, "%.*s; %.*s is '%.*s' after the imports, but sliceup had set it to '%.*s'",
+                            TEXT_ARG (said), TEXT_ARG (edit->name), TEXT_ARG (is), TEXT_ARG (was));
     }
+    if (changes->edited_n > VARS_SHOWN)
+        said = text_format (asked->arena, "%.*s; and %u more were changed", TEXT_ARG (said),
+                            changes->edited_n - VARS_SHOWN);
     return said;
+}
+
+/* Of flags also the words: values of other variables may be a host's own. */
+static struct text added_vars (const struct asked *asked, const struct policy_changes *changes)
+{
+    struct text said = { 0 };
+    for (uint32_t i = 0; i < changes->added_n && i < VARS_SHOWN; i++) {
+        struct text name = changes->added[i].name, words = { 0 };
+        if (text_is (name, "XLA_FLAGS") || text_is (name, "LIBTPU_INIT_ARGS"))
+            words = text_clip (flag_set_normalise (changes->added[i].value, asked->arena), CLIPPED_BYTES);
+        said = text_format (asked->arena, "%.*s%s%.*s%s%.*s%s", TEXT_ARG (said), i ? ", " : "", TEXT_ARG (name),
+                            words.len ? " ('" : "", TEXT_ARG (words), words.len ? "')" : "");
+    }
+    if (changes->added_n > VARS_SHOWN)
+        said = text_format (asked->arena, "%.*s and %u more", TEXT_ARG (said), changes->added_n - VARS_SHOWN);
+    return said.len ? text_format (asked->arena, "; sliceup did not set %.*s, which the program saw", TEXT_ARG (said))
+                    : said;
 }
 
 /* What workers warned of as they started programs (worker/attempt), each once. */
@@ -112,20 +119,24 @@ static struct text policy_warnings (const struct asked *asked, const struct host
 
 static enum explain_mark answer_policy (const struct asked *asked, const struct host_receipt *host, struct text *answer)
 {
-    struct text warned = policy_warnings (asked, host);
+    struct text warned = policy_warnings (asked, host), profile = host->policy.profile;
+    struct policy_changes changes;
+    policy_changes_find (&host->policy, asked->arena, &changes);
     if (!host->policy.observed.n) {
         *answer = text_format (
             asked->arena,
             "profile %.*s sets %u variables; the program did not report their values after its imports%.*s",
-            TEXT_ARG (host->policy.profile), host->policy.launched.n, TEXT_ARG (warned));
+            TEXT_ARG (profile), changes.set_n, TEXT_ARG (warned));
         return EXPLAIN_UNKNOWN;
     }
-    struct text edited = edited_vars (asked, host);
-    *answer = edited.len
-                  ? text_format (asked->arena, "profile %.*s; %.*s", TEXT_ARG (host->policy.profile), TEXT_ARG (edited))
-                  : text_format (asked->arena, "profile %.*s sets %u variables, and the imports changed none of them",
-                                 TEXT_ARG (host->policy.profile), host->policy.launched.n);
-    *answer = text_format (asked->arena, "%.*s%.*s", TEXT_ARG (*answer), TEXT_ARG (warned));
+    struct text edited = edited_vars (asked, &changes), added = added_vars (asked, &changes), kept = { 0 };
+    if (changes.edited_n == 0)
+        kept = changes.told_n == changes.set_n
+                   ? TEXT_LIT (", and the imports changed none of them")
+                   : text_format (asked->arena, ", and the imports changed none of the %u that the program reported",
+                                  changes.told_n);
+    *answer = text_format (asked->arena, "profile %.*s sets %u variables%.*s%.*s%.*s%.*s", TEXT_ARG (profile),
+                           changes.set_n, TEXT_ARG (kept), TEXT_ARG (edited), TEXT_ARG (added), TEXT_ARG (warned));
     return warned.len ? EXPLAIN_SUSPECT : EXPLAIN_CLEAR;
 }
 

@@ -301,6 +301,36 @@ static void the_minority_is_suspect (void **state)
                             NULL));
 }
 
+static void policy_says (struct story *story, const char *words)
+{
+    const struct explain_question *policy = (explain (story), step (story, "policy"));
+    for (uint32_t i = 0; i < policy->answers_n; i++)
+        if (text_find (policy->answers[i].text, text_of (words), NULL))
+            return;
+    fail_msg ("'%s' is not in '%.*s'", words, TEXT_ARG (policy->answers[0].text));
+}
+
+/* Whole: what was set for any scope, what of it was seen, and what the imports added. */
+static void what_the_imports_did_to_the_policy_is_told_whole (void **state)
+{
+    struct story *story = *state;
+    struct var scope = { TEXT_LIT ("TPU_NAMED"), TEXT_LIT ("one two") };
+    struct var seen[] = { story->observed[0][0],
+                          { TEXT_LIT ("TPU_NAMED"), TEXT_LIT ("two one") },
+                          { TEXT_LIT ("LIBTPU_INIT_ARGS"), TEXT_LIT ("--b --a") },
+                          { TEXT_LIT ("JAX_COMPILATION_CACHE_DIR"), TEXT_LIT ("/c") },
+                          { TEXT_LIT ("TPU_FOUND"), TEXT_LIT ("7") } };
+    struct policy_receipt *policy = &story->hosts[0].policy;
+    policy_says (story, "sets 1 variables, and the imports changed none of them");
+    policy->host_scope = (var_list){ &scope, 1 };
+    policy_says (story, "sets 2 variables, and the imports changed none of the 1 that the program reported");
+    policy->observed = (var_list){ seen, 5 };
+    policy_says (story, "sets 2 variables, and the imports changed none of them; sliceup did not set LIBTPU_INIT_ARGS "
+                        "('--a --b'), TPU_FOUND, which the program saw");
+    seen[1].value = TEXT_LIT ("two");
+    policy_says (story, "TPU_NAMED is 'two' after the imports, but sliceup had set it to 'one two'");
+}
+
 static void another_backend_is_suspect_on_all (void **state)
 {
     struct story *story = *state;
@@ -472,6 +502,7 @@ int main (void)
         T (what_nobody_said_is_not_clear),
         T (the_minority_is_suspect),
         T (another_backend_is_suspect_on_all),
+        T (what_the_imports_did_to_the_policy_is_told_whole),
         T (passes_in_parts_are_not_where_it_ended),
         T (a_person_reads_the_fault_first),
         T (an_unknown_failure_blames_nobody),
