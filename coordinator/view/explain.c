@@ -10,7 +10,7 @@
 static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
 const struct enum_names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };
 
-enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4 };
+enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4, KERNELS_BYTES = 1 << 16 };
 
 /* ---- what is said of whom ---- */
 
@@ -140,6 +140,15 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
     return warned.len ? EXPLAIN_SUSPECT : EXPLAIN_CLEAR;
 }
 
+/* Of the rung that is asked about each host tells apart: who ended early has reported none there. */
+static struct text kernels_below (const struct asked *asked, const struct host_receipt *host)
+{
+    struct buf said;
+    buf_init (&said, KERNELS_BYTES);
+    receipt_kernels (host, asked->rung, &said);
+    return buf_finish (&said, asked->arena);
+}
+
 static enum explain_mark answer_backend (const struct asked *asked, const struct host_receipt *host,
                                          struct text *answer)
 {
@@ -150,11 +159,21 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
                                TEXT_ARG (asked_for));
         return EXPLAIN_UNKNOWN;
     }
+    struct text below = kernels_below (asked, host), here = receipt_kernel_at (host, asked->rung);
+    bool silent = asked->rung.len && !here.len && receipt_tells_kernels (host);
     *answer = text_format (
-        asked->arena, "asked for %.*s, ran on %.*s%s: %u of the %u devices are on this host (%.*s), kernel path %.*s",
+        asked->arena,
+        "asked for %.*s, ran on %.*s%s: %u of the %u devices are on this host (%.*s), kernels: %.*s%s%.*s%s%.*s",
         TEXT_ARG (asked_for), TEXT_ARG (seen->platform), receipt_backend_remark (seen), seen->local_devices,
-        seen->devices, TEXT_ARG (seen->device_kind), TEXT_ARG (seen->kernel_path));
-    return backend_is (seen, asked_for) ? EXPLAIN_CLEAR : EXPLAIN_SUSPECT;
+        seen->devices, TEXT_ARG (seen->device_kind), TEXT_ARG (below), below.len && here.len ? "; " : "",
+        TEXT_ARG (here),
+        here.len ? " at "
+        : silent ? "; it reported no backend at rung "
+                 : "",
+        here.len || silent ? (int) asked->rung.len : 0, asked->rung.len ? asked->rung.ptr : "");
+    if (!backend_is (seen, asked_for))
+        return EXPLAIN_SUSPECT;
+    return silent ? EXPLAIN_UNKNOWN : EXPLAIN_CLEAR;
 }
 
 static const struct rung_receipt *last_at (const struct asked *asked, const struct host_receipt *host)

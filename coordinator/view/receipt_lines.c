@@ -4,6 +4,8 @@
 
 #include "common/base/duration.h"
 
+enum { KERNEL_COLUMNS = 40 };
+
 static bool of_part (const struct rung_receipt *rung)
 {
     return rung->purpose == PURPOSE_ISOLATION;
@@ -103,4 +105,77 @@ const char *receipt_backend_remark (const struct observed_backend *seen)
     return text_find (seen->platform_version, TEXT_LIT ("sliceup stand-in"), NULL)
                ? " as the stand-in of a rehearsal shows it"
                : "";
+}
+
+struct text receipt_kernel_at (const struct host_receipt *host, struct text rung)
+{
+    struct text path = { 0 };
+    for (uint32_t i = 0; i < host->rungs.n; i++)
+        if (host->rungs.items[i].kernel_path.len && text_equal (host->rungs.items[i].rung, rung))
+            path = host->rungs.items[i].kernel_path;
+    return path;
+}
+
+bool receipt_tells_kernels (const struct host_receipt *host)
+{
+    for (uint32_t i = 0; i < host->rungs.n; i++)
+        if (host->rungs.items[i].kernel_path.len)
+            return true;
+    return false;
+}
+
+/* Is it the first attempt of a rung that `without` does not name, and its path this one? */
+static bool begins_rung (const struct host_receipt *host, uint32_t at, struct text without, struct text path)
+{
+    struct text rung = host->rungs.items[at].rung;
+    return (at == 0 || !text_equal (host->rungs.items[at - 1].rung, rung)) && !text_equal (rung, without) &&
+           text_equal (receipt_kernel_at (host, rung), path);
+}
+
+static void add_rungs_of (const struct host_receipt *host, uint32_t from, struct text without, struct text path,
+                          struct buf *out)
+{
+    const char *before = " at ";
+    for (uint32_t i = from; i < host->rungs.n; i++) {
+        if (!begins_rung (host, i, without, path))
+            continue;
+        buf_puts (out, before);
+        buf_escaped (out, host->rungs.items[i].rung, 0);
+        before = ", ";
+    }
+}
+
+void receipt_kernels (const struct host_receipt *host, struct text without, struct buf *out)
+{
+    const char *before = "";
+    if (!receipt_tells_kernels (host))
+        buf_escaped (out, host->backend.observed.kernel_path, KERNEL_COLUMNS);
+    for (uint32_t i = 0; i < host->rungs.n; i++) {
+        struct text path = receipt_kernel_at (host, host->rungs.items[i].rung);
+        bool told = path.len == 0 || !begins_rung (host, i, without, path);
+        for (uint32_t k = 0; k < i && !told; k++)
+            told = begins_rung (host, k, without, path);
+        if (told)
+            continue;
+        buf_puts (out, before);
+        buf_escaped (out, path, KERNEL_COLUMNS);
+        add_rungs_of (host, i, without, path, out);
+        before = "; ";
+    }
+}
+
+static bool has_kernels_of (const struct host_receipt *a, const struct host_receipt *b)
+{
+    for (uint32_t i = 0; i < b->rungs.n; i++) {
+        struct text rung = b->rungs.items[i].rung;
+        if (!text_equal (receipt_kernel_at (a, rung), receipt_kernel_at (b, rung)))
+            return false;
+    }
+    return true;
+}
+
+bool receipt_same_kernels (const struct host_receipt *a, const struct host_receipt *b)
+{
+    return text_equal (a->backend.observed.kernel_path, b->backend.observed.kernel_path) && has_kernels_of (a, b) &&
+           has_kernels_of (b, a);
 }

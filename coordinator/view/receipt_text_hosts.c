@@ -58,7 +58,7 @@ static bool same_backend (const struct host_receipt *a, const struct host_receip
 {
     const struct observed_backend *x = &a->backend.observed, *y = &b->backend.observed;
     return text_equal (x->platform, y->platform) && text_equal (x->device_kind, y->device_kind) &&
-           text_equal (x->kernel_path, y->kernel_path);
+           receipt_same_kernels (a, b);
 }
 
 static void print_backend (const struct host_receipt *host, struct buf *out)
@@ -72,7 +72,7 @@ static void print_backend (const struct host_receipt *host, struct buf *out)
     buf_puts (out, " (");
     buf_escaped (out, seen->device_kind, WORD_COLUMNS);
     buf_puts (out, ", kernels: ");
-    buf_escaped (out, seen->kernel_path, WORD_COLUMNS);
+    receipt_kernels (host, (struct text){ 0 }, out);
     buf_puts (out, ")");
 }
 

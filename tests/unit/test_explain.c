@@ -301,6 +301,34 @@ static void the_minority_is_suspect (void **state)
                             NULL));
 }
 
+static bool answer_ends (const struct explain_question *question, uint32_t at, const char *end)
+{
+    size_t bytes = strlen (end);
+    struct text text = question->answers[at].text;
+    return text.len >= bytes && memcmp (text.ptr + text.len - bytes, end, bytes) == 0;
+}
+
+static void kernels_are_told_by_rung (void **state)
+{
+    struct story *story = *state;
+    struct buf text;
+    buf_init (&text, 1 << 20);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->attempts[i][0].kernel_path = TEXT_LIT ("native");
+        story->attempts[i][1].kernel_path = i == 3 ? (struct text){ 0 } : TEXT_LIT ("pallas");
+    }
+    explain (story);
+    const struct explain_question *backend = step (story, "backend");
+    assert_int_equal (backend->answers_n, 2);
+    assert_int_equal (backend->mark, EXPLAIN_UNKNOWN); /* who ended before its backend was known is not suspect */
+    assert_true (answer_ends (backend, 0, "kernels: native at probe; it reported no backend at rung dense"));
+    assert_true (answer_ends (backend, 1, "kernels: native at probe; pallas at dense"));
+    print_receipt (story, &text);
+    assert_non_null (strstr (buf_c (&text), "kernels: native at probe; pallas at dense) on v6e-[0-2,4-7]\n"));
+    assert_non_null (strstr (buf_c (&text), "kernels: native at probe) on v6e-3\n"));
+    buf_release (&text);
+}
+
 static void policy_says (struct story *story, const char *words)
 {
     const struct explain_question *policy = (explain (story), step (story, "policy"));
@@ -502,6 +530,7 @@ int main (void)
         T (what_nobody_said_is_not_clear),
         T (the_minority_is_suspect),
         T (another_backend_is_suspect_on_all),
+        T (kernels_are_told_by_rung),
         T (what_the_imports_did_to_the_policy_is_told_whole),
         T (passes_in_parts_are_not_where_it_ended),
         T (a_person_reads_the_fault_first),
