@@ -300,17 +300,19 @@ static int suspects_first (const void *a, const void *b)
     return text_compare (x->text, y->text);
 }
 
-/* Hosts that should be alike and are not make the smaller groups suspect. */
+/* Hosts that should be alike and are not make the smaller groups suspect, and all where none is more than half. */
 static void suspect_minority (struct explain_question *step)
 {
-    uint32_t largest = 0, clear = 0;
+    uint32_t largest = 0, clear = 0, hosts = 0;
     for (uint32_t i = 0; i < step->answers_n; i++) {
-        clear += step->answers[i].mark == EXPLAIN_CLEAR;
-        if (step->answers[i].mark == EXPLAIN_CLEAR && step->answers[i].hosts.n > largest)
-            largest = step->answers[i].hosts.n;
+        if (step->answers[i].mark != EXPLAIN_CLEAR)
+            continue;
+        clear++;
+        hosts += step->answers[i].hosts.n;
+        largest = step->answers[i].hosts.n > largest ? step->answers[i].hosts.n : largest;
     }
     for (uint32_t i = 0; i < step->answers_n && clear > 1; i++)
-        if (step->answers[i].mark == EXPLAIN_CLEAR && step->answers[i].hosts.n < largest)
+        if (step->answers[i].mark == EXPLAIN_CLEAR && (step->answers[i].hosts.n < largest || largest * 2 <= hosts))
             step->answers[i].mark = EXPLAIN_SUSPECT;
 }
 

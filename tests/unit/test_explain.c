@@ -301,6 +301,18 @@ static void the_minority_is_suspect (void **state)
                             NULL));
 }
 
+static void of_hosts_half_against_half_all_are_suspect (void **state)
+{
+    struct story *story = *state;
+    for (uint32_t i = 0; i < HOSTS / 2; i++)
+        story->observed[i][0].value = TEXT_LIT ("--xla_a");
+    explain (story);
+    const struct explain_question *policy = step (story, "policy");
+    assert_int_equal (policy->answers_n, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal (policy->answers[i].mark, EXPLAIN_SUSPECT);
+}
+
 static bool answer_ends (const struct explain_question *question, uint32_t at, const char *end)
 {
     size_t bytes = strlen (end);
@@ -529,6 +541,7 @@ int main (void)
         T (causes_of_different_signatures_stay_apart),
         T (what_nobody_said_is_not_clear),
         T (the_minority_is_suspect),
+        T (of_hosts_half_against_half_all_are_suspect),
         T (another_backend_is_suspect_on_all),
         T (kernels_are_told_by_rung),
         T (what_the_imports_did_to_the_policy_is_told_whole),
