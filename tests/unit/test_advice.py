@@ -12,7 +12,7 @@ SLICEUP = pathlib.Path(os.environ["SLICEUP_BUILD"]) / "bin" / "sliceup"
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 WORDS_LEAST = 4
 # What people say of sliceup, where it is no command.
-VERBS = set("adds and another brings builds can cannot completes copies does had home isolates itself journal keeps link may never process "
+VERBS = set("adds and another brings builds can cannot completes copies did does had home isolates itself journal keeps link may never process "
             "process reads set sets shown stand-in started starts that tries".split())
 # Names with a dot that belong to others.
 FOREIGN = {"slurm.conf", "pids.max"}
