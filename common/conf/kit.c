@@ -295,10 +295,12 @@ static int add_command_helper (struct kit_draft *kit)
     const char *share = kit->draft->options->share_dir;
     struct text folder = text_format (kit->draft->arena, "%s/worker/canaries", share);
     uint32_t first = kit->n;
-    if (read_file (kit, text_format (kit->draft->arena, "%.*s/program", TEXT_ARG (folder)),
-                   TEXT_LIT (COMMAND_HELPER ".py")) < 0 ||
-        read_file (kit, folder, TEXT_LIT (KIT_HELPER)) < 0)
-        return -1;
+    static const char *const parts[][2] = { { "program", COMMAND_HELPER ".py" },
+                                            { "torch_xla", "sliceup_torch_xla_client.py" },
+                                            { ".", KIT_HELPER } };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (read_file (kit, below (kit->draft, folder, text_of (parts[i][0])), text_of (parts[i][1])) < 0)
+            return -1;
     for (uint32_t i = first; i < kit->n; i++)
         kit->files[i].name = text_format (kit->draft->arena, KIT_COMMAND_HELPERS "/%.*s",
                                           TEXT_ARG (kit->files[i].name));

@@ -157,6 +157,9 @@ class Program:
                      lambda: self.canary.counted.update(self.counters()), self.canary.counters, self.canary.done):
             try:
                 part()
+            except sliceup_canary.Failure as failure:
+                self.canary.failure(failure.owner, str(failure))
+                return
             except Exception as error:  # noqa: BLE001 - the exit status is the program's own
                 self.incomplete(error)
 
@@ -299,16 +302,20 @@ def jax_backend(jax):
 
 
 def torch_xla_backend():
-    """The type is that of a device of the client: runtime.device_type() would read PJRT_DEVICE."""
+    """From the names of the live client's devices. Failure where the program is not where it says, such as a late use_spmd()."""
     import torch_xla
-    from torch_xla import runtime
-    from torch_xla.core import xla_model
 
-    kind = xla_model.xla_device_hw(torch_xla.device()).lower()
-    local = local_devices()
-    return dict(platform=kind, platform_version="", device_kind=kind, devices=runtime.process_count() * local,
-                local_devices=local, process_count=runtime.process_count(), process_index=runtime.process_index(),
-                kernel_path="native")
+    try:
+        import sliceup_torch_xla_client
+    except ImportError:
+        sys.path.append(os.path.join(PARENT, "torch_xla"))
+        import sliceup_torch_xla_client
+
+        sys.path.pop()
+    client = sliceup_torch_xla_client.Client(torch_xla, versions().get("torch_xla", ""), torch_xla.runtime.is_spmd())
+    client.expect_variable()
+    used = local_devices()
+    return {**client.describe(), "local_devices": used, "devices": torch_xla.runtime.process_count() * used}
 
 
 def versions():
