@@ -108,23 +108,23 @@ static int read_most (struct draft *draft, const struct yaml_node *node, double 
     *most = fits ? strtod (text, &end) : -1;
     if (fits && *end == 0 && isfinite (*most) && *most >= 0)
         return 0;
-    return problem_at (draft->problems, node, "a limit of expect is %s, expected a number of at least 0, such as 0",
+    return problem_at (draft->problems, node, "a limit of at_most is %s, expected a number of at least 0, such as 0",
                        node->kind == YAML_SCALAR ? problem_quote (draft->problems, node->text)
                                                  : yaml_kind_name (node->kind));
 }
 
-static void read_demands (struct draft *draft, const struct conf_value *expect, struct rung *rung)
+static void read_demands (struct draft *draft, const struct conf_value *at_most, struct rung *rung)
 {
-    if (!expect->given || !expect->good)
+    if (!at_most->given || !at_most->good)
         return;
     rung->demands.items = arena_array (draft->arena, DEMANDS_MAX, sizeof *rung->demands.items);
-    for (const struct yaml_node *key = expect->node->first; key; key = key->next) {
+    for (const struct yaml_node *key = at_most->node->first; key; key = key->next) {
         uint32_t i = 0;
         while (i < DEMANDS_MAX && !text_is (key->text, demand_names[i]))
             i++;
         double most;
         if (i == DEMANDS_MAX)
-            problem_unknown (draft->problems, key, "limit of expect", demand_names, DEMANDS_MAX);
+            problem_unknown (draft->problems, key, "limit of at_most", demand_names, DEMANDS_MAX);
         else if (read_most (draft, key->value, &most) == 0 && rung->demands.n < DEMANDS_MAX)
             rung->demands.items[rung->demands.n++] = (struct demand){ text_of (demand_names[i]), most };
     }
@@ -147,15 +147,15 @@ static void read_report (struct draft *draft, struct rung *rung)
 
 void draft_command (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
-    const struct conf_value *command = &of[RUNG_COMMAND], *only[] = { &of[RUNG_FILES], &of[RUNG_EXPECT] };
+    const struct conf_value *command = &of[RUNG_COMMAND], *only[] = { &of[RUNG_FILES], &of[RUNG_AT_MOST] };
     for (size_t i = 0; i < sizeof only / sizeof only[0] && rung->kind != PROGRAM_COMMAND; i++)
         if (only[i]->given)
             problem_at (draft->problems, only[i]->node,
                         "%s is set for a rung without a command, expected it only with a command",
-                        i == 0 ? "files" : "expect");
+                        i == 0 ? "files" : "at_most");
     if (rung->kind != PROGRAM_COMMAND || !command->good || read_words (draft, command->node, rung) < 0)
         return;
-    read_demands (draft, &of[RUNG_EXPECT], rung);
+    read_demands (draft, &of[RUNG_AT_MOST], rung);
     read_report (draft, rung);
     if (!of[RUNG_FILES].given || of[RUNG_FILES].good)
         read_files (draft, of, rung);

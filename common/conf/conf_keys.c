@@ -332,10 +332,10 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
     [RUNG_PARSE] = { "parse", KEY_WORD, .words = &parse_words,
                      .help = "How counters are read from a command's output. `torch_xla-metrics`: from its metrics "
                              "report. Default: they are not read." },
-    [RUNG_EXPECT] = { "expect", KEY_MAP,
-                      .help = "With `command`: what its program may do at most: `recompilations` (after its first "
-                              "step), `fallbacks` (executions of `aten::` operations), `reads_per_step` (values read "
-                              "from devices). What nothing shows fails the rung." },
+    [RUNG_AT_MOST] = { "at_most", KEY_MAP,
+                       .help = "With `command`: what its program may do at most: `recompilations` (after its first "
+                               "step), `fallbacks` (executions of `aten::` operations), `reads_per_step` (values read "
+                               "from devices). What nothing shows fails the rung." },
     [RUNG_REHEARSE] = { "rehearse", KEY_BOOL, .fallback = "true",
                         .help = "`false`: `sliceup rehearse` leaves the rung out, by name, because its program needs "
                                 "what only a TPU "

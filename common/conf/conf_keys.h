@@ -139,7 +139,7 @@ enum {
     RUNG_METRICS,
     RUNG_ENV,
     RUNG_PARSE,
-    RUNG_EXPECT,
+    RUNG_AT_MOST,
     RUNG_REHEARSE,
     RUNG_KEYS
 };

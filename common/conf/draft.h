@@ -64,7 +64,7 @@ void draft_probe_args (struct draft *draft, const struct yaml_node *node, const 
                        struct rung *rung);
 /* The files that the rung's canary, read as `program`, needs on its host. */
 int draft_kit (struct draft *draft, const struct yaml_node *canary, const struct source *program, struct rung *rung);
-/* A rung's command, after all its other keys; says where `files` and `expect` do not belong. */
+/* A rung's command, after all its other keys; says where `files` and `at_most` do not belong. */
 void draft_command (struct draft *draft, const struct conf_value of[], struct rung *rung);
 /* The files that a command names and the modules that they import; `helper`: also the one by which programs report. */
 struct kit_sources {

@@ -68,15 +68,15 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
     if (!shown)
         return refuse (
             out,
-            text_format (arena, "the rung expects at most %g %.*s, and %s", demand->most, TEXT_ARG (demand->what),
+            text_format (arena, "the rung allows at most %g %.*s, and %s", demand->most, TEXT_ARG (demand->what),
                          stepped ? "no report of the program counts them" : "no report of the program shows a step"),
-            "let the program report: docs/guide/your-own-step.md, `expect`");
+            "let the program report: docs/guide/your-own-step.md, `at_most`");
     if ((double) seen <= demand->most * (per_step ? (double) steps : 1))
         return true;
     struct text what = text_format (arena, words->seen, seen);
     return refuse (out,
-                   text_format (arena, "%.*s in %" PRIu64 " steps, expected at most %g%s", TEXT_ARG (what), steps,
-                                demand->most, per_step ? " a step" : ""),
+                   text_format (arena, "%.*s in %" PRIu64 " steps, the rung allows at most %g%s", TEXT_ARG (what),
+                                steps, demand->most, per_step ? " a step" : ""),
                    words->next);
 }
 

@@ -435,13 +435,14 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_received,     same_storage,    untouched,        could_start,   was_let_run,
-    ended_well,       said_no_failure, kept_to_protocol, gave_evidence, command_log_is_clean,
-    ran_where_asked,  only_compiled,   probe_showed,     values_right,  command_keeps_limits,
-    protected_enough, not_known_bad,   bundle_serves,    sealed,        restored,
-    was_received,     same_storage,  untouched,       could_start,   was_let_run,  ended_well,   said_no_failure,
-    kept_to_protocol, gave_evidence, ran_where_asked, only_compiled, probe_showed, values_right, protected_enough,
-    not_known_bad,    bundle_serves, sealed,          restored,      as_expected,
+    was_received,     same_storage,    untouched,        could_start,      was_let_run,
+    ended_well,       said_no_failure, kept_to_protocol, gave_evidence,    command_log_is_clean,
+    ran_where_asked,  only_compiled,   probe_showed,     values_right,     command_keeps_limits,
+    protected_enough, not_known_bad,   bundle_serves,    sealed,           restored,
+    was_received,     same_storage,    untouched,        could_start,      was_let_run,
+    ended_well,       said_no_failure, kept_to_protocol, gave_evidence,    ran_where_asked,
+    only_compiled,    probe_showed,    values_right,     protected_enough, not_known_bad,
+    bundle_serves,    sealed,          restored,         as_expected,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

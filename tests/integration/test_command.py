@@ -99,7 +99,7 @@ class Asked(Commands):
         self.lab.write("step.py", REPORTED)
         receipt = self.climb({"id": "own", "command": ["python3", "./step.py", "0", "0", "0"],
                               "parse": "torch_xla-metrics",
-                              "expect": {"recompilations": 0, "fallbacks": 0, "reads_per_step": 0.1}})
+                              "at_most": {"recompilations": 0, "fallbacks": 0, "reads_per_step": 0.1}})
         counters = self.attempt(receipt, "h0", "own")["counters"]
         self.assertEqual((10, 0, 0, 0), tuple(counters[name] for name in (
             "steps", "later_compilations", "fallbacks", "reads")))
@@ -107,16 +107,16 @@ class Asked(Commands):
     def test_what_goes_beyond_a_limit_is_named(self):
         self.lab.write("step.py", REPORTED)
         common = {"parse": "torch_xla-metrics"}
-        self.refused({"command": ["python3", "./step.py", "1", "0", "0"], "expect": {"recompilations": 2}, **common},
-                     "compiled 9 programs after its first step in 10 steps, expected at most 2")
-        self.refused({"command": ["python3", "./step.py", "0", "1", "0"], "expect": {"reads_per_step": 0.5}, **common},
-                     "read 10 values from devices in 10 steps, expected at most 0.5 a step")
-        self.refused({"command": ["python3", "./step.py", "0", "0", "3"], "expect": {"fallbacks": 0}, **common},
-                     "ran 30 operations on the host's processor in 10 steps, expected at most 0", "aten::_ctc_loss")
+        self.refused({"command": ["python3", "./step.py", "1", "0", "0"], "at_most": {"recompilations": 2}, **common},
+                     "compiled 9 programs after its first step in 10 steps, the rung allows at most 2")
+        self.refused({"command": ["python3", "./step.py", "0", "1", "0"], "at_most": {"reads_per_step": 0.5}, **common},
+                     "read 10 values from devices in 10 steps, the rung allows at most 0.5 a step")
+        self.refused({"command": ["python3", "./step.py", "0", "0", "3"], "at_most": {"fallbacks": 0}, **common},
+                     "ran 30 operations on the host's processor in 10 steps, the rung allows at most 0", "aten::_ctc_loss")
 
     def test_what_nothing_shows_is_not_kept(self):
-        self.refused({"command": ["true"], "expect": {"recompilations": 0}},
-                     "the rung expects at most 0 recompilations, and no report of the program shows a step")
+        self.refused({"command": ["true"], "at_most": {"recompilations": 0}},
+                     "the rung allows at most 0 recompilations, and no report of the program shows a step")
         self.refused({"command": ["true"], "backend": "required"}, "asks for backend cpu, but the program reported none",
                      owner="launch")
 
@@ -152,9 +152,9 @@ class Planned(Commands):
         self.lab.write("train.py", "")
         self.problem({"command": ["python3", "./trian.py"]}, "did you mean 'train.py'")
         self.problem({"command": ["python3", "./train.py"], "files": ["train.py"]}, "expected a path relative to the ladder")
-        self.problem({"command": ["true"], "expect": {"recompilation": 0}}, "did you mean 'recompilations'")
-        self.problem({"command": ["true"], "expect": {"fallbacks": "none"}}, "expected a number of at least 0")
-        self.problem({"builtin": "facts", "expect": {"fallbacks": 0}}, "expect is set for a rung without a command")
+        self.problem({"command": ["true"], "at_most": {"recompilation": 0}}, "did you mean 'recompilations'")
+        self.problem({"command": ["true"], "at_most": {"fallbacks": "none"}}, "expected a number of at least 0")
+        self.problem({"builtin": "facts", "at_most": {"fallbacks": 0}}, "at_most is set for a rung without a command")
         self.problem({"builtin": "facts", "files": ["./train.py"]}, "files is set for a rung without a command")
         self.problem({"command": ["sub/train.py"]}, "expected a name on the PATH, an absolute path")
 

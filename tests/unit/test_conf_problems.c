@@ -210,9 +210,9 @@ static const struct bad bad_cases[] = {
       "configs/ladders/l.yaml:3:21: the command is 'b/x', expected a name on the PATH" },
     { LADDER ("- {id: a, command: [./x]}\n"), "configs/ladders/l.yaml:3:21: file './x' does not exist" },
     { LADDER ("- {id: a, command: [x], files: [l.yaml]}\n"), "expected a path relative to the ladder file: ./l.yaml" },
-    { LADDER ("- {id: a, command: [x], expect: {reads: 0}}\n"), "expected one of recompilations" },
-    { LADDER ("- {id: a, command: [x], expect: {fallbacks: few}}\n"), "expected a number of at least 0" },
-    { LADDER ("- {id: a, builtin: facts, expect: {fallbacks: 0}}\n"), "expect is set for a rung without a command" },
+    { LADDER ("- {id: a, command: [x], at_most: {reads: 0}}\n"), "expected one of recompilations" },
+    { LADDER ("- {id: a, command: [x], at_most: {fallbacks: few}}\n"), "expected a number of at least 0" },
+    { LADDER ("- {id: a, builtin: facts, at_most: {fallbacks: 0}}\n"), "at_most is set for a rung without a command" },
     { LADDER ("- {id: a, command: [x, [y]]}\n"), "a word of a command is a list" },
     /* signatures */
     { SIGNATURES ("- {id: a, text: abc, layer: device, next: x}\n"),

@@ -74,7 +74,7 @@ static void reads_are_counted_a_step (void **state)
     expect (bench, "reads_per_step", 0.1);
     count (bench, "steps", 20);
     count (bench, "reads", 3);
-    fails (bench, OWNER_PROGRAM, "read 3 values from devices in 20 steps, expected at most 0.1 a step");
+    fails (bench, OWNER_PROGRAM, "read 3 values from devices in 20 steps, the rung allows at most 0.1 a step");
 }
 
 static void what_is_over_a_limit_is_told_with_both_numbers (void **state)
@@ -83,7 +83,7 @@ static void what_is_over_a_limit_is_told_with_both_numbers (void **state)
     expect (bench, "recompilations", 1);
     count (bench, "steps", 5);
     count (bench, "later_compilations", 2);
-    fails (bench, OWNER_PROGRAM, "compiled 2 programs after its first step in 5 steps, expected at most 1");
+    fails (bench, OWNER_PROGRAM, "compiled 2 programs after its first step in 5 steps, the rung allows at most 1");
 }
 
 static void what_no_counter_shows_is_not_kept (void **state)
