@@ -131,16 +131,18 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
 }
 
 /* Of torch_xla its own report shows what is demanded, so it is read without a word. */
-static void read_report (struct draft *draft, struct rung *rung)
+static void read_report (struct draft *draft, const struct yaml_node *at, struct rung *rung)
 {
     bool torch = draft->frontend && text_is (text_of (frontend_name (draft->frontend)), "torch_xla");
     if (rung->demands.n && torch && !rung->parse.len)
         rung->parse = TEXT_LIT ("torch_xla-metrics");
     for (uint32_t i = 0; i < rung->demands.n && !torch && !rung->parse.len; i++)
         if (!text_is (rung->demands.items[i].what, demand_names[0]))
-            warning_at (draft->problems, draft->slice[SLICE_PROFILE].node,
-                        "rung %.*s limits %.*s, which only a program of torch_xla counts: it will fail as not shown",
-                        TEXT_ARG (rung->id), TEXT_ARG (rung->demands.items[i].what));
+            problem_at (draft->problems, at,
+                        "at_most limits %.*s with the frontend %s, expected it only with torch_xla: no other framework "
+                        "counts them",
+                        TEXT_ARG (rung->demands.items[i].what),
+                        draft->frontend ? frontend_name (draft->frontend) : "of none");
 }
 
 /* ---- the rung ---- */
@@ -156,7 +158,7 @@ void draft_command (struct draft *draft, const struct conf_value of[], struct ru
     if (rung->kind != PROGRAM_COMMAND || !command->good || read_words (draft, command->node, rung) < 0)
         return;
     read_demands (draft, &of[RUNG_AT_MOST], rung);
-    read_report (draft, rung);
+    read_report (draft, of[RUNG_AT_MOST].node, rung);
     if (!of[RUNG_FILES].given || of[RUNG_FILES].good)
         read_files (draft, of, rung);
 }

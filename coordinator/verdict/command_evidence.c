@@ -1,6 +1,18 @@
 #include "coordinator/verdict/command_evidence.h"
 
 #include <inttypes.h>
+#include <strings.h>
+
+#define GUIDE "docs/guide/your-own-step.md"
+
+static bool refuse (struct verdict *out, enum owner owner, struct text cause, const char *next)
+{
+    out->outcome = OUTCOME_FAILED;
+    out->owner = owner;
+    out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
+    out->next = text_of (next);
+    return false;
+}
 
 /* ---- its log ---- */
 
@@ -22,6 +34,66 @@ bool command_log_is_clean (const struct judge_case *of, struct arena *arena, str
         return false;
     }
     return true;
+}
+
+/* ---- its backend ---- */
+
+/* Is a variable of the launch policy set to this backend, such as JAX_PLATFORMS or PJRT_DEVICE? */
+static bool policy_chooses (const struct judge_case *of, struct text backend)
+{
+    for (uint32_t i = 0; i < of->plan->profile.env.n; i++) {
+        struct text value = of->plan->profile.env.items[i].value;
+        if (value.len == backend.len && strncasecmp (value.ptr, backend.ptr, backend.len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool ran_elsewhere (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct observed_backend *seen = &of->result->backend;
+    struct text asked = of->rung->backend;
+    if (text_is (seen->device_kind, "python"))
+        return refuse (
+            out, OWNER_PROGRAM,
+            text_format (arena, "the rung asks for backend %.*s, but the program used no framework", TEXT_ARG (asked)),
+            "see whether the program imports jax or torch_xla in the process that reports: " GUIDE);
+    bool chosen = policy_chooses (of, asked);
+    return refuse (out, chosen ? OWNER_PROGRAM : OWNER_LAUNCH,
+                   text_format (arena, "the rung asks for backend %.*s%s, but its program ran on %.*s (%.*s)",
+                                TEXT_ARG (asked), chosen ? ", and so does the launch policy" : "",
+                                TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
+                   chosen
+                       ? "see where the program chooses a backend by itself: a variable or an option that it sets"
+                       : "set JAX_PLATFORMS or PJRT_DEVICE in env of the profile: then a program that cannot have the "
+                         "backend fails at once");
+}
+
+bool command_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct observed_backend *seen = &of->result->backend;
+    uint32_t per_host = of->plan->profile.devices_per_host, world = of->rung->scope == SCOPE_SLICE ? of->world : 1;
+    if (seen->platform.len == 0)
+        return refuse (out, OWNER_PROGRAM,
+                       text_format (arena, "the rung asks for backend %.*s, but the program reported none",
+                                    TEXT_ARG (of->rung->backend)),
+                       "let the process that computes report its backend: " GUIDE);
+    if (!backend_is (seen, of->rung->backend))
+        return ran_elsewhere (of, arena, out);
+    if (seen->local_devices != per_host)
+        return refuse (
+            out, OWNER_PROGRAM,
+            text_format (arena, "the program uses %u of its host's devices, the profile says %u", seen->local_devices,
+                         per_host),
+            text_is (of->plan->profile.frontend, "torch_xla")
+                ? "let the program call torch_xla.runtime.use_spmd() first: without it it uses one device"
+                : "see the variables that limit devices in the launch policy, and devices_per_host of the profile");
+    if (seen->process_count == world && seen->devices == world * per_host)
+        return true;
+    return refuse (out, OWNER_PROGRAM,
+                   text_format (arena, "the program formed a mesh of %u processes and %u devices, expected %u and %u",
+                                seen->process_count, seen->devices, world, world * per_host),
+                   "let the program join those of the other hosts, at the address that rendezvous () gives: " GUIDE);
 }
 
 /* ---- its limits ---- */
@@ -49,15 +121,6 @@ static const struct limit_words *words_of (struct text what)
     return NULL;
 }
 
-static bool refuse (struct verdict *out, struct text cause, const char *next)
-{
-    out->outcome = OUTCOME_FAILED;
-    out->owner = OWNER_PROGRAM;
-    out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
-    out->next = text_of (next);
-    return false;
-}
-
 static bool keeps (const struct judge_case *of, const struct demand *demand, struct arena *arena, struct verdict *out)
 {
     uint64_t seen = 0, steps = 0;
@@ -65,16 +128,24 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
     bool per_step = words && text_is (demand->what, "reads_per_step");
     bool stepped = result_counter (of->result, "steps", &steps) && steps > 0;
     bool shown = words && stepped && result_counter (of->result, words->counter, &seen);
+    uint64_t requests = 1, executions = 0;
+    (void) result_counter (of->result, "compile_requests", &requests);
+    (void) result_counter (of->result, "executions", &executions);
+    if (stepped && requests == 0 && executions == 0)
+        return refuse (
+            out, OWNER_PROGRAM,
+            text_format (arena, "in %" PRIu64 " steps the framework compiled and executed nothing", steps),
+            "see whether the program puts its tensors on the device: what it computes elsewhere no limit sees");
     if (!shown)
         return refuse (
-            out,
+            out, OWNER_PROGRAM,
             text_format (arena, "the rung allows at most %g %.*s, and %s", demand->most, TEXT_ARG (demand->what),
                          stepped ? "no report of the program counts them" : "no report of the program shows a step"),
             "let the program report: docs/guide/your-own-step.md, `at_most`");
     if ((double) seen <= demand->most * (per_step ? (double) steps : 1))
         return true;
     struct text what = text_format (arena, words->seen, seen);
-    return refuse (out,
+    return refuse (out, OWNER_PROGRAM,
                    text_format (arena, "%.*s in %" PRIu64 " steps, the rung allows at most %g%s", TEXT_ARG (what),
                                 steps, demand->most, per_step ? " a step" : ""),
                    words->next);

@@ -9,6 +9,8 @@
 
 /* A text whose signature says `always`. */
 bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out);
+/* The backend that the rung asks for, as the program reports it: on all devices of the host, with all other hosts. */
+bool command_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out);
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 #endif

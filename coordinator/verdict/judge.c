@@ -159,26 +159,20 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
     struct text asked = of->rung->backend;
     if (asked.len == 0 || compiles_only (of))
         return true;
+    if (of->rung->kind == PROGRAM_COMMAND)
+        return command_ran_where_asked (of, arena, out);
     const char *next = "see which plugin was loaded, and the launch policy in the receipt";
     if (seen->platform.len == 0)
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_LAUNCH,
             text_format (arena, "the rung asks for backend %.*s, but the program reported none", TEXT_ARG (asked)),
-            of->rung->kind == PROGRAM_COMMAND ? "let the program report its backend: docs/guide/your-own-step.md"
-                                              : next);
+            next);
     if (!backend_is (seen, asked))
         return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
                             text_format (arena, "the rung asks for backend %.*s, but its program ran on %.*s (%.*s)",
                                          TEXT_ARG (asked), TEXT_ARG (seen->platform), TEXT_ARG (seen->device_kind)),
                             next);
     uint32_t per_host = of->plan->profile.devices_per_host;
-    if (seen->local_devices != per_host && of->rung->kind == PROGRAM_COMMAND)
-        return verdict_set (
-            out, OUTCOME_FAILED, OWNER_PROGRAM,
-            text_format (arena, "the program uses %u of its host's devices, the profile says %u", seen->local_devices,
-                         per_host),
-            "a program of torch_xla uses one device unless it calls torch_xla.runtime.use_spmd() first; else see the "
-            "variables that limit devices in the launch policy");
     if (seen->local_devices != per_host)
         return verdict_set (out, OUTCOME_FAILED, OWNER_DEVICE,
                             text_format (arena, "the program sees %u devices of its host, the profile says %u",

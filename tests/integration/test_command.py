@@ -118,7 +118,7 @@ class Asked(Commands):
         self.refused({"command": ["true"], "at_most": {"recompilations": 0}},
                      "the rung allows at most 0 recompilations, and no report of the program shows a step")
         self.refused({"command": ["true"], "backend": "required"}, "asks for backend cpu, but the program reported none",
-                     owner="launch")
+                     )
 
     def test_a_metric_of_a_command_is_proved_or_fails(self):
         self.lab.write("local.py", HELPED.replace("program.reduced(", "(lambda *_, **__: 0)("))
@@ -199,11 +199,16 @@ class Guide(Commands):
         self.lab.write("train.py", self.changed(script))
         self.assertLessEqual(len(self.changed(script).splitlines()) - len(script.splitlines()), 10)
         entry = self.run_it(0)
-        self.assertEqual((100, 0), (entry["counters"]["steps"], entry["counters"]["later_compilations"]))
+        self.assertEqual((20, 0), (entry["counters"]["steps"], entry["counters"]["later_compilations"]))
         self.assertEqual("proved", self.lab.receipt()["reductions"][0]["proof"])
-        self.lab.write("train.py", self.changed(script).replace("(64, 8))", "(64, 8))[:, :]").replace(
-            "step(w, x, y)\n    program", "step(w, x[number % 3:], y[number % 3:])\n    program"))
+        self.lab.write("train.py", self.changed(script).replace("claimed=loss", "claimed=locals[0]"))
+        self.assertIn("(proof: local)", self.run_it(1)["cause"]["text"])
+        self.lab.write("train.py", self.changed(script).replace("locals, claimed=loss", "loss"))
+        self.assertIn("one number for the loss of 2 local devices", self.run_it(1)["cause"]["text"])
+        self.lab.write("train.py", self.changed(script).replace("step(w, x, y)\n    program", "step(w * np.float32(1) if number % 2 else w, x, y)\n    program").replace(
+            "    program.step()", "    (jnp.ones(number) + number).sum()\n    program.step()"))
         self.assertIn("after its first step", self.run_it(1)["cause"]["text"])
+        self.assertIn("compiled after the first step: jit(", str(self.lab.receipt()["hosts"][0]["notes"]))
 
 
 if __name__ == "__main__":

@@ -77,6 +77,17 @@ static void the_last_block_of_the_file_is_told (void **state)
     assert_int_equal (bench->result.notes.n, 0);
 }
 
+/* A loader marks a step before anything was computed. */
+static void the_first_step_is_the_one_that_compiles (void **state)
+{
+    struct bench *bench = *state;
+    put (bench, "xla-metrics",
+         "[MetricsData; step=0]\nCounter: MarkStep\n  Value: 1\n\n" BLOCK ("1", "2", "1", "1")
+             BLOCK ("2", "3", "1", "2"));
+    parse (bench);
+    assert_int_equal (counter (bench, "later_compilations"), 1);
+}
+
 /* Absence is no evidence: the file begins later, or the program has cleared what it counted before. */
 static void without_the_first_step_nothing_is_known_of_later_ones (void **state)
 {
@@ -224,11 +235,11 @@ static int tear_down (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (the_last_block_of_the_file_is_told), TEST (without_the_first_step_nothing_is_known_of_later_ones),
-        TEST (processes_of_one_host_are_added_up), TEST (without_a_file_the_output_is_read),
-        TEST (a_block_that_breaks_off_is_noted),   TEST (of_a_large_file_the_end_is_read),
-        TEST (nothing_but_a_regular_file_is_read), TEST (more_names_than_a_result_holds_are_noted),
-        TEST (other_rungs_are_left_alone),
+        TEST (the_last_block_of_the_file_is_told),       TEST (without_the_first_step_nothing_is_known_of_later_ones),
+        TEST (the_first_step_is_the_one_that_compiles),  TEST (processes_of_one_host_are_added_up),
+        TEST (without_a_file_the_output_is_read),        TEST (a_block_that_breaks_off_is_noted),
+        TEST (of_a_large_file_the_end_is_read),          TEST (nothing_but_a_regular_file_is_read),
+        TEST (more_names_than_a_result_holds_are_noted), TEST (other_rungs_are_left_alone),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

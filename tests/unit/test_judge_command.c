@@ -128,9 +128,40 @@ static void a_program_on_a_part_of_the_devices_is_named_for_it (void **state)
     struct bench *bench = *state;
     bench->rung.backend = TEXT_LIT ("tpu");
     bench->plan.profile.devices_per_host = 4;
-    fails (bench, OWNER_LAUNCH, "the program reported none");
+    fails (bench, OWNER_PROGRAM, "the program reported none");
     bench->result.backend = (struct observed_backend){ .platform = TEXT_LIT ("tpu"), .local_devices = 1, .devices = 1 };
     fails (bench, OWNER_PROGRAM, "the program uses 1 of its host's devices, the profile says 4");
+    bench->result.backend.local_devices = 4;
+    bench->result.backend.devices = 4;
+    fails (bench, OWNER_PROGRAM, "formed a mesh of 0 processes and 4 devices, expected 1 and 4");
+    bench->result.backend.process_count = 1;
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+}
+
+static void a_backend_that_the_policy_chose_is_the_programs_to_change (void **state)
+{
+    struct bench *bench = *state;
+    struct var chosen = { TEXT_LIT ("PJRT_DEVICE"), TEXT_LIT ("TPU") };
+    bench->rung.backend = TEXT_LIT ("tpu");
+    bench->result.backend = (struct observed_backend){ .platform = TEXT_LIT ("cpu"), .device_kind = TEXT_LIT ("cpu") };
+    fails (bench, OWNER_LAUNCH, "the rung asks for backend tpu, but its program ran on cpu");
+    bench->plan.profile.env.items = &chosen;
+    bench->plan.profile.env.n = 1;
+    fails (bench, OWNER_PROGRAM, "asks for backend tpu, and so does the launch policy, but its program ran on cpu");
+    bench->result.backend.device_kind = TEXT_LIT ("python");
+    fails (bench, OWNER_PROGRAM, "used no framework");
+}
+
+static void steps_in_which_nothing_ran_show_nothing (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "recompilations", 0);
+    count (bench, "steps", 5);
+    count (bench, "later_compilations", 0);
+    count (bench, "compile_requests", 0);
+    fails (bench, OWNER_PROGRAM, "in 5 steps the framework compiled and executed nothing");
+    count (bench, "executions", 5);
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
 static int set_up (void **state)
@@ -171,6 +202,8 @@ int main (void)
         TEST (a_limit_that_a_later_version_knows_is_not_kept),
         TEST (only_texts_that_always_count_spoil_a_success),
         TEST (a_program_on_a_part_of_the_devices_is_named_for_it),
+        TEST (a_backend_that_the_policy_chose_is_the_programs_to_change),
+        TEST (steps_in_which_nothing_ran_show_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

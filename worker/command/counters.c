@@ -11,7 +11,7 @@
 /* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
 #define HEAD "[MetricsData; step="
 #define FIRST_HEAD HEAD "0]"
-enum { FILE_LOOK_BYTES = 512 * 1024, LOG_LOOK_BYTES = 8 * 1024 * 1024, PROCESSES_MAX = 64 };
+enum { FILE_LOOK_BYTES = 512 * 1024, LOG_LOOK_BYTES = 8 * 1024 * 1024, PROCESSES_MAX = 64, FIRST_TRIES_MAX = 16 };
 
 /* What a report was read from. */
 struct source {
@@ -76,7 +76,15 @@ static bool read_end (const struct source *source, struct arena *arena, struct x
     return is_read;
 }
 
-/* The first report of a file that torch_xla writes a report a step to, under a head of its own (metrics_saver.py). */
+static uint64_t requests_of (const struct xla_metrics *metrics)
+{
+    const struct xla_report_row *hits = xla_metrics_find (metrics, false, "PersistentCacheHit"),
+                                *misses = xla_metrics_find (metrics, false, "UncachedCompile");
+    return (hits ? hits->count : 0) + (misses ? misses->count : 0);
+}
+
+/* The first report with a compilation, of a file to which torch_xla writes a report a step, under a head of its own
+ * (metrics_saver.py): a loader marks a step before the program has computed anything. */
 static bool read_first (const char *path, struct arena *arena, struct xla_metrics *out)
 {
     struct xla_text_piece piece = { .text = { .ptr = arena_alloc (arena, FILE_LOOK_BYTES) } };
@@ -86,19 +94,16 @@ static bool read_first (const char *path, struct arena *arena, struct xla_metric
         close (fd);
     if (!is_read || !text_starts (piece.text, FIRST_HEAD))
         return false;
-    uint32_t next;
-    struct text rest = { piece.text.ptr + strlen (FIRST_HEAD), piece.text.len - (uint32_t) strlen (FIRST_HEAD) };
-    if (text_find (rest, TEXT_LIT (HEAD), &next))
-        piece.text.len = next + (uint32_t) strlen (FIRST_HEAD);
-    xla_metrics_read (&piece, arena, out);
-    return out->reports > 0 && !out->is_partial;
-}
-
-static uint64_t requests_of (const struct xla_metrics *metrics)
-{
-    const struct xla_report_row *hits = xla_metrics_find (metrics, false, "PersistentCacheHit"),
-                                *misses = xla_metrics_find (metrics, false, "UncachedCompile");
-    return (hits ? hits->count : 0) + (misses ? misses->count : 0);
+    struct text whole = piece.text;
+    uint32_t next = 0, at = (uint32_t) strlen (FIRST_HEAD), tries = 0;
+    do {
+        struct text rest = { whole.ptr + at, whole.len - at };
+        bool more = text_find (rest, TEXT_LIT (HEAD), &next);
+        piece.text.len = more ? at + next : whole.len;
+        at = more ? at + next + (uint32_t) strlen (HEAD) : whole.len;
+        xla_metrics_read (&piece, arena, out);
+    } while (requests_of (out) == 0 && at < whole.len && ++tries < FIRST_TRIES_MAX);
+    return out->reports > 0 && !out->is_partial && tries < FIRST_TRIES_MAX;
 }
 
 /* Each head stands for one mark of a step: fewer marks than heads before it, and the program has cleared them. */

@@ -15,6 +15,7 @@ reported, and reduced() still reduces.
 
 import atexit
 import os
+import stat
 import sys
 
 try:
@@ -37,8 +38,23 @@ def start():
     """The program's report; the same one each time. Call it once the framework is imported, before anything compiles."""
     global program
     if program is None:
-        program = Program(sliceup_canary.connect() if "SLICEUP_FD" in os.environ else None)
+        program = Program(sliceup_canary.connect() if has_channel() else None)
     return program
+
+
+def has_channel():
+    """False outside a rung, and in a process that the program has started, which does not inherit it."""
+    number = os.environ.get("SLICEUP_FD")
+    if number is None:
+        return False
+    try:
+        is_channel = stat.S_ISSOCK(os.fstat(int(number)).st_mode)
+    except (OSError, ValueError):
+        is_channel = False
+    if not is_channel:
+        print("sliceup_program: this process was started by the program and reports nothing: call start() in the program's first "
+              "process, and let that one compute (docs/guide/your-own-step.md)", file=sys.stderr)
+    return is_channel
 
 
 class Program:
@@ -46,11 +62,12 @@ class Program:
 
     def __init__(self, canary):
         self.canary = canary
-        self.steps, self.first, self.ours = 0, None, Counts()
+        self.steps, self.first, self.last, self.ours = 0, None, None, Counts()
         self.jax = JaxCounting() if "jax" in sys.modules else None
-        self.cleared = []
+        self.cleared, self.local_reductions = [], []
         if canary and "torch_xla" in sys.modules:
             watch_clearing(self.cleared)
+            watch_local_reductions(self.local_reductions)
         self.pid = os.getpid()
         if canary:
             sys.excepthook = self.end_uncaught
@@ -88,28 +105,40 @@ class Program:
         return self.canary.gate("rendezvous", "share", whole if self.rank == 0 else "")
 
     def step(self):
-        """A step of the program has ended; what is compiled after the first one counts as a recompilation."""
-        self.steps += 1
-        if self.first is None:
-            self.first = self.counts()
+        """A step of the program has ended. What is compiled between the first and the last of these calls are recompilations.
 
-    def reduced(self, name, local, weight=1.0, reduction="mean"):
+        The first step is the first one that has compiled something: a loader may let it run only when it fetches the next batch.
+        """
+        self.steps += 1
+        self.last = self.counts() - self.ours
+        if self.first is None and self.last.requests:
+            self.first = self.last
+            if self.jax:
+                self.jax.again.clear()
+
+    def reduced(self, name, local, weight=1.0, reduction="mean", claimed=None):
         """The weighted mean, or the sum, of `local` over all devices of all hosts, and its proof.
 
-        local, weight: a number, or one number for each local device in the order of jax.local_devices() (jax) or of the
-        mesh (SPMD of torch_xla). reduction: "mean" or "sum". All processes call it together. Returns a float.
+        local: what each local device has by itself, before any reduction: a list, in the order of jax.local_devices() (jax) or
+        of the mesh (SPMD of torch_xla); with one local device a number. weight: the same, or one number for all. reduction:
+        "mean" or "sum". claimed: the value that the program holds for reduced, judged in place of ours. All processes call it
+        together. Returns our value, a float.
         """
-        before = self.counts()
-        devices = local_devices() or self.devices_per_host
-        pairs = list(zip(spread(local, devices), spread(weight, devices)))
+        before, again = self.counts(), dict(self.jax.again) if self.jax else {}
+        devices = local_devices()
+        pairs = list(zip(one_each(name, local, devices or self.devices_per_host, devices < 2),
+                         one_each(name, weight, devices or self.devices_per_host, True)))
         rows = [[one * scale, scale, self.secret() + number] for number, (one, scale) in enumerate(pairs)]
         seen = all_reduce(rows, self.rank, self.world)
         self.ours = self.ours + (self.counts() - before)
+        if self.jax:
+            self.jax.again = again
         value = seen[0] / seen[1] if reduction == "mean" else seen[0]
         if self.canary:
-            shards = [{"value": value, "proof": seen[2], "local": one, "weight": scale} for one, scale in pairs]
+            told = value if claimed is None else float(claimed)
+            shards = [{"value": told, "proof": seen[2], "local": one, "weight": scale} for one, scale in pairs]
             self.tell_backend()
-            self.canary.metric(name, reduction, self.canary.axes, value, shards)
+            self.canary.metric(name, reduction, self.canary.axes, told, shards)
         return value
 
     def note(self, text):
@@ -138,13 +167,23 @@ class Program:
             raise RuntimeError(f"the program called {self.cleared[0]}(), so what torch_xla counted before is lost")
         whole = self.counts() - self.ours
         told = dict(compile_requests=whole.requests, cache_hits=whole.hits, cache_misses=whole.requests - whole.hits,
-                    executions=whole.executions, compile_ms=whole.compile_ms, retrieval_ms=whole.retrieval_ms, saved_ms=0,
-                    steps=self.steps)
-        if self.first is not None and counts_compilations():
-            told["later_compilations"] = max(whole.requests - self.first.requests, 0)
+                    compile_ms=whole.compile_ms, retrieval_ms=whole.retrieval_ms, saved_ms=0, steps=self.steps)
+        if self.steps and counts_compilations():
+            told["later_compilations"] = (self.last - self.first).requests if self.first else 0
         if "torch_xla" in sys.modules:
-            told.update(fallbacks=whole.fallbacks, reads=whole.reads)
+            told.update(executions=whole.executions, fallbacks=whole.fallbacks, reads=whole.reads, **fallen_back())
         return told
+
+    def tell_what_compiled_again(self):
+        """jax names the functions."""
+        if self.jax and self.jax.again:
+            names = sorted(self.jax.again.items(), key=lambda item: (-item[1], item[0]))[:8]
+            self.canary.note("compiled after the first step: " + ", ".join(f"{name} {count} times" for name, count in names))
+
+    def refuse_local_reductions(self):
+        if self.local_reductions:
+            raise sliceup_canary.Failure("program", f"mesh_reduce ('{self.local_reductions[0]}') under SPMD reduces nothing: it "
+                                         "returned the value of this process alone. Reduce on the mesh, within the program")
 
     # ---- its end ----
 
@@ -154,6 +193,7 @@ class Program:
             return
         self.canary.counted.clear()
         for part in (lambda: self.canary.bundle(versions()), self.canary.policy, self.tell_backend, self.canary.memory,
+                     self.refuse_local_reductions, self.tell_what_compiled_again,
                      lambda: self.canary.counted.update(self.counters()), self.canary.counters, self.canary.done):
             try:
                 part()
@@ -207,7 +247,7 @@ class JaxCounting:
         import jax
 
         self.requests = self.hits = 0
-        self.compile_s, self.was_hit = 0.0, False
+        self.compile_s, self.was_hit, self.again = 0.0, False, {}
         jax.monitoring.register_event_listener(self.on_event)
         jax.monitoring.register_event_duration_secs_listener(self.on_duration)
 
@@ -215,9 +255,10 @@ class JaxCounting:
         if event == HIT:
             self.hits, self.was_hit = self.hits + 1, True
 
-    def on_duration(self, event, seconds, **_):
+    def on_duration(self, event, seconds, fun_name="a function", **_):
         if event == REQUEST:
             self.requests += 1
+            self.again[fun_name] = self.again.get(fun_name, 0) + 1
             self.compile_s += 0.0 if self.was_hit else seconds
             self.was_hit = False
 
@@ -235,6 +276,29 @@ def watch_clearing(cleared):
     for name in ("clear_all", "clear_counters", "clear_metrics"):
         if hasattr(metrics, name):
             setattr(metrics, name, watched(name, getattr(metrics, name)))
+
+
+def watch_local_reductions(seen):
+    """mesh_reduce under SPMD returns this process's own value without a word (seen with torch_xla 2.7.0)."""
+    from torch_xla import runtime
+    from torch_xla.core import xla_model
+
+    real = xla_model.mesh_reduce
+
+    def mesh_reduce(tag, *args, **more):
+        if runtime.is_spmd():
+            seen.append(tag)
+        return real(tag, *args, **more)
+
+    xla_model.mesh_reduce = mesh_reduce
+
+
+def fallen_back():
+    """The counters of at most 16 operations that ran on the host's processor."""
+    from torch_xla.debug import metrics
+
+    names = [name for name in metrics.counter_names() if name.startswith("aten::") and name not in READS]
+    return {name: int(metrics.counter_value(name)) for name in sorted(names)[:16]}
 
 
 def torch_xla_counts():
@@ -333,11 +397,20 @@ def versions():
 # ---- reducing ----
 
 
-def spread(value, devices):
-    """One float for each local device."""
-    values = [float(one) for one in value] if hasattr(value, "__len__") else [float(value)] * devices
+def one_each(name, value, devices, may_be_one):
+    """A float for each local device, of a number, a list, or a jax array with one element on each."""
+    shards = getattr(value, "addressable_shards", ())
+    if len(shards) == devices > 1 and all(shard.data.size == 1 for shard in shards):
+        places = {shard.device: shard.data for shard in shards}
+        return [float(places[device].reshape(())) for device in sys.modules["jax"].local_devices()]
+    if not getattr(value, "shape", True) or not hasattr(value, "__len__"):
+        if may_be_one:
+            return [float(value)] * devices
+        raise ValueError(f"reduced: one number for the {name} of {devices} local devices, expected a list of what each device has "
+                         "by itself, before any reduction; `claimed` is for the number that the program holds for reduced")
+    values = [float(one) for one in value]
     if len(values) != devices:
-        raise ValueError(f"reduced: {len(values)} values for {devices} local devices, expected one number, or one each")
+        raise ValueError(f"reduced: {len(values)} numbers for the {name} of {devices} local devices, expected one each")
     return values
 
 
