@@ -29,13 +29,16 @@ static int write_json (const struct run_dir *dir, const char *name, const struct
                           : atomic_file_write (run_dir_path (dir, name, path), json->ptr, json->len, 0600, err);
 }
 
+/* Each names all hosts of its run, so their size grows with the square: 4,096 would be 500 MB. The command makes any. */
+enum { HOST_FILES_MAX = 512 };
+
 /* Each is a receipt, of a run with this one host: together they merge to that of the run. */
 static int write_hosts (const struct run_dir *dir, const struct slice_receipt *receipt, const struct plan *plan,
                         struct buf *json, struct err *err)
 {
     struct slice_receipt one = *receipt;
     one.hosts.n = 1;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+    for (uint32_t i = 0; i < receipt->hosts.n && receipt->hosts.n <= HOST_FILES_MAX; i++) {
         char name[HOST_NAME_MAX_BYTES + 32];
         snprintf (name, sizeof (name), "receipts/%.*s.json", TEXT_ARG (receipt->hosts.items[i].host));
         buf_clear (json);
