@@ -106,7 +106,7 @@ static int read_most (struct draft *draft, const struct yaml_node *node, double 
     char text[32], *end = text;
     bool fits = node->kind == YAML_SCALAR && node->text.len && text_to_c (node->text, text, sizeof text);
     *most = fits ? strtod (text, &end) : -1;
-    if (fits && *end == 0 && isfinite (*most) && *most >= 0)
+    if (fits && *end == 0 && isfinite (*most) && *most >= 0 && strspn (text, "0123456789.") == strlen (text))
         return 0;
     return problem_at (draft->problems, node, "a limit of at_most is %s, expected a number of at least 0, such as 0",
                        node->kind == YAML_SCALAR ? problem_quote (draft->problems, node->text)
@@ -117,6 +117,9 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
 {
     if (!at_most->given || !at_most->good)
         return;
+    if (at_most->node->n == 0)
+        problem_at (draft->problems, at_most->node, "at_most is empty, expected at least one of %s, %s and %s",
+                    demand_names[0], demand_names[1], demand_names[2]);
     rung->demands.items = arena_array (draft->arena, DEMANDS_MAX, sizeof *rung->demands.items);
     for (const struct yaml_node *key = at_most->node->first; key; key = key->next) {
         uint32_t i = 0;

@@ -80,7 +80,7 @@ static int add_file (struct kit_draft *kit, struct text name, const struct sourc
         return 0;
     if (kit->n == KIT_FILES_MAX)
         return problem_at (kit->draft->problems, kit->canary,
-                           "this canary and the modules that it imports from %.*s are more than %d files",
+                           "this program and the modules that it imports from %.*s are more than %d files",
                            TEXT_ARG (kit->folder), KIT_FILES_MAX);
     kit->files[kit->n].name = name;
     kit->files[kit->n].file = source->ref;
@@ -138,9 +138,11 @@ static void warn_of_package (struct kit_draft *kit, struct text name)
 {
     struct text folder = below (kit->draft, kit->folder, name);
     if (draft_is_remote (kit->draft) && is_file (below (kit->draft, folder, TEXT_LIT ("__init__.py")).ptr))
-        warning_at (kit->draft->problems, kit->canary,
-                    "the package %.*s beside this canary is not copied to hosts, expected modules of one file each",
-                    TEXT_ARG (name));
+        warning_at (
+            kit->draft->problems, kit->canary,
+            "the package %.*s beside this program is not copied to hosts, expected modules of one file each, or with a "
+            "command its files in `files`",
+            TEXT_ARG (name));
 }
 
 static int take_module (struct kit_draft *kit, struct text name)
@@ -223,8 +225,8 @@ static int check_bytes (struct kit_draft *kit)
         return 0;
     return problem_at (
         kit->draft->problems, kit->canary,
-        "the names, paths and sha256 of the %u files of this canary in %.*s take %u bytes, expected at most %d", kit->n,
-        TEXT_ARG (kit->folder), (unsigned) bytes, NAMES_MAX_BYTES);
+        "the names, paths and sha256 of the %u files of this program in %.*s take %u bytes, expected at most %d",
+        kit->n, TEXT_ARG (kit->folder), (unsigned) bytes, NAMES_MAX_BYTES);
 }
 
 static int gather (struct kit_draft *kit, const struct source *program)

@@ -56,12 +56,28 @@ static void read_wheels (struct draft *draft, const struct yaml_node *at, struct
         draft_find_wheels (draft, asked ? &option : at, folder, pin_bytes);
 }
 
+/* It is given to a shell as an argument, so that what was verified is what runs: its first line chooses which. */
+static bool is_of_a_shell (struct text script)
+{
+    static const char *const known[] = { "#!/bin/sh", "#!/bin/bash", "#!/usr/bin/bash", "#!/usr/bin/env bash",
+                                         "#!/usr/bin/env sh" };
+    struct text first = text_take_until (&script, '\n');
+    bool found = !text_starts (first, "#!");
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        found |= text_is (first, known[i]);
+    return found;
+}
+
 static void read_setup (struct draft *draft, const struct yaml_node *reference)
 {
     struct source setup;
     if (draft_read_source (draft, &setup_kind, reference, &setup) != 0)
         return;
     draft->plan.pins.setup = setup.ref;
+    if (!is_of_a_shell (setup.bytes))
+        problem_at (draft->problems, reference,
+                    "the first line of the setup script asks for another program or for options, expected #!/bin/sh or "
+                    "#!/bin/bash, and options by `set` in its second line");
     if (setup.bytes.len > SETUP_MAX_BYTES || (setup.bytes.len && memchr (setup.bytes.ptr, '\0', setup.bytes.len)))
         problem_at (draft->problems, reference,
                     "the setup script has %u bytes, expected a text of at most %d without a byte 0", setup.bytes.len,

@@ -66,10 +66,10 @@ static void read_warm (struct draft *draft, const struct conf_value of[], struct
     rung->warm = (enum warm) (warm->number - 1);
     if (rung->warm == WARM_NONE)
         return;
-    if (rung->kind != PROGRAM_CANARY)
-        problem_at (draft->problems, warm->node,
-                    "warm: %.*s for a rung without a canary, expected warm: none: only a canary counts compilations",
-                    TEXT_ARG (warm->text));
+    if (rung->kind == PROGRAM_BUILTIN || (rung->kind == PROGRAM_COMMAND && rung->warm == WARM_AOT))
+        problem_at (draft->problems, warm->node, "warm: %.*s for a rung with a %s, expected warm: none%s",
+                    TEXT_ARG (warm->text), enum_name_of (&program_kind_names, rung->kind),
+                    rung->kind == PROGRAM_COMMAND ? ", solo or gang" : ": it compiles nothing");
     if (rung->warm == WARM_SOLO && rung->scope != SCOPE_HOST)
         problem_at (
             draft->problems, warm->node,

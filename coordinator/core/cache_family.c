@@ -26,6 +26,8 @@ struct text cache_family_rung_cover (const struct plan *plan, const struct rung 
     fingerprint_add (&cover, "program", rung->program.sha256);
     for (uint32_t i = 0; i < rung->argv.n; i++)
         fingerprint_add (&cover, "argument", rung->argv.items[i]);
+    for (uint32_t i = 0; i < rung->files.n && rung->kind == PROGRAM_COMMAND; i++)
+        fingerprint_add (&cover, "file", rung->files.items[i].file.sha256);
     fingerprint_add_vars (&cover, rung->args.items, rung->args.n);
     if (rung->scope == SCOPE_SLICE)
         for (uint32_t i = 0; i < plan->mesh.n; i++)

@@ -36,6 +36,19 @@ bool command_log_is_clean (const struct judge_case *of, struct arena *arena, str
     return true;
 }
 
+/* ---- its metrics ---- */
+
+bool command_reports_metrics (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    if (of->rung->metrics.n == 0)
+        return true;
+    return refuse (out, OWNER_PROGRAM,
+                   text_format (arena, "the rung asks for the metric %.*s, and the program reported %s",
+                                TEXT_ARG (of->rung->metrics.items[0]),
+                                of->result->spoke ? "no end, so nothing of it counts" : "nothing"),
+                   "let the program reduce it by reduced () of sliceup_program, and end by itself: " GUIDE);
+}
+
 /* ---- its backend ---- */
 
 /* Is a variable of the launch policy set to this backend, such as JAX_PLATFORMS or PJRT_DEVICE? */

@@ -7,6 +7,8 @@
 
 #include "coordinator/verdict/judge.h"
 
+/* Of one that has not reported its end: no metric may be asked of it. */
+bool command_reports_metrics (const struct judge_case *of, struct arena *arena, struct verdict *out);
 /* A text whose signature says `always`. */
 bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out);
 /* The backend that the rung asks for, as the program reports it: on all devices of the host, with all other hosts. */

@@ -131,8 +131,10 @@ static bool said_no_failure (const struct judge_case *of, struct arena *arena, s
 static bool gave_evidence (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
-    if (of->rung->kind == PROGRAM_COMMAND || result->done)
+    if (result->done)
         return true;
+    if (of->rung->kind == PROGRAM_COMMAND)
+        return command_reports_metrics (of, arena, out);
     struct text said = result->problem.len ? text_format (arena, ": %.*s", TEXT_ARG (result->problem))
                                            : (struct text){ 0 };
     return verdict_set (
@@ -241,7 +243,8 @@ static struct cache_counts cache_counts (const struct judge_case *of)
     counts.complete = frontend != NULL &&
                       result_counter (of->result, frontend_requests_counter (frontend), &counts.requests) &&
                       result_counter (of->result, frontend_hits_counter (frontend), &counts.hits) &&
-                      result_counter (of->result, "executions", &counts.executions);
+                      (result_counter (of->result, "executions", &counts.executions) ||
+                       (of->rung->kind == PROGRAM_COMMAND && result_counter (of->result, "steps", &counts.executions)));
     return counts;
 }
 
@@ -429,14 +432,11 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_received,     same_storage,    untouched,        could_start,      was_let_run,
-    ended_well,       said_no_failure, kept_to_protocol, gave_evidence,    command_log_is_clean,
-    ran_where_asked,  only_compiled,   probe_showed,     values_right,     command_keeps_limits,
-    protected_enough, not_known_bad,   bundle_serves,    sealed,           restored,
-    was_received,     same_storage,    untouched,        could_start,      was_let_run,
-    ended_well,       said_no_failure, kept_to_protocol, gave_evidence,    ran_where_asked,
-    only_compiled,    probe_showed,    values_right,     protected_enough, not_known_bad,
-    bundle_serves,    sealed,          restored,         as_expected,
+    was_received,     same_storage,    untouched,        could_start,   was_let_run,
+    ended_well,       said_no_failure, kept_to_protocol, gave_evidence, command_log_is_clean,
+    ran_where_asked,  only_compiled,   probe_showed,     values_right,  command_keeps_limits,
+    protected_enough, not_known_bad,   bundle_serves,    sealed,        restored,
+    as_expected,
 };
 
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)

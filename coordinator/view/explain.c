@@ -438,10 +438,18 @@ static void take_history (const struct asked *asked, struct explanation *out)
             out->history[out->history_n++] = asked->receipt->recoveries.items[i].what;
 }
 
-/* A command reports nothing of frontends, variables and backends. Where nothing failed, the whole ladder is asked. */
+static bool reports_backend (const struct asked *asked)
+{
+    for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
+        if (asked->receipt->hosts.items[i].backend.observed.platform.len)
+            return true;
+    return false;
+}
+
+/* A command that reports nothing of frontends, variables and backends. Where nothing failed, the whole ladder is asked. */
 static bool is_command (const struct asked *asked)
 {
-    bool all = asked->now && asked->now->plan.rungs.n > 0;
+    bool all = asked->now && asked->now->plan.rungs.n > 0 && !reports_backend (asked);
     for (uint32_t i = 0; all && i < asked->now->plan.rungs.n; i++) {
         const struct rung *rung = &asked->now->plan.rungs.items[i];
         all = rung->kind == PROGRAM_COMMAND || (asked->rung.len && !text_equal (rung->id, asked->rung));

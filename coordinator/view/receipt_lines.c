@@ -148,8 +148,9 @@ static void add_rungs_of (const struct host_receipt *host, uint32_t from, struct
 void receipt_kernels (const struct host_receipt *host, struct text without, struct buf *out)
 {
     const char *before = "";
+    struct text latest = host->backend.observed.kernel_path;
     if (!receipt_tells_kernels (host))
-        buf_escaped (out, host->backend.observed.kernel_path, KERNEL_COLUMNS);
+        buf_escaped (out, latest.len ? latest : TEXT_LIT ("not reported"), KERNEL_COLUMNS);
     for (uint32_t i = 0; i < host->rungs.n; i++) {
         struct text path = receipt_kernel_at (host, host->rungs.items[i].rung);
         bool told = path.len == 0 || !begins_rung (host, i, without, path);

@@ -120,17 +120,24 @@ class Asked(Commands):
         self.refused({"command": ["true"], "backend": "required"}, "asks for backend cpu, but the program reported none",
                      )
 
-    def test_a_metric_of_a_command_is_proved_or_fails(self):
-        self.lab.write("local.py", HELPED.replace("program.reduced(", "(lambda *_, **__: 0)("))
-        self.refused({"command": ["python3", "./local.py"], "scope": "slice", "metrics": ["loss"],
-                      "backend": "required"}, "loss")
+    def alone(self):
+        """A profile of one device a host."""
+        return str(self.lab.write("alone.yaml", "profile: alone\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"))
 
-    def test_the_helper_shows_backend_and_steps(self):
+    def test_a_metric_of_a_command_is_proved_or_fails(self):
+        rung = {"command": ["python3", "./own.py"], "scope": "slice", "metrics": ["loss"]}
         self.lab.write("own.py", HELPED)
-        receipt = self.climb({"id": "own", "command": ["python3", "./own.py"], "scope": "slice", "metrics": ["loss"],
-                              "backend": "required"}, hosts=1)
+        receipt = self.climb({"id": "own", **rung}, hosts=1, profile=self.alone())
         self.assertEqual(4, self.attempt(receipt, "h0", "own")["counters"]["steps"])
         self.assertIn("reduced 1.0", self.printed("own", "h0"))
+        self.refused(rung, "the host did not report one shard for each device")  # the profile has two
+        self.refused({**rung, "command": ["true"]}, "loss")
+        entry = self.attempt(self.climb({"id": "own", **rung}, hosts=2, status=1, profile=self.alone()), "h1", "own")
+        self.assertIn("nothing reaches the other hosts", json.dumps(entry))
+
+    def test_without_a_framework_there_is_no_backend(self):
+        self.lab.write("own.py", HELPED)
+        self.refused({"command": ["python3", "./own.py"], "backend": "required"}, "the program reported none")
 
     def test_what_a_command_prints_counts_although_it_succeeds(self):
         late = "Replicating tensors already initialized on non-virtual XLA device for SPMD to force SPMD mode."
@@ -188,6 +195,40 @@ class Guide(Commands):
         self.assertIn(ended.status, status, ended)
         return self.attempt(self.lab.receipt(), "h0", "train")
 
+    CACHED = """
+import os
+import jax
+import numpy as np
+import sliceup_program
+program = sliceup_program.start()
+step = jax.jit(lambda v: (v * v).sum())
+for number in range(3):
+    value = step(np.arange(10, dtype="float32"))
+    program.step()
+program.check("sum of squares", 285.0, float(value))
+assert os.environ["SLICEUP_CACHE_DIR"] == os.environ["JAX_COMPILATION_CACHE_DIR"]
+"""
+
+    def cached(self, program, status):
+        self.lab.write("own.py", program)
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "environment", "builtin": "restore", "timeout": "10m"},
+            {"id": "own", "command": ["python", "./own.py"], "env": True, "warm": "solo", "timeout": "60s", "backend": "required"}])
+        path = self.lab.slice(ladder=str(ladder), profile="cpu-jax", pins="jax-cpu", cache={"mode": "single-writer", "writer": "h0"},
+                              **self.SHARED)
+        ended = self.lab.sliceup("run", path, bound_s=600)
+        self.assertEqual(status, ended.status, ended)
+        return self.lab.receipt()
+
+    def test_a_step_of_the_users_own_is_compiled_once_and_restored_everywhere(self):
+        receipt = self.cached(self.CACHED, 0)
+        self.assertEqual([("own", "restored", "passed")], [rung for rung in self.rungs(receipt, "h1") if rung[1] == "restored"])
+        self.assertEqual("restored", self.attempt(receipt, "h1", "own")["cache"])
+        self.assertEqual([], [rung for rung in self.rungs(self.cached(self.CACHED, 0), "h0") if rung[1] == "cold"])  # it is there already
+        changed = self.cached(self.CACHED.replace("v * v", "2 * v * v").replace("285.0", "570.0"), 0)
+        self.assertIn(("own", "cold", "passed"), self.rungs(changed, "h0"))
+        silent = self.cached(self.CACHED.replace("program.check", "print"), 1)
+        self.assertIn("checked no value", json.dumps(self.attempt(silent, "h0", "own")))
+
     def test_the_page_leads_from_a_script_to_a_rung(self):
         script, ladder = self.blocks("python")[0], self.blocks("yaml")[0]
         self.lab.write("train.py", script)
@@ -195,7 +236,7 @@ class Guide(Commands):
         self.assertEqual("passed", self.run_it(0)["outcome"])
         asking = ladder[:ladder.index("  - id: train")] + self.blocks("yaml")[2]
         self.lab.write("ladder.yaml", asking)
-        self.assertIn("reported none", self.run_it(1)["cause"]["text"])
+        self.assertIn("reported nothing", self.run_it(1)["cause"]["text"])
         self.lab.write("train.py", self.changed(script))
         self.assertLessEqual(len(self.changed(script).splitlines()) - len(script.splitlines()), 10)
         entry = self.run_it(0)

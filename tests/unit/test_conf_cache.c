@@ -272,7 +272,7 @@ static const struct bad bad_cases[] = {
       "configs/ladders/l.yaml:3:8: a rung has the id cache, expected another" },
     { LADDER (SOLO "- {id: cache, command: [x]}\n"),
       "configs/ladders/l.yaml:4:8: a rung has the id cache, expected another" },
-    { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot for a rung without a canary, expected warm: none" },
+    { LADDER ("- {id: a, builtin: facts, warm: aot}\n"), "warm: aot for a rung with a builtin, expected warm: none" },
     { LADDER ("- {id: a, canary: jax/tiny.py, warm: oat}\n"), "warm is 'oat', expected one of none, solo, gang, aot" },
     { LADDER ("- {id: a, canary: jax/tiny.py, parse: torch_xla-metrics}\n"),
       "expected it only with a command: a canary reports its counters itself" },

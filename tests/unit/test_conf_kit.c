@@ -192,7 +192,7 @@ static void too_many_modules_are_refused (void **state)
     assert_int_equal (share_load (share), -1);
     assert_int_equal (share->report.n, 1);
     assert_non_null (
-        strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: this canary and the modules that it imports from"));
+        strstr (line_of (share, 0), "configs/ladders/l.yaml:3:21: this program and the modules that it imports from"));
 }
 
 static void a_module_that_is_too_large_is_refused_where_the_canary_stands (void **state)

@@ -101,7 +101,16 @@ static void without_the_first_step_nothing_is_known_of_later_ones (void **state)
     assert_false (result_counter (&bench->result, "later_compilations", &value));
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") BLOCK ("1", "1", "1", "1") BLOCK ("2", "1", "1", "1"));
     parse (bench);
-    assert_false (result_counter (&bench->result, "later_compilations", &value));
+    assert_int_equal (bench->result.counters.n, 0);
+    assert_true (is_noted (bench, "the program has cleared torch_xla's counters"));
+    put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") BLOCK ("1", "2", "1", "1"));
+    parse (bench);
+    assert_true (result_counter (&bench->result, "reads", &value) && value == 0);
+    put (bench, "xla-metrics",
+         BLOCK ("0", "1", "1", "1") "[MetricsData; step=1]\nCounter: MarkStep\n  Value: 2\nCounter: "
+                                    "aten::_local_scalar_dense\n  Value: 3\n\n");
+    parse (bench);
+    assert_int_equal (bench->result.counters.n, 0);
 }
 
 static void processes_of_one_host_are_added_up (void **state)

@@ -152,6 +152,19 @@ static void a_backend_that_the_policy_chose_is_the_programs_to_change (void **st
     fails (bench, OWNER_PROGRAM, "used no framework");
 }
 
+static void a_metric_that_is_asked_of_a_silent_program_fails_it (void **state)
+{
+    struct bench *bench = *state;
+    struct text name = TEXT_LIT ("loss");
+    bench->rung.metrics.items = &name;
+    bench->rung.metrics.n = 1;
+    fails (bench, OWNER_PROGRAM, "the rung asks for the metric loss, and the program reported nothing");
+    bench->result.spoke = true;
+    fails (bench, OWNER_PROGRAM, "reported no end");
+    bench->result.done = true; /* the metric itself is judged with those of the other hosts */
+    assert_int_equal (judge (bench), OUTCOME_PASSED);
+}
+
 static void steps_in_which_nothing_ran_show_nothing (void **state)
 {
     struct bench *bench = *state;
@@ -203,6 +216,7 @@ int main (void)
         TEST (only_texts_that_always_count_spoil_a_success),
         TEST (a_program_on_a_part_of_the_devices_is_named_for_it),
         TEST (a_backend_that_the_policy_chose_is_the_programs_to_change),
+        TEST (a_metric_that_is_asked_of_a_silent_program_fails_it),
         TEST (steps_in_which_nothing_ran_show_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -24,6 +24,7 @@ struct source {
 struct later {
     uint64_t compilations;
     bool is_known;
+    bool was_cleared; /* a process has cleared its counters: what is left says nothing of the whole program */
 };
 
 static bool is_parsed (const struct rung *rung)
@@ -120,12 +121,25 @@ static bool is_uncleared (struct text text, const struct xla_metrics *last)
     return marks && marks->count >= heads;
 }
 
+static uint64_t rows (const struct xla_metrics *metrics, bool is_metric, const char *name)
+{
+    const struct xla_report_row *row = xla_metrics_find (metrics, is_metric, name);
+    return row ? row->count : 0;
+}
+
+/* clear_metrics () leaves the counters: each such read stands in both kinds. */
+static bool lost_metrics (const struct xla_metrics *metrics)
+{
+    return rows (metrics, false, "aten::_local_scalar_dense") > rows (metrics, true, "TransferFromDeviceTime");
+}
+
 static void add_later (struct later *later, const char *path, struct text text, const struct xla_metrics *last,
                        struct arena *arena)
 {
     struct xla_metrics first = { 0 };
     later->is_known = later->is_known && !last->is_partial && read_first (path, arena, &first) &&
-                      is_uncleared (text, last) && requests_of (last) >= requests_of (&first);
+                      requests_of (last) >= requests_of (&first);
+    later->was_cleared |= !last->is_partial && !is_uncleared (text, last);
     if (later->is_known)
         later->compilations += requests_of (last) - requests_of (&first);
 }
@@ -139,7 +153,8 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
         return;
     xla_metrics_read (&text, arena, &read);
     xla_metrics_add_process (metrics, &read, arena);
-    if (later)
+    later->was_cleared |= read.reports > 0 && !read.is_partial && lost_metrics (&read);
+    if (read.reports > 0 && source->look_bytes == FILE_LOOK_BYTES)
         add_later (later, source->path, text.text, &read, arena);
 }
 
@@ -212,11 +227,17 @@ void counters_read (const struct msg_run *run, struct text scratch, struct text 
         return;
     add_files (&metrics, scratch, &later, &reading);
     later.is_known = later.is_known && metrics.reports > 0;
+    bool of_files = later.is_known;
     if (metrics.reports == 0)
-        add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, NULL, &reading);
-    if (metrics.reports > 0)
-        xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX - later.is_known, arena, &result->counters, &left_out);
-    if (later.is_known)
+        add_source (&metrics, &(struct source){ log.ptr, LOG_LOOK_BYTES, result->dropped_bytes > 0 }, &later, &reading);
+    if (later.was_cleared)
+        add_note (
+            result, arena,
+            TEXT_LIT ("the program has cleared torch_xla's counters (clear_all (), clear_metrics ()), so nothing is "
+                      "known of what came before, and none is told"));
+    else if (metrics.reports > 0)
+        xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX - of_files, arena, &result->counters, &left_out);
+    if (of_files && !later.was_cleared)
         put_counter (result, TEXT_LIT ("later_compilations"), later.compilations, arena);
     note_losses (&metrics, left_out, arena, result);
     arena_release (&reading);

@@ -17,7 +17,8 @@ bool evidence_compiles_only (const struct evidence *evidence)
 
 bool evidence_lacks_backend (const struct evidence *evidence)
 {
-    return evidence->asked && evidence->asked->rung.backend.len && !evidence->saw_backend;
+    const struct msg_run *asked = evidence->asked; /* a command lacks it where its verdict looks for it */
+    return asked && asked->rung.backend.len && asked->rung.kind != PROGRAM_COMMAND && !evidence->saw_backend;
 }
 
 bool evidence_lacks_program_gate (const struct evidence *evidence)

@@ -14,18 +14,27 @@ reported, and reduced() still reduces.
 """
 
 import atexit
+import importlib
+import importlib.metadata
 import os
 import stat
 import sys
 
-try:
-    import sliceup_canary
-except ImportError:  # installed, it lies in the folder above; its other folders must not be taken for libraries
-    PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path.append(PARENT)
-    import sliceup_canary
+# On a host all lie in one folder; where they are installed, in the one above and beside it, which hold no libraries.
+HERE = os.path.dirname(os.path.abspath(__file__))
+PLACES = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "torch_xla")]
 
-    sys.path.remove(PARENT)
+
+def ours(name):
+    """A module of sliceup. Its places must not stay in the path: the names of their folders are those of libraries."""
+    sys.path.extend(PLACES)
+    try:
+        return importlib.import_module(name)
+    finally:
+        del sys.path[-len(PLACES):]
+
+
+sliceup_canary = ours("sliceup_canary")
 
 REQUEST = "/jax/core/compile/backend_compile_duration"
 HIT = "/jax/compilation_cache/cache_hits"
@@ -64,7 +73,7 @@ class Program:
         self.canary = canary
         self.steps, self.first, self.last, self.ours = 0, None, None, Counts()
         self.jax = JaxCounting() if "jax" in sys.modules else None
-        self.cleared, self.local_reductions = [], []
+        self.cleared, self.local_reductions, self.chosen = [], [], os.environ.get("PJRT_DEVICE")
         if canary and "torch_xla" in sys.modules:
             watch_clearing(self.cleared)
             watch_local_reductions(self.local_reductions)
@@ -125,9 +134,8 @@ class Program:
         together. Returns our value, a float.
         """
         before, again = self.counts(), dict(self.jax.again) if self.jax else {}
-        devices = local_devices()
-        pairs = list(zip(one_each(name, local, devices or self.devices_per_host, devices < 2),
-                         one_each(name, weight, devices or self.devices_per_host, True)))
+        devices = max(local_devices(), 1)
+        pairs = list(zip(one_each(name, local, devices, devices == 1), one_each(name, weight, devices, True)))
         rows = [[one * scale, scale, self.secret() + number] for number, (one, scale) in enumerate(pairs)]
         seen = all_reduce(rows, self.rank, self.world)
         self.ours = self.ours + (self.counts() - before)
@@ -137,9 +145,15 @@ class Program:
         if self.canary:
             told = value if claimed is None else float(claimed)
             shards = [{"value": told, "proof": seen[2], "local": one, "weight": scale} for one, scale in pairs]
-            self.tell_backend()
+            if local_devices():
+                self.tell_backend()
             self.canary.metric(name, reduction, self.canary.axes, told, shards)
         return value
+
+    def check(self, name, expected, observed, tolerance=0.0):
+        """A value that the rung must have; with a cache a restored pass needs one, or a metric."""
+        if self.canary:
+            self.canary.check(name, expected, observed, tolerance)
 
     def note(self, text):
         """A sentence for the receipt."""
@@ -152,25 +166,31 @@ class Program:
         return self.canary.attempt["secret"] if self.canary else 0
 
     def counts(self):
-        if "torch_xla" in sys.modules:
-            return torch_xla_counts()
-        return self.jax.counts() if self.jax else Counts()
+        """Of both frameworks, where a program uses both."""
+        counted = self.jax.counts() if self.jax else Counts()
+        return counted + torch_xla_counts() if "torch_xla" in sys.modules else counted
 
     def tell_backend(self):
-        self.canary.backend(**backend(self.canary))
+        """Without a framework there is none to report."""
+        seen = torch_xla_backend(self.chosen) if torch_xla_started() else jax_backend(sys.modules["jax"]) if jax_started() else None
+        if seen:
+            self.canary.backend(**seen, kernel_path="")
 
     def counters(self):
         """Of the program alone: what reduced() made the framework do is not its own."""
-        if self.jax is None and jax_started() and not torch_xla_started():
+        if self.jax is None and jax_started():
             raise RuntimeError("jax was imported after sliceup_program.start(), so what it compiled was not counted")
         if self.cleared:
             raise RuntimeError(f"the program called {self.cleared[0]}(), so what torch_xla counted before is lost")
         whole = self.counts() - self.ours
-        told = dict(compile_requests=whole.requests, cache_hits=whole.hits, cache_misses=whole.requests - whole.hits,
-                    compile_ms=whole.compile_ms, retrieval_ms=whole.retrieval_ms, saved_ms=0, steps=self.steps)
-        if self.steps and counts_compilations():
+        told = {"steps": self.steps}
+        if not self.jax and "torch_xla" not in sys.modules:
+            return told
+        told.update(compile_requests=whole.requests, cache_hits=whole.hits, cache_misses=whole.requests - whole.hits,
+                    compile_ms=whole.compile_ms, retrieval_ms=whole.retrieval_ms)
+        if self.steps:
             told["later_compilations"] = (self.last - self.first).requests if self.first else 0
-        if "torch_xla" in sys.modules:
+        if torch_xla_started():
             told.update(executions=whole.executions, fallbacks=whole.fallbacks, reads=whole.reads, **fallen_back())
         return told
 
@@ -321,10 +341,6 @@ def torch_xla_counts():
                   reads=samples("TransferFromDeviceTime"))
 
 
-def counts_compilations():
-    return "torch_xla" in sys.modules or "jax" in sys.modules
-
-
 def torch_xla_started():
     return "torch_xla" in sys.modules and sys.modules["torch_xla"]._XLAC._xla_runtime_is_initialized()
 
@@ -343,48 +359,32 @@ def local_devices():
     return sys.modules["jax"].local_device_count() if jax_started() else 0
 
 
-def backend(canary):
-    """The fields of the protocol's line, from the client that the program has used. Without a framework there are no devices:
-    each that the profile speaks of is then this process."""
-    if torch_xla_started():
-        return torch_xla_backend()
-    if jax_started():
-        return jax_backend(sys.modules["jax"])
-    if counts_compilations():
-        raise RuntimeError("the framework was imported, but has made no client: there is no backend to report")
-    count = canary.devices_per_host
-    return dict(platform="cpu", platform_version="python", device_kind="python", devices=canary.world * count,
-                local_devices=count, process_count=canary.world, process_index=canary.rank, kernel_path="native")
-
-
 def jax_backend(jax):
     local = jax.local_devices()
     version = sliceup_canary.clean(getattr(local[0].client, "platform_version", ""))
     return dict(platform=local[0].platform, platform_version=version, device_kind=local[0].device_kind,
                 devices=jax.device_count(), local_devices=len(local), process_count=jax.process_count(),
-                process_index=jax.process_index(), kernel_path="native")
+                process_index=jax.process_index())
 
 
-def torch_xla_backend():
-    """From the names of the live client's devices. Failure where the program is not where it says, such as a late use_spmd()."""
+def torch_xla_backend(chosen):
+    """From the names of the live client's devices. Failure where the program is not where it says, such as a late use_spmd().
+    chosen: what PJRT_DEVICE was at the start."""
     import torch_xla
 
-    try:
-        import sliceup_torch_xla_client
-    except ImportError:
-        sys.path.append(os.path.join(PARENT, "torch_xla"))
-        import sliceup_torch_xla_client
-
-        sys.path.pop()
-    client = sliceup_torch_xla_client.Client(torch_xla, versions().get("torch_xla", ""), torch_xla.runtime.is_spmd())
+    client = ours("sliceup_torch_xla_client").Client(torch_xla, versions().get("torch_xla", ""), torch_xla.runtime.is_spmd())
+    said = os.environ.get("PJRT_DEVICE")
+    if said != chosen:
+        raise sliceup_canary.Failure("program", f"the program changed PJRT_DEVICE from {chosen} to {said}; its client and devices are of "
+                                     f"{client.platform()}")
     client.expect_variable()
     used = local_devices()
-    return {**client.describe(), "local_devices": used, "devices": torch_xla.runtime.process_count() * used}
+    seen = client.describe()
+    return {**{name: seen[name] for name in seen if name != "kernel_path"}, "local_devices": used,
+            "devices": torch_xla.runtime.process_count() * used}
 
 
 def versions():
-    import importlib.metadata
-
     found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
     for package in PACKAGES:
         try:
@@ -453,9 +453,9 @@ def torch_xla_sum(rows, world):
     from torch_xla import runtime
     from torch_xla.distributed import spmd
 
+    if world > 1:
+        raise RuntimeError("reduced: torch_xla on several hosts cannot be reduced here: reduce in a canary (docs/guide/torch_xla.md)")
     if not runtime.is_spmd():
-        if world > 1:
-            raise RuntimeError("reduced: several hosts without SPMD: call torch_xla.runtime.use_spmd() first in the program")
         return [sum(column) for column in zip(*rows)]
     devices = runtime.global_runtime_device_count()
     mesh = spmd.Mesh(numpy.arange(devices), (devices, 1), ("device", "value"))

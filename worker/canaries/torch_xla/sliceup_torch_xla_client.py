@@ -19,7 +19,7 @@ class Client:
 
     def __init__(self, torch_xla, version, spmd):
         self.torch_xla, self.core = torch_xla, torch_xla._XLAC
-        self.version, self.spmd = version, spmd
+        self.version, self.spmd, self.said = version, spmd, os.environ.get("PJRT_DEVICE", "")
         if spmd and not self.core._xla_get_spmd_config_is_locked():
             torch_xla.runtime.use_spmd()
         self.device = torch_xla.device()
@@ -49,7 +49,11 @@ class Client:
         return self.local()[0].rpartition(":")[0].lower()
 
     def expect_variable(self):
-        said, real = os.environ.get("PJRT_DEVICE", "").split("_")[0].upper(), self.platform().upper()
+        now = os.environ.get("PJRT_DEVICE", "")
+        if now != self.said:
+            raise Failure("launch", f"PJRT_DEVICE says {now or 'nothing'}, but the client and its devices are of "
+                          f"{self.platform().upper()}: the variable was changed after the client was made")
+        said, real = now.split("_")[0].upper(), self.platform().upper()
         if said in PLATFORMS and said != real:
             raise Failure("launch", f"PJRT_DEVICE says {said}, but the client and its devices are of {real}: the variable was "
                           "changed after the client was made")
