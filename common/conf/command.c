@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
+#include "common/model/kit.h"
 
 static const struct conf_file_kind file_kind = { "file", "", "" };
 
@@ -76,6 +77,12 @@ static void name_words (struct draft *draft, const struct yaml_node *list, const
         }
 }
 
+/* Its program may import our module in a way that no search of lines finds, such as by -c. */
+static bool is_python (struct text program)
+{
+    return text_starts (kit_base_name (program), "python");
+}
+
 static void read_files (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
     struct kit_sources files = { .items = arena_array (draft->arena, KIT_FILES_MAX, sizeof *files.items) };
@@ -94,7 +101,7 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
         if (add_file (draft, file, &files) < 0)
             return;
     }
-    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n;
+    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n || is_python (rung->argv.items[0]);
     if ((files.n || reports) && draft_command_kit (draft, words, &files, reports, rung) == 0)
         name_words (draft, words, &files, rung);
 }

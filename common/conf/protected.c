@@ -13,7 +13,7 @@ static void add (struct draft *draft, struct text path)
     const char *whole = text_copy (draft->arena, path).ptr;
     if (path.len < 2 || whole[0] != '/')
         return;
-    for (uint32_t i = 0; i < plan->protected.n; i++)
+    for (uint32_t i = 0; i < plan->protected.n && i < PROTECTED_MAX; i++)
         if (path_is_below (whole, plan->protected.items[i].ptr))
             return;
     if (plan->protected.n < PROTECTED_MAX)

@@ -64,6 +64,26 @@ static bool has_room (struct signature_draft *list, const struct signature *item
     return list->bytes <= SIGNATURE_SET_TEXT_BYTES;
 }
 
+/* A word that is no backend would never match, and a failure would pass without a sound. */
+static int check_always (struct draft *draft, const struct conf_value of[], const struct name_list *backends)
+{
+    static const char *const known[] = { "cpu", "tpu", "gpu" };
+    bool always = of[SIGNATURE_ALWAYS].number;
+    if (backends->n && !always)
+        return problem_at (draft->problems, of[SIGNATURE_BACKENDS].node,
+                           "backends without always: true, expected both");
+    if (always && of[SIGNATURE_PEER].number)
+        return problem_at (draft->problems, of[SIGNATURE_ALWAYS].node,
+                           "always: true with peer: true, expected one of them: such a text is no cause");
+    for (uint32_t i = 0; i < backends->n; i++) {
+        struct text word = backends->items[i];
+        if (!text_is (word, known[0]) && !text_is (word, known[1]) && !text_is (word, known[2]))
+            return problem_at (draft->problems, of[SIGNATURE_BACKENDS].node,
+                               "backends has %s, expected cpu, tpu or gpu", problem_quote (draft->problems, word));
+    }
+    return 0;
+}
+
 static bool signature_keys_are_lists (int key)
 {
     return key == SIGNATURE_ALSO || key == SIGNATURE_UNLESS || key == SIGNATURE_BACKENDS;
@@ -77,7 +97,7 @@ static void add (struct signature_draft *list, const struct conf_value of[], con
     good = read_conditions (list->draft, &of[SIGNATURE_BACKENDS], &backends) == 0 && good;
     for (int i = 0; i < SIGNATURE_KEYS; i++)
         good = good && (of[i].good || (signature_keys_are_lists (i) && !of[i].given));
-    if (!good)
+    if (!good || check_always (list->draft, of, &backends) < 0)
         return;
     for (uint32_t i = 0; i < list->n; i++) {
         if (text_equal (list->items[i].id, of[SIGNATURE_ID].text)) {

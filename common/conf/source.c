@@ -48,6 +48,8 @@ static bool is_canary_name (const struct conf_file_kind *kind, struct text word)
 static const char *beside (struct arena *arena, const char *file, struct text word)
 {
     const char *slash = strrchr (file, '/');
+    while (text_starts (word, "./") && word.len > 2)
+        word = (struct text){ word.ptr + 2, word.len - 2 };
     if (word.ptr[0] == '/' || !slash)
         return text_copy (arena, word).ptr;
     return text_format (arena, "%.*s/%.*s", (int) (slash - file), file, TEXT_ARG (word)).ptr;

@@ -17,6 +17,14 @@ static bool takes_back (const struct xla_report_rows *report, const struct xla_r
     return false;
 }
 
+static bool has_all (const struct xla_report_rows *rows, const struct xla_report_rows *names)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (!xla_report_rows_find (rows, &names->items[i]))
+            return false;
+    return true;
+}
+
 /* A short report names a few counters only: laid over a whole one before it, nothing is lost. Where a number fell, the
  * program has cleared its counters, and what it says since is all that holds. */
 static void keep_report (struct xla_stream *stream)
@@ -24,6 +32,8 @@ static void keep_report (struct xla_stream *stream)
     if (stream->report.n == 0)
         return;
     bool is_whole = stream->is_block || stream->full_halves == 2;
+    stream->fell |= is_whole && !stream->has_hole && !stream->is_partial &&
+                    (takes_back (&stream->report, &stream->last) || !has_all (&stream->report, &stream->last));
     if (stream->is_block || takes_back (&stream->report, &stream->last))
         forget (&stream->last);
     if (stream->has_hole || is_whole || stream->last.n == 0)
@@ -44,14 +54,6 @@ static void begin_report (struct xla_stream *stream, bool is_block)
 }
 
 /* ---- halves ---- */
-
-static bool has_all (const struct xla_report_rows *rows, const struct xla_report_rows *names)
-{
-    for (uint32_t i = 0; i < names->n; i++)
-        if (!xla_report_rows_find (rows, &names->items[i]))
-            return false;
-    return true;
-}
 
 static void end_half (struct xla_stream *stream)
 {

@@ -37,23 +37,25 @@ static bool all_passed (const struct proving *proving)
 }
 
 /* Of a program that did not come to its end, or broke a rule on the way, nobody knows the last value. */
-static bool came_to_its_end (const struct result *result)
+static bool came_to_its_end (const struct coord *coord, const struct result *result)
 {
-    return !result_ended_badly (result) && result->done && result->bad_lines == 0;
+    bool is_command = coord->state->plan.rungs.items[coord->state->pass.key.rung].kind == PROGRAM_COMMAND;
+    return !result_ended_badly (result) && (result->done || is_command) && result->bad_lines == 0;
 }
 
-static const struct metric *metric_named (const struct result *result, struct text name)
+static const struct metric *metric_named (const struct coord *coord, const struct result *result, struct text name)
 {
-    for (uint32_t i = 0; i < result->metrics.n && came_to_its_end (result); i++)
+    for (uint32_t i = 0; i < result->metrics.n && came_to_its_end (coord, result); i++)
         if (text_equal (result->metrics.items[i].name, name))
             return &result->metrics.items[i];
     return NULL;
 }
 
-static bool anybody_came_to_its_end (const struct pass_state *pass)
+static bool anybody_came_to_its_end (const struct coord *coord)
 {
+    const struct pass_state *pass = &coord->state->pass;
     for (uint32_t i = 0; i < pass->parts.n; i++)
-        if (came_to_its_end (&pass->parts.items[i].result))
+        if (came_to_its_end (coord, &pass->parts.items[i].result))
             return true;
     return false;
 }
@@ -207,7 +209,7 @@ static void prove_metric (struct proving *proving, struct text name, bool requir
     const struct metric **metrics = arena_array (&proving->out->arena, pass->parts.n, sizeof (*metrics));
     uint64_t *secrets = arena_array (&proving->out->arena, pass->parts.n, sizeof (*secrets));
     for (uint32_t i = 0; i < pass->parts.n; i++) {
-        metrics[i] = metric_named (&pass->parts.items[i].result, name);
+        metrics[i] = metric_named (proving->coord, &pass->parts.items[i].result, name);
         secrets[i] = pass->parts.items[i].secret;
     }
     struct reduction_input in = { .mesh = &pass->mesh,
@@ -265,7 +267,7 @@ void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->pass.key.rung];
     struct proving proving = { .coord = coord, .rung = rung, .verdicts = verdicts, .now_ms = now_ms, .out = out };
     bool well = all_passed (&proving);
-    if (!anybody_came_to_its_end (&coord->state->pass))
+    if (!anybody_came_to_its_end (coord))
         return; /* nobody is left who could pass */
     proving.unproved = arena_array (&out->arena, rung->metrics.n, sizeof (*proving.unproved));
     proving.found = arena_alloc (&out->arena, sizeof (*proving.found));

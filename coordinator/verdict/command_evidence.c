@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <strings.h>
 
+enum { FALLBACKS_SHOWN = 4 };
 #define GUIDE "docs/guide/your-own-step.md"
 
 static bool refuse (struct verdict *out, enum owner owner, struct text cause, const char *next)
@@ -26,6 +27,7 @@ bool command_log_is_clean (const struct judge_case *of, struct arena *arena, str
         out->outcome = OUTCOME_FAILED;
         out->owner = signature->owner;
         out->signature = signature->id;
+        out->likely = signature->likely;
         out->cause = text_clip (
             text_format (arena, "exited with status 0, but printed: %.*s", TEXT_ARG (sighting->text)),
             SENTENCE_MAX_BYTES);
@@ -36,17 +38,34 @@ bool command_log_is_clean (const struct judge_case *of, struct arena *arena, str
     return true;
 }
 
+void command_adopt_warning (const struct judge_case *of, struct verdict *out)
+{
+    for (uint32_t i = 0; of->rung->kind == PROGRAM_COMMAND && i < of->result->sightings.n; i++) {
+        const struct sighting *sighting = &of->result->sightings.items[i];
+        const struct signature *signature = plan_find_signature (of->plan, sighting->signature);
+        if (!signature || !signature->always ||
+            (signature->backends.n &&
+             !text_is_among (of->plan->profile.backend, signature->backends.items, signature->backends.n)))
+            continue;
+        out->owner = signature->owner;
+        out->likely = true;
+        out->signature = signature->id;
+        out->evidence = sighting->text;
+        out->next = signature->next;
+        return;
+    }
+}
+
 /* ---- its metrics ---- */
 
 bool command_reports_metrics (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    if (of->rung->metrics.n == 0)
+    if (of->rung->metrics.n == 0 || of->result->spoke)
         return true;
     return refuse (out, OWNER_PROGRAM,
-                   text_format (arena, "the rung asks for the metric %.*s, and the program reported %s",
-                                TEXT_ARG (of->rung->metrics.items[0]),
-                                of->result->spoke ? "no end, so nothing of it counts" : "nothing"),
-                   "let the program reduce it by reduced () of sliceup_program, and end by itself: " GUIDE);
+                   text_format (arena, "the rung asks for the metric %.*s, and the program reported nothing",
+                                TEXT_ARG (of->rung->metrics.items[0])),
+                   "let the program reduce it by reduced () of sliceup_program: " GUIDE);
 }
 
 /* ---- its backend ---- */
@@ -118,10 +137,9 @@ struct limit_words {
 static const struct limit_words limits[] = {
     { "recompilations", "later_compilations", "compiled %" PRIu64 " programs after its first step",
       "let every step have the same shapes, dtypes and Python values; docs/guide/your-own-step.md lists what compiles "
-      "again" },
+      "again, and of jax a note of the receipt names the functions" },
     { "fallbacks", "fallbacks", "ran %" PRIu64 " operations on the host's processor",
-      "the counters of the receipt that begin with aten:: name the operations: replace them by ones that torch_xla "
-      "lowers" },
+      "replace these operations by ones that torch_xla lowers; sliceup receipt --json counts each" },
     { "reads_per_step", "reads", "read %" PRIu64 " values from devices",
       "read values, such as the loss, every so many steps: each read waits until the device is done" },
 };
@@ -132,6 +150,20 @@ static const struct limit_words *words_of (struct text what)
         if (text_is (what, limits[i].what))
             return &limits[i];
     return NULL;
+}
+
+/* " (aten::histc, aten::median)"; empty where no counter names one. */
+static struct text fallen_back (const struct result *result, struct arena *arena)
+{
+    struct text names = { 0 };
+    for (uint32_t i = 0, n = 0; i < result->counters.n && n < FALLBACKS_SHOWN; i++) {
+        struct text name = result->counters.items[i].name;
+        if (!text_starts (name, "aten::") || text_is (name, "aten::_local_scalar_dense") ||
+            text_is (name, "aten::nonzero"))
+            continue;
+        names = text_format (arena, "%.*s%s%.*s", TEXT_ARG (names), n++ ? ", " : " (", TEXT_ARG (name));
+    }
+    return names.len ? text_format (arena, "%.*s)", TEXT_ARG (names)) : names;
 }
 
 static bool keeps (const struct judge_case *of, const struct demand *demand, struct arena *arena, struct verdict *out)
@@ -147,7 +179,8 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
     if (stepped && requests == 0 && executions == 0)
         return refuse (
             out, OWNER_PROGRAM,
-            text_format (arena, "in %" PRIu64 " steps the framework compiled and executed nothing", steps),
+            text_format (arena, "in %" PRIu64 " step%s the framework compiled and executed nothing", steps,
+                         steps == 1 ? "" : "s"),
             "see whether the program puts its tensors on the device: what it computes elsewhere no limit sees");
     if (!shown)
         return refuse (
@@ -157,10 +190,13 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
             "let the program report: docs/guide/your-own-step.md, `at_most`");
     if ((double) seen <= demand->most * (per_step ? (double) steps : 1))
         return true;
-    struct text what = text_format (arena, words->seen, seen);
+    struct text what = text_format (arena, words->seen, seen), names = { 0 };
+    if (text_is (demand->what, "fallbacks"))
+        names = fallen_back (of->result, arena);
     return refuse (out, OWNER_PROGRAM,
-                   text_format (arena, "%.*s in %" PRIu64 " steps, the rung allows at most %g%s", TEXT_ARG (what),
-                                steps, demand->most, per_step ? " a step" : ""),
+                   text_format (arena, "%.*s%.*s in %" PRIu64 " step%s, the rung allows at most %g%s", TEXT_ARG (what),
+                                TEXT_ARG (names), steps, steps == 1 ? "" : "s", demand->most,
+                                per_step ? " a step" : ""),
                    words->next);
 }
 

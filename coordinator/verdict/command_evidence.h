@@ -7,7 +7,9 @@
 
 #include "coordinator/verdict/judge.h"
 
-/* Of one that has not reported its end: no metric may be asked of it. */
+/* Of one that ended badly, and nobody knows why: what it printed that no program may print which does what it should. */
+void command_adopt_warning (const struct judge_case *of, struct verdict *out);
+/* Of a silent one no metric may be asked; what others said of it is judged with all hosts. */
 bool command_reports_metrics (const struct judge_case *of, struct arena *arena, struct verdict *out);
 /* A text whose signature says `always`. */
 bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out);

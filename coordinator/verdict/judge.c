@@ -109,6 +109,8 @@ static bool ended_well (const struct judge_case *of, struct arena *arena, struct
     struct text how = kill_describe_end (result, arena);
     failure_judge (of, arena, how, out);
     kill_judge_sender (of, arena, out);
+    if (out->owner == OWNER_UNKNOWN)
+        command_adopt_warning (of, out);
     if (out->owner == OWNER_UNKNOWN && result->bad_lines) /* no better cause is known */
         broke_protocol (of, arena, how, out);
     if (of->key.pass == PASS_RESTORED &&

@@ -222,6 +222,51 @@ bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t dev
            fabs (reduce_device_shard (in, device)->value - wanted) <= rounding (group) * magnitude;
 }
 
+/* The reduction over `axes` as `device` would see it; of_host: over the devices of its host among them. */
+static double reduction_seen_by (const struct reduction_input *in, uint32_t device, uint32_t axes, bool of_host)
+{
+    double sum = 0, weight = 0;
+    uint32_t host = device / in->devices_per_host * in->devices_per_host;
+    for (uint32_t other = of_host ? host : 0;
+         other < (of_host ? host + in->devices_per_host : reduce_device_count (in)); other++) {
+        if (!mesh_reduced_together (in->mesh, device, other, axes))
+            continue;
+        sum += reduce_device_shard (in, other)->local * reduce_device_shard (in, other)->weight;
+        weight += reduce_device_shard (in, other)->weight;
+    }
+    return is_mean (in, device) ? sum / weight : sum;
+}
+
+/* A program holds one value for all its devices: that of any of them. */
+static bool is_over_other_axes (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
+                                uint32_t axes)
+{
+    uint32_t first = device / in->devices_per_host * in->devices_per_host;
+    for (uint32_t other = first; other < first + in->devices_per_host; other++)
+        for (uint32_t candidate = 1; candidate < 1u << in->mesh->n; candidate++)
+            if (candidate != axes && close_to (reduce_device_shard (in, device)->value,
+                                               reduction_seen_by (in, other, candidate, false), group))
+                return true;
+    return false;
+}
+
+static bool is_local_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
+                            uint32_t axes)
+{
+    uint32_t first = device / in->devices_per_host * in->devices_per_host;
+    double value = reduce_device_shard (in, device)->value;
+    for (uint32_t other = first; other < first + in->devices_per_host; other++)
+        if (close_to (value, reduce_device_shard (in, other)->local, group))
+            return true;
+    return in->hosts > 1 && close_to (value, reduction_seen_by (in, device, axes, true), group);
+}
+
+static bool is_a_multiple (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
+{
+    double times = reduce_device_shard (in, device)->value / group->sum;
+    return !is_mean (in, device) && times >= 2 && times <= 2 * group->n && close_to (times, round (times), group);
+}
+
 static enum proof explain_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group,
                                  uint32_t axes)
 {
@@ -229,7 +274,11 @@ static enum proof explain_value (const struct reduction_input *in, uint32_t devi
     if (is_mean (in, device) && (close_to (shard->value, group->mean_sum / group->n, group) ||
                                  close_to (shard->value, mean_of_host_means (in, device, axes), group)))
         return PROOF_MEAN_OF_MEANS;
-    return close_to (shard->value, shard->local, group) ? PROOF_LOCAL : PROOF_DISAGREE;
+    if (is_local_value (in, device, group, axes))
+        return PROOF_LOCAL;
+    if (is_over_other_axes (in, device, group, axes))
+        return PROOF_WRONG_AXIS;
+    return is_a_multiple (in, device, group) ? PROOF_DOUBLE_COUNTED : PROOF_DISAGREE;
 }
 
 struct reduce_diagnosis reduce_explain_sums (const struct reduction_input *in, uint32_t device,

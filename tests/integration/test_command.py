@@ -112,7 +112,7 @@ class Asked(Commands):
         self.refused({"command": ["python3", "./step.py", "0", "1", "0"], "at_most": {"reads_per_step": 0.5}, **common},
                      "read 10 values from devices in 10 steps, the rung allows at most 0.5 a step")
         self.refused({"command": ["python3", "./step.py", "0", "0", "3"], "at_most": {"fallbacks": 0}, **common},
-                     "ran 30 operations on the host's processor in 10 steps, the rung allows at most 0", "aten::_ctc_loss")
+                     "ran 30 operations on the host's processor (aten::_ctc_loss) in 10 steps, the rung allows at most 0", "aten::_ctc_loss")
 
     def test_what_nothing_shows_is_not_kept(self):
         self.refused({"command": ["true"], "at_most": {"recompilations": 0}},
@@ -132,6 +132,7 @@ class Asked(Commands):
         self.assertIn("reduced 1.0", self.printed("own", "h0"))
         self.refused(rung, "the host did not report one shard for each device")  # the profile has two
         self.refused({**rung, "command": ["true"]}, "loss")
+        self.refused({**rung, "command": ["sh", "-c", "echo '{\"type\":\"phase\",\"name\":\"run\"}' >&3"]}, "did not report the metric")
         entry = self.attempt(self.climb({"id": "own", **rung}, hosts=2, status=1, profile=self.alone()), "h1", "own")
         self.assertIn("nothing reaches the other hosts", json.dumps(entry))
 
@@ -160,6 +161,7 @@ class Planned(Commands):
         self.problem({"command": ["python3", "./trian.py"]}, "did you mean 'train.py'")
         self.problem({"command": ["python3", "./train.py"], "files": ["train.py"]}, "expected a path relative to the ladder")
         self.problem({"command": ["true"], "at_most": {"recompilation": 0}}, "did you mean 'recompilations'")
+        self.problem({"command": ["true"], "at_most": {"fallbacks": 0}}, "expected it only with torch_xla")
         self.problem({"command": ["true"], "at_most": {"fallbacks": "none"}}, "expected a number of at least 0")
         self.problem({"builtin": "facts", "at_most": {"fallbacks": 0}}, "at_most is set for a rung without a command")
         self.problem({"builtin": "facts", "files": ["./train.py"]}, "files is set for a rung without a command")

@@ -214,7 +214,6 @@ static const struct bad bad_cases[] = {
       "warm: aot for a rung with a command, expected warm: none, solo" },
     { LADDER ("- {id: a, command: [x], at_most: {}}\n"), "at_most is empty" },
     { LADDER ("- {id: a, command: [x], at_most: {recompilations: 0x10}}\n"), "expected a number of at least 0" },
-    { LADDER ("- {id: a, command: [x], at_most: {reads_per_step: 0}}\n"), "expected it only with torch_xla" },
     { LADDER ("- {id: a, command: [x], at_most: {reads: 0}}\n"), "expected one of recompilations" },
     { LADDER ("- {id: a, command: [x], at_most: {fallbacks: few}}\n"), "expected a number of at least 0" },
     { LADDER ("- {id: a, builtin: facts, at_most: {fallbacks: 0}}\n"), "at_most is set for a rung without a command" },

@@ -103,6 +103,12 @@ static void without_the_first_step_nothing_is_known_of_later_ones (void **state)
     parse (bench);
     assert_int_equal (bench->result.counters.n, 0);
     assert_true (is_noted (bench, "the program has cleared torch_xla's counters"));
+    put (bench, "xla-metrics", BLOCK ("0", "1", "1", "9") BLOCK ("1", "2", "1", "9") BLOCK ("0", "3", "1", "9"));
+    parse (bench); /* a second program */
+    assert_int_equal (bench->result.counters.n, 0);
+    put (bench, "xla-metrics", BLOCK ("0", "1", "1", "9") BLOCK ("1", "2", "1", "2") BLOCK ("2", "3", "1", "2"));
+    parse (bench);
+    assert_int_equal (bench->result.counters.n, 0);
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") BLOCK ("1", "2", "1", "1"));
     parse (bench);
     assert_true (result_counter (&bench->result, "reads", &value) && value == 0);
@@ -143,6 +149,7 @@ static void a_block_that_breaks_off_is_noted (void **state)
     struct bench *bench = *state;
     put (bench, "xla-metrics", BLOCK ("0", "1", "1", "1") "[MetricsData; step=1]\nCounter: MarkStep\n  Val");
     parse (bench);
+    assert_int_equal (counter (bench, "steps"), UINT64_MAX); /* of the steps that follow nothing is known */
     assert_int_equal (counter (bench, "MarkStep"), 1);
     assert_true (is_noted (bench, "the report before it"));
 }

@@ -86,6 +86,17 @@ static void what_is_over_a_limit_is_told_with_both_numbers (void **state)
     fails (bench, OWNER_PROGRAM, "compiled 2 programs after its first step in 5 steps, the rung allows at most 1");
 }
 
+static void operations_on_the_host_are_named (void **state)
+{
+    struct bench *bench = *state;
+    expect (bench, "fallbacks", 0);
+    count (bench, "steps", 1);
+    count (bench, "fallbacks", 5);
+    count (bench, "aten::histc", 5);
+    count (bench, "aten::_local_scalar_dense", 5);
+    fails (bench, OWNER_PROGRAM, "host's processor (aten::histc) in 1 step, the rung allows at most 0");
+}
+
 static void what_no_counter_shows_is_not_kept (void **state)
 {
     struct bench *bench = *state;
@@ -152,6 +163,22 @@ static void a_backend_that_the_policy_chose_is_the_programs_to_change (void **st
     fails (bench, OWNER_PROGRAM, "used no framework");
 }
 
+static void a_crash_that_nobody_knows_is_likely_of_what_was_warned_of (void **state)
+{
+    struct bench *bench = *state;
+    bench->result.ending = ENDING_SIGNALLED;
+    bench->result.code = 11;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, OWNER_UNKNOWN);
+    print (bench, "late", "the mode came late");
+    fails (bench, OWNER_LAUNCH, "killed by signal 11");
+    assert_true (bench->verdict.likely && text_is (bench->verdict.signature, "late"));
+    bench->signatures[1].backends.items = &(struct text){ "tpu", 3 };
+    bench->signatures[1].backends.n = 1;
+    assert_int_equal (judge (bench), OUTCOME_FAILED);
+    assert_int_equal (bench->verdict.owner, OWNER_UNKNOWN);
+}
+
 static void a_metric_that_is_asked_of_a_silent_program_fails_it (void **state)
 {
     struct bench *bench = *state;
@@ -159,9 +186,7 @@ static void a_metric_that_is_asked_of_a_silent_program_fails_it (void **state)
     bench->rung.metrics.items = &name;
     bench->rung.metrics.n = 1;
     fails (bench, OWNER_PROGRAM, "the rung asks for the metric loss, and the program reported nothing");
-    bench->result.spoke = true;
-    fails (bench, OWNER_PROGRAM, "reported no end");
-    bench->result.done = true; /* the metric itself is judged with those of the other hosts */
+    bench->result.spoke = true; /* the metric itself is judged with those of the other hosts */
     assert_int_equal (judge (bench), OUTCOME_PASSED);
 }
 
@@ -211,12 +236,14 @@ int main (void)
         TEST (a_limit_that_is_kept_passes),
         TEST (reads_are_counted_a_step),
         TEST (what_is_over_a_limit_is_told_with_both_numbers),
+        TEST (operations_on_the_host_are_named),
         TEST (what_no_counter_shows_is_not_kept),
         TEST (a_limit_that_a_later_version_knows_is_not_kept),
         TEST (only_texts_that_always_count_spoil_a_success),
         TEST (a_program_on_a_part_of_the_devices_is_named_for_it),
         TEST (a_backend_that_the_policy_chose_is_the_programs_to_change),
         TEST (a_metric_that_is_asked_of_a_silent_program_fails_it),
+        TEST (a_crash_that_nobody_knows_is_likely_of_what_was_warned_of),
         TEST (steps_in_which_nothing_ran_show_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

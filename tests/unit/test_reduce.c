@@ -183,6 +183,38 @@ static void a_value_that_is_no_reduction_disagrees (void **state)
     assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
 }
 
+/* The program holds one value for all devices of a host; its numbers went into a right reduction. */
+static void claim (struct scene *scene, enum reduction reduction, const double values[HOSTS])
+{
+    scene_make (scene, reduction, BOTH, BOTH);
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        scene->metrics[host].value = values[host];
+        for (uint32_t i = 0; i < PER_HOST; i++)
+            scene->shards[host * PER_HOST + i].value = values[host];
+    }
+}
+
+static void a_claimed_value_is_named_for_what_it_is (void **state)
+{
+    (void) state;
+    struct scene scene;
+    const double first[HOSTS] = { 1, 3, 5, 7 }, own_means[HOSTS] = { 1.5, 3.5, 5.5, 7.5 };
+    const double own_sums[HOSTS] = { 3, 21, 11, 45 }, over_data[HOSTS] = { 36, 36, 36, 36 };
+    const double twice[HOSTS] = { 160, 160, 160, 160 }, other[HOSTS] = { 80.5, 80.5, 80.5, 80.5 };
+    claim (&scene, REDUCTION_MEAN, first);
+    assert_int_equal (scene_judge (&scene), PROOF_LOCAL);
+    claim (&scene, REDUCTION_MEAN, own_means);
+    assert_int_equal (scene_judge (&scene), PROOF_LOCAL);
+    claim (&scene, REDUCTION_SUM, own_sums);
+    assert_int_equal (scene_judge (&scene), PROOF_LOCAL);
+    claim (&scene, REDUCTION_SUM, over_data);
+    assert_int_equal (scene_judge (&scene), PROOF_WRONG_AXIS);
+    claim (&scene, REDUCTION_SUM, twice);
+    assert_int_equal (scene_judge (&scene), PROOF_DOUBLE_COUNTED);
+    claim (&scene, REDUCTION_SUM, other);
+    assert_int_equal (scene_judge (&scene), PROOF_DISAGREE);
+}
+
 static void a_value_beside_its_proved_shards_disagrees (void **state)
 {
     (void) state;
@@ -542,7 +574,7 @@ static void locals_that_cancel_widen_nothing (void **state)
         blames (&scene, 1u << CHEAT, PROOF_DISAGREE);
         scene_make (&scene, reduction, BOTH, BOTH);
         name_locals_that_cancel (&scene, CHEAT, 1e9);
-        add_to_values (&scene, OTHER, 1);
+        add_to_values (&scene, OTHER, 0.77); /* the local value of none of its devices */
         blames (&scene, 1u << OTHER, PROOF_DISAGREE);
     }
 }
@@ -757,6 +789,7 @@ int main (void)
         cmocka_unit_test (two_hosts_left_out_are_named),
         cmocka_unit_test (a_host_counted_twice_is_named),
         cmocka_unit_test (the_mean_of_means_is_named),
+        cmocka_unit_test (a_claimed_value_is_named_for_what_it_is),
         cmocka_unit_test (a_value_that_is_no_reduction_disagrees),
         cmocka_unit_test (a_value_beside_its_proved_shards_disagrees),
         cmocka_unit_test (small_values_are_not_lost_in_the_tolerance),

@@ -3,6 +3,7 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/utf8.h"
+#include <inttypes.h>
 
 enum { CLOSE_MIN_MS = 60 * 1000, SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50 };
 enum { READ_MS = 20 * 1000 };       /* fetching the table is in it; a log has limits.log at most */
@@ -92,11 +93,25 @@ static void take_seen (struct attempt *attempt, const struct task_answer *answer
     result->shown.n = answer->shown.n;
 }
 
+/* Of a success each line counts, and some were not kept. */
+static void note_gap (struct attempt *attempt)
+{
+    uint64_t dropped_bytes = output_dropped_bytes (attempt->output);
+    if (attempt_succeeded (attempt) && dropped_bytes)
+        attempt_add_note (attempt, READ_SOURCE,
+                          text_format (&attempt->arena,
+                                       "the middle of the output, %" PRIu64
+                                       " bytes, was not kept (limits.log), so it was not searched for what a success "
+                                       "must not print",
+                                       dropped_bytes));
+}
+
 static void after_reading (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms)
 {
     bool over = attempt->read_until_ms == UINT64_MAX;
     if (answer->done) {
         take_seen (attempt, answer);
+        note_gap (attempt);
         attempt_finish (attempt, now_ms);
     } else if (over) {
         unread (attempt, TEXT_LIT ("the search of the log took too long, or was stopped"), now_ms);

@@ -323,7 +323,7 @@ def run(body, classify=None):
 
 def tell_failure(canary, error, classify):
     named = getattr(error, "owner", None) or getattr(error, "layer", None)
-    owner = named if isinstance(named, str) else classify(error) if classify else "unknown"
+    owner = named if isinstance(named, str) and named in OWNERS else classify(error) if classify else "unknown"
     text = f"{error}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
     try:
         if canary:

@@ -11,7 +11,13 @@
 /* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
 #define HEAD "[MetricsData; step="
 #define FIRST_HEAD HEAD "0]"
-enum { FILE_LOOK_BYTES = 512 * 1024, LOG_LOOK_BYTES = 8 * 1024 * 1024, PROCESSES_MAX = 64, FIRST_TRIES_MAX = 16 };
+enum {
+    FILE_LOOK_BYTES = 512 * 1024,
+    LOG_LOOK_BYTES = 8 * 1024 * 1024,
+    PROCESSES_MAX = 64,
+    FIRST_TRIES_MAX = 16,
+    SCAN_BYTES_MAX = 64 * 1024 * 1024
+};
 
 /* What a report was read from. */
 struct source {
@@ -127,6 +133,27 @@ static uint64_t rows (const struct xla_metrics *metrics, bool is_metric, const c
     return row ? row->count : 0;
 }
 
+/* A second program would begin at step 0 again, anywhere in the file. */
+static bool is_of_one_program (const char *path)
+{
+    static const char head[] = "\n" FIRST_HEAD;
+    enum { KEPT = sizeof head - 1 };
+    char *piece = mem_alloc (FILE_LOOK_BYTES);
+    uint64_t looked_bytes = 0;
+    bool again = false;
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct text text = { .ptr = piece };
+    for (bool more = fd >= 0; more && !again && looked_bytes < SCAN_BYTES_MAX;) {
+        more = read_all (fd, (off_t) looked_bytes, &text, piece, FILE_LOOK_BYTES) && text.len == FILE_LOOK_BYTES;
+        again = text_find (text, text_of (head), NULL);
+        looked_bytes += text.len - (more ? KEPT : 0);
+    }
+    if (fd >= 0)
+        close (fd);
+    mem_free (piece);
+    return !again && looked_bytes < SCAN_BYTES_MAX;
+}
+
 /* clear_metrics () leaves the counters: each such read stands in both kinds. */
 static bool lost_metrics (const struct xla_metrics *metrics)
 {
@@ -139,7 +166,7 @@ static void add_later (struct later *later, const char *path, struct text text, 
     struct xla_metrics first = { 0 };
     later->is_known = later->is_known && !last->is_partial && read_first (path, arena, &first) &&
                       requests_of (last) >= requests_of (&first);
-    later->was_cleared |= !last->is_partial && !is_uncleared (text, last);
+    later->was_cleared |= !last->is_partial && (!is_uncleared (text, last) || !is_of_one_program (path));
     if (later->is_known)
         later->compilations += requests_of (last) - requests_of (&first);
 }
@@ -153,7 +180,7 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
         return;
     xla_metrics_read (&text, arena, &read);
     xla_metrics_add_process (metrics, &read, arena);
-    later->was_cleared |= read.reports > 0 && !read.is_partial && lost_metrics (&read);
+    later->was_cleared |= read.fell || (read.reports > 0 && !read.is_partial && lost_metrics (&read));
     if (read.reports > 0 && source->look_bytes == FILE_LOOK_BYTES)
         add_later (later, source->path, text.text, &read, arena);
 }
@@ -215,6 +242,21 @@ static void put_counter (struct result *result, struct text name, uint64_t value
     result->counters.n++;
 }
 
+/* Of the steps after a report that breaks off nothing is known. */
+static void drop_step_counters (struct result *result)
+{
+    static const char *const words[] = { "steps", "later_compilations", "fallbacks", "reads" };
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < result->counters.n; i++) {
+        bool drops = false;
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+            drops |= text_is (result->counters.items[i].name, words[k]);
+        if (!drops)
+            result->counters.items[kept++] = result->counters.items[i];
+    }
+    result->counters.n = kept;
+}
+
 void counters_read (const struct msg_run *run, struct text scratch, struct text log, struct arena *arena,
                     struct result *result)
 {
@@ -233,12 +275,15 @@ void counters_read (const struct msg_run *run, struct text scratch, struct text 
     if (later.was_cleared)
         add_note (
             result, arena,
-            TEXT_LIT ("the program has cleared torch_xla's counters (clear_all (), clear_metrics ()), so nothing is "
-                      "known of what came before, and none is told"));
+            TEXT_LIT (
+                "the program has cleared torch_xla's counters (clear_all (), clear_metrics ()), or several programs "
+                "of the rung wrote one report: nothing is known of the whole, and no counter is told"));
     else if (metrics.reports > 0)
         xla_metrics_to_counters (&metrics, RESULT_COUNTERS_MAX - of_files, arena, &result->counters, &left_out);
     if (of_files && !later.was_cleared)
         put_counter (result, TEXT_LIT ("later_compilations"), later.compilations, arena);
+    if (metrics.is_cut)
+        drop_step_counters (result);
     note_losses (&metrics, left_out, arena, result);
     arena_release (&reading);
 }

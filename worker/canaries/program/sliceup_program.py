@@ -17,6 +17,7 @@ import atexit
 import importlib
 import importlib.metadata
 import os
+import select
 import stat
 import sys
 
@@ -40,6 +41,8 @@ REQUEST = "/jax/core/compile/backend_compile_duration"
 HIT = "/jax/compilation_cache/cache_hits"
 # Operations of the host that read a value, and need no lowering (pytorch/xla:docs/source/learn/troubleshoot.md).
 READS = ("aten::_local_scalar_dense", "aten::nonzero")
+FIRST_LINE_S = 10
+FALLBACKS_TOLD = 16
 PACKAGES = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "numpy")
 
 
@@ -47,7 +50,7 @@ def start():
     """The program's report; the same one each time. Call it once the framework is imported, before anything compiles."""
     global program
     if program is None:
-        program = Program(sliceup_canary.connect() if has_channel() else None)
+        program = Program(sliceup_canary.connect() if has_channel() and comes_first() else None)
     return program
 
 
@@ -66,6 +69,15 @@ def has_channel():
     return is_channel
 
 
+def comes_first():
+    """False in a process whose rung is reported by another one already: the line that describes the attempt is read once."""
+    ready, _, _ = select.select([int(os.environ["SLICEUP_FD"])], [], [], FIRST_LINE_S)
+    if not ready:
+        print("sliceup_program: another process of this rung reports already; this one reports nothing "
+              "(docs/guide/your-own-step.md)", file=sys.stderr)
+    return bool(ready)
+
+
 class Program:
     """What one process of the program reports. Methods are for one thread."""
 
@@ -73,13 +85,14 @@ class Program:
         self.canary = canary
         self.steps, self.first, self.last, self.ours = 0, None, None, Counts()
         self.jax = JaxCounting() if "jax" in sys.modules else None
-        self.cleared, self.local_reductions, self.chosen = [], [], os.environ.get("PJRT_DEVICE")
+        self.cleared, self.local_reductions, self.chosen = Cleared(), [], os.environ.get("PJRT_DEVICE")
         if canary and "torch_xla" in sys.modules:
-            watch_clearing(self.cleared)
+            self.cleared.watch()
             watch_local_reductions(self.local_reductions)
-        self.pid = os.getpid()
+        self.pid, self.status, self.is_over, self.again, self.fell = os.getpid(), 0, False, {}, False
         if canary:
             sys.excepthook = self.end_uncaught
+            self.exit, sys.exit = sys.exit, self.end_by_exit
             atexit.register(self.finish)
             canary.phase("run")
 
@@ -119,11 +132,15 @@ class Program:
         The first step is the first one that has compiled something: a loader may let it run only when it fetches the next batch.
         """
         self.steps += 1
-        self.last = self.counts() - self.ours
+        before, self.last = self.last, self.counts() - self.ours
+        self.fell |= before is not None and any(getattr(self.last, name) < getattr(before, name) for name in Counts.NAMES)
+        if self.jax:
+            self.again = dict(self.jax.again)
         if self.first is None and self.last.requests:
             self.first = self.last
             if self.jax:
                 self.jax.again.clear()
+                self.again = {}
 
     def reduced(self, name, local, weight=1.0, reduction="mean", claimed=None):
         """The weighted mean, or the sum, of `local` over all devices of all hosts, and its proof.
@@ -133,6 +150,8 @@ class Program:
         "mean" or "sum". claimed: the value that the program holds for reduced, judged in place of ours. All processes call it
         together. Returns our value, a float.
         """
+        if reduction not in ("mean", "sum"):
+            raise ValueError(f"reduced: the reduction is {reduction!r}, expected 'mean' or 'sum'")
         before, again = self.counts(), dict(self.jax.again) if self.jax else {}
         devices = max(local_devices(), 1)
         pairs = list(zip(one_each(name, local, devices, devices == 1), one_each(name, weight, devices, True)))
@@ -142,23 +161,25 @@ class Program:
         if self.jax:
             self.jax.again = again
         value = seen[0] / seen[1] if reduction == "mean" else seen[0]
-        if self.canary:
+        if self.reports():
             told = value if claimed is None else float(claimed)
             shards = [{"value": told, "proof": seen[2], "local": one, "weight": scale} for one, scale in pairs]
-            if local_devices():
-                self.tell_backend()
             self.canary.metric(name, reduction, self.canary.axes, told, shards)
         return value
 
     def check(self, name, expected, observed, tolerance=0.0):
         """A value that the rung must have; with a cache a restored pass needs one, or a metric."""
-        if self.canary:
+        if self.reports():
             self.canary.check(name, expected, observed, tolerance)
 
     def note(self, text):
         """A sentence for the receipt."""
-        if self.canary:
+        if self.reports():
             self.canary.note(text)
+
+    def reports(self):
+        """False outside a rung, in a process that was forked, and after the end: nothing may follow it."""
+        return bool(self.canary) and not self.is_over and os.getpid() == self.pid
 
     # ---- what it has seen ----
 
@@ -168,7 +189,7 @@ class Program:
     def counts(self):
         """Of both frameworks, where a program uses both."""
         counted = self.jax.counts() if self.jax else Counts()
-        return counted + torch_xla_counts() if "torch_xla" in sys.modules else counted
+        return counted + self.cleared.counts + torch_xla_counts() if "torch_xla" in sys.modules else counted
 
     def tell_backend(self):
         """Without a framework there is none to report."""
@@ -180,8 +201,10 @@ class Program:
         """Of the program alone: what reduced() made the framework do is not its own."""
         if self.jax is None and jax_started():
             raise RuntimeError("jax was imported after sliceup_program.start(), so what it compiled was not counted")
-        if self.cleared:
-            raise RuntimeError(f"the program called {self.cleared[0]}(), so what torch_xla counted before is lost")
+        for name in self.jax.cleared if self.jax else []:
+            raise RuntimeError(f"the program called {name}(), so nothing is known of all that was compiled")
+        if self.fell:
+            raise RuntimeError("the counters of the framework fell between two steps: the program has cleared them")
         whole = self.counts() - self.ours
         told = {"steps": self.steps}
         if not self.jax and "torch_xla" not in sys.modules:
@@ -191,13 +214,14 @@ class Program:
         if self.steps:
             told["later_compilations"] = (self.last - self.first).requests if self.first else 0
         if torch_xla_started():
-            told.update(executions=whole.executions, fallbacks=whole.fallbacks, reads=whole.reads, **fallen_back())
+            told.update(executions=whole.executions, fallbacks=whole.fallbacks, reads=whole.reads,
+                        **dict(sorted(self.cleared.fallen_back().items())[:FALLBACKS_TOLD]))
         return told
 
     def tell_what_compiled_again(self):
         """jax names the functions."""
-        if self.jax and self.jax.again:
-            names = sorted(self.jax.again.items(), key=lambda item: (-item[1], item[0]))[:8]
+        if self.again:
+            names = sorted(self.again.items(), key=lambda item: (-item[1], item[0]))[:8]
             self.canary.note("compiled after the first step: " + ", ".join(f"{name} {count} times" for name, count in names))
 
     def refuse_local_reductions(self):
@@ -219,9 +243,11 @@ class Program:
                 part()
             except sliceup_canary.Failure as failure:
                 self.canary.failure(failure.owner, str(failure))
-                return
+                break
             except Exception as error:  # noqa: BLE001 - the exit status is the program's own
                 self.incomplete(error)
+        self.is_over = True
+        self.leave_others()
 
     def incomplete(self, error):
         """What a rung asks for and is not reported fails it; this says why it was not."""
@@ -231,6 +257,17 @@ class Program:
             self.canary.note(text)
         except (OSError, sliceup_canary.ProtocolError):
             return
+
+    def end_by_exit(self, status=None):
+        """sys.exit() of the program. Where others wait for it, it leaves at once with a status that says failure."""
+        self.status = status
+        self.exit(status)
+
+    def leave_others(self):
+        """After the report: exit handlers of a distributed runtime would wait for the other hosts."""
+        if self.status not in (None, 0) and self.world > 1:
+            by_number = isinstance(self.status, int)
+            sliceup_canary.leave("" if by_number else self.status, self.status if by_number else 1)
 
     def end_uncaught(self, kind, error, trace):
         """Other hosts would wait for an exit handler of this one; alone, a program ends as it always does."""
@@ -268,6 +305,8 @@ class JaxCounting:
 
         self.requests = self.hits = 0
         self.compile_s, self.was_hit, self.again = 0.0, False, {}
+        self.cleared = []
+        watch_clearing(jax.monitoring, ("clear_event_listeners",), self.cleared)
         jax.monitoring.register_event_listener(self.on_event)
         jax.monitoring.register_event_duration_secs_listener(self.on_duration)
 
@@ -286,16 +325,15 @@ class JaxCounting:
         return Counts(requests=self.requests, hits=self.hits, compile_ms=round(self.compile_s * 1000))
 
 
-def watch_clearing(cleared):
-    """Puts the name of each function in the list by which the program clears torch_xla's counters."""
-    from torch_xla.debug import metrics
+def watch_clearing(module, names, cleared):
+    """Puts the name of each function in the list that the program calls, and that takes counters away."""
 
     def watched(name, clear):
         return lambda: (cleared.append(name), clear())[1]
 
-    for name in ("clear_all", "clear_counters", "clear_metrics"):
-        if hasattr(metrics, name):
-            setattr(metrics, name, watched(name, getattr(metrics, name)))
+    for name in names:
+        if hasattr(module, name):
+            setattr(module, name, watched(name, getattr(module, name)))
 
 
 def watch_local_reductions(seen):
@@ -313,12 +351,40 @@ def watch_local_reductions(seen):
     xla_model.mesh_reduce = mesh_reduce
 
 
+class Cleared:
+    """What torch_xla had counted before something cleared it: the program, or torch.compile with the backend openxla, which
+    clears counters as it goes."""
+
+    def __init__(self):
+        self.counts, self.operations = Counts(), {}
+
+    def watch(self):
+        metrics = importlib.import_module("torch_xla.debug.metrics")
+        for name in ("clear_all", "clear_counters", "clear_metrics"):
+            if hasattr(metrics, name):
+                setattr(metrics, name, self.keeping(getattr(metrics, name)))
+
+    def keeping(self, clear):
+        def keep():
+            before, operations = torch_xla_counts(), fallen_back()
+            clear()
+            self.counts = self.counts + (before - torch_xla_counts())
+            for name in operations.keys() - fallen_back().keys():
+                self.operations[name] = self.operations.get(name, 0) + operations[name]
+
+        return keep
+
+    def fallen_back(self):
+        now = fallen_back()
+        return {name: now.get(name, 0) + self.operations.get(name, 0) for name in now.keys() | self.operations.keys()}
+
+
 def fallen_back():
-    """The counters of at most 16 operations that ran on the host's processor."""
+    """The counters of operations that ran on the host's processor."""
     from torch_xla.debug import metrics
 
-    names = [name for name in metrics.counter_names() if name.startswith("aten::") and name not in READS]
-    return {name: int(metrics.counter_value(name)) for name in sorted(names)[:16]}
+    return {name: int(metrics.counter_value(name)) for name in metrics.counter_names()
+            if name.startswith("aten::") and name not in READS and metrics.counter_value(name)}
 
 
 def torch_xla_counts():
@@ -336,8 +402,7 @@ def torch_xla_counts():
                   executions=samples("ExecuteTime") + samples("ExecuteReplicatedTime"),
                   compile_ms=round(samples("CompileTime", 1) / 1e6),
                   retrieval_ms=round(samples("PersistentCacheLoad", 1) / 1e6),
-                  fallbacks=sum(counter(name) for name in metrics.counter_names()
-                                if name.startswith("aten::") and name not in READS),
+                  fallbacks=sum(fallen_back().values()),
                   reads=samples("TransferFromDeviceTime"))
 
 
