@@ -44,9 +44,9 @@ struct rung_receipt {
     LIST_OF (struct sighting) sightings;
     struct text launch; /* launch signature */
     enum purpose purpose;
-    struct text bad_line;    /* the first of bad_lines: the rule and the line */
-    number_list left_out;    /* name of a list -> how much of what was said has no place in it */
-    struct text kernel_path; /* which kernels its backend ran */
+    struct text bad_line;            /* the first of bad_lines: the rule and the line */
+    number_list left_out;            /* name of a list -> how much of what was said has no place in it */
+    struct observed_backend backend; /* platform empty: it reported none */
 };
 
 struct environment_receipt {

@@ -10,6 +10,7 @@ typedef void take_fn (struct drift_table *table, enum drift_section section, uin
 static void each_value (struct drift_comparison *work, take_fn *take)
 {
     struct drift_host_values values = { .arena = work->arena, .query = work->query };
+    values.backend_at = drift_backend_attempt (work->hosts.receipts, work->hosts.n, work->query, work->arena);
     for (uint32_t i = 0; i < work->hosts.n; i++)
         for (enum drift_section section = 0; section < SECTION_N; section++) {
             struct drift_var_list vars = drift_host_values_section (&values, work->hosts.receipts[i], section);

@@ -158,6 +158,8 @@ static void compare_hosts (struct comparison *comparison, const struct pair *pai
     const struct host_receipt *before = comparison->before->hosts.receipts[pair->before];
     struct drift *out = comparison->work->out;
     bool any = false;
+    comparison->values.backend_at = comparison->values_before.backend_at = drift_backend_attempt (
+        (const struct host_receipt *[]){ now, before }, 2, comparison->work->query, scratch);
     for (enum drift_section section = 0; section < SECTION_N; section++) {
         struct drift_var_list vars = drift_host_values_section (&comparison->values, now, section);
         struct drift_var_list vars_before = drift_host_values_section (&comparison->values_before, before, section);

@@ -70,6 +70,13 @@ static uint32_t hosts_of (const struct drift_table *table, const struct drift_fa
 
 /* ---- numbers ---- */
 
+/* Of a program a host that has no sighting has said nothing: it may have run others only. */
+static bool says_unseen (const struct drift_table *table, const struct drift_fact *fact, uint32_t host)
+{
+    return fact->section != SECTION_PROGRAM && table->tells[fact->section][host] &&
+           !drift_table_host_lacks (table, fact, host);
+}
+
 /* What each host says as a number; false when some value is none. */
 static bool numbers_of (const struct drift_comparison *work, const struct drift_fact *fact, double *numbers)
 {
@@ -80,7 +87,7 @@ static bool numbers_of (const struct drift_comparison *work, const struct drift_
             return false;
     drift_parse_number (table->values[fact->first].text, &first);
     for (uint32_t i = 0; i < table->hosts_n; i++)
-        numbers[i] = table->tells[fact->section][i] && !drift_table_host_lacks (table, fact, i) ? first : NAN;
+        numbers[i] = says_unseen (table, fact, i) ? first : NAN;
     for (uint32_t i = fact->seen_first; i < fact->seen_first + fact->seen_n; i++)
         drift_parse_number (table->values[table->seen[i].value].text, &numbers[table->seen[i].host]);
     return true;
@@ -101,9 +108,7 @@ static uint32_t said_by (const struct drift_table *table, const struct drift_fac
     }
     if (low < fact->seen_first + fact->seen_n && table->seen[low].host == host)
         return table->values[table->seen[low].value].same_as;
-    if (!table->tells[fact->section][host] || drift_table_host_lacks (table, fact, host))
-        return DRIFT_NONE_AT;
-    return table->values[fact->first].same_as;
+    return says_unseen (table, fact, host) ? table->values[fact->first].same_as : DRIFT_NONE_AT;
 }
 
 static int largest_first (const void *a, const void *b)
@@ -347,6 +352,13 @@ static void add_candidate (struct drift_comparison *work, struct candidates *lis
                         (fact->values_n == 1 && absent && absent < largest && !pinned.len ? DRIFT_ORDER_ABSENT : 0);
 }
 
+/* Some hosts do not say it, and there was no room to note which: drift_table_make_bitmaps has counted it. */
+static bool is_left_out (const struct drift_table *table, const struct drift_fact *fact)
+{
+    return fact->section != SECTION_PROGRAM && fact->missing == DRIFT_NONE_AT &&
+           fact->hosts_n < table->reporting_n[fact->section];
+}
+
 /* Most facts are the same everywhere: for these not even the rule is looked up, unless a pin has to hold as well. */
 static void sort_out (struct drift_comparison *work, uint32_t at, struct candidates *list)
 {
@@ -360,7 +372,7 @@ static void sort_out (struct drift_comparison *work, uint32_t at, struct candida
     bool equal = fact->values_n == 1 && fact->missing == DRIFT_NONE_AT;
     struct text pinned = pin_of (work, fact);
     work->out->compared++;
-    if (equal && !pinned.len)
+    if ((equal && !pinned.len) || is_left_out (&work->table, fact))
         return;
     struct text shown = drift_fact_label (fact->section, fact->name, work->arena);
     const struct drift_rule *rule = drift_rule_of (work->query, shown);

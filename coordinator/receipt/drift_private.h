@@ -39,7 +39,7 @@ struct drift_fact {
     enum drift_section section;
     struct text name; /* without the section's word */
     uint64_t hash;
-    uint32_t first;  /* value: what hosts said that stand in no sighting */
+    uint32_t first;  /* value: what hosts said that stand in no sighting, but for programs */
     uint32_t last;   /* value */
     uint32_t recent; /* value that was said last */
     uint32_t values_n;
@@ -50,7 +50,7 @@ struct drift_fact {
 
 struct drift_value_of_host {
     uint32_t value, host;
-}; /* said, and not the fact's first value */
+}; /* said, and not the fact's first value; of programs each */
 struct drift_indices {
     uint32_t *items;
     uint32_t n, capacity;
@@ -99,11 +99,17 @@ struct drift_hosts {
     const struct host_receipt **receipts;
     uint32_t n;
 };
+/* The rung and pass of an attempt, whatever the host. */
+struct drift_attempt {
+    struct text rung;
+    enum pass pass;
+};
 /* One host's receipt as named values, section by section. What hosts share is made once. */
 struct drift_host_values {
     struct arena *arena;
     const struct drift_query *query;
     bool setup;                      /* also what is the same on all hosts of a run */
+    struct drift_attempt backend_at; /* of which attempts the backend is; no rung: the last one reported */
     struct observed_backend backend; /* `backends` is of this one */
     struct var backends[8];
     uint32_t backends_n;
@@ -143,6 +149,10 @@ bool drift_host_values_has_section (const struct drift_host_values *values, cons
                                     enum drift_section section);
 struct drift_var_list drift_host_values_section (struct drift_host_values *values, const struct host_receipt *host,
                                                  enum drift_section section);
+/* The last attempt at which most of these hosts reported a backend: how many devices and processes a program sees is
+ * decided by its rung, and a host may have ended early. No rung: no two of them reported one there. */
+struct drift_attempt drift_backend_attempt (const struct host_receipt *const *hosts, uint32_t n,
+                                            const struct drift_query *query, struct arena *arena);
 /* The attempts that count: the last of each rung and pass that was no isolation. NULL ends them. */
 const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, const struct drift_query *query,
                                                uint32_t *at, bool each_pass);

@@ -193,7 +193,7 @@ void drift_table_add (struct drift_table *table, enum drift_section section, uin
         of->recent = value;
         of->hosts_n++;
         table->values[value].hosts_n++;
-        if (value != of->first)
+        if (value != of->first || section == SECTION_PROGRAM)
             keep_sighting (table, value, host);
     }
 }

@@ -89,11 +89,65 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
 
 /* ---- sections ---- */
 
+/* Attempts of all hosts, each once, in the order in which the first host with it has them. */
+struct told_attempt {
+    struct drift_attempt of;
+    uint32_t hosts_n, last_host;
+};
+struct told_attempts {
+    struct told_attempt items[2 * RUNGS_MAX];
+    uint32_t n;
+};
+
+static void note_attempt (struct told_attempts *told, const struct rung_receipt *rung, uint32_t host)
+{
+    uint32_t i = 0;
+    while (i < told->n && !(told->items[i].of.pass == rung->pass && text_equal (told->items[i].of.rung, rung->rung)))
+        i++;
+    if (i == sizeof told->items / sizeof told->items[0] || (i < told->n && told->items[i].last_host == host))
+        return;
+    if (i == told->n)
+        told->items[told->n++].of = (struct drift_attempt){ rung->rung, rung->pass };
+    told->items[i].hosts_n++;
+    told->items[i].last_host = host;
+}
+
+struct drift_attempt drift_backend_attempt (const struct host_receipt *const *hosts, uint32_t n,
+                                            const struct drift_query *query, struct arena *arena)
+{
+    struct told_attempts *told = arena_alloc (arena, sizeof *told);
+    struct told_attempt best = { .hosts_n = 2 };
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; hosts[i] && k < hosts[i]->rungs.n; k++)
+            if (counts (&hosts[i]->rungs.items[k], query) && hosts[i]->rungs.items[k].backend.platform.len)
+                note_attempt (told, &hosts[i]->rungs.items[k], i + 1);
+    for (uint32_t i = 0; i < told->n; i++)
+        if (told->items[i].hosts_n >= best.hosts_n)
+            best = told->items[i];
+    return best.of;
+}
+
+static const struct observed_backend *backend_at (const struct drift_host_values *values,
+                                                  const struct host_receipt *host)
+{
+    const struct drift_attempt *at = &values->backend_at;
+    const struct observed_backend *last = at->rung.len ? NULL : &host->backend.observed;
+    for (uint32_t i = 0; at->rung.len && i < host->rungs.n; i++) {
+        const struct rung_receipt *rung = &host->rungs.items[i];
+        if (counts (rung, values->query) && rung->pass == at->pass && text_equal (rung->rung, at->rung) &&
+            rung->backend.platform.len)
+            last = &rung->backend;
+    }
+    return last;
+}
+
+enum { OF_ANY_RUNG = 3 }; /* of a backend's values, the first */
+
 static bool same_backend (const struct observed_backend *a, const struct observed_backend *b)
 {
     return text_equal (a->platform, b->platform) && text_equal (a->platform_version, b->platform_version) &&
-           text_equal (a->device_kind, b->device_kind) && text_equal (a->kernel_path, b->kernel_path) &&
-           a->devices == b->devices && a->local_devices == b->local_devices && a->process_count == b->process_count;
+           text_equal (a->device_kind, b->device_kind) && a->devices == b->devices &&
+           a->local_devices == b->local_devices && a->process_count == b->process_count;
 }
 
 static struct text number_text (struct drift_host_values *values, uint32_t number)
@@ -101,16 +155,16 @@ static struct text number_text (struct drift_host_values *values, uint32_t numbe
     return text_format (values->arena, "%u", number);
 }
 
-/* Its number in the slice (process_index) differs by its nature and is left out. */
+/* Its number in the slice (process_index) differs by its nature and is left out; so are counts, which are its rung's,
+ * where no rung is known. */
 static struct drift_var_list backend_vars (struct drift_host_values *values, const struct observed_backend *backend)
 {
-    if (backend->platform.len == 0)
+    if (!backend || backend->platform.len == 0)
         return (struct drift_var_list){ 0 };
     if (values->backends_n == 0 || !same_backend (backend, &values->backend)) {
         struct var vars[] = { { TEXT_LIT ("platform"), backend->platform },
                               { TEXT_LIT ("platform_version"), backend->platform_version },
                               { TEXT_LIT ("device_kind"), backend->device_kind },
-                              { TEXT_LIT ("kernel_path"), backend->kernel_path },
                               { TEXT_LIT ("devices"), number_text (values, backend->devices) },
                               { TEXT_LIT ("local_devices"), number_text (values, backend->local_devices) },
                               { TEXT_LIT ("processes"), number_text (values, backend->process_count) } };
@@ -119,7 +173,7 @@ static struct drift_var_list backend_vars (struct drift_host_values *values, con
         values->backends_n = sizeof (vars) / sizeof (vars[0]);
         values->backend = *backend;
     }
-    return (struct drift_var_list){ values->backends, values->backends_n };
+    return (struct drift_var_list){ values->backends, values->backend_at.rung.len ? values->backends_n : OF_ANY_RUNG };
 }
 
 static struct drift_var_list setup_vars (struct drift_host_values *values, const struct host_receipt *host)
@@ -159,36 +213,48 @@ static void room_for_programs (struct drift_host_values *values, uint32_t n)
     values->programs = programs;
 }
 
+static void add_program (struct drift_host_values *values, uint32_t *n, struct text rung, struct text name,
+                         struct text value)
+{
+    if (!value.len)
+        return;
+    room_for_programs (values, *n + 1);
+    values->programs[*n] = (struct var){ program_name (values, *n, rung, name), value };
+    ++*n;
+}
+
 /* Of the last attempt at each rung; a program without a name or fingerprint is nothing that could be compared. */
 static struct drift_var_list program_vars (struct drift_host_values *values, const struct host_receipt *host)
 {
     const struct rung_receipt *rung;
     uint32_t n = 0;
-    for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));)
-        for (uint32_t i = 0; i < rung->programs.n; i++) {
-            const struct program_fingerprint *program = &rung->programs.items[i];
-            if (!program->fingerprint.len)
-                continue;
-            room_for_programs (values, n + 1);
-            values->programs[n] = (struct var){ program_name (values, n, rung->rung, program->name),
-                                                program->fingerprint };
-            n++;
-        }
+    for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));) {
+        add_program (values, &n, rung->rung, TEXT_LIT ("kernels"), rung->backend.kernel_path);
+        for (uint32_t i = 0; i < rung->programs.n; i++)
+            add_program (values, &n, rung->rung, rung->programs.items[i].name, rung->programs.items[i].fingerprint);
+    }
     return (struct drift_var_list){ values->programs, n };
+}
+
+/* The profile itself makes it different: by host, or by scope, and a host may have run no program of that scope. */
+static bool is_made_different (const struct policy_receipt *policy, struct text name)
+{
+    struct text value;
+    return text_is_among (name, policy->by_host.items, policy->by_host.n) ||
+           var_find (&policy->host_scope, name, &value) || var_find (&policy->slice_scope, name, &value);
 }
 
 /* Without those that the profile itself makes different, where the program saw them so. */
 static struct drift_var_list policy_vars (struct drift_host_values *values, const struct host_receipt *host)
 {
     const struct policy_receipt *policy = &host->policy;
-    if (!policy->by_host.n)
+    if (!policy->by_host.n && !policy->host_scope.n && !policy->slice_scope.n)
         return (struct drift_var_list){ policy->observed.items, policy->observed.n };
     struct var *vars = arena_array (values->arena, policy->observed.n, sizeof *vars);
     uint32_t n = 0;
     for (uint32_t i = 0; i < policy->observed.n; i++) {
         const struct var *seen = &policy->observed.items[i];
-        if (!text_is_among (seen->name, policy->by_host.items, policy->by_host.n) ||
-            !policy_is_as_launched (policy, seen, values->arena))
+        if (!is_made_different (policy, seen->name) || !policy_is_as_launched (policy, seen, values->arena))
             vars[n++] = *seen;
     }
     return (struct drift_var_list){ vars, n };
@@ -232,7 +298,7 @@ struct drift_var_list drift_host_values_section (struct drift_host_values *value
     case SECTION_FACT: return (struct drift_var_list){ host->facts.items, host->facts.n };
     case SECTION_BUNDLE: return (struct drift_var_list){ host->bundle.items, host->bundle.n };
     case SECTION_POLICY: return policy_vars (values, host);
-    case SECTION_BACKEND: return backend_vars (values, &host->backend.observed);
+    case SECTION_BACKEND: return backend_vars (values, backend_at (values, host));
     case SECTION_SETUP: return values->setup ? setup_vars (values, host) : (struct drift_var_list){ 0 };
     case SECTION_LAUNCHED: return values->setup ? launched_vars (values, &host->policy) : (struct drift_var_list){ 0 };
     case SECTION_PROGRAM: return program_vars (values, host);

@@ -127,7 +127,7 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
 {
     rung->memory = (struct memory_receipt){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->plan.rungs.items[result->key.rung].launch;
-    rung->kernel_path = receipt_fold_copy_text (fold, result->backend.kernel_path);
+    record_copy (&backend_record, &rung->backend, &result->backend, &fold->arena);
     rung->bad_line = receipt_fold_copy_text (fold, result->bad_line);
     rung->cause.evidence = receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES));
     RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);

@@ -22,6 +22,7 @@ static struct rung_receipt kept_rung (const struct rung_receipt *rung)
                                  .duration_ms = rung->duration_ms,
                                  .cache = rung->cache,
                                  .memory = rung->memory,
+                                 .backend = rung->backend,
                                  .purpose = rung->purpose };
     kept.counters = rung->counters;
     kept.programs = rung->programs;

@@ -111,15 +111,15 @@ struct text receipt_kernel_at (const struct host_receipt *host, struct text rung
 {
     struct text path = { 0 };
     for (uint32_t i = 0; i < host->rungs.n; i++)
-        if (host->rungs.items[i].kernel_path.len && text_equal (host->rungs.items[i].rung, rung))
-            path = host->rungs.items[i].kernel_path;
+        if (host->rungs.items[i].backend.kernel_path.len && text_equal (host->rungs.items[i].rung, rung))
+            path = host->rungs.items[i].backend.kernel_path;
     return path;
 }
 
 bool receipt_tells_kernels (const struct host_receipt *host)
 {
     for (uint32_t i = 0; i < host->rungs.n; i++)
-        if (host->rungs.items[i].kernel_path.len)
+        if (host->rungs.items[i].backend.kernel_path.len)
             return true;
     return false;
 }

@@ -1,6 +1,7 @@
 """A member of a slice-wide program ends with status 1 while the others wait for it in a collective.
 
-args: host (required; the one that falls), when ("collective"; or "gate": before the rendezvous, "end": after all was reduced).
+args: host (required; the one that falls), when ("collective"; or "start": before it has said anything, "gate": before
+the rendezvous, "end": after all was reduced).
 """
 
 import sys
@@ -17,8 +18,10 @@ def fall(canary):
 
 
 def body(canary):
-    sliceup_plain.start(canary)
     falls, when = canary.attempt["host"] == canary.args["host"], canary.args.get("when", "collective")
+    if falls and when == "start":
+        fall(canary)
+    sliceup_plain.start(canary)
     if falls and when == "gate":
         fall(canary)
     star = sliceup_plain.Star(canary)

@@ -60,6 +60,16 @@ class Planted(Drifting):
         self.differs(odd_env=["TPU_STDERR_LOG_LEVEL=0"])
         self.assertEqual("h3: policy TPU_STDERR_LOG_LEVEL is 0, 7 others have none", self.first_line())
 
+    def test_who_ends_early_saw_no_other_devices(self):
+        self.climb([self.lab.rung("hello", "plain/hello.py"),
+                    self.lab.rung("sum", "falls_in_slice.py", scope="slice", args={"host": "h0", "when": "start"})],
+                   status=1, hosts=4, mesh={"data": 4, "model": 2})
+        seen = {host["host"]: [rung["backend"] and rung["backend"]["devices"] for rung in host["rungs"]]
+                for host in self.lab.receipt()["hosts"]}
+        self.assertEqual({"h0": [2, None], "h1": [2, 8], "h2": [2, 8], "h3": [2, 8]}, seen)
+        told = schema.document(self.lab.sliceup("drift", "--json").out)
+        self.assertEqual([], [finding["sentences"] for finding in told["findings"]])
+
     def test_a_slow_host_is_named_with_rung_and_phase(self):
         self.differs(seconds=12, phase="compile")
         self.assertRegex(self.first_line(), r"^h3 took 1\d s in phase compile of rung odd, median .* of 8 hosts$")

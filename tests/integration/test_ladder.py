@@ -32,9 +32,9 @@ class Ladder(lab.LabTest):
 
     def kernels(self, receipt, host):
         """rung -> kernel path, of the rungs that have a choice."""
-        facts = next(entry["facts"] for entry in receipt["hosts"] if entry["host"] == host)
-        prefix = "kernel_path."
-        return {name[len(prefix):]: value for name, value in facts.items() if name.startswith(prefix)}
+        rungs = next(entry["rungs"] for entry in receipt["hosts"] if entry["host"] == host)
+        told = {rung["rung"]: rung["backend"]["kernel_path"] for rung in rungs if rung["backend"]}
+        return {rung: path for rung, path in told.items() if path != "native"}
 
 
 class Whole(Ladder):

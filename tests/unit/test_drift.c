@@ -240,6 +240,102 @@ static void the_minority_is_named_in_the_first_line (void **state)
     done (&slice);
 }
 
+/* More facts that some hosts lack than there is room to note: who says one more of them is not known. */
+static void what_there_is_no_room_for_is_counted (void **state)
+{
+    enum { MANY = 4096 + 1 };
+    struct slice slice;
+    (void) state;
+    make (&slice, 4);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct host_receipt *at = host (&slice, i);
+        struct var *facts = arena_array (&slice.arena, FACTS + MANY, sizeof *facts);
+        memcpy (facts, at->facts.items, FACTS * sizeof *facts);
+        for (uint32_t f = 0; f < MANY; f++)
+            facts[FACTS + f] = (struct var){ text_format (&slice.arena, "x%u", f), TEXT_LIT ("1") };
+        facts[FACTS + MANY - 1].value = i ? TEXT_LIT ("2") : TEXT_LIT ("3");
+        at->facts.items = facts;
+        at->facts.n = FACTS + MANY;
+    }
+    first_line (&slice, &plain);
+    for (uint32_t i = 0; i < slice.drift.n; i++)
+        assert_false (text_is (slice.drift.items[i].fact, "fact x4096"));
+    assert_int_equal (slice.drift.left_out, MANY - 1024);
+    done (&slice);
+}
+
+/* At dense all hosts see their own devices, at sum those of the slice. */
+static void run_on (struct slice *slice, uint32_t at, const char *rung, uint32_t devices, const char *kernels)
+{
+    struct host_receipt *of = host (slice, at);
+    if (!text_is (of->rungs.items[of->rungs.n - 1].rung, rung))
+        add_rung (slice, of, rung, PASS_ONCE, 12000);
+    of->backend.observed = (struct observed_backend){ .platform = TEXT_LIT ("cpu"),
+                                                      .platform_version = TEXT_LIT ("1"),
+                                                      .device_kind = TEXT_LIT ("cpu"),
+                                                      .kernel_path = text_of (kernels),
+                                                      .devices = devices,
+                                                      .local_devices = 2,
+                                                      .process_count = devices / 2 };
+    of->rungs.items[of->rungs.n - 1].backend = of->backend.observed;
+}
+
+static void who_ended_early_ran_on_no_other_backend (void **state)
+{
+    struct slice slice, later;
+    (void) state;
+    make (&slice, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        run_on (&slice, i, "dense", 2, "native");
+        if (i > 0)
+            run_on (&slice, i, "sum", 8, "pallas");
+    }
+    assert_non_null (strstr (first_line (&slice, &plain), "no drift: 4 hosts"));
+    host (&slice, 0)->rungs.items[0].backend.platform_version = TEXT_LIT ("2");
+    assert_string_equal (first_line (&slice, &plain), "h0: backend platform_version is 2, 3 others have 1");
+    host (&slice, 0)->rungs.items[0].backend.platform_version = TEXT_LIT ("1");
+    host (&slice, 3)->rungs.items[1].backend.kernel_path = TEXT_LIT ("reference");
+    assert_string_equal (first_line (&slice, &plain), "h3: program sum/kernels is reference, 2 others have pallas");
+    host (&slice, 3)->rungs.items[1].backend.kernel_path = TEXT_LIT ("pallas");
+    for (uint32_t i = 1; i < 4; i++)
+        host (&slice, i)->rungs.items[0].backend.platform = (struct text){ 0 };
+    assert_non_null (strstr (first_line (&slice, &plain), "no drift: 4 hosts")); /* no rung is told by both groups */
+    make (&later, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        run_on (&later, i, "dense", 2, "native");
+    drift_compare_receipts (&later.receipt, &slice.receipt, &plain, &later.arena, &later.drift);
+    assert_int_equal (later.drift.findings, 0);
+    host (&later, 2)->rungs.items[0].backend.devices = 4;
+    host (&slice, 2)->rungs.items[0].backend.platform = TEXT_LIT ("cpu");
+    drift_compare_receipts (&later.receipt, &slice.receipt, &plain, &later.arena, &later.drift);
+    assert_int_equal (later.drift.findings, 1);
+    done (&later);
+    done (&slice);
+}
+
+/* What only programs of the slice get is nothing that a host lacks which ran none; what is not as launched is. */
+static void who_ran_no_program_of_the_slice_lacks_none_of_its_variables (void **state)
+{
+    struct slice slice;
+    (void) state;
+    make (&slice, 4);
+    struct var set = { TEXT_LIT ("LEVEL"), TEXT_LIT ("1") },
+               both[] = { host (&slice, 1)->policy.observed.items[0], set };
+    for (uint32_t i = 0; i < 4; i++) {
+        struct policy_receipt *policy = &host (&slice, i)->policy;
+        policy->slice_scope.items = list (&slice.arena, &set, 1);
+        policy->slice_scope.n = 1;
+        if (i > 0) {
+            policy->observed.items = list (&slice.arena, both, 2);
+            policy->observed.n = 2;
+        }
+    }
+    assert_non_null (strstr (first_line (&slice, &plain), "no drift: 4 hosts"));
+    host (&slice, 2)->policy.observed.items[1].value = TEXT_LIT ("2");
+    assert_string_equal (first_line (&slice, &plain), "h2: policy LEVEL is 2, 3 others have none");
+    done (&slice);
+}
+
 /* Nobody knows whether it differs; that it was not heard is a fact of its own. */
 static void what_a_host_did_not_hear_is_no_difference (void **state)
 {
@@ -820,6 +916,9 @@ int main (void)
         cmocka_unit_test (the_larger_difference_comes_first),
         cmocka_unit_test (the_minority_is_named_in_the_first_line),
         cmocka_unit_test (what_a_host_did_not_hear_is_no_difference),
+        cmocka_unit_test (what_there_is_no_room_for_is_counted),
+        cmocka_unit_test (who_ended_early_ran_on_no_other_backend),
+        cmocka_unit_test (who_ran_no_program_of_the_slice_lacks_none_of_its_variables),
         cmocka_unit_test (the_first_host_may_be_the_odd_one),
         cmocka_unit_test (flags_are_sets_of_words),
         cmocka_unit_test (two_spellings_of_one_set_are_one_group),

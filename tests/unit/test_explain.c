@@ -326,8 +326,8 @@ static void kernels_are_told_by_rung (void **state)
     struct buf text;
     buf_init (&text, 1 << 20);
     for (uint32_t i = 0; i < HOSTS; i++) {
-        story->attempts[i][0].kernel_path = TEXT_LIT ("native");
-        story->attempts[i][1].kernel_path = i == 3 ? (struct text){ 0 } : TEXT_LIT ("pallas");
+        story->attempts[i][0].backend.kernel_path = TEXT_LIT ("native");
+        story->attempts[i][1].backend.kernel_path = i == 3 ? (struct text){ 0 } : TEXT_LIT ("pallas");
     }
     explain (story);
     const struct explain_question *backend = step (story, "backend");

@@ -68,7 +68,7 @@ def body(session):
     if session.compile_only:
         return
     out = program(*args)
-    session.tell_kernel(path)
+    session.tell_backend(path)
     expected = sliceup_expected.attention(session.numpy, q, k, v)
     canary.check(f"relative error of {out.size} values", 0, session.largest_error(out, expected.__getitem__), TOLERANCE)
 

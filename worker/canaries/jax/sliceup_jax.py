@@ -107,13 +107,8 @@ class Session:
         return backend_of(self.mesh.devices.flat[0].platform)
 
     def tell_backend(self, kernel_path):
+        """Once more when it is known which kernels run on it; docs/guide/ladder.md has the words."""
         self.canary.backend(**self.backend, kernel_path=kernel_path)
-
-    def tell_kernel(self, path):
-        """The backend once more, now that it is known which kernels run on it; docs/guide/ladder.md has the words."""
-        self.tell_backend(path)
-        # A receipt has one backend a host, the latest: a fact of its own name stays, and is compared between hosts.
-        self.canary.fact(f"kernel_path.{self.canary.attempt['rung']}", path)
 
     def make_mesh(self, devices):
         grid = self.numpy.array(sorted(devices, key=link_order)).reshape(self.canary.sizes)
