@@ -52,16 +52,17 @@ static void refuse_gate (struct coord *coord, const struct gate_arrivals *gate, 
         if (same * 2 <= all || !text_equal (gate->values[i], gate->values[agreed]))
             culprits[n++] = coord->state->pass.parts.items[i].host;
     struct fact_pass_stopped why = { .culprits = { culprits, n } };
-    why.cause = n == all ? text_format (&out->arena,
-                                        "at gate %.*s the programs of the %u hosts differ, and most hosts share none; "
-                                        "stopped, as devices would hang",
-                                        TEXT_ARG (gate->name), all)
-                         : text_format (&out->arena,
-                                        "at gate %.*s its program differs from that of %u of %u hosts; stopped, as "
-                                        "devices would hang",
-                                        TEXT_ARG (gate->name), same, all);
+    why.cause =
+        n == all ? text_format (&out->arena,
+                                "at gate %.*s the programs or flags of the %u hosts differ, and most hosts share none; "
+                                "stopped, as devices would hang",
+                                TEXT_ARG (gate->name), all)
+                 : text_format (&out->arena,
+                                "at gate %.*s its program or flags differ from those of %u of %u hosts; stopped, as "
+                                "devices would hang",
+                                TEXT_ARG (gate->name), same, all);
     why.next = TEXT_LIT ("compare the arguments, flags and versions of this host with those of the other hosts");
-    stop_pass (coord, &why, TEXT_LIT ("the programs of the hosts differ"), now_ms, out);
+    stop_pass (coord, &why, TEXT_LIT ("the programs or flags of the hosts differ"), now_ms, out);
 }
 
 static void open_gate (struct coord *coord, struct gate_arrivals *gate, uint64_t now_ms, struct outbox *out)

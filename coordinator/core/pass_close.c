@@ -78,7 +78,7 @@ static const struct result *other_than (const struct coord *coord, const bool *c
     return NULL;
 }
 
-/* Why its program differs, as far as its own report shows. */
+/* Why its program or flags differ, as far as its own report shows. */
 static struct text culprits_cause (const struct coord *coord, const struct result *culprit, const struct result *other,
                                    struct arena *arena)
 {
@@ -91,24 +91,39 @@ static struct text culprits_cause (const struct coord *coord, const struct resul
                       SENTENCE_MAX_BYTES);
 }
 
+/* Who came to the gate with the program of the others was launched with other flags; who passed it by was not. */
+static void own_by_launch (const struct result *culprit, const struct result *other, struct verdict *verdict,
+                           struct arena *arena)
+{
+    if (!other || !result_ended_badly (culprit) || !program_differs_by_flags (culprit, other, arena))
+        return;
+    verdict->owner = OWNER_LAUNCH;
+    verdict->next = TEXT_LIT (
+        "give all hosts the same XLA_FLAGS and LIBTPU_INIT_ARGS, and see what sets them on this host");
+}
+
 /* What it printed while it was stopped, or about its peers, is not the cause. */
 static void judge_stopped (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                            struct arena *arena)
 {
     const struct fact_pass_stopped *why = &coord->state->pass.why;
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (culprits[i])
-            verdicts[i] = (struct verdict){
-                .host = verdicts[i].host,
-                .outcome = OUTCOME_FAILED,
-                .owner = why->owner,
-                .cause = culprits_cause (coord, &coord->state->pass.parts.items[i].result,
-                                         other_than (coord, culprits, i), arena),
-                .next = why->next,
-                .phase = verdicts[i].phase,
-                .cache = verdicts[i].cache,
-                .evidence = verdicts[i].evidence,
-            };
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        const struct result *culprit = &coord->state->pass.parts.items[i].result,
+                            *other = other_than (coord, culprits, i);
+        if (!culprits[i])
+            continue;
+        verdicts[i] = (struct verdict){
+            .host = verdicts[i].host,
+            .outcome = OUTCOME_FAILED,
+            .owner = why->owner,
+            .cause = culprits_cause (coord, culprit, other, arena),
+            .next = why->next,
+            .phase = verdicts[i].phase,
+            .cache = verdicts[i].cache,
+            .evidence = verdicts[i].evidence,
+        };
+        own_by_launch (culprit, other, &verdicts[i], arena);
+    }
 }
 
 /* Its worker should have ended it long before: the coordinator did. */

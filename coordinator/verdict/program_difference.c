@@ -128,3 +128,35 @@ struct text program_difference_text (const struct result *mine, const struct res
     arena_release (&words);
     return said;
 }
+
+static bool has_program (const struct result *result, const struct program_fingerprint *program)
+{
+    for (uint32_t i = 0; i < result->programs.n; i++)
+        if (text_equal (result->programs.items[i].name, program->name) &&
+            text_equal (result->programs.items[i].fingerprint, program->fingerprint))
+            return true;
+    return false;
+}
+
+static bool same_programs (const struct result *mine, const struct result *theirs)
+{
+    bool same = mine->programs.n > 0 && mine->programs.n == theirs->programs.n;
+    for (uint32_t i = 0; same && i < mine->programs.n; i++)
+        same = has_program (theirs, &mine->programs.items[i]);
+    return same;
+}
+
+static struct text flags_of (const struct result *result, const char *name, struct arena *arena)
+{
+    const struct var *flags = find ((const var_list *) &result->policy, text_of (name));
+    return flags ? flag_set_normalise (flags->value, arena) : (struct text){ 0 };
+}
+
+bool program_differs_by_flags (const struct result *mine, const struct result *theirs, struct arena *arena)
+{
+    static const char *const names[] = { "XLA_FLAGS", "LIBTPU_INIT_ARGS" };
+    bool differ = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        differ |= !text_equal (flags_of (mine, names[i], arena), flags_of (theirs, names[i], arena));
+    return differ && mine->policy.n && theirs->policy.n && same_programs (mine, theirs);
+}

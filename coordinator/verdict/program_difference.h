@@ -12,5 +12,7 @@
 enum { DIFFERENCE_SHOWN = 4 };
 struct text program_difference_text (const struct result *mine, const struct result *theirs, bool one_other,
                                      struct arena *arena);
+/* Both reported the same programs, and other flags: then the same program becomes another executable. */
+bool program_differs_by_flags (const struct result *mine, const struct result *theirs, struct arena *arena);
 
 #endif

@@ -74,6 +74,36 @@ static void packages_and_programs_are_named (void **state)
     expect (&theirs, &mine, "jaxlib is missing on this host");
 }
 
+/* A program of its own, or nothing to compare: then the flags alone are not the reason. */
+static void flags_alone_differ_where_the_program_is_the_same (void **state)
+{
+    (void) state;
+    struct var a = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a --b") },
+               b = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--b --a") };
+    struct program_fingerprint p = { TEXT_LIT ("tiny"), TEXT_LIT ("01") }, q = p;
+    struct result mine = { 0 }, theirs = { 0 };
+    vars ((var_list *) &mine.policy, &a, 1);
+    vars ((var_list *) &theirs.policy, &b, 1);
+    mine.programs.items = &p;
+    theirs.programs.items = &q;
+    mine.programs.n = theirs.programs.n = 1;
+    assert_false (program_differs_by_flags (&mine, &theirs, &arena));
+    b.value = TEXT_LIT ("--b");
+    assert_true (program_differs_by_flags (&mine, &theirs, &arena));
+    b = (struct var){ TEXT_LIT ("JAX_PLATFORMS"), TEXT_LIT ("cpu") };
+    assert_true (program_differs_by_flags (&theirs, &mine, &arena));
+    q.fingerprint = TEXT_LIT ("02");
+    assert_false (program_differs_by_flags (&mine, &theirs, &arena));
+    q = p;
+    theirs.programs.n = 0;
+    assert_false (program_differs_by_flags (&mine, &theirs, &arena));
+    mine.programs.n = 0;
+    assert_false (program_differs_by_flags (&mine, &theirs, &arena));
+    mine.programs.n = theirs.programs.n = 1;
+    theirs.policy.n = 0;
+    assert_false (program_differs_by_flags (&mine, &theirs, &arena));
+}
+
 static void of_two_hosts_there_is_one_other (void **state)
 {
     (void) state;
@@ -113,9 +143,13 @@ static void many_differences_are_counted (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (flags_are_sets_of_words),         cmocka_unit_test (a_variable_may_be_on_one_side_only),
-        cmocka_unit_test (of_two_hosts_there_is_one_other), cmocka_unit_test (packages_and_programs_are_named),
-        cmocka_unit_test (silence_is_no_difference),        cmocka_unit_test (many_differences_are_counted),
+        cmocka_unit_test (flags_are_sets_of_words),
+        cmocka_unit_test (a_variable_may_be_on_one_side_only),
+        cmocka_unit_test (flags_alone_differ_where_the_program_is_the_same),
+        cmocka_unit_test (of_two_hosts_there_is_one_other),
+        cmocka_unit_test (packages_and_programs_are_named),
+        cmocka_unit_test (silence_is_no_difference),
+        cmocka_unit_test (many_differences_are_counted),
     };
     int failed = cmocka_run_group_tests (tests, NULL, NULL);
     arena_release (&arena);

@@ -153,7 +153,7 @@ static void who_differs_at_a_gate_is_the_cause_whatever_it_printed (void **state
         assert_int_equal (verdict->host, 2);
         assert_int_equal (verdict->outcome, OUTCOME_FAILED);
         assert_int_equal (verdict->owner, OWNER_PROGRAM);
-        assert_true (text_starts (verdict->cause, "at gate program its program differs from that of"));
+        assert_true (text_starts (verdict->cause, "at gate program its program or flags differ from those of"));
         assert_int_equal (verdict->signature.len, 0);
         assert_false (verdict->transient);
         for (uint32_t host = 0; i == 0 && host < HOSTS; host++)
