@@ -402,7 +402,8 @@ static const struct error_rule items[] = {
     { "shapes", RULE_FORM, OWNER_PROGRAM, NULL,
       "shapes cannot be multiplied|mat1 and mat2|must match the size of tensor|size of tensor a|"
       "Incompatible shapes|incompatible shapes|shape mismatch|Shape mismatch|shape '|invalid for input of size|"
-      "expected shape|got shape|same shape|size mismatch|Sizes of tensors must match|dimension mismatch|"
+      "expected shape|Expected shard shape|got shape|same shape|size mismatch|Sizes of tensors must match|"
+      "dimension mismatch|"
       "could not be broadcast|broadcastable|stack expects each tensor|expected input batch_size|"
       "Dimension out of range|expected scalar type|same dtype|expected m1 and m2|dot_general|same device|"
       "on different devices|must have same|Expected input|Expected tensor|Given groups=|"
@@ -413,13 +414,20 @@ static const struct error_rule items[] = {
     { "autograd", RULE_FORM, OWNER_PROGRAM, NULL,
       "does not require grad|modified by an inplace operation|backward through the graph a second time|"
       "Expected to have finished reduction|marked as ready twice|one of the variables needed for gradient|"
-      "leaf Variable|unused parameters|Cannot re-initialize CUDA in forked|fork_rng|TracerBoolConversion|"
-      "ConcretizationTypeError|UnexpectedTracerError|Abstract tracer|leaked tracer|Leaked|donated|"
-      "deleted buffer|Array has been deleted|buffer has been deleted|Buffer has been deleted|"
-      "not JSON serializable|Can't pickle|cannot pickle|Can't get local object|maximum recursion depth|"
-      "dictionary changed size|bootstrapping phase|if __name__ == '__main__'|Received incompatible devices|"
-      "Sharding|PartitionSpec|is not a valid JAX type|Out of range float values|graph break|"
-      "Dynamic control flow|data-dependent|state_dict|not subscriptable|is not iterable|not callable|"
+      "leaf Variable|unused parameters",
+      NULL, NULL, 0, CODE },
+    { "tracing", RULE_FORM, OWNER_PROGRAM, NULL,
+      "TracerBoolConversion|ConcretizationTypeError|UnexpectedTracerError|Abstract tracer|leaked tracer|Leaked|"
+      "graph break|Dynamic control flow|data-dependent",
+      NULL, NULL, 0, CODE },
+    { "arrays", RULE_FORM, OWNER_PROGRAM, NULL,
+      "donated|deleted buffer|Array has been deleted|buffer has been deleted|Buffer has been deleted|"
+      "Received incompatible devices|Sharding|PartitionSpec|is not a valid JAX type",
+      NULL, NULL, 0, CODE },
+    { "python", RULE_FORM, OWNER_PROGRAM, NULL,
+      "Cannot re-initialize CUDA in forked|fork_rng|not JSON serializable|Can't pickle|cannot pickle|"
+      "Can't get local object|maximum recursion depth|dictionary changed size|bootstrapping phase|"
+      "if __name__ == '__main__'|Out of range float values|state_dict|not subscriptable|is not iterable|not callable|"
       "object is not|NoneType|unhashable|unsupported operand",
       NULL, "weights_only", 0, CODE },
 };

@@ -110,6 +110,24 @@ static void a_library_s_own_check_speaks_for_nobody (void **state)
             { "OSError: Connection reset by peer\n", "peer-unnamed", OWNER_UNKNOWN });
 }
 
+/* The form has the name of what went wrong: the first text is jax's own. */
+static void a_form_of_the_program_is_named_for_what_it_is (void **state)
+{
+    (void) state;
+    EXPECT (
+        { TRACE USER PACKAGE (
+              "jax/_src/array.py") "ValueError: Expected shard shape (4,) doesn't match the single device array shape "
+                                   "(5,). Shape of Array is float32[8] with sharding NamedSharding(mesh=Mesh('data': "
+                                   "2, axis_types=(Auto,)), spec=P('data',), memory_kind=device)\n",
+          "shapes", OWNER_PROGRAM },
+        { TRACE USER "ValueError: Received incompatible devices for jitted computation\n", "arrays", OWNER_PROGRAM },
+        { TRACE USER PACKAGE ("jax/_src/a.py") "ValueError: the sharding of x is odd\n", "arrays", OWNER_PROGRAM },
+        { TRACE USER "UnexpectedTracerError: Encountered an unexpected tracer.\n", "tracing", OWNER_PROGRAM },
+        { TRACE USER "TypeError: 'NoneType' object is not callable\n", "python", OWNER_PROGRAM },
+        { TRACE USER "RuntimeError: one of the variables needed for gradient computation has been modified\n",
+          "autograd", OWNER_PROGRAM });
+}
+
 static void an_errno_is_about_an_object (void **state)
 {
     (void) state;
@@ -425,6 +443,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (types_and_packages_speak_for_owners),
         cmocka_unit_test (a_library_s_own_check_speaks_for_nobody),
+        cmocka_unit_test (a_form_of_the_program_is_named_for_what_it_is),
         cmocka_unit_test (an_errno_is_about_an_object),
         cmocka_unit_test (of_a_chain_the_cause_counts),
         cmocka_unit_test (tracebacks_stand_behind_prefixes),
