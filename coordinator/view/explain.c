@@ -229,9 +229,11 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
         return EXPLAIN_UNKNOWN;
     }
     const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : enum_name_of (&pass_names, last->pass);
+    const char *remark = receipt_cold_remark (last);
     struct text phase = last->phase.len ? last->phase : TEXT_LIT ("start");
-    *answer = text_format (asked->arena, "rung %.*s%s%s: %s, last in phase %.*s", TEXT_ARG (last->rung),
-                           *pass ? " " : "", pass, enum_name_of (&outcome_names, last->outcome), TEXT_ARG (phase));
+    *answer = text_format (asked->arena, "rung %.*s%s%s: %s, last in phase %.*s%s%s", TEXT_ARG (last->rung),
+                           *pass ? " " : "", pass, enum_name_of (&outcome_names, last->outcome), TEXT_ARG (phase),
+                           *remark ? "; " : "", remark);
     if (last->outcome == OUTCOME_PASSED)
         return EXPLAIN_CLEAR;
     return last->outcome == OUTCOME_CASCADE ? EXPLAIN_UNKNOWN : EXPLAIN_SUSPECT;

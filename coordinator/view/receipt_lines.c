@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/recompile_reason.h"
 
 enum { KERNEL_COLUMNS = 40 };
 
@@ -86,12 +87,17 @@ const char *receipt_line_outcome (const struct rung_receipt *rung)
     return rung->outcome ? enum_name_of (&outcome_names, rung->outcome) : "not judged yet";
 }
 
+const char *receipt_cold_remark (const struct rung_receipt *rung)
+{
+    struct text did = cold_pass_cache (&rung->counters);
+    if (rung->pass != PASS_COLD || text_is (did, "cold"))
+        return "";
+    return did.len ? "compiled nothing: every program was in the cache already" : "reported no compilation";
+}
+
 const char *receipt_line_remark (const struct rung_receipt *rung)
 {
-    if (rung->outcome != OUTCOME_PASSED || rung->pass != PASS_COLD || text_is (rung->cache, "cold"))
-        return "";
-    return text_is (rung->cache, "restored") ? "compiled nothing: every program was in the cache already"
-                                             : "reported no compilation";
+    return rung->outcome == OUTCOME_PASSED ? receipt_cold_remark (rung) : "";
 }
 
 const char *receipt_untried_rung (const struct run_header *header, struct text rung)

@@ -15,8 +15,9 @@ struct receipt_line {
 uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text run, struct text rung,
                                 struct receipt_line **lines, struct arena *arena);
 const char *receipt_line_outcome (const struct rung_receipt *rung); /* "not judged yet" while its pass runs */
-/* Behind the outcome of a cold pass that did not compile; else "". */
-const char *receipt_line_remark (const struct rung_receipt *rung);
+/* Of an attempt of a cold pass that did not compile; else "". */
+const char *receipt_cold_remark (const struct rung_receipt *rung);
+const char *receipt_line_remark (const struct rung_receipt *rung); /* the same, behind the outcome of one that passed */
 /* Of a rung without lines: "running", "not reached". */
 const char *receipt_untried_rung (const struct run_header *header, struct text rung);
 /* "1.2 s", "1.2 s to 3 min 4 s": of these hosts, by their own clocks. Nothing, when none of them told. */

@@ -341,6 +341,32 @@ static void kernels_are_told_by_rung (void **state)
     buf_release (&text);
 }
 
+static void a_cold_pass_that_compiled_nothing_says_so (void **state)
+{
+    struct story *story = *state;
+    static struct named_number ran[] = { { TEXT_LIT ("compile_requests"), 3 },
+                                         { TEXT_LIT ("cache_hits"), 3 },
+                                         { TEXT_LIT ("executions"), 3 } };
+    static const struct {
+        uint64_t requests, hits;
+        const char *end;
+    } cases[] = {
+        { 3, 3,
+          "rung dense cold: failed, last in phase init; compiled nothing: every program was in the cache already" },
+        { 3, 2, "rung dense cold: failed, last in phase init" },
+        { 0, 0, "rung dense cold: failed, last in phase init; reported no compilation" },
+    };
+    struct rung_receipt *culprit = &story->attempts[3][1];
+    culprit->pass = PASS_COLD;
+    culprit->counters = (number_list){ ran, 3 };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ran[0].value = cases[i].requests;
+        ran[1].value = cases[i].hits;
+        explain (story);
+        assert_true (text_is (step (story, "end")->answers[0].text, cases[i].end));
+    }
+}
+
 static void policy_says (struct story *story, const char *words)
 {
     const struct explain_question *policy = (explain (story), step (story, "policy"));
@@ -544,6 +570,7 @@ int main (void)
         T (of_hosts_half_against_half_all_are_suspect),
         T (another_backend_is_suspect_on_all),
         T (kernels_are_told_by_rung),
+        T (a_cold_pass_that_compiled_nothing_says_so),
         T (what_the_imports_did_to_the_policy_is_told_whole),
         T (passes_in_parts_are_not_where_it_ended),
         T (a_person_reads_the_fault_first),
