@@ -38,19 +38,22 @@ static struct text fact_of (const struct host_receipt *host, const char *name)
 static enum explain_mark answer_frontend (const struct asked *asked, const struct host_receipt *host,
                                           struct text *answer)
 {
-    static const char *const frontends[] = { "jax", "torch_xla", "torch-xla", "torch_tpu", "torch-tpu" };
+    static const char *const packages[][2] = {
+        { "jax", "" },   { "torch_xla", "torch-xla" }, { "torch_tpu", "torch-tpu" }, { "torch", "" }, { "jaxlib", "" },
+        { "libtpu", "" }
+    };
+    enum { FRONTENDS = 3 };
     struct text said = { 0 };
-    for (size_t i = 0; i < sizeof frontends / sizeof frontends[0]; i++) {
-        struct text version = value_of (&host->bundle, frontends[i]);
+    for (size_t i = 0; i < sizeof packages / sizeof packages[0] && (i < FRONTENDS || said.len); i++) {
+        struct text version = value_of (&host->bundle, packages[i][0]); /* or as its pins name it */
+        version = version.len ? version : value_of (&host->bundle, packages[i][1]);
         if (version.len)
-            said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", frontends[i],
+            said = text_format (asked->arena, "%.*s%s%s %.*s", TEXT_ARG (said), said.len ? ", " : "", packages[i][0],
                                 TEXT_ARG (version));
     }
-    struct text jaxlib = value_of (&host->bundle, "jaxlib"), libtpu = value_of (&host->bundle, "libtpu");
     *answer =
         said.len
-            ? text_format (asked->arena, "%.*s%s%.*s%s%.*s", TEXT_ARG (said), jaxlib.len ? ", jaxlib " : "",
-                           TEXT_ARG (jaxlib), libtpu.len ? ", libtpu " : "", TEXT_ARG (libtpu))
+            ? said
             : TEXT_LIT (
                   "the program reported no frontend version: it did not get past its imports, or needs no frontend");
     return said.len ? EXPLAIN_CLEAR : EXPLAIN_UNKNOWN;
@@ -123,10 +126,13 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
     struct policy_changes changes;
     policy_changes_find (&host->policy, asked->arena, &changes);
     if (!host->policy.observed.n) {
-        *answer = text_format (
-            asked->arena,
-            "profile %.*s sets %u variables; the program did not report their values after its imports%.*s",
-            TEXT_ARG (profile), changes.set_n, TEXT_ARG (warned));
+        *answer = text_format (asked->arena,
+                               "profile %.*s sets %u variable%s; the program did not report %s after its imports%.*s",
+                               TEXT_ARG (profile), changes.set_n, changes.set_n == 1 ? "" : "s",
+                               changes.set_n == 1 ? "its value"
+                               : changes.set_n    ? "their values"
+                                                  : "any",
+                               TEXT_ARG (warned));
         return EXPLAIN_UNKNOWN;
     }
     struct text edited = edited_vars (asked, &changes), added = added_vars (asked, &changes), kept = { 0 };
@@ -135,8 +141,9 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
                    ? TEXT_LIT (", and the imports changed none of them")
                    : text_format (asked->arena, ", and the imports changed none of the %u that the program reported",
                                   changes.told_n);
-    *answer = text_format (asked->arena, "profile %.*s sets %u variables%.*s%.*s%.*s%.*s", TEXT_ARG (profile),
-                           changes.set_n, TEXT_ARG (kept), TEXT_ARG (edited), TEXT_ARG (added), TEXT_ARG (warned));
+    *answer = text_format (asked->arena, "profile %.*s sets %u variable%s%.*s%.*s%.*s%.*s", TEXT_ARG (profile),
+                           changes.set_n, changes.set_n == 1 ? "" : "s", TEXT_ARG (kept), TEXT_ARG (edited),
+                           TEXT_ARG (added), TEXT_ARG (warned));
     return warned.len ? EXPLAIN_SUSPECT : EXPLAIN_CLEAR;
 }
 
@@ -163,10 +170,10 @@ static enum explain_mark answer_backend (const struct asked *asked, const struct
     bool silent = asked->rung.len && !here.len && receipt_tells_kernels (host);
     *answer = text_format (
         asked->arena,
-        "asked for %.*s, ran on %.*s%s: %u of the %u devices are on this host (%.*s), kernels: %.*s%s%.*s%s%.*s",
+        "asked for %.*s, ran on %.*s%s with %u of %u device%s on this host (%.*s), kernels: %.*s%s%.*s%s%.*s",
         TEXT_ARG (asked_for), TEXT_ARG (seen->platform), receipt_backend_remark (seen), seen->local_devices,
-        seen->devices, TEXT_ARG (seen->device_kind), TEXT_ARG (below), below.len && here.len ? "; " : "",
-        TEXT_ARG (here),
+        seen->devices, seen->devices == 1 ? "" : "s", TEXT_ARG (seen->device_kind), TEXT_ARG (below),
+        below.len && here.len ? "; " : "", TEXT_ARG (here),
         here.len ? " at "
         : silent ? "; it reported no backend at rung "
                  : "",
@@ -231,9 +238,10 @@ static enum explain_mark answer_end (const struct asked *asked, const struct hos
     const char *pass = last->pass == PASS_ONCE || last->pass == PASS_NONE ? "" : enum_name_of (&pass_names, last->pass);
     const char *remark = receipt_cold_remark (last);
     struct text phase = last->phase.len ? last->phase : TEXT_LIT ("start");
-    *answer = text_format (asked->arena, "rung %.*s%s%s: %s, last in phase %.*s%s%s", TEXT_ARG (last->rung),
-                           *pass ? " " : "", pass, enum_name_of (&outcome_names, last->outcome), TEXT_ARG (phase),
-                           *remark ? "; " : "", remark);
+    bool unphased = last->outcome == OUTCOME_PASSED && !last->phase.len; /* a command names no phase */
+    *answer = text_format (asked->arena, "rung %.*s%s%s: %s%s%.*s%s%s", TEXT_ARG (last->rung), *pass ? " " : "", pass,
+                           enum_name_of (&outcome_names, last->outcome), unphased ? "" : ", last in phase ",
+                           unphased ? 0 : (int) phase.len, phase.ptr, *remark ? "; " : "", remark);
     if (last->outcome == OUTCOME_PASSED)
         return EXPLAIN_CLEAR;
     return last->outcome == OUTCOME_CASCADE ? EXPLAIN_UNKNOWN : EXPLAIN_SUSPECT;

@@ -55,14 +55,14 @@ static void add_saving (const struct slice_receipt *receipt, const struct run_he
     buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " program%s loaded instead of compiled",
                 sum.restored_hosts, receipt->hosts.n, sum.programs, sum.programs == 1 ? "" : "s");
     if (sum.timed == 0) {
-        buf_puts (out, sum.programs ? "; what compiling them took is not known\n" : "\n");
+        buf_puts (out, sum.programs ? "; how long compiling each took was not told\n" : "\n");
         return;
     }
     buf_printf (out, ", compile time saved %s (compiling them again would take %s, loading took %s",
                 duration_print (saved_ms, saved), duration_print (sum.compile_ms, spent),
                 duration_print (sum.retrieval_ms, loaded));
     if (sum.timed < sum.programs)
-        buf_printf (out, "; of %" PRIu64 " it is not known", sum.programs - sum.timed);
+        buf_printf (out, "; of %" PRIu64 " it was not told", sum.programs - sum.timed);
     buf_puts (out, ")\n");
 }
 

@@ -367,6 +367,34 @@ static void a_cold_pass_that_compiled_nothing_says_so (void **state)
     }
 }
 
+static void torch_xla_is_told_once_and_a_command_has_no_phase (void **state)
+{
+    struct story *story = *state;
+    static struct var torch_xla[] = { { TEXT_LIT ("torch"), TEXT_LIT ("2.7.0") },
+                                      { TEXT_LIT ("torch-xla"), TEXT_LIT ("2.7.0") },
+                                      { TEXT_LIT ("torch_xla"), TEXT_LIT ("2.7.0") } };
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        story->hosts[i].bundle = (var_list){ torch_xla, 3 };
+        story->hosts[i].backend.observed.devices = story->hosts[i].backend.observed.local_devices = 1;
+        story->attempts[i][1].outcome = OUTCOME_PASSED;
+        story->attempts[i][1].phase = (struct text){ 0 };
+        story->attempts[i][1].cause = (struct cause){ 0 };
+    }
+    explain (story);
+    assert_true (text_is (step (story, "frontend")->answers[0].text, "torch_xla 2.7.0, torch 2.7.0"));
+    assert_true (
+        text_find (step (story, "backend")->answers[0].text, TEXT_LIT ("with 1 of 1 device on this host"), NULL));
+    assert_true (text_is (step (story, "end")->answers[0].text, "rung dense: passed"));
+    for (uint32_t i = 0; i < HOSTS; i++)
+        story->hosts[i].bundle.n = 2;
+    explain (story);
+    assert_true (text_is (step (story, "frontend")->answers[0].text, "torch_xla 2.7.0, torch 2.7.0"));
+    for (uint32_t i = 0; i < HOSTS; i++)
+        story->hosts[i].bundle.n = 1;
+    explain (story);
+    assert_int_equal (step (story, "frontend")->mark, EXPLAIN_UNKNOWN); /* torch alone drives no device */
+}
+
 static void policy_says (struct story *story, const char *words)
 {
     const struct explain_question *policy = (explain (story), step (story, "policy"));
@@ -387,7 +415,7 @@ static void what_the_imports_did_to_the_policy_is_told_whole (void **state)
                           { TEXT_LIT ("JAX_COMPILATION_CACHE_DIR"), TEXT_LIT ("/c") },
                           { TEXT_LIT ("TPU_FOUND"), TEXT_LIT ("7") } };
     struct policy_receipt *policy = &story->hosts[0].policy;
-    policy_says (story, "sets 1 variables, and the imports changed none of them");
+    policy_says (story, "sets 1 variable, and the imports changed none of them");
     policy->host_scope = (var_list){ &scope, 1 };
     policy_says (story, "sets 2 variables, and the imports changed none of the 1 that the program reported");
     policy->observed = (var_list){ seen, 5 };
@@ -570,6 +598,7 @@ int main (void)
         T (of_hosts_half_against_half_all_are_suspect),
         T (another_backend_is_suspect_on_all),
         T (kernels_are_told_by_rung),
+        T (torch_xla_is_told_once_and_a_command_has_no_phase),
         T (a_cold_pass_that_compiled_nothing_says_so),
         T (what_the_imports_did_to_the_policy_is_told_whole),
         T (passes_in_parts_are_not_where_it_ended),
