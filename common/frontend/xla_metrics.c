@@ -98,7 +98,7 @@ static void add_stream (struct xla_metrics *to, const struct xla_stream *stream,
     to->reports += stream->reports;
     to->processes += stream->reports > 0;
     to->is_partial = to->is_partial || stream->is_partial;
-    to->fell = to->fell || stream->fell;
+    to->was_reset = to->was_reset || stream->was_reset;
     to->dropped += stream->half.dropped + stream->report.dropped + stream->last.dropped + stream->bad_names;
 }
 
@@ -128,7 +128,7 @@ void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *
     to->reports += from->reports;
     to->processes += from->processes;
     to->is_partial = to->is_partial || from->is_partial;
-    to->fell = to->fell || from->fell;
+    to->was_reset = to->was_reset || from->was_reset;
     to->is_cut = to->is_cut || from->is_cut;
     to->dropped += from->dropped;
 }

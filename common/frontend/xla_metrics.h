@@ -29,7 +29,7 @@ struct xla_metrics {
     uint32_t processes;
     bool is_partial;  /* a process's report may lack rows: the beginning, a half, a line; an absent row is no zero */
     bool is_cut;      /* the last report of a process was not whole: the one before it stands */
-    bool fell;        /* between two whole reports: the program has cleared its counters, or another one began */
+    bool was_reset;   /* between two whole reports: the program has cleared its counters, or another one began */
     uint32_t dropped; /* rows or processes that were more than the bounds allow, and names that are none */
 };
 

@@ -32,8 +32,8 @@ static void keep_report (struct xla_stream *stream)
     if (stream->report.n == 0)
         return;
     bool is_whole = stream->is_block || stream->full_halves == 2;
-    stream->fell |= is_whole && !stream->has_hole && !stream->is_partial &&
-                    (takes_back (&stream->report, &stream->last) || !has_all (&stream->report, &stream->last));
+    stream->was_reset |= is_whole && !stream->has_hole && !stream->is_partial &&
+                         (takes_back (&stream->report, &stream->last) || !has_all (&stream->report, &stream->last));
     if (stream->is_block || takes_back (&stream->report, &stream->last))
         forget (&stream->last);
     if (stream->has_hole || is_whole || stream->last.n == 0)

@@ -24,7 +24,7 @@ struct xla_stream {
     bool has_hole;                /* a row of it was not whole */
     struct xla_report_rows last;  /* what whole reports have said */
     bool is_partial;              /* that may lack rows */
-    bool fell;                    /* a number fell, or a row vanished, from one whole report to the next */
+    bool was_reset;               /* a number fell, or a row vanished, from one whole report to the next */
     uint32_t reports, bad_names;
 };
 

@@ -153,7 +153,7 @@ static const struct limit_words *words_of (struct text what)
 }
 
 /* " (aten::histc, aten::median)"; empty where no counter names one. */
-static struct text fallen_back (const struct result *result, struct arena *arena)
+static struct text operation_names (const struct result *result, struct arena *arena)
 {
     struct text names = { 0 };
     for (uint32_t i = 0, n = 0; i < result->counters.n && n < FALLBACKS_SHOWN; i++) {
@@ -192,7 +192,7 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
         return true;
     struct text what = text_format (arena, words->seen, seen), names = { 0 };
     if (text_is (demand->what, "fallbacks"))
-        names = fallen_back (of->result, arena);
+        names = operation_names (of->result, arena);
     return refuse (out, OWNER_PROGRAM,
                    text_format (arena, "%.*s%.*s in %" PRIu64 " step%s, the rung allows at most %g%s", TEXT_ARG (what),
                                 TEXT_ARG (names), steps, steps == 1 ? "" : "s", demand->most,

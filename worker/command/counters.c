@@ -180,7 +180,7 @@ static void add_source (struct xla_metrics *metrics, const struct source *source
         return;
     xla_metrics_read (&text, arena, &read);
     xla_metrics_add_process (metrics, &read, arena);
-    later->was_cleared |= read.fell || (read.reports > 0 && !read.is_partial && lost_metrics (&read));
+    later->was_cleared |= read.was_reset || (read.reports > 0 && !read.is_partial && lost_metrics (&read));
     if (read.reports > 0 && source->look_bytes == FILE_LOOK_BYTES)
         add_later (later, source->path, text.text, &read, arena);
 }

@@ -89,7 +89,7 @@ class Program:
         if canary and "torch_xla" in sys.modules:
             self.cleared.watch()
             watch_local_reductions(self.local_reductions)
-        self.pid, self.status, self.is_over, self.again, self.fell = os.getpid(), 0, False, {}, False
+        self.pid, self.status, self.is_over, self.again, self.was_reset = os.getpid(), 0, False, {}, False
         if canary:
             sys.excepthook = self.end_uncaught
             self.exit, sys.exit = sys.exit, self.end_by_exit
@@ -133,7 +133,7 @@ class Program:
         """
         self.steps += 1
         before, self.last = self.last, self.counts() - self.ours
-        self.fell |= before is not None and any(getattr(self.last, name) < getattr(before, name) for name in Counts.NAMES)
+        self.was_reset |= before is not None and any(getattr(self.last, name) < getattr(before, name) for name in Counts.NAMES)
         if self.jax:
             self.again = dict(self.jax.again)
         if self.first is None and self.last.requests:
@@ -203,7 +203,7 @@ class Program:
             raise RuntimeError("jax was imported after sliceup_program.start(), so what it compiled was not counted")
         for name in self.jax.cleared if self.jax else []:
             raise RuntimeError(f"the program called {name}(), so nothing is known of all that was compiled")
-        if self.fell:
+        if self.was_reset:
             raise RuntimeError("the counters of the framework fell between two steps: the program has cleared them")
         whole = self.counts() - self.ours
         told = {"steps": self.steps}
