@@ -42,6 +42,7 @@ def body(session):
     numpy, torch, canary = session.numpy, session.torch, session.canary
     steps, batch, width = (canary.args.get(name, usual) for name, usual in (
         ("steps", 20), ("batch", 64), ("width", 32)))
+    batch = session.shaped(batch=batch)["batch"]
     x = numpy.sin(numpy.arange(batch * width, dtype=float)).reshape(batch, width)
     y = x @ numpy.cos(numpy.arange(width, dtype=float))
     data = [session.place(part, canary.axes[0]) for part in (x, y)]

@@ -34,6 +34,7 @@ def body(session):
     numpy, canary = session.numpy, session.canary
     batch, heads, length, width = (canary.args.get(name, usual) for name, usual in (
         ("batch", 2 * canary.sizes[0]), ("heads", 2), ("length", 64), ("width", 32)))
+    batch, length = session.shaped(batch=batch, length=length).values()
     shape = (batch, heads, length, width // heads)
     wave = numpy.arange(int(numpy.prod(shape)), dtype=float).reshape(shape) * 0.7
     q, k, v = (numpy.sin(wave + salt).astype("float32") for salt in (1, 2, 3))

@@ -10,7 +10,7 @@ from sliceup_small_integers import small_integers
 
 def body(session):
     numpy, canary = session.numpy, session.canary
-    batch, width = canary.args.get("batch", 64), canary.args.get("width", 128)
+    batch, width = session.shaped(batch=canary.args.get("batch", 64))["batch"], canary.args.get("width", 128)
     # x: (batch, width), w1, w2: (width, width), all float32
     x, w1, w2 = (small_integers(numpy, (rows, width), salt) for rows, salt in ((batch, 1), (width, 2), (width, 3)))
     a, b, c = session.place(x, canary.axes[0]), session.place(w1), session.place(w2)

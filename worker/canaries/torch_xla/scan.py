@@ -37,6 +37,7 @@ def body(session):
     numpy, canary = session.numpy, session.canary
     length, batch, width = (canary.args.get(name, usual) for name, usual in (
         ("length", 64), ("batch", 2), ("width", 32)))
+    batch, length = session.shaped(batch=batch, length=length).values()
     half = length // 2
     x = numpy.sin(numpy.arange(2 * half * batch * width) * 0.7 + 1).reshape(2 * half, batch, width).astype("float32")
     keep = (0.5 + 0.4 * numpy.sin(numpy.arange(width) * 0.7 + 2)).astype("float32")

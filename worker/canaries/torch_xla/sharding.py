@@ -11,7 +11,7 @@ from sliceup_small_integers import small_integers
 
 def body(session):
     numpy, canary, mesh = session.numpy, session.canary, session.mesh
-    batch, width = canary.args.get("batch", 64), canary.args.get("width", 128)
+    batch, width = session.shaped(batch=canary.args.get("batch", 64))["batch"], canary.args.get("width", 128)
     everywhere = tuple(mesh.axes)
     # x: (batch, width), w1, w2: (width, width), all float32
     x, w1, w2 = (small_integers(numpy, (rows, width), salt) for rows, salt in ((batch, 1), (width, 2), (width, 3)))
