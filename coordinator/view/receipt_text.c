@@ -79,6 +79,32 @@ static void add_place (struct buf *out, const char *label, const struct run_head
         buf_escaped (out, header->rungs.items[rung], COLUMNS);
 }
 
+static bool has_receipt_of (const struct slice_receipt *receipt, const struct run_header *header, struct text host)
+{
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        if (text_equal (receipt->hosts.items[i].run, header->run) && text_equal (receipt->hosts.items[i].host, host))
+            return true;
+    return false;
+}
+
+/* Of receipts that were merged, or of chosen hosts: what follows speaks of those that are here. */
+static void add_missing (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
+{
+    if (receipt->headers.n == 1 && receipt->hosts.n == header->hosts.n)
+        return; /* the usual case, without a look at each */
+    struct text *names = mem_array (header->hosts.n, sizeof (*names));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < header->hosts.n; i++)
+        if (!has_receipt_of (receipt, header, header->hosts.items[i]))
+            names[n++] = header->hosts.items[i];
+    if (n) {
+        buf_puts (out, "missing  ");
+        hostset_fold (names, n, out);
+        buf_puts (out, ": the run had them, and their receipts are not here; the frontier is of the others\n");
+    }
+    mem_free (names);
+}
+
 static void add_frontier (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     struct frontier frontier = frontier_of_slice (header, receipt);
@@ -288,6 +314,7 @@ void receipt_text_head (const struct slice_receipt *receipt, const struct run_he
         add_result (header, out);
     if (header->exit_status == EXIT_CACHE_VIOLATION)
         buf_puts (out, "exit     4: the cache was violated (the lines that begin with 'violated')\n");
+    add_missing (receipt, header, out);
     add_frontier (receipt, header, out);
 }
 

@@ -168,6 +168,53 @@ class Planned(Commands):
         self.problem({"command": ["sub/train.py"]}, "expected a name on the PATH, an absolute path")
 
 
+    def test_files_of_one_folder_are_one_folder_and_too_many_folders_are_told(self):
+        for number in range(70):
+            (self.lab.files / "src" / f"d{number}").mkdir(parents=True)
+            (self.lab.files / "src" / f"d{number}" / "f").write_text(str(number))
+            (self.lab.files / "src" / f"f{number}").write_text(str(number))
+        rung = {"id": "own", "command": ["true"], "files": [f"./src/f{number}" for number in range(64)]}
+        path = self.lab.slice(ladder=str(self.lab.ladder("ladder.yaml", [rung])), profile="cpu-jax", cache={"mode": "single-writer", "writer": "h0"})
+        self.passes(self.lab.sliceup("check", path))
+        rungs = [{"id": f"r{first}", "command": ["true"], "files": [f"./src/d{number}/f" for number in range(first, first + 35)]}
+                 for first in (0, 35)]
+        self.lab.ladder("ladder.yaml", rungs)
+        ended = self.lab.sliceup("check", path)
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("folders", ended.err)
+
+
+class Ends(Commands):
+    """How a program with the helper ends, and what of it counts."""
+
+    def own(self, text, status, hosts=1, rung=()):
+        self.lab.write("own.py", "import os, sys\nimport sliceup_program\nprogram = sliceup_program.start()\n" + text)
+        receipt = self.climb({"id": "own", "command": ["python3", "./own.py"], **dict(rung)}, status=status, hosts=hosts)
+        return self.attempt(receipt, "h0", "own")
+
+    def test_what_is_said_after_the_end_is_no_fault_of_the_program(self):
+        self.own("import atexit\natexit.register(program.note, 'late')\nprogram.step()\n", 0)
+        self.own("class Late:\n    def __del__(self): program.note('late')\nlate = Late()\n", 0)
+
+    def test_a_second_process_of_the_rung_reports_nothing_and_does_not_wait(self):
+        self.lab.write("own.py", "import sliceup_program\nsliceup_program.start().step()\n")
+        self.lab.write("both.sh", 'python3 "$SLICEUP_FILES_DIR/own.py" && exec python3 "$SLICEUP_FILES_DIR/own.py"\n')
+        receipt = self.climb({"id": "own", "command": ["sh", "./both.sh"], "files": ["./own.py"], "backend": "any",
+                              "scope": "slice"}, hosts=1)
+        self.assertEqual(1, self.attempt(receipt, "h0", "own")["counters"]["steps"])
+        self.assertIn("another process of this rung reports already", self.printed("own", "h0"))
+
+    def test_an_exit_with_a_failure_leaves_the_others_at_once(self):
+        text = ("import atexit, time\natexit.register(lambda: None)\nsys.exit('bad data') if program.rank == 0 else time.sleep(60)\n")
+        entry = self.own(text, 1, hosts=2, rung={"scope": "slice"})
+        self.assertIn("bad data", json.dumps(entry))
+
+    def test_an_exception_of_the_program_is_its_cause(self):
+        entry = self.own("class Odd(Exception):\n    layer = 'dense_1'\nraise Odd('of mine')\n", 1)
+        self.assertIn("of mine", entry["cause"]["text"])
+        self.assertEqual(0, entry["bad_lines"])
+
+
 class Guide(Commands):
     """docs/guide/your-own-step.md, as it stands, with real jax on two hosts."""
 

@@ -55,6 +55,9 @@ class WhatRan(lab.LabTest):
         self.assertEqual(["h0"], [host["host"] for host in self.merged(files[0])["hosts"]])
         self.assertEqual(whole, self.merged(*reversed(files)))
         self.assertEqual(whole, self.merged(files[1], folder / "receipt.json"))
+        text = self.lab.sliceup("receipt", "--merge", str(files[0]), str(files[2])).out
+        self.assertIn("missing  h1: the run had them, and their receipts are not here", text)
+        self.assertNotIn("missing", self.lab.sliceup("receipt").out)
         for host in "h0", "h1", "h2":  # and so do those that one writes by hand
             self.lab.write(f"own-{host}.json", self.lab.sliceup("receipt", "--json", "--hosts", host).out)
         self.assertEqual(whole, self.merged(*(self.lab.root / "files" / f"own-h{rank}.json" for rank in (2, 0, 1))))

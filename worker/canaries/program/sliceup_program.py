@@ -41,7 +41,7 @@ REQUEST = "/jax/core/compile/backend_compile_duration"
 HIT = "/jax/compilation_cache/cache_hits"
 # Operations of the host that read a value, and need no lowering (pytorch/xla:docs/source/learn/troubleshoot.md).
 READS = ("aten::_local_scalar_dense", "aten::nonzero")
-FIRST_LINE_S = 10
+FIRST_LINE_S = 5
 FALLBACKS_TOLD = 16
 PACKAGES = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "numpy")
 
