@@ -288,6 +288,19 @@ def allowed_size(name, size, allowed, padding):
     raise Failure("program", f"{name} {size} is in no bucket of the profile's shapes ({listed}); nothing was compiled: {hint}")
 
 
+def versions(packages):
+    """Of Python and of those of the packages that are installed, by name."""
+    import importlib.metadata
+
+    found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
+    for package in packages:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
 def finite(name, value):
     if not math.isfinite(value):
         raise Failure("program", f"{name} is {value}")

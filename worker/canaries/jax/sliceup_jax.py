@@ -6,7 +6,6 @@ program would be a program of its own: one more compile request, and a miss in a
 """
 
 import hashlib
-import importlib.metadata
 import os
 import socket
 import sys
@@ -53,7 +52,7 @@ class Session:
         self.keys = Keys(canary)
         Counting(jax, canary.counted, self.keys)
         self.backend, self.programs, self.predicted_bytes = {}, 0, 0
-        canary.bundle(versions())
+        canary.bundle(sliceup_canary.versions(PACKAGES))
         canary.policy()
         tell_arguments(canary)
         canary.phase("init")
@@ -316,16 +315,6 @@ def shard(metric, row):
     local, weight, total, weights, proof = row
     value = total / weights if metric.reduction == "mean" else total
     return {"value": value, "proof": proof, "local": local, "weight": weight}
-
-
-def versions():
-    found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def tell_arguments(canary):

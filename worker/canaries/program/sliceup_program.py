@@ -15,7 +15,6 @@ reported, and reduced() still reduces.
 
 import atexit
 import importlib
-import importlib.metadata
 import os
 import select
 import stat
@@ -236,7 +235,7 @@ class Program:
         if os.getpid() != self.pid or self.canary.failed:
             return
         self.canary.counted.clear()
-        for part in (lambda: self.canary.bundle(versions()), self.canary.policy, self.tell_backend, self.canary.memory,
+        for part in (lambda: self.canary.bundle(sliceup_canary.versions(PACKAGES)), self.canary.policy, self.tell_backend, self.canary.memory,
                      self.refuse_local_reductions, self.tell_what_compiled_again,
                      lambda: self.canary.counted.update(self.counters()), self.canary.counters, self.canary.done):
             try:
@@ -437,7 +436,7 @@ def torch_xla_backend(chosen):
     chosen: what PJRT_DEVICE was at the start."""
     import torch_xla
 
-    client = ours("sliceup_torch_xla_client").Client(torch_xla, versions().get("torch_xla", ""), torch_xla.runtime.is_spmd())
+    client = ours("sliceup_torch_xla_client").Client(torch_xla, sliceup_canary.versions(PACKAGES).get("torch_xla", ""), torch_xla.runtime.is_spmd())
     said = os.environ.get("PJRT_DEVICE")
     if said != chosen:
         raise sliceup_canary.Failure("program", f"the program changed PJRT_DEVICE from {chosen} to {said}; its client and devices are of "
@@ -447,16 +446,6 @@ def torch_xla_backend(chosen):
     seen = client.describe()
     return {**{name: seen[name] for name in seen if name != "kernel_path"}, "local_devices": used,
             "devices": torch_xla.runtime.process_count() * used}
-
-
-def versions():
-    found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 # ---- reducing ----

@@ -5,7 +5,6 @@ devices of the mesh do. Inputs are made with numpy on the host, because an opera
 program: what is not in the program must not be done by the device.
 """
 
-import importlib.metadata
 import os
 import sys
 
@@ -45,7 +44,7 @@ class Session:
 
         self.numpy, self.torch, self.torch_xla = numpy, torch, torch_xla
         self.counts = Counts(metrics)
-        bundle = versions()
+        bundle = sliceup_canary.versions(PACKAGES)
         canary.bundle(bundle)
         canary.policy()
         canary.phase("init")
@@ -129,16 +128,6 @@ class Session:
         alone = self.counts.samples("ExecuteTime")
         if self.split and alone:
             raise Failure("program", f"{alone} executions were on one device, under SPMD all have to be on all devices")
-
-
-def versions():
-    found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def report_backend(canary, client):
