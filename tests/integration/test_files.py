@@ -144,10 +144,11 @@ class Files(lab.LabTest):
         (self.share / "step" / "data.txt").write_text("data")
         ladder.write_text("""ladder: own
 rungs:
-  - {id: own, command: [../step/run.sh, ../step/data.txt], backend: required, metrics: [loss], scope: slice,
+  - {id: own, command: [../step/run.sh, ../step/data.txt], metrics: [loss], scope: slice,
      files: [../step/train.py, ../step/lib/__init__.py, ../step/lib/deep.py]}
 """)
-        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=1, ladder=str(ladder))))
+        profile = self.lab.write("one.yaml", "profile: one\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n")
+        self.passes(self.lab.sliceup("run", self.lab.slice(hosts=1, ladder=str(ladder), profile=str(profile))))
         self.assertIn("part deep data 2.0", self.lab.sliceup("logs", "--raw").out)
         kit, = self.folders()[0].glob("kits/*")
         self.assertEqual(["sliceup/sliceup_canary.py", "sliceup/sliceup_program.py", "sliceup/sliceup_torch_xla_client.py", *sorted((
