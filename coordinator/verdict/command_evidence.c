@@ -17,43 +17,49 @@ static bool refuse (struct verdict *out, enum owner owner, struct text cause, co
 
 /* ---- its log ---- */
 
-bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out)
+/* What it printed that no program may print which does what it should; NULL: nothing. */
+static const struct sighting *find_always (const struct judge_case *of, const struct signature **signature)
 {
     for (uint32_t i = 0; of->rung->kind == PROGRAM_COMMAND && i < of->result->sightings.n; i++) {
-        const struct sighting *sighting = &of->result->sightings.items[i];
-        const struct signature *signature = plan_find_signature (of->plan, sighting->signature);
-        if (!signature || !signature->always)
+        const struct signature *seen = plan_find_signature (of->plan, of->result->sightings.items[i].signature);
+        if (!seen || !seen->always)
             continue;
-        out->outcome = OUTCOME_FAILED;
-        out->owner = signature->owner;
-        out->signature = signature->id;
-        out->likely = signature->likely;
-        out->cause = text_clip (
-            text_format (arena, "exited with status 0, but printed: %.*s", TEXT_ARG (sighting->text)),
-            SENTENCE_MAX_BYTES);
-        out->evidence = sighting->text;
-        out->next = signature->next;
-        return false;
+        *signature = seen;
+        if (seen->backends.n == 0 || text_is_among (of->plan->profile.backend, seen->backends.items, seen->backends.n))
+            return &of->result->sightings.items[i];
     }
-    return true;
+    return NULL;
+}
+
+static void take_always (const struct sighting *sighting, const struct signature *signature, bool likely,
+                         struct verdict *out)
+{
+    out->owner = signature->owner;
+    out->likely = likely;
+    out->signature = signature->id;
+    out->evidence = sighting->text;
+    out->next = signature->next;
+}
+
+bool command_log_is_clean (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    const struct signature *signature;
+    const struct sighting *sighting = find_always (of, &signature);
+    if (!sighting)
+        return true;
+    take_always (sighting, signature, signature->likely, out);
+    out->outcome = OUTCOME_FAILED;
+    out->cause = text_clip (text_format (arena, "exited with status 0, but printed: %.*s", TEXT_ARG (sighting->text)),
+                            SENTENCE_MAX_BYTES);
+    return false;
 }
 
 void command_adopt_warning (const struct judge_case *of, struct verdict *out)
 {
-    for (uint32_t i = 0; of->rung->kind == PROGRAM_COMMAND && i < of->result->sightings.n; i++) {
-        const struct sighting *sighting = &of->result->sightings.items[i];
-        const struct signature *signature = plan_find_signature (of->plan, sighting->signature);
-        if (!signature || !signature->always ||
-            (signature->backends.n &&
-             !text_is_among (of->plan->profile.backend, signature->backends.items, signature->backends.n)))
-            continue;
-        out->owner = signature->owner;
-        out->likely = true;
-        out->signature = signature->id;
-        out->evidence = sighting->text;
-        out->next = signature->next;
-        return;
-    }
+    const struct signature *signature;
+    const struct sighting *sighting = find_always (of, &signature);
+    if (sighting)
+        take_always (sighting, signature, true, out);
 }
 
 /* ---- its metrics ---- */
@@ -85,11 +91,6 @@ static bool ran_elsewhere (const struct judge_case *of, struct arena *arena, str
 {
     const struct observed_backend *seen = &of->result->backend;
     struct text asked = of->rung->backend;
-    if (text_is (seen->device_kind, "python"))
-        return refuse (
-            out, OWNER_PROGRAM,
-            text_format (arena, "the rung asks for backend %.*s, but the program used no framework", TEXT_ARG (asked)),
-            "see whether the program imports jax or torch_xla in the process that reports: " GUIDE);
     bool chosen = policy_chooses (of, asked);
     return refuse (out, chosen ? OWNER_PROGRAM : OWNER_LAUNCH,
                    text_format (arena, "the rung asks for backend %.*s%s, but its program ran on %.*s (%.*s)",

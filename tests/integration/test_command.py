@@ -187,8 +187,10 @@ class Planned(Commands):
 class Ends(Commands):
     """How a program with the helper ends, and what of it counts."""
 
+    first_lines = ""
+
     def own(self, text, status, hosts=1, rung=()):
-        self.lab.write("own.py", "import os, sys\nimport sliceup_program\nprogram = sliceup_program.start()\n" + text)
+        self.lab.write("own.py", self.first_lines + "import os, sys\nimport sliceup_program\nprogram = sliceup_program.start()\n" + text)
         receipt = self.climb({"id": "own", "command": ["python3", "./own.py"], **dict(rung)}, status=status, hosts=hosts)
         return self.attempt(receipt, "h0", "own")
 
@@ -205,9 +207,16 @@ class Ends(Commands):
         self.assertIn("another process of this rung reports already", self.printed("own", "h0"))
 
     def test_an_exit_with_a_failure_leaves_the_others_at_once(self):
-        text = ("import atexit, time\natexit.register(lambda: None)\nsys.exit('bad data') if program.rank == 0 else time.sleep(60)\n")
+        # Handlers that were registered before start() run after its own, as those of a distributed runtime do.
+        text = ("import time\nsys.exit('bad data') if program.rank == 0 else time.sleep(60)\n")
+        self.first_lines = "import atexit, time\natexit.register(time.sleep, 60)\n"
         entry = self.own(text, 1, hosts=2, rung={"scope": "slice"})
+        self.assertEqual("failed", entry["outcome"])
         self.assertIn("bad data", json.dumps(entry))
+
+    def test_an_exit_that_is_caught_is_no_end(self):
+        text = "try:\n    sys.exit(3)\nexcept SystemExit:\n    pass\nprogram.step()\n"
+        self.assertEqual("passed", self.own(text, 0, hosts=2, rung={"scope": "slice"})["outcome"])
 
     def test_an_exception_of_the_program_is_its_cause(self):
         entry = self.own("class Odd(Exception):\n    layer = 'dense_1'\nraise Odd('of mine')\n", 1)

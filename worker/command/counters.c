@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
 #define HEAD "[MetricsData; step="
 #define FIRST_HEAD HEAD "0]"
+/* A report of all names that there are is under 64 KiB, and only the last one of a file is wanted. */
 enum {
     FILE_LOOK_BYTES = 512 * 1024,
     LOG_LOOK_BYTES = 8 * 1024 * 1024,
@@ -133,8 +133,8 @@ static uint64_t rows (const struct xla_metrics *metrics, bool is_metric, const c
     return row ? row->count : 0;
 }
 
-/* A second program would begin at step 0 again, anywhere in the file. */
-static bool is_of_one_program (const char *path)
+/* A second program begins at step 0 again, anywhere in the file. Of one that is too large to be read nothing is known. */
+static bool begins_again (const char *path, struct later *later)
 {
     static const char head[] = "\n" FIRST_HEAD;
     enum { KEPT = sizeof head - 1 };
@@ -151,7 +151,8 @@ static bool is_of_one_program (const char *path)
     if (fd >= 0)
         close (fd);
     mem_free (piece);
-    return !again && looked_bytes < SCAN_BYTES_MAX;
+    later->is_known = later->is_known && looked_bytes < SCAN_BYTES_MAX;
+    return again;
 }
 
 /* clear_metrics () leaves the counters: each such read stands in both kinds. */
@@ -166,7 +167,7 @@ static void add_later (struct later *later, const char *path, struct text text, 
     struct xla_metrics first = { 0 };
     later->is_known = later->is_known && !last->is_partial && read_first (path, arena, &first) &&
                       requests_of (last) >= requests_of (&first);
-    later->was_cleared |= !last->is_partial && (!is_uncleared (text, last) || !is_of_one_program (path));
+    later->was_cleared |= !last->is_partial && (!is_uncleared (text, last) || begins_again (path, later));
     if (later->is_known)
         later->compilations += requests_of (last) - requests_of (&first);
 }

@@ -19,6 +19,8 @@ import os
 import select
 import stat
 import sys
+import threading
+import time
 
 # On a host all lie in one folder; where they are installed, in the one above and beside it, which hold no libraries.
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,7 +43,9 @@ HIT = "/jax/compilation_cache/cache_hits"
 # Operations of the host that read a value, and need no lowering (pytorch/xla:docs/source/learn/troubleshoot.md).
 READS = ("aten::_local_scalar_dense", "aten::nonzero")
 FIRST_LINE_S = 5
+EXIT_S = 3
 FALLBACKS_TOLD = 16
+COUNTED = ("requests", "executions", "fallbacks", "reads")
 PACKAGES = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "numpy")
 
 
@@ -88,7 +92,7 @@ class Program:
         if canary and "torch_xla" in sys.modules:
             self.cleared.watch()
             watch_local_reductions(self.local_reductions)
-        self.pid, self.status, self.is_over, self.again, self.was_reset = os.getpid(), 0, False, {}, False
+        self.pid, self.is_over, self.again, self.was_reset = os.getpid(), threading.Event(), {}, False
         if canary:
             sys.excepthook = self.end_uncaught
             self.exit, sys.exit = sys.exit, self.end_by_exit
@@ -132,7 +136,7 @@ class Program:
         """
         self.steps += 1
         before, self.last = self.last, self.counts() - self.ours
-        self.was_reset |= before is not None and any(getattr(self.last, name) < getattr(before, name) for name in Counts.NAMES)
+        self.was_reset |= before is not None and any(getattr(self.last, name) < getattr(before, name) for name in COUNTED)
         if self.jax:
             self.again = dict(self.jax.again)
         if self.first is None and self.last.requests:
@@ -178,7 +182,7 @@ class Program:
 
     def reports(self):
         """False outside a rung, in a process that was forked, and after the end: nothing may follow it."""
-        return bool(self.canary) and not self.is_over and os.getpid() == self.pid
+        return bool(self.canary) and not self.is_over.is_set() and os.getpid() == self.pid
 
     # ---- what it has seen ----
 
@@ -245,8 +249,7 @@ class Program:
                 break
             except Exception as error:  # noqa: BLE001 - the exit status is the program's own
                 self.incomplete(error)
-        self.is_over = True
-        self.leave_others()
+        self.is_over.set()
 
     def incomplete(self, error):
         """What a rung asks for and is not reported fails it; this says why it was not."""
@@ -258,15 +261,16 @@ class Program:
             return
 
     def end_by_exit(self, status=None):
-        """sys.exit() of the program. Where others wait for it, it leaves at once with a status that says failure."""
-        self.status = status
+        """sys.exit() of the program, which may also be caught: then it goes on, and ends as it will."""
+        if status not in (None, 0) and self.world > 1:
+            threading.Thread(target=self.leave_others, args=(status,), daemon=True).start()
         self.exit(status)
 
-    def leave_others(self):
-        """After the report: exit handlers of a distributed runtime would wait for the other hosts."""
-        if self.status not in (None, 0) and self.world > 1:
-            by_number = isinstance(self.status, int)
-            sliceup_canary.leave("" if by_number else self.status, self.status if by_number else 1)
+    def leave_others(self, status):
+        """Once the program ends: exit handlers of a distributed runtime would wait for the other hosts, far beyond EXIT_S."""
+        self.is_over.wait()
+        time.sleep(EXIT_S)
+        sliceup_canary.leave("", status if isinstance(status, int) else 1)
 
     def end_uncaught(self, kind, error, trace):
         """Other hosts would wait for an exit handler of this one; alone, a program ends as it always does."""
@@ -436,7 +440,8 @@ def torch_xla_backend(chosen):
     chosen: what PJRT_DEVICE was at the start."""
     import torch_xla
 
-    client = ours("sliceup_torch_xla_client").Client(torch_xla, sliceup_canary.versions(PACKAGES).get("torch_xla", ""), torch_xla.runtime.is_spmd())
+    version = sliceup_canary.versions(["torch_xla"]).get("torch_xla", "")
+    client = ours("sliceup_torch_xla_client").Client(torch_xla, version, torch_xla.runtime.is_spmd())
     said = os.environ.get("PJRT_DEVICE")
     if said != chosen:
         raise sliceup_canary.Failure("program", f"the program changed PJRT_DEVICE from {chosen} to {said}; its client and devices are of "
