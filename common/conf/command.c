@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/conf/draft.h"
 #include "common/model/kit.h"
@@ -63,6 +64,29 @@ static int add_file (struct draft *draft, const struct yaml_node *at, struct kit
     return 0;
 }
 
+/* What would not start on any host: a script whose first line the system cannot use. */
+static void check_program (struct draft *draft, const struct yaml_node *at, const struct source *program)
+{
+    enum { LOOKED_AT_BYTES = 512 };
+    struct text rest = text_clip (program->bytes, LOOKED_AT_BYTES), first = rest;
+    bool script = text_starts (rest, "#!"), text = !memchr (rest.ptr, '\0', rest.len);
+    first = text_take_until (&rest, '\n');
+    if (script && first.ptr[first.len - 1] == '\r')
+        problem_at (
+            draft->problems, at,
+            "the first line of %s ends in a carriage return (CR LF), so no host finds its interpreter; expected "
+            "line ends of a line feed: dos2unix",
+            program->shown);
+    else if (!script && text)
+        problem_at (draft->problems, at,
+                    "%s has no first line such as #!/bin/sh, so no host knows how to run it; expected one, or its "
+                    "interpreter as the first word of the command",
+                    program->shown);
+    else if (draft->plan.launcher == LAUNCHER_LOCAL && access (program->shown, X_OK) != 0)
+        problem_at (draft->problems, at, "%s is not executable: chmod +x it, or begin the command with its interpreter",
+                    program->shown);
+}
+
 /* A file that a word names is written in it as "./" and its name among the others, which the host looks up. */
 static void name_words (struct draft *draft, const struct yaml_node *list, const struct kit_sources *files,
                         struct rung *rung)
@@ -90,6 +114,8 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
     for (const struct yaml_node *word = words->first; word; word = word->next)
         if (is_file_word (word->text) && add_file (draft, word, &files) < 0)
             return;
+    if (is_file_word (words->first->text))
+        check_program (draft, words->first, &files.items[0]);
     for (const struct yaml_node *file = of[RUNG_FILES].given ? more->first : NULL; file; file = file->next) {
         if (!is_value (draft, file, "files"))
             return;

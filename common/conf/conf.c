@@ -35,12 +35,14 @@ static void fill (struct draft *draft)
     draft_pins (draft);
     draft_ladder (draft);
     draft_check_setup (draft);
+    draft_climb (draft);
     draft_expect (draft);
     draft_signatures (draft);
     draft_bundles (draft);
     draft_drift (draft);
     draft_check_alone (draft);
     draft_limits (draft);
+    draft_on_end (draft);
     draft_protected_paths (draft);
     check_bounds (draft);
     /* A part that is missing was reported as a problem. */
@@ -57,7 +59,7 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
     struct draft draft = { .options = options, .arena = arena, .problems = &problems };
     struct conf_report made = { 0 };
     if (strlen (options->home) > PATH_MAX_BYTES / 2)
-        problem_add (&problems, "SLICEUP_HOME", 1, 1, "the path is %zu bytes long, expected at most %d",
+        problem_add (&problems, "SLICEUP_HOME", 0, 0, "the path is %zu bytes long, expected at most %d",
                      strlen (options->home), PATH_MAX_BYTES / 2);
     fill (&draft);
     int result = problems_to_report (&problems, &made, err);

@@ -8,11 +8,13 @@
 #include "common/model/plan.h"
 
 struct conf_problem {
-    const char *file;
-    uint32_t line, column;
+    const char *file;      /* or what of the command line or the environment it is */
+    uint32_t line, column; /* 0: it is not in a file */
     const char *text;
     bool warning;
 };
+/* "slice.yaml:3:1: warning: text" */
+void conf_print_problem (const struct conf_problem *problem, struct buf *out);
 struct conf_report {
     struct conf_problem *items;
     uint32_t n;
@@ -20,6 +22,7 @@ struct conf_report {
 
 struct conf_options {
     const char *slice_path; /* path of the slice file, as the user gave it */
+    const char *slice_text; /* what would stand in it: then `slice_path` is only a name for it. NULL: read the file */
     const char *share_dir;  /* where the shipped configs/ and canaries are */
     const char *program;    /* path of this executable, beside which its worker lies; NULL: not known */
     const char *home;       /* SLICEUP_HOME, absolute */
@@ -31,6 +34,10 @@ struct conf_options {
     const char *hosts;  /* host set: only these hosts of the slice; NULL: all */
     const char *exclude;
     const char *leave_out[LEFT_OUT_RUNGS_MAX]; /* ids of rungs; the first NULL ends them */
+    const char *only[LEFT_OUT_RUNGS_MAX];      /* the same: of the ladder only these, and what they need */
+    const char *from;                          /* id of the first rung that is climbed; NULL: the ladder's first */
+    uint32_t min_hosts;                        /* these three: struct climb_policy */
+    bool keep_going, fail_fast;
     const char *rehearsal; /* path of the stand-in for libtpu: the plan is that of a rehearsal; NULL: of a run */
     bool rehearse_all;     /* with the rungs that say that they cannot be rehearsed */
     const char *wrong[WRONG_VARIABLES_MAX]; /* of it: "HOST:NAME=VALUE", "HOST:NAME"; the first NULL ends them */
@@ -38,7 +45,8 @@ struct conf_options {
     const char *user_name;                  /* of the same; NULL: not known */
     /* Appends the host set that the source `word` (slurm, tpu) has on this machine; NULL: no source can be asked. */
     int (*host_source) (const char *word, struct buf *expression, struct err *err);
-    var_list *groups; /* receives the slice file's groups (name, host set); may be NULL */
+    bool starts_nothing; /* files of this machine that only the start of workers needs may be missing */
+    var_list *groups;    /* receives the slice file's groups (name, host set); may be NULL */
 };
 /* 0: `plan` is complete and valid (warnings may stand in `report`). -1: problems, all of them, are in `report`, sorted
  * by file and position; `err` holds the first. Everything is allocated in `arena`. */

@@ -24,23 +24,30 @@ static const struct enum_names warm_words = NAMES (warm_list), backend_words = N
                                from_words = NAMES (from_list), parse_words = NAMES (parse_list);
 
 static const struct conf_key slice_keys[SLICE_KEYS] = {
-    [SLICE_SLICE] = { "slice", KEY_NAME, .required = true, .help = "Name of the slice in every view and receipt." },
+    [SLICE_SLICE] = { "slice", KEY_NAME, .required = true, .help = "Name of the slice in every view and receipt.",
+                      .example = "my-slice" },
     [SLICE_HOSTS] = { "hosts", KEY_ANY, .required = true,
                       .help = "A host set such as `v6e[0-3]`, or a list of host sets and host maps, or a map that "
-                              "names their source. The written order is the rank order." },
+                              "names their source. The written order is the rank order.",
+                      .example = "v6e-[0-3]" },
     [SLICE_EXCLUDE] = { "exclude", KEY_HOSTS, .help = "Hosts to leave out of `hosts`." },
     [SLICE_GROUPS] = { "groups", KEY_MAP,
                        .help = "Group name to host set. Write `@name` for it in the host sets of this file, in "
-                               "`--hosts` and in `--exclude`." },
+                               "`--hosts` and in `--exclude`.",
+                       .example = "{spare: 'v6e-[2-3]'}" },
     [SLICE_LAUNCHER] = { "launcher", KEY_WORD, .words = &launcher_names, .fallback = "local",
                          .help = "How workers are started. `local`: as processes of this machine. `ssh`, `slurm`: "
                                  "sliceup copies them to their hosts and starts them. `join`: a service manager starts "
                                  "them, each with a ticket." },
-    [SLICE_START] = { "start", KEY_MAP, .help = "Where and how a worker is started on its host; not with `local`." },
+    [SLICE_START] = { "start", KEY_MAP, .help = "Where and how a worker is started on its host; not with `local`.",
+                      .section = &start_section, .example = "{directory: /var/tmp/sliceup}" },
     [SLICE_COORDINATOR] = { "coordinator", KEY_MAP,
-                            .help = "Address and ports at which hosts and monitors reach the coordinator." },
-    [SLICE_SSH] = { "ssh", KEY_MAP, .help = "Settings of the ssh connections; with launcher `ssh` only." },
-    [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "Settings of srun; with launcher `slurm` only." },
+                            .help = "Address and ports at which hosts and monitors reach the coordinator.",
+                            .section = &coordinator_section, .example = "{address: 10.0.0.1, control_port: 7001}" },
+    [SLICE_SSH] = { "ssh", KEY_MAP, .help = "Settings of the ssh connections; with launcher `ssh` only.",
+                    .section = &ssh_section, .example = "{user: tpu, port: 22}" },
+    [SLICE_SLURM] = { "slurm", KEY_MAP, .help = "Settings of srun; with launcher `slurm` only.",
+                      .section = &slurm_section, .example = "{partition: tpu}" },
     [SLICE_MACHINE] = { "machine", KEY_NAME,
                         .help = "Machine type of all hosts, such as `ct6e-standard-4t`: a row of "
                                 "`configs/machines/tpu.yaml`. Devices per host and the variables of a host that runs "
@@ -49,15 +56,19 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
                          .help = "The chips of the slice as a grid, such as `4x4`. The number of hosts must fit it." },
     [SLICE_MESH] = { "mesh", KEY_MAP,
                      .help = "Axis name to size, outermost first; the product is hosts times devices per host. "
-                             "Default: one axis `host` over all devices." },
+                             "Default: one axis `host` over all devices.",
+                     .example = "{data: 4, model: 2}" },
     [SLICE_PROFILE] = { "profile", KEY_REFERENCE, .required = true,
-                        .help = "The profile: a file of `configs/profiles`." },
+                        .help = "The profile: a file of `configs/profiles`.", .example = "plain" },
     [SLICE_PINS] = { "pins", KEY_ANY,
                      .help = "The pin set: a file of `configs/pins`, or a map. Leave it out when no rung needs an "
-                             "environment." },
+                             "environment.",
+                     .example = "jax-cpu" },
     [SLICE_CACHE] = { "cache", KEY_MAP,
-                      .help = "The compile cache. Default: one writer, below SLICEUP_HOME (`local` only)." },
-    [SLICE_LADDER] = { "ladder", KEY_REFERENCE, .required = true, .help = "The rungs: a file of `configs/ladders`." },
+                      .help = "The compile cache. Default: one writer, below SLICEUP_HOME (`local` only).",
+                      .section = &cache_section, .example = "{mode: off}" },
+    [SLICE_LADDER] = { "ladder", KEY_REFERENCE, .required = true, .help = "The rungs: a file of `configs/ladders`.",
+                       .example = "./ladder.yaml" },
     [SLICE_SIGNATURES] = { "signatures", KEY_LIST,
                            .help = "Files of `configs/signatures`, the most specific first. Default: `xla` and the "
                                    "frontend's own, then `system`." },
@@ -73,8 +84,14 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
     [SLICE_EXPECT] = { "expect", KEY_MAP,
                        .help = "Fact of every host to the value that it has to have, such as "
                                "`{os.version: '22.04', package.libc6: '2.35-*'}`. Compared at the rung with builtin: "
-                               "facts." },
-    [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "Time and size limits. Every wait has one." },
+                               "facts.",
+                       .example = "{os.version: '22.04'}" },
+    [SLICE_LIMITS] = { "limits", KEY_MAP, .help = "Time and size limits. Every wait has one.",
+                       .section = &limits_section, .example = "{join: 30s}" },
+    [SLICE_ON_END] = { "on_end", KEY_ANY,
+                       .help = "A command that this machine runs when the run has ended, as a list of words, or a map. "
+                               "It gets the receipt on its standard input.",
+                       .section = &on_end_section, .example = "[curl, -K, /home/me/.hook]" },
 };
 
 static const struct conf_key host_keys[HOST_KEYS] = {
@@ -83,7 +100,8 @@ static const struct conf_key host_keys[HOST_KEYS] = {
                        .help = "Name or IP address by which the other hosts reach this host. Default: `127.0.0.1` with "
                                "launcher `local`, else the host's name." },
     [HOST_ENV_DIR] = { "env_dir", KEY_PATH, .help = "This host's own environment directory. Default: the slice's." },
-    [HOST_SSH] = { "ssh", KEY_MAP, .help = "Ssh settings of this host that differ from the slice's `ssh`." },
+    [HOST_SSH] = { "ssh", KEY_MAP, .help = "Ssh settings of this host that differ from the slice's `ssh`.",
+                   .section = &ssh_route_section, .example = "{address: 10.0.0.5, user: tpu}" },
 };
 
 static const struct conf_key way_keys[ROUTE_KEYS] = {
@@ -140,19 +158,29 @@ static const struct conf_key coordinator_keys[COORDINATOR_KEYS] = {
                              .help = "Port for monitors; 0: any free port." },
 };
 
+static const struct conf_key on_end_keys[ON_END_KEYS] = {
+    [ON_END_COMMAND] = { "command", KEY_LIST, .required = true, .example = "[curl, -K, /home/me/.hook]",
+                         .help = "The words. The first is a name on the PATH, an absolute path, or a file beside the "
+                                 "slice file as `./NAME`." },
+    [ON_END_TIMEOUT] = { "timeout", KEY_DURATION, SECOND, 10 * MINUTE, .fallback = "60s",
+                         .help = "Time after which the command is killed, with its process group." },
+};
+
 static const struct conf_key ssh_keys[SSH_KEYS] = {
     [SSH_USER] = { "user", KEY_NAME, .help = "User on the hosts. Default: the user who runs sliceup." },
     [SSH_PORT] = { "port", KEY_NUMBER, 1, 65535, .fallback = "22", .help = "Port of sshd on the hosts." },
     [SSH_JUMP] = { "jump", KEY_TEXT, 0, 255,
                    .help = "`[user@]host[:port]` of a jump host. Default: a direct connection." },
     [SSH_IDENTITIES] = { "identities", KEY_LIST,
-                         .help = "Private key files, tried in this order after the keys of the ssh agent. Default: "
-                                 "those of `~/.ssh/id_ed25519`, `~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist." },
+                         .help =
+                             "Private key files, tried in this order after the keys of the ssh agent. Default: "
+                             "those of `~/.ssh/id_ed25519`, `~/.ssh/id_ecdsa` and `~/.ssh/id_rsa` that exist. At least "
+                             "one of those that are given must be there." },
     [SSH_AGENT] = { "agent", KEY_BOOL, .fallback = "true",
                     .help = "Try the keys of the ssh agent at SSH_AUTH_SOCK first, if there is one." },
     [SSH_KNOWN_HOSTS] = { "known_hosts", KEY_OWN_PATH, .fallback = "~/.ssh/known_hosts",
                           .help = "File of known host keys, in OpenSSH's format. A host whose key is not in it is "
-                                  "refused before anything is sent." },
+                                  "refused before anything is sent. A file that is given must be there." },
     [SSH_CONFIG] = { "config", KEY_BOOL, .fallback = "false",
                      .help = "Read `~/.ssh/config`: what it says of a host holds where this file says nothing." },
 };
@@ -293,7 +321,8 @@ static const struct conf_key ladder_keys[LADDER_KEYS] = {
     [LADDER_FRONTEND] = { "frontend", KEY_NAME,
                           .help = "The frontend for which the canaries of the ladder are written. Default: any." },
     [LADDER_RUNGS] = { "rungs", KEY_LIST, .required = true,
-                       .help = "The rungs, from the lowest to the highest; at most 64." },
+                       .help = "The rungs, from the lowest to the highest; at most 64.",
+                       .example = "[{id: facts, builtin: facts}]" },
 };
 
 static const struct conf_key rung_keys[RUNG_KEYS] = {
@@ -305,7 +334,8 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                               "with a leading `.` or `/`, a path beside the ladder file." },
     [RUNG_COMMAND] = { "command", KEY_LIST,
                        .help = "A command and its arguments; run without a shell. A word that begins with `./` or "
-                               "`../` names a file, relative to the ladder file; it is copied to hosts." },
+                               "`../` names a file, relative to the ladder file; it is copied to hosts.",
+                       .example = "[sh, -c, 'first | second']" },
     [RUNG_FILES] = { "files", KEY_LIST,
                      .help = "With `command`: further files that are copied to hosts, relative to the ladder file." },
     [RUNG_SCOPE] = { "scope", KEY_WORD, .words = &scope_names, .fallback = "host",
@@ -321,7 +351,8 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                                "the backend is not checked. Default: `required` for canaries, `any` otherwise." },
     [RUNG_ARGS] = { "args", KEY_MAP,
                     .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, "
-                            "`options`, `client`." },
+                            "`options`, `client`.",
+                    .example = "{steps: 10}" },
     [RUNG_METRICS] = { "metrics", KEY_LIST,
                        .help = "Metrics whose reduction over the mesh must be proved before the rung passes; canaries "
                                "and commands with scope `slice` only." },
@@ -335,7 +366,8 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
     [RUNG_AT_MOST] = { "at_most", KEY_MAP,
                        .help = "With `command`: what its program may do at most: `recompilations` (after its first "
                                "step), `fallbacks` (executions of `aten::` operations), `reads_per_step` (values read "
-                               "from devices). What nothing shows fails the rung." },
+                               "from devices). What nothing shows fails the rung.",
+                       .example = "{recompilations: 0}" },
     [RUNG_REHEARSE] = { "rehearse", KEY_BOOL, .fallback = "true",
                         .help = "`false`: `sliceup rehearse` leaves the rung out, by name, because its program needs "
                                 "what only a TPU "
@@ -456,8 +488,9 @@ const struct section_schema slice_section = SECTION ("a slice file", slice_keys)
                             from_section = SECTION ("a source of hosts", from_keys),
                             start_section = SECTION ("start", start_keys),
                             coordinator_section = SECTION ("coordinator", coordinator_keys),
-                            ssh_section = SECTION ("ssh", ssh_keys), slurm_section = SECTION ("slurm", slurm_keys),
-                            pins_section = SECTION ("pins", pins_keys), cache_section = SECTION ("cache", cache_keys),
+                            on_end_section = SECTION ("on_end", on_end_keys), ssh_section = SECTION ("ssh", ssh_keys),
+                            slurm_section = SECTION ("slurm", slurm_keys), pins_section = SECTION ("pins", pins_keys),
+                            cache_section = SECTION ("cache", cache_keys),
                             limits_section = SECTION ("limits", limits_keys),
                             profile_section = SECTION ("a profile", profile_keys),
                             ladder_section = SECTION ("a ladder", ladder_keys),

@@ -26,6 +26,7 @@ enum key_kind {
     KEY_ANY, /* several shapes: read further by whoever knows it */
 };
 
+struct section_schema;
 struct conf_key {
     const char *name;
     enum key_kind kind;
@@ -34,6 +35,8 @@ struct conf_key {
     bool required;
     const char *fallback; /* as one would write it; NULL: none, or decided by other keys (then `help` says so) */
     const char *help;
+    const struct section_schema *section; /* MAP: its keys; the first is what a lone value most likely means */
+    const char *example;                  /* as one would write it, for messages; NULL: none is needed */
 };
 
 struct section_schema {
@@ -65,6 +68,7 @@ enum {
     SLICE_ENV_DIR,
     SLICE_EXPECT,
     SLICE_LIMITS,
+    SLICE_ON_END,
     SLICE_KEYS
 };
 enum { HOST_NAME, HOST_ADDRESS, HOST_ENV_DIR, HOST_SSH, HOST_KEYS };
@@ -80,6 +84,7 @@ enum {
     COORDINATOR_KEYS
 };
 enum { SSH_USER, SSH_PORT, SSH_JUMP, SSH_IDENTITIES, SSH_AGENT, SSH_KNOWN_HOSTS, SSH_CONFIG, SSH_KEYS };
+enum { ON_END_COMMAND, ON_END_TIMEOUT, ON_END_KEYS };
 enum { SLURM_ACCOUNT, SLURM_PARTITION, SLURM_OPTIONS, SLURM_KEYS };
 enum { PINS_FILE, PINS_SETUP, PINS_PYTHON, PINS_WHEELS, PINS_KEYS };
 enum {
@@ -181,9 +186,9 @@ enum { KEYS_MOST = 24 }; /* no section has more */
 
 extern const struct section_schema drifts_section, drift_rule_section;
 extern const struct section_schema slice_section, host_section, ssh_route_section, from_section, start_section,
-    coordinator_section, ssh_section, slurm_section, pins_section, cache_section, limits_section, profile_section,
-    ladder_section, rung_section, signatures_section, signature_section, bundles_section, bundle_section,
-    machines_section, machine_section;
+    coordinator_section, on_end_section, ssh_section, slurm_section, pins_section, cache_section, limits_section,
+    profile_section, ladder_section, rung_section, signatures_section, signature_section, bundles_section,
+    bundle_section, machines_section, machine_section;
 
 /* In the order of their names' tables; value 0 is "none". */
 enum { NEED_REQUIRED = 1, NEED_ANY };

@@ -90,7 +90,7 @@ const struct yaml_node *draft_choose_reference (struct draft *draft, uint32_t ke
         return draft->slice[key].good ? draft->slice[key].node : NULL;
     /* A node of the command line: a path in it is relative to the working directory, a problem names the name. */
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
-    *node = (struct yaml_node){ .file = name, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (given) };
+    *node = (struct yaml_node){ .file = name, .kind = YAML_SCALAR, .text = text_of (given) };
     return node;
 }
 

@@ -46,17 +46,23 @@ void draft_cache (struct draft *draft);
 void draft_pins (struct draft *draft);
 void draft_check_setup (struct draft *draft); /* after the ladder: is the setup script run? */
 void draft_ladder (struct draft *draft);
+void draft_climb (struct draft *draft);  /* after the hosts: when it goes on, and when it stops */
 void draft_expect (struct draft *draft); /* after the ladder, whose rungs are told of it */
 void draft_signatures (struct draft *draft);
 void draft_bundles (struct draft *draft);
 void draft_drift (struct draft *draft);
 void draft_limits (struct draft *draft);
+void draft_on_end (struct draft *draft);
 void draft_protected_paths (struct draft *draft);
 
 /* Part of draft_profile: devices, topology and the variables of a host alone, as the machine type has them. */
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS]);
 /* 1: it is left out, on purpose. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
+/* The value of a rung's key; NULL: it is not given. */
+const struct yaml_node *draft_rung_key (const struct yaml_node *rung, const char *name);
+/* Part of draft_ladder, after its rungs, the first of which is `first`: --leave-out, --from and --only. */
+void draft_choose_rungs (struct draft *draft, const struct yaml_node *first);
 /* TPU slices of several hosts: do programs that run alone on a host say so? After hosts, profile and ladder. */
 void draft_check_alone (struct draft *draft);
 /* The arguments of a rung that is the builtin probe; after its env and backend. */

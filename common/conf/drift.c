@@ -74,9 +74,7 @@ int conf_load_drift (const char *share_dir, const char *reference, struct arena 
                      struct conf_report *report, struct err *err)
 {
     struct problem_list problems = { .arena = arena };
-    struct yaml_node at = {
-        .file = "--policy", .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (reference)
-    };
+    struct yaml_node at = { .file = "--policy", .kind = YAML_SCALAR, .text = text_of (reference) };
     struct source source;
     struct drift_rules read = { 0 };
     if (source_read (&source, &drift_kind, share_dir, &at, &problems) == 0) {

@@ -115,7 +115,7 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
 static const struct yaml_node *option_node (struct draft *draft, const char *option, const char *set)
 {
     struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
-    *node = (struct yaml_node){ .file = option, .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (set) };
+    *node = (struct yaml_node){ .file = option, .kind = YAML_SCALAR, .text = text_of (set) };
     return node;
 }
 

@@ -1,5 +1,7 @@
 /* hosts.c - the hosts of a slice, in rank order (host sets, maps with an address, or a source), and its groups. */
 
+#include <string.h>
+
 #include "common/conf/address.h"
 #include "common/conf/draft.h"
 #include "common/conf/host_list.h"
@@ -150,8 +152,12 @@ static void finish (struct host_list *list, const struct yaml_node *node)
 {
     struct draft *draft = list->draft;
     if (list->n == 0) {
-        problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one",
-                    draft->excluded.n ? " left" : "");
+        problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one%s",
+                    draft->excluded.n ? " left" : "",
+                    !draft->excluded.n        ? ""
+                    : draft->options->exclude ? "; --exclude takes them out"
+                    : draft->options->hosts   ? "; --hosts and the key exclude take them out"
+                                              : "; the key exclude takes them out");
         return;
     }
     if (draft->ssh_config)
@@ -181,6 +187,15 @@ void draft_hosts (struct draft *draft)
 
 /* ---- host sets of the slice file: plain, or with groups by name ---- */
 
+static const char *group_names (const struct draft *draft)
+{
+    struct buf list;
+    buf_init (&list, ERR_TEXT_BYTES);
+    for (uint32_t i = 0; i < draft->groups.n; i++)
+        buf_printf (&list, "%s%.*s", i ? ", " : "", TEXT_ARG (draft->groups.items[i].name));
+    return buf_finish (&list, draft->arena).ptr;
+}
+
 static bool find_group (const void *owner, struct text name, struct text *expression)
 {
     return var_find (owner, name, expression);
@@ -193,7 +208,13 @@ int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once
     const struct hostset_rules rules = { .max = HOSTS_MAX, .once = once, .groups = &groups };
     if (hostset_read (node->text, &rules, draft->arena, names, &err) == 0)
         return 0;
-    return problem_at (draft->problems, node, "%s; expected a host set such as v6e[0-3]", err.text);
+    const char *known = "";
+    if (draft->groups.n > 0)
+        known = text_format (draft->arena, "; the groups of the slice file: %s", group_names (draft)).ptr;
+    else if (memchr (node->text.ptr, '@', node->text.len))
+        known = "; a group is defined in the slice file: groups: {spare: 'v6e[2-3]'}";
+    return problem_at (draft->problems, node, "%s; expected a host set such as v6e[0-3]%s%s", err.text,
+                       text_starts (node->text, "-") ? "; an item of a list has a blank behind its '-'" : "", known);
 }
 
 static void add_group (struct draft *draft, const struct yaml_node *key)
@@ -222,4 +243,5 @@ void draft_check_groups (struct draft *draft)
         if (key->value->kind == YAML_SCALAR && !yaml_is_null (key->value))
             (void) draft_host_set (draft, key->value, false, &names); /* reported; the load fails */
     }
+    draft->plan.groups = draft->groups;
 }

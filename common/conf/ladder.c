@@ -21,7 +21,7 @@ static void check_frontend (struct draft *draft, const struct conf_value *fronte
                     TEXT_ARG (frontend->text), frontend_name (draft->frontend), TEXT_ARG (draft->plan.profile.name));
 }
 
-static const struct yaml_node *rung_key (const struct yaml_node *rung, const char *name)
+const struct yaml_node *draft_rung_key (const struct yaml_node *rung, const char *name)
 {
     for (const struct yaml_node *key = rung->kind == YAML_MAP ? rung->first : NULL; key; key = key->next)
         if (text_is (key->text, name))
@@ -32,11 +32,11 @@ static const struct yaml_node *rung_key (const struct yaml_node *rung, const cha
 /* Compares the YAML nodes: a rung with another mistake is not in the list of rungs. */
 static void check_id_is_new (struct draft *draft, const struct yaml_node *first, const struct yaml_node *rung)
 {
-    const struct yaml_node *id = rung_key (rung, "id");
+    const struct yaml_node *id = draft_rung_key (rung, "id");
     if (!id || id->kind != YAML_SCALAR)
         return;
     for (const struct yaml_node *other = first; other != rung; other = other->next) {
-        const struct yaml_node *taken = rung_key (other, "id");
+        const struct yaml_node *taken = draft_rung_key (other, "id");
         if (taken && taken->kind == YAML_SCALAR && text_equal (taken->text, id->text)) {
             problem_at (draft->problems, id, "the rung %s is given twice, first in line %u; expected once",
                         problem_quote (draft->problems, id->text), taken->line);
@@ -48,7 +48,7 @@ static void check_id_is_new (struct draft *draft, const struct yaml_node *first,
 static const struct yaml_node *with_text (const struct yaml_node *first, const char *key, const char *text)
 {
     for (const struct yaml_node *rung = first; rung; rung = rung->next) {
-        const struct yaml_node *value = rung_key (rung, key);
+        const struct yaml_node *value = draft_rung_key (rung, key);
         if (value && value->kind == YAML_SCALAR && text_is (value->text, text))
             return rung;
     }
@@ -66,7 +66,7 @@ static void put_survey (struct draft *draft, const struct conf_value *list, cons
                     "expected it before the first rung with a cold pass",
                     warm->line);
     else if (taken)
-        problem_at (draft->problems, rung_key (taken, "id"),
+        problem_at (draft->problems, draft_rung_key (taken, "id"),
                     "a rung has the id cache, expected another id: sliceup adds a rung of that id before the "
                     "first cold pass, unless the ladder has a rung with builtin: cache");
     else if (list->node->n == RUNGS_MAX)
@@ -107,23 +107,6 @@ static void read_rung (struct draft *draft, const struct conf_value *list, const
     draft->plan.rungs.items[draft->plan.rungs.n++] = rung;
 }
 
-/* --leave-out is a name of the ladder, or a slip of the pen. */
-static void check_left_out (struct draft *draft, const struct conf_value *list)
-{
-    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && draft->options->leave_out[i]; i++) {
-        const char *name = draft->options->leave_out[i], *known[RUNGS_MAX];
-        const struct yaml_node at = { .file = "--leave-out", .line = 1, .column = 1, .text = text_of (name) };
-        uint32_t n = 0;
-        for (const struct yaml_node *rung = list->node->first; rung && n < RUNGS_MAX; rung = rung->next) {
-            const struct yaml_node *id = rung_key (rung, "id");
-            if (id && id->kind == YAML_SCALAR)
-                known[n++] = text_copy (draft->arena, id->text).ptr;
-        }
-        if (!with_text (list->node->first, "id", name))
-            problem_unknown (draft->problems, &at, "rung", known, n);
-    }
-}
-
 static void read_rungs (struct draft *draft, const struct conf_value *list)
 {
     uint32_t errors_before = draft->problems->errors;
@@ -138,7 +121,7 @@ static void read_rungs (struct draft *draft, const struct conf_value *list)
     draft->plan.left_out.items = arena_array (draft->arena, list->node->n, sizeof *draft->plan.left_out.items);
     for (const struct yaml_node *rung = list->node->first; rung; rung = rung->next)
         read_rung (draft, list, rung, &surveyed);
-    check_left_out (draft, list);
+    draft_choose_rungs (draft, list->node->first);
     if (draft->plan.rungs.n == 0 && draft->problems->errors == errors_before)
         problem_at (draft->problems, list->node,
                     "with cache mode: off no rung of the ladder is left, expected at least one that needs no cache");

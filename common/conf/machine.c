@@ -113,9 +113,7 @@ int conf_find_machine (const char *share_dir, const struct slice_shape *shape, s
                        struct machine_type *found, struct err *err)
 {
     struct problem_list problems = { .arena = arena };
-    const struct yaml_node at = {
-        .file = "machine", .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (table_name)
-    };
+    const struct yaml_node at = { .file = "machine", .kind = YAML_SCALAR, .text = text_of (table_name) };
     struct machine_type *rows = arena_array (arena, MACHINES_MAX, sizeof *rows);
     struct conf_report report;
     struct source source;

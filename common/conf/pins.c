@@ -47,7 +47,7 @@ static int read_file (struct draft *draft, const struct yaml_node *reference, st
 static void read_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes)
 {
     const char *asked = draft->options->wheels;
-    struct yaml_node option = { .file = "--wheels", .line = 1, .column = 1, .kind = YAML_SCALAR };
+    struct yaml_node option = { .file = "--wheels", .kind = YAML_SCALAR };
     if (asked)
         option.text = folder = text_of (asked);
     else if (folder.len)

@@ -97,13 +97,26 @@ static void drop_repeats (struct problem_list *problems)
     problems->n = kept;
 }
 
+void conf_print_problem (const struct conf_problem *problem, struct buf *out)
+{
+    buf_puts (out, problem->file);
+    if (problem->line)
+        buf_printf (out, ":%u:%u", problem->line, problem->column);
+    buf_printf (out, ": %s", problem->warning ? "warning: " : "");
+    buf_escaped (out, text_of (problem->text), 0); /* it quotes the file */
+}
+
 static int first_error (const struct problem_list *problems, struct err *err)
 {
     for (uint32_t i = 0; i < problems->n; i++) {
-        const struct conf_problem *problem = &problems->items[i];
-        if (!problem->warning)
-            return err_set (err, ERR_CONFIG, "%s:%u:%u: %s", problem->file, problem->line, problem->column,
-                            problem->text);
+        struct buf line;
+        if (problems->items[i].warning)
+            continue;
+        buf_init (&line, ERR_TEXT_BYTES);
+        conf_print_problem (&problems->items[i], &line);
+        err_set (err, ERR_CONFIG, "%s", buf_c (&line));
+        buf_release (&line);
+        return -1;
     }
     return err_set (err, ERR_CONFIG, "the files have %u errors, but none is shown: the first %d problems are warnings",
                     problems->errors, PROBLEMS_MAX);

@@ -115,9 +115,7 @@ static void extend_inherit (struct draft *draft)
 /* "HOST:NAME=VALUE": this host has another value; "HOST:NAME": it has none. */
 static void read_wrong (struct draft *draft, const char *given)
 {
-    const struct yaml_node at = {
-        .file = "--wrong", .line = 1, .column = 1, .kind = YAML_SCALAR, .text = text_of (given)
-    };
+    const struct yaml_node at = { .file = "--wrong", .kind = YAML_SCALAR, .text = text_of (given) };
     struct rehearsal *rehearsal = &draft->plan.rehearsal;
     struct text rest = at.text, host = text_take_until (&rest, ':');
     bool unset = !memchr (rest.len ? rest.ptr : "", '=', rest.len);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "common/conf/nearest_word.h"
+#include "common/conf/section_problems.h"
 
 static const struct {
     const char *unit;
@@ -99,8 +99,8 @@ static bool parse_scalar (const struct conf_key *key, const struct yaml_node *no
     switch (key->kind) {
     case KEY_NAME: return name_is_good (node->text);
     case KEY_TEXT: return text_fits (node->text, key->min, key->max);
-    case KEY_REFERENCE:
-    case KEY_PATH: return text_fits (node->text, 1, PATH_MAX_BYTES);
+    case KEY_REFERENCE: return text_fits (node->text, 1, PATH_MAX_BYTES);
+    case KEY_PATH: return text_fits (node->text, 1, PATH_MAX_BYTES) && node->text.ptr[0] != '~';
     case KEY_OWN_PATH: return local_path_is_good (node->text);
     case KEY_FOLDER: return folder_is_good (node->text, key->min, key->max);
     case KEY_HOSTS: return text_fits (node->text, 1, YAML_SCALAR_MAX_BYTES);
@@ -116,7 +116,7 @@ static bool parse_scalar (const struct conf_key *key, const struct yaml_node *no
     return false;
 }
 
-static bool parse (const struct conf_key *key, const struct yaml_node *node, struct conf_value *value)
+bool section_value_is_good (const struct conf_key *key, const struct yaml_node *node, struct conf_value *value)
 {
     switch (key->kind) {
     case KEY_MAP: return node->kind == YAML_MAP;
@@ -126,63 +126,14 @@ static bool parse (const struct conf_key *key, const struct yaml_node *node, str
     }
 }
 
-static const char *shown (const struct yaml_node *node, struct problem_list *problems)
-{
-    if (node->kind != YAML_SCALAR)
-        return yaml_kind_name (node->kind);
-    return yaml_is_null (node) ? "nothing" : problem_quote (problems, node->text);
-}
-
-static const char *expectation (const struct conf_key *key, struct arena *arena)
-{
-    struct buf buf;
-    buf_init (&buf, ERR_TEXT_BYTES);
-    key_describe_value (key, &buf);
-    return buf_finish (&buf, arena).ptr;
-}
-
-static void propose (const struct conf_key *key, const struct yaml_node *node, struct problem_list *problems)
-{
-    const char *near = NULL;
-    if (key->kind == KEY_WORD && node->kind == YAML_SCALAR)
-        near = nearest_word (node->text, key->words->of + 1, key->words->n - 1);
-    const char *wanted = expectation (key, problems->arena);
-    if (near)
-        problem_at (problems, node, "%s is %s, expected %s; did you mean '%s'?", key->name, shown (node, problems),
-                    wanted, near);
-    else
-        problem_at (problems, node, "%s is %s, expected %s", key->name, shown (node, problems), wanted);
-}
-
 static void read_default (const struct conf_key *key, const struct yaml_node *map, struct conf_value *value)
 {
     *value = (struct conf_value){ .node = map };
     if (!key->fallback)
         return;
     struct yaml_node node = { .kind = YAML_SCALAR, .plain = true, .text = text_of (key->fallback) };
-    value->good = parse (key, &node, value);
+    value->good = section_value_is_good (key, &node, value);
     assert (value->good); /* else the table is wrong */
-}
-
-static void report_unknown (const struct section_schema *section, const struct yaml_node *key,
-                            struct problem_list *problems)
-{
-    const char *names[KEYS_MOST];
-    struct buf list;
-    assert (section->keys_n <= KEYS_MOST);
-    buf_init (&list, ERR_TEXT_BYTES);
-    for (uint32_t i = 0; i < section->keys_n; i++) {
-        names[i] = section->keys[i].name;
-        buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *near = nearest_word (key->text, names, section->keys_n);
-    const char *quoted = problem_quote (problems, key->text);
-    if (near)
-        problem_at (problems, key, "unknown key %s in %s, did you mean '%s'? Expected one of %s", quoted, section->name,
-                    near, buf_c (&list));
-    else
-        problem_at (problems, key, "unknown key %s in %s, expected one of %s", quoted, section->name, buf_c (&list));
-    buf_release (&list);
 }
 
 static void read_key (const struct section_schema *section, const struct yaml_node *node, struct conf_value values[],
@@ -193,21 +144,12 @@ static void read_key (const struct section_schema *section, const struct yaml_no
         if (!text_is (node->text, key->name))
             continue;
         values[i] = (struct conf_value){ .node = node->value, .given = true };
-        values[i].good = node->value->kind != YAML_BAD && parse (key, node->value, &values[i]);
+        values[i].good = node->value->kind != YAML_BAD && section_value_is_good (key, node->value, &values[i]);
         if (!values[i].good && node->value->kind != YAML_BAD)
-            propose (key, node->value, problems);
+            section_report_value (key, node->value, problems);
         return;
     }
-    report_unknown (section, node, problems);
-}
-
-static void report_missing (const struct section_schema *section, const struct yaml_node *map,
-                            const struct conf_value values[], struct problem_list *problems)
-{
-    for (uint32_t i = 0; i < section->keys_n; i++)
-        if (section->keys[i].required && !values[i].given)
-            problem_at (problems, map, "the key '%s' is missing in %s, expected %s", section->keys[i].name,
-                        section->name, expectation (&section->keys[i], problems->arena));
+    section_report_unknown (section, node, problems);
 }
 
 static void forget (const struct section_schema *section, const struct yaml_node *map, struct conf_value values[])
@@ -221,16 +163,16 @@ int section_read (const struct section_schema *section, const struct yaml_node *
 {
     for (uint32_t i = 0; i < section->keys_n; i++)
         read_default (&section->keys[i], map, &values[i]);
-    if (map->kind == YAML_MAP) {
+    if (map->kind == YAML_MAP && !section_report_other_file (section, map, problems)) {
         for (const struct yaml_node *key = map->first; key; key = key->next)
             read_key (section, key, values, problems);
-        report_missing (section, map, values, problems);
+        section_report_missing (section, map, values, problems);
         return 0;
     }
     forget (section, map, values);
-    if (map->kind != YAML_BAD)
-        problem_at (problems, map, "%s stands here, expected a map with the keys of %s", shown (map, problems),
-                    section->name);
+    if (map->kind == YAML_SCALAR || map->kind == YAML_LIST)
+        problem_at (problems, map, "%s stands here, expected a map with the keys of %s, each as 'key: value'",
+                    problem_quote_value (problems, map), section->name);
     return -1;
 }
 

@@ -22,6 +22,8 @@ int section_read (const struct section_schema *section, const struct yaml_node *
 /* The same for a key whose map may be absent: then all defaults hold, and point at `around`. */
 int section_read_optional (const struct section_schema *section, const struct conf_value *value,
                            struct conf_value values[], struct problem_list *problems);
+/* Does the key take this value? `value` gets it. */
+bool section_value_is_good (const struct conf_key *key, const struct yaml_node *node, struct conf_value *value);
 /* A name of [A-Za-z0-9._-], as hosts, rungs and files have them. */
 bool name_is_good (struct text name);
 /* A letter or '_', then letters, digits and '_'; at most `max_bytes`. */

@@ -9,9 +9,11 @@ static const struct conf_file_kind slice_kind = { "slice", "configs/slices", ".y
 
 int draft_slice (struct draft *draft)
 {
-    struct source source;
-    const struct yaml_node *path = draft_choose_reference (draft, SLICE_SLICE, draft->options->slice_path, "SLICE");
-    draft->root = draft_parse_referenced_file (draft, &slice_kind, path, &source);
+    struct source source = { 0 };
+    const struct conf_options *options = draft->options;
+    const struct yaml_node *path = draft_choose_reference (draft, SLICE_SLICE, options->slice_path, "SLICE");
+    draft->root = options->slice_text ? yaml_parse (options->slice_path, text_of (options->slice_text), draft->problems)
+                                      : draft_parse_referenced_file (draft, &slice_kind, path, &source);
     if (!draft->root || section_read (&slice_section, draft->root, draft->slice, draft->problems) != 0)
         return -1;
     draft->plan.slice = draft->slice[SLICE_SLICE].text;
@@ -94,6 +96,16 @@ static void check_chips (struct draft *draft)
                     TEXT_ARG (profile->accelerator), chips, devices);
 }
 
+/* " (without n3, which is left out)" */
+static const char *without (struct draft *draft)
+{
+    const text_list *out = &draft->excluded;
+    if (out->n == 0)
+        return "";
+    struct text names = hostset_folded (out->items, out->n, UINT32_MAX, draft->arena);
+    return text_format (draft->arena, " (without %.*s, left out)", TEXT_ARG (names)).ptr;
+}
+
 void draft_mesh (struct draft *draft)
 {
     const struct conf_value *given = &draft->slice[SLICE_MESH];
@@ -113,9 +125,9 @@ void draft_mesh (struct draft *draft)
                     draft->plan.hosts.n, draft->plan.profile.devices_per_host, DEVICES_MAX);
     else if (mesh_devices (&mesh) != devices)
         problem_at (draft->problems, given->node,
-                    "the sizes of the mesh do not multiply to %u devices, expected %u hosts%s times %u "
-                    "devices_per_host; a mesh of %s would fit",
-                    (uint32_t) devices, draft->plan.hosts.n, draft->excluded.n ? " (others are excluded)" : "",
+                    "the sizes of the mesh multiply to %u devices, expected %u: %u hosts%s times %u devices_per_host; "
+                    "a mesh of %s would fit",
+                    mesh_devices (&mesh), (uint32_t) devices, draft->plan.hosts.n, without (draft),
                     draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft);
     draft->plan.mesh = mesh;

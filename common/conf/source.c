@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,18 +90,54 @@ static int by_name (const void *a, const void *b)
     return strcmp (*(const char *const *) a, *(const char *const *) b);
 }
 
+/* The reference with the stem `near` in place of its own. */
+static const char *with_stem (const struct conf_file_kind *kind, struct text word, const char *near,
+                              struct arena *arena)
+{
+    struct text stem = source_stem (word, kind->extension);
+    uint32_t before = (uint32_t) (stem.ptr - word.ptr);
+    return text_format (arena, "%.*s%s%.*s", (int) before, word.ptr, near, (int) (word.len - before - stem.len),
+                        stem.ptr + stem.len)
+        .ptr;
+}
+
+/* A file that stands where a path would have found it; NULL: none does. */
+static const char *own_file (const struct conf_file_kind *kind, const struct yaml_node *at, struct arena *arena)
+{
+    struct stat status;
+    const char *extensions[] = { "", kind->extension };
+    for (int i = 0; i < 2 && !is_path (kind, at->text); i++) {
+        const char *path = text_format (arena, "%s%s", beside (arena, at->file, at->text), extensions[i]).ptr;
+        if (stat (path, &status) == 0)
+            return text_format (arena,
+                                S_ISDIR (status.st_mode) ? "; %s here is a folder" : "; for the file here write ./%s",
+                                source_stem (text_of (path), "").ptr)
+                .ptr;
+    }
+    return NULL;
+}
+
+static const char *absolute (const char *path, struct arena *arena)
+{
+    char here[PATH_MAX];
+    if (path[0] == '/' || !getcwd (here, sizeof here))
+        return path;
+    return text_format (arena, "%s/%s", here, path).ptr;
+}
+
 static int report_missing (const struct conf_file_kind *kind, const struct yaml_node *at, const char *path,
                            struct problem_list *problems)
 {
     const char *names[FOLDER_NAMES_MAX];
-    uint32_t n = folder_names (kind, path, problems->arena, names);
+    struct arena *arena = problems->arena;
+    uint32_t n = folder_names (kind, path, arena, names);
     qsort (names, n, sizeof *names, by_name); /* readdir has no fixed order, and messages must be reproducible */
     const char *near = nearest_word (source_stem (at->text, kind->extension), names, n);
-    const char *quoted = problem_quote (problems, at->text);
-    if (near)
-        return problem_at (problems, at, "%s %s does not exist, expected the file %s; did you mean '%s'?", kind->what,
-                           quoted, path, near);
-    return problem_at (problems, at, "%s %s does not exist, expected the file %s", kind->what, quoted, path);
+    const char *own = own_file (kind, at, arena), *advice = own ? own : "";
+    if (near && !own)
+        advice = text_format (arena, "; did you mean '%s'?", with_stem (kind, at->text, near, arena)).ptr;
+    return problem_at (problems, at, "%s %s does not exist, expected the file %s on this machine%s", kind->what,
+                       problem_quote (problems, at->text), absolute (path, arena), advice);
 }
 
 static int read_all (int fd, struct buf *bytes, const char **why)
@@ -132,7 +169,7 @@ static int read_file (const char *path, struct buf *bytes, const char **why)
     if (fd < 0 || fstat (fd, &status) != 0)
         *why = strerror (errno);
     else if (!S_ISREG (status.st_mode))
-        *why = "it is not a regular file";
+        *why = S_ISDIR (status.st_mode) ? "it is a folder" : "it is not a regular file";
     else
         result = read_all (fd, bytes, why);
     if (fd >= 0)

@@ -1,4 +1,6 @@
 /* ssh.c - how hosts are reached: the slice's own answer, and that of one host where it differs. */
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/conf/address.h"
@@ -28,11 +30,20 @@ struct text draft_local_path (struct draft *draft, const struct yaml_node *node,
     return (struct text){ 0 };
 }
 
-static void warn_missing (struct draft *draft, const struct yaml_node *node, struct text path, const char *what)
+/* A mistake where a worker is to be started. */
+static void report_unreadable (struct draft *draft, const struct yaml_node *node, struct text path, const char *what)
 {
-    if (path.len > 0 && access (path.ptr, F_OK) != 0)
-        warning_at (draft->problems, node, "%s %s does not exist on this machine", what,
-                    problem_quote (draft->problems, path));
+    static const char says[] = "'%.*s' cannot be read on this machine: %s; expected %s";
+    const char *why = strerror (errno);
+    if (draft->options->starts_nothing)
+        warning_at (draft->problems, node, says, TEXT_ARG (path), why, what);
+    else
+        problem_at (draft->problems, node, says, TEXT_ARG (path), why, what);
+}
+
+static bool is_readable (struct text path)
+{
+    return path.len == 0 || access (path.ptr, R_OK) == 0; /* empty: it was reported */
 }
 
 static void add_identity (struct draft *draft, const struct yaml_node *item)
@@ -47,8 +58,19 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
         return;
     }
     struct text path = draft_local_path (draft, item, item->text);
-    warn_missing (draft, item, path, "the private key");
     ssh->identities.items[ssh->identities.n++] = path;
+}
+
+/* A file of keys can name those of several users, so one is enough. */
+static void check_identities (struct draft *draft, const struct conf_value *list)
+{
+    const struct ssh_plan *ssh = &draft->plan.start.ssh;
+    for (uint32_t i = 0; i < ssh->identities.n; i++)
+        if (is_readable (ssh->identities.items[i]))
+            return;
+    if (ssh->identities.n > 0)
+        report_unreadable (draft, list->node->first, ssh->identities.items[0],
+                           "the private key, as ssh-keygen makes it");
 }
 
 static void read_identities (struct draft *draft, const struct conf_value *list)
@@ -63,6 +85,7 @@ static void read_identities (struct draft *draft, const struct conf_value *list)
     ssh->identities.items = arena_array (draft->arena, IDENTITIES_MAX, sizeof *ssh->identities.items);
     for (const struct yaml_node *item = list->given ? list->node->first : NULL; item; item = item->next)
         add_identity (draft, item);
+    check_identities (draft, list);
     for (int i = 0; i < USUAL_IDENTITIES && !list->given && draft->options->user_home; i++)
         ssh->identities.items[ssh->identities.n++] = draft_local_path (draft, list->node,
                                                                        text_of (usual_identities[i]));
@@ -96,8 +119,10 @@ void draft_ssh (struct draft *draft)
     if (!ssh[SSH_KNOWN_HOSTS].good)
         return;
     plan->known_hosts = draft_local_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);
-    if (ssh[SSH_KNOWN_HOSTS].given)
-        warn_missing (draft, ssh[SSH_KNOWN_HOSTS].node, plan->known_hosts, "the file of known host keys");
+    if (ssh[SSH_KNOWN_HOSTS].given && !is_readable (plan->known_hosts))
+        report_unreadable (
+            draft, ssh[SSH_KNOWN_HOSTS].node, plan->known_hosts,
+            "the file of known host keys; ssh-keyscan prints them, compare them with those of the hosts");
 }
 
 void draft_ssh_route (struct draft *draft, const struct conf_value *given, struct ssh_route *route)

@@ -56,8 +56,9 @@ static void check_ports (struct draft *draft, const struct conf_value of[])
     for (int i = COORDINATOR_CONTROL; i <= COORDINATOR_EVENTS; i++)
         for (int k = COORDINATOR_CONTROL; k < i; k++)
             if (of[i].good && of[k].good && of[i].number > 0 && of[i].number == of[k].number)
-                problem_at (draft->problems, of[i].node, "%s is the same port as %s, expected another port",
-                            coordinator_section.keys[i].name, coordinator_section.keys[k].name);
+                problem_at (draft->problems, of[i].node, "%s is %u, the same port as %s, expected another port",
+                            coordinator_section.keys[i].name, (unsigned) of[i].number,
+                            coordinator_section.keys[k].name);
 }
 
 /* A ticket is written before the run, so the address and the ports must be fixed. */

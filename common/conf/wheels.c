@@ -172,7 +172,7 @@ void draft_find_wheels (struct draft *draft, const struct yaml_node *at, struct 
         find_all (wheels, pin_bytes);
         mem_free (wheels);
     } else {
-        problem_at (draft->problems, at, "the wheel folder %s cannot be found: %s",
+        problem_at (draft->problems, at, "the wheel folder %s cannot be found on this machine: %s",
                     problem_quote (draft->problems, folder), strerror (errno));
     }
     free (real);

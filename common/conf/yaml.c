@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <libfyaml.h>
 
+#include "common/conf/yaml_syntax.h"
+
 struct yaml {
     struct fy_parser *parser;
     struct fy_diag *diag;
@@ -50,15 +52,26 @@ static struct yaml_node *node_new (struct yaml *yaml, enum yaml_kind kind, struc
     return node;
 }
 
-/* Refuses anchors and tags. */
-static void refuse_extras (struct yaml *yaml, struct yaml_node *node, const struct fy_token *anchor,
-                           const struct fy_token *tag)
+/* At the token's own place, from which the library's mark is `behind` columns away. */
+static void refuse_extra (struct yaml *yaml, struct fy_token *token, int behind, const char *what)
 {
-    if (anchor)
-        problem_at (yaml->problems, node,
-                    "an anchor (&name), expected only the value: anchors and aliases are not supported");
-    if (tag)
-        problem_at (yaml->problems, node, "a tag (!name), expected only the value: the key decides the type");
+    const struct fy_mark *mark = token ? fy_token_start_mark (token) : NULL;
+    if (mark)
+        problem_add (yaml->problems, yaml->file, (uint32_t) mark->line + 1, (uint32_t) (mark->column + 1 - behind),
+                     "%s", what);
+    else if (token)
+        problem_at (yaml->problems, &yaml->last, "%s", what);
+}
+
+/* Refuses anchors and tags. */
+static void refuse_extras (struct yaml *yaml, struct fy_token *anchor, struct fy_token *tag)
+{
+    refuse_extra (yaml, anchor, 1,
+                  "an anchor (&name), expected only the value: anchors and aliases are not supported; "
+                  "a text that begins with & stands in quotes");
+    refuse_extra (yaml, tag, 0,
+                  "a tag (!name), expected only the value: the key decides the type; a text that begins "
+                  "with ! stands in quotes");
 }
 
 static bool is_printable (struct text text)
@@ -76,7 +89,9 @@ static struct yaml_node *read_scalar (struct yaml *yaml, struct fy_event *event)
     struct yaml_node *node = node_new (yaml, YAML_SCALAR, event);
     if (!node)
         return NULL;
-    refuse_extras (yaml, node, event->scalar.anchor, event->scalar.tag);
+    refuse_extras (yaml, event->scalar.anchor, event->scalar.tag);
+    if (event->scalar.tag)
+        node->kind = YAML_BAD; /* what looks like a tag is often meant as the value */
     struct fy_token *token = event->scalar.value;
     enum fy_scalar_style style = token ? fy_token_scalar_style (token) : FYSS_PLAIN;
     node->plain = style == FYSS_PLAIN;
@@ -103,8 +118,10 @@ static struct yaml_node *read_alias (struct yaml *yaml, struct fy_event *event)
     if (!node)
         return NULL;
     node->column -= node->column > 1; /* the library's mark stands behind the star */
-    problem_at (yaml->problems, node,
-                "an alias (*name), expected the value itself: anchors and aliases are not supported");
+    problem_at (
+        yaml->problems, node,
+        "an alias (*name), expected the value itself: anchors and aliases are not supported; a text that begins "
+        "with * stands in quotes");
     return node;
 }
 
@@ -188,10 +205,10 @@ static struct yaml_node *read_value (struct yaml *yaml, struct fy_event *event, 
     if (depth == YAML_DEPTH_MAX)
         return stop (yaml, node, "too many levels of maps and lists", YAML_DEPTH_MAX);
     if (is_map) {
-        refuse_extras (yaml, node, event->mapping_start.anchor, event->mapping_start.tag);
+        refuse_extras (yaml, event->mapping_start.anchor, event->mapping_start.tag);
         read_pairs (yaml, node, depth + 1);
     } else {
-        refuse_extras (yaml, node, event->sequence_start.anchor, event->sequence_start.tag);
+        refuse_extras (yaml, event->sequence_start.anchor, event->sequence_start.tag);
         read_items (yaml, node, depth + 1);
     }
     return node;
@@ -217,17 +234,22 @@ static struct yaml_node *read_stream (struct yaml *yaml)
     return root;
 }
 
-/* The library's own sentence about broken syntax; it stops at the first. */
-static bool report_syntax (struct yaml *yaml)
+/* The library stops at the first error. */
+static bool report_syntax (struct yaml *yaml, struct text bytes)
 {
     void *at = NULL;
     struct fy_diag_error *error = fy_diag_errors_iterate (yaml->diag, &at);
     if (!error)
         return false;
     bool has_place = error->line > 0 && error->column > 0;
-    problem_add (yaml->problems, yaml->file, has_place ? (uint32_t) error->line : yaml->last.line,
-                 has_place ? (uint32_t) error->column : yaml->last.column, "not YAML: %s",
-                 error->msg ? error->msg : "no reason given");
+    struct yaml_error told = { .line = has_place ? (uint32_t) error->line : yaml->last.line,
+                               .column = has_place ? (uint32_t) error->column : yaml->last.column,
+                               .reason = error->msg ? error->msg : "no reason given" };
+    struct buf meaning;
+    buf_init (&meaning, ERR_TEXT_BYTES);
+    yaml_explain_error (&told, bytes, &meaning);
+    problem_add (yaml->problems, yaml->file, told.line, told.column, "not YAML: %s", buf_c (&meaning));
+    buf_release (&meaning);
     return true;
 }
 
@@ -246,16 +268,18 @@ static void yaml_open (struct yaml *yaml)
     assert (yaml->parser);
 }
 
-static bool is_text (struct yaml *yaml, struct text bytes)
+/* A line may end in CR LF, as on Windows. */
+static bool is_text (const struct yaml *yaml, struct text bytes)
 {
-    if (is_printable (bytes))
-        return true;
-    uint32_t line = 1;
-    while (bytes.len > 0 && is_printable (text_take_until (&bytes, '\n')))
-        line++;
-    problem_add (yaml->problems, yaml->file, line, 1,
-                 "this line has bytes that are not text, expected UTF-8 without control characters");
-    return false;
+    for (uint32_t number = 1; bytes.len > 0; number++) {
+        struct text line = text_take_until (&bytes, '\n');
+        line.len -= line.len > 0 && line.ptr[line.len - 1] == '\r';
+        if (is_printable (line))
+            continue;
+        problem_add (yaml->problems, yaml->file, number, 1, "%s", yaml_explain_bytes (line));
+        return false;
+    }
+    return true;
 }
 
 struct yaml_node *yaml_parse (const char *file, struct text bytes, struct problem_list *problems)
@@ -269,12 +293,15 @@ struct yaml_node *yaml_parse (const char *file, struct text bytes, struct proble
     if (fy_parser_set_string (yaml.parser, bytes.len ? bytes.ptr : "", bytes.len) == 0)
         root = read_stream (&yaml);
     /* A part of the tree would cause false reports of missing keys. */
-    if (report_syntax (&yaml) || yaml.stopped || !yaml.ended)
+    if (report_syntax (&yaml, bytes) || yaml.stopped || !yaml.ended)
         root = NULL;
-    /* The library reports no reason for some errors. */
-    if (!root && problems->errors == errors_before)
-        problem_add (problems, file, yaml.last.line, yaml.last.column, "%s",
-                     yaml.ended ? "an empty file, expected a map of keys" : "not YAML: the error is after this place");
+    bool failed = problems->errors > errors_before || yaml.stopped || !yaml.ended;
+    if (!root && !failed) { /* nothing is in the file */
+        root = arena_alloc (problems->arena, sizeof *root);
+        *root = yaml.last;
+        root->kind = YAML_MAP;
+    } else if (!root && problems->errors == errors_before) /* for some errors the library gives no reason */
+        problem_at (problems, &yaml.last, "not YAML: the error is after this place");
     fy_parser_destroy (yaml.parser);
     fy_diag_destroy (yaml.diag);
     return root;

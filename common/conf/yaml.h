@@ -29,7 +29,8 @@ struct yaml_node {
     uint32_t n;
 };
 
-/* NULL: the file is no such tree, and problems say why. Problems may be added also when a tree is returned. */
+/* NULL: the file is no such tree, and problems say why. Problems may be added also when a tree is returned. Of an empty
+ * file it is a map without keys. */
 struct yaml_node *yaml_parse (const char *file, struct text bytes, struct problem_list *problems);
 /* Plain and empty, ~ or null: nothing was written there. */
 bool yaml_is_null (const struct yaml_node *node);

@@ -88,9 +88,11 @@ static int add_scalar (const struct yaml_node *node, struct text name, struct bu
     if (node->plain && as_written)
         buf_add_text (out, node->text);
     else if (node->plain && is_doubtful (node->text))
-        return problem_at (problems, node,
-                           "the argument %.*s is %s, expected true, false, a JSON number, or a text in quotes",
-                           TEXT_ARG (name), problem_quote (problems, node->text));
+        return problem_at (
+            problems, node,
+            "the argument %.*s is %s, expected true, false, a JSON number, or a text in quotes: YAML readers "
+            "differ in what they take it for",
+            TEXT_ARG (name), problem_quote (problems, node->text));
     else
         add_string (node->text, out);
     return 0;

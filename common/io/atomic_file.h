@@ -13,4 +13,6 @@ int folder_make (const char *path, mode_t mode, struct err *err); /* with its pa
 int folder_sync (const char *path, struct err *err);
 /* Removes a tree below `path`, itself too; follows no symlink; missing is fine. */
 int folder_remove (const char *path, struct err *err);
+/* On disk, with all below it on the same file system; what cannot be read does not count. */
+uint64_t folder_count_bytes (const char *path);
 #endif

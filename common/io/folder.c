@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,4 +179,18 @@ int folder_remove (const char *path, struct err *err)
     if (rmdir (path) != 0 && errno != ENOENT)
         return err_errno (err, ERR_IO, "folder %s cannot be removed", path);
     return 0;
+}
+
+uint64_t folder_count_bytes (const char *path)
+{
+    char *roots[] = { (char *) path, NULL };
+    uint64_t bytes = 0;
+    FTSENT *entry;
+    FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    while (walk && (entry = fts_read (walk)))
+        if (entry->fts_info == FTS_F || entry->fts_info == FTS_D || entry->fts_info == FTS_SL)
+            bytes += (uint64_t) entry->fts_statp->st_blocks * 512;
+    if (walk)
+        fts_close (walk);
+    return bytes;
 }

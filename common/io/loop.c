@@ -114,7 +114,8 @@ static void on_signal (void *owner, int fd, uint32_t events)
     struct signalfd_siginfo info;
     (void) events;
     for (int n = 0; n < SIGNALS_A_PASS && read (fd, &info, sizeof info) == (ssize_t) sizeof info; n++)
-        loop->signal_fn (loop->signal_owner, (int) info.ssi_signo, (int64_t) info.ssi_pid);
+        loop->signal_fn (loop->signal_owner, (int) info.ssi_signo, (int64_t) info.ssi_pid,
+                         info.ssi_code == SI_QUEUE ? info.ssi_int : 0);
 }
 
 /* The signals stay blocked when the loop is gone: a pending one would end the process while it cleans up. */

@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 struct loop;
-typedef void loop_fd_fn (void *owner, int fd, uint32_t events);     /* EPOLLIN, EPOLLOUT, ... */
-typedef void loop_signal_fn (void *owner, int signal, int64_t pid); /* pid: sender, or child for SIGCHLD (may merge) */
+typedef void loop_fd_fn (void *owner, int fd, uint32_t events); /* EPOLLIN, EPOLLOUT, ... */
+/* pid: sender, or child for SIGCHLD (may merge); value: what the sender queued with it, else 0. */
+typedef void loop_signal_fn (void *owner, int signal, int64_t pid, int value);
 typedef void loop_iteration_fn (void *owner);
 
 struct loop *loop_open (struct err *err);

@@ -87,3 +87,16 @@ void exhaustion_install_handlers (const char *program)
     handle (SIGABRT, on_abort);
     handle (SIGXFSZ, on_size); /* not ignored: what is executed would be given that */
 }
+
+int program_start_fresh (posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset (&none);
+    sigfillset (&all);
+    int rc = posix_spawnattr_setsigmask (attributes, &none);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigdefault (attributes, &all);
+    if (rc == 0)
+        rc = posix_spawnattr_setflags (attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    return rc;
+}

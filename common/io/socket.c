@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/io/port_holder.h"
 #include "common/io/process_capacity.h"
 
 #ifndef ZMQ_ZAP_ENFORCE_DOMAIN
@@ -187,17 +188,27 @@ static int allow_ipv6 (void *socket, const struct endpoint *at, struct err *err)
     return strchr (at->text, '[') ? SET_ALL (socket, ipv6, err) : 0;
 }
 
+static int bind_refused (const struct endpoint *at, int why, struct err *err)
+{
+    char holder[PORT_HOLDER_BYTES] = "a process that cannot be seen from here";
+    if (why != EADDRINUSE)
+        return err_set (err, ERR_IO,
+                        "cannot bind %s: %s; expected a free port, and an address or interface of this machine",
+                        at->text, zmq_strerror (why));
+    port_holder_find (endpoint_port (at), holder);
+    return err_set (err, ERR_IO,
+                    "%s is in use by %s: end that process, or choose another port (section coordinator of the slice "
+                    "file: control_port, bulk_port, events_port)",
+                    at->text, holder);
+}
+
 int socket_bind (void *socket, const struct endpoint *at, struct endpoint *bound, struct err *err)
 {
     size_t len = sizeof bound->text;
     if (allow_ipv6 (socket, at, err) != 0)
         return -1;
-    if (zmq_bind (socket, at->text) != 0) {
-        int why = zmq_errno ();
-        return err_set (err, ERR_IO,
-                        "cannot bind %s: %s; expected a free port, and an address or interface of this machine",
-                        at->text, zmq_strerror (why));
-    }
+    if (zmq_bind (socket, at->text) != 0)
+        return bind_refused (at, zmq_errno (), err);
     int rc = zmq_getsockopt (socket, ZMQ_LAST_ENDPOINT, bound->text, &len);
     assert (rc == 0);
     return 0;

@@ -180,6 +180,10 @@ static const struct field loss_told_fields[] = { F_U32 (1, struct fact_loss_told
 static const struct field climb_stopped_fields[] = { F_ENUM (1, struct fact_climb_stopped, outcome, &outcome_names),
                                                      F_TEXT (2, struct fact_climb_stopped, why, SENTENCE_MAX_BYTES) };
 
+static const struct field hosts_left_behind_fields[] = { F_U32 (1, struct fact_hosts_left_behind, rung, RUNGS_MAX - 1),
+                                                         F_LIST (2, struct fact_hosts_left_behind, verdicts, HOSTS_MAX,
+                                                                 &verdict_record) };
+
 static const struct field cache_awaited_fields[] = { F_TEXT (1, struct fact_cache_awaited, what, NAME_MAX_BYTES) };
 
 static const struct field last_output_fields[] = { F_U32S (1, struct last_output, hosts, HOSTS_MAX, HOSTS_MAX - 1),
@@ -221,6 +225,7 @@ static const struct {
     [FACT_SUSPECTS_NAMED] = KIND ("suspects-named", struct fact_suspects_named, suspects_named_fields),
     [FACT_LOSS_TOLD] = KIND ("loss-told", struct fact_loss_told, loss_told_fields),
     [FACT_CLIMB_STOPPED] = KIND ("climb-stopped", struct fact_climb_stopped, climb_stopped_fields),
+    [FACT_HOSTS_LEFT_BEHIND] = KIND ("hosts-left-behind", struct fact_hosts_left_behind, hosts_left_behind_fields),
     [FACT_HOST_REPORTED] = KIND ("host-heard", struct fact_host_reported, host_reported_fields),
     [FACT_HOST_SUSPECTED] = KIND ("host-suspected", struct fact_host_suspected, host_suspected_fields),
     [FACT_HOST_STEPPED] = KIND ("host-stepped", struct fact_host_stepped, host_stepped_fields),

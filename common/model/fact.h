@@ -22,7 +22,7 @@ enum fact_kind {
     FACT_ATTEMPT_ENDED, /* a host's result, verbatim: evidence */
     FACT_GENERATION_PUBLISHED,
     FACT_METRIC_JUDGED,
-    FACT_PASS_ENDED, /* verdicts for all hosts of the pass */
+    FACT_PASS_ENDED, /* verdicts for all hosts of the pass; attempt 0: it was blocked, and never began */
     FACT_CANCEL_ASKED,
     FACT_CONFLICT_SEEN,      /* two different results for one attempt */
     FACT_RUN_ENDED,          /* always the last */
@@ -34,6 +34,7 @@ enum fact_kind {
     FACT_SUSPECTS_NAMED,     /* what running parts of the slice by themselves showed */
     FACT_LOSS_TOLD,          /* a worker knows of facts that this journal lacks, so the journal cannot be relied on */
     FACT_CLIMB_STOPPED,      /* nothing more is started, for a reason other than a failed pass */
+    FACT_HOSTS_LEFT_BEHIND,  /* the climb goes on without hosts that are absent */
     /* soft */
     FACT_HOST_REPORTED = 64, /* a heartbeat */
     FACT_HOST_SUSPECTED,
@@ -219,6 +220,11 @@ struct fact_climb_stopped {
     enum outcome outcome;
     struct text why;
 };
+/* `rung`: the first that is climbed without them. A verdict each: `blocked` (it never joined) or `lost`. */
+struct fact_hosts_left_behind {
+    uint32_t rung;
+    LIST_OF (struct verdict) verdicts;
+};
 struct fact_cancel_asked {
     uint32_t level;
 };
@@ -290,6 +296,7 @@ struct fact {
         struct fact_suspects_named suspects_named;
         struct fact_loss_told loss_told;
         struct fact_climb_stopped climb_stopped;
+        struct fact_hosts_left_behind hosts_left_behind;
         struct fact_host_reported host_reported;
         struct fact_host_suspected host_suspected;
         struct fact_host_stepped host_stepped;

@@ -85,12 +85,3 @@ bool enum_value_of (const struct enum_names *names, struct text name, uint32_t *
     }
     return former_find (names, name, value);
 }
-
-struct text error_line_of (struct text evidence, struct text cause)
-{
-    const struct text failure = TEXT_LIT ("sliceup_canary.Failure: "); /* a canary prints what it said as its cause */
-    struct text line = text_take_until (&evidence, '\n'), said = line;
-    if (text_starts (line, "sliceup_canary.Failure: "))
-        said = (struct text){ line.ptr + failure.len, line.len - failure.len };
-    return said.len && text_find (cause, said, NULL) ? (struct text){ 0 } : line;
-}

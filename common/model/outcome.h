@@ -57,6 +57,4 @@ enum certainty {
 extern const struct enum_names certainty_names; /* none known likely unknown */
 /* `likely`: the owner follows from the form of an error. */
 enum certainty certainty_of_owner (enum owner owner, bool likely);
-/* The first line of the evidence of a cause; empty where the words about the cause have it already. */
-struct text error_line_of (struct text evidence, struct text cause);
 #endif

@@ -242,6 +242,17 @@ static const struct field run_origin_fields[] = {
 };
 const struct record run_origin_record = RECORD ("origin", struct run_origin, run_origin_fields);
 
+static const struct field climb_policy_fields[] = { F_U32 (1, struct climb_policy, min_hosts, HOSTS_MAX),
+                                                    F_BOOL (2, struct climb_policy, keep_going),
+                                                    F_BOOL (3, struct climb_policy, fail_fast) };
+static const struct record climb_policy_record = RECORD ("climb policy", struct climb_policy, climb_policy_fields);
+
+static const struct field on_end_fields[] = {
+    F_TEXTS (1, struct on_end, command, ARGV_MAX, TEXT_MAX_BYTES),
+    F_U64 (2, struct on_end, timeout_ms, UINT64_MAX),
+};
+static const struct record on_end_record = RECORD ("on end", struct on_end, on_end_fields);
+
 static const struct field plan_fields[] = {
     F_TEXT (1, struct plan, slice, ID_MAX_BYTES),
     F_ENUM (2, struct plan, launcher, &launcher_names),
@@ -266,6 +277,10 @@ static const struct field plan_fields[] = {
     F_U32 (21, struct plan, whole, HOSTS_MAX),
     F_RECORD (22, struct plan, origin, &run_origin_record),
     F_LIST (23, struct plan, expect, EXPECT_MAX, &var_record),
+    F_RECORD (24, struct plan, climb, &climb_policy_record),
+    F_LIST (25, struct plan, kept, RUNGS_MAX, &var_record),
+    F_RECORD (26, struct plan, on_end, &on_end_record),
+    F_LIST (27, struct plan, groups, GROUPS_MAX, &var_record),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

@@ -329,6 +329,21 @@ struct run_origin {
 };
 extern const struct record run_origin_record;
 
+/* What becomes of the climb when a host is absent or a rung does not hold: docs/guide/ladder.md, "Going on". */
+struct climb_policy {
+    uint32_t min_hosts; /* it goes on while so many hosts are up; 0: it needs all */
+    bool keep_going;    /* a rung that did not pass does not end it */
+    bool fail_fast;     /* the first part of a pass that ends badly stops the others at once */
+};
+
+/* What the coordinator's machine runs when the run has ended. */
+enum { ON_END_MS = 60 * 1000 };
+struct on_end {
+    text_list command; /* the first word is an absolute path; none: nothing is run */
+    uint64_t timeout_ms;
+};
+enum { GROUPS_MAX = 512 }; /* as many keys as a map of a configuration file may have */
+
 struct plan {
     struct text slice;
     enum launcher launcher;
@@ -353,6 +368,10 @@ struct plan {
     uint32_t whole;     /* hosts of the slice file; 0: those of the run, in their order */
     struct run_origin origin;
     var_list expect; /* fact of every host -> its value, in which * and ? stand for any */
+    struct climb_policy climb;
+    var_list kept; /* rung that was not asked for -> why it is climbed all the same */
+    struct on_end on_end;
+    var_list groups; /* of hosts: name -> host set as the slice file has it; some may be of no host of the run */
 };
 extern const struct record plan_record;
 

@@ -109,6 +109,8 @@ static const struct field header_fields[] = {
     F_RECORD (18, struct run_header, origin, &run_origin_record),
     F_TEXT (19, struct run_header, home, PATH_MAX_BYTES),
     F_TEXT (20, struct run_header, cache_root, PATH_MAX_BYTES),
+    F_TEXTS (21, struct run_header, programs, RUNGS_MAX, TEXT_BYTES),
+    F_TEXT (22, struct run_header, launch, TEXT_BYTES),
 };
 static const struct record header_record = RECORD ("header", struct run_header, header_fields);
 

@@ -80,6 +80,8 @@ struct run_header {
     struct text run, slice, ladder, sentence, version;
     struct mesh mesh;
     LIST_OF (struct text) rungs, hosts; /* ids in ladder order, names in rank order */
+    text_list programs;                 /* what each rung ran; empty in a receipt that does not say it */
+    struct text launch; /* how workers got onto the hosts: "ssh to h[0-2]"; empty in a receipt that does not say it */
     struct text cache_mode, cache_writer;
     uint64_t began_wall_ms, ended_wall_ms;
     uint32_t exit_status;

@@ -123,3 +123,31 @@ var_list secret_redact_vars (struct arena *arena, const var_list *vars)
     }
     return out;
 }
+
+/* ---- values in what programs print ---- */
+
+enum { SECRET_LEAST_BYTES = 6 };
+
+static struct text without (struct arena *arena, struct text text, struct text value)
+{
+    uint32_t at;
+    while (text_find (text, value, &at))
+        text = text_format (arena, "%.*s***%.*s", (int) at, text.ptr, (int) (text.len - at - value.len),
+                            text.ptr + at + value.len);
+    return text;
+}
+
+static struct text without_all (struct arena *arena, struct text text, const var_list *vars)
+{
+    for (uint32_t i = 0; i < vars->n; i++)
+        if (name_is_of_secret (vars->items[i].name) && vars->items[i].value.len >= SECRET_LEAST_BYTES)
+            text = without (arena, text, vars->items[i].value);
+    return text;
+}
+
+struct text secret_redact_values (struct arena *arena, const struct profile *profile, struct text text)
+{
+    text = without_all (arena, text, &profile->env);
+    text = without_all (arena, text, &profile->host_env.set);
+    return secret_redact_url (arena, without_all (arena, text, &profile->slice_env.set));
+}

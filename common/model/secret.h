@@ -17,6 +17,9 @@ struct text secret_redact_url (struct arena *arena, struct text value);
 struct text secret_redact_var (struct arena *arena, const struct var *var);
 /* A word of a command line: the same of the variable or option that stands before a '=' in it. */
 struct text secret_redact_word (struct arena *arena, struct text word);
+/* What a program printed, without the values of secret variables of the profile, where they are long enough to be no
+ * word, and without users and passwords of addresses. */
+struct text secret_redact_values (struct arena *arena, const struct profile *profile, struct text text);
 /* The same of all; each still fits a record. */
 var_list secret_redact_vars (struct arena *arena, const var_list *vars);
 

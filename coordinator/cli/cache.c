@@ -1,226 +1,230 @@
 #include "coordinator/cli/cache.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
 
-#include <string.h>
+enum { KEEP = 2, KEEP_MOST = 1000000 };
+enum { CACHE_FULL = CLI_OWN, CACHE_QUICK, CACHE_KEEP, CACHE_DROPPED, CACHE_ABANDONED, CACHE_FORGET, CACHE_DRY_RUN };
 
 /* ---- the command line ---- */
 
-enum { KEEP = 2 };
-
-struct subcommand {
-    const char *name;
-    const char *options;  /* of this verb, between blanks */
-    uint32_t least, most; /* operands */
-    bool slice;           /* an operand that is no number is a slice file */
-    const char *operands; /* as the usage names them */
-    int (*run) (struct cli *cli, const struct cache_request *request);
-};
-#define WHERE " --root --run --slice --trust "
-static const struct subcommand subcommands[] = {
-    { "ls", WHERE "--json ", 0, 0, true, "[SLICE.yaml]", cache_ls },
-    { "verify", WHERE "--json --full --quick ", 0, CACHE_OPERANDS_MAX, true, "[SLICE.yaml] [GENERATION...]",
-      cache_verify },
-    { "explain", " --json ", 2, 3, false, "HOST[@RUN] HOST[@RUN] [RUN]", cache_explain },
-    { "gc", WHERE "--json --keep --dropped --abandoned --dry-run --forget ", 0, 0, true, "[SLICE.yaml]", cache_gc },
-    { "export", WHERE "--json ", 2, 2, false, "BUNDLE|GENERATION FOLDER", cache_export },
-    { "import", WHERE "--json ", 1, 1, false, "FOLDER", cache_import },
-};
-enum { VERBS_N = sizeof subcommands / sizeof subcommands[0] };
-
-static bool takes (const struct subcommand *subcommand, const char *option)
-{
-    const char *at = strstr (subcommand->options, option);
-    return at && at[-1] == ' ' && at[strlen (option)] == ' ';
-}
-
-static bool take_flag (const struct subcommand *subcommand, const char *argument, struct cache_request *request)
-{
-    bool ignored; /* --full: what is done anyway, for those who want to say it */
-    const struct {
-        const char *name;
-        bool *at;
-    } flags[] = { { "--json", &request->json },           { "--full", &ignored },
-                  { "--quick", &request->quick },         { "--dropped", &request->dropped },
-                  { "--abandoned", &request->abandoned }, { "--dry-run", &request->dry_run } };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (strcmp (argument, flags[i].name) == 0 && takes (subcommand, flags[i].name))
-            return *flags[i].at = true;
-    return false;
-}
-
-static int say (const struct cli *cli, const char *what, const char *about)
-{
-    fprintf (cli->log.to, "sliceup cache: %s%s\n", what, about);
-    return EXIT_USAGE;
-}
-
-static int take_keep (const struct cli *cli, const char *value, struct cache_request *request)
-{
-    uint64_t keep;
-    if (!text_to_u64 (text_of (value), &keep) || keep == 0 || keep > 1000000)
-        return say (cli, "--keep: expected how many published generations of each bundle to keep, at least 1; not ",
-                    value);
-    request->keep = (uint32_t) keep;
-    return EXIT_HOLDS;
-}
-
-/* -1: not an option with a value. */
-static int take_value (const struct cli *cli, const struct subcommand *subcommand, int argc, char **argv, int *i,
-                       struct cache_request *request)
-{
-    const struct {
-        const char *name;
-        const char **at;
-    } places[] = { { "--root", &request->root },
-                   { "--run", &request->run },
-                   { "--slice", &request->slice },
-                   { "--trust", &request->trust } };
-    const char *value = NULL;
-    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
-        if (takes (subcommand, places[k].name) && cli_read_option (argc, argv, i, places[k].name, places[k].at))
-            return EXIT_HOLDS;
-    if (takes (subcommand, "--keep") && cli_read_option (argc, argv, i, "--keep", &value))
-        return take_keep (cli, value, request);
-    if (!takes (subcommand, "--forget") || !cli_read_option (argc, argv, i, "--forget", &value))
-        return -1;
-    if (request->forget_n == CACHE_FORGET_MAX)
-        return say (cli, "too many --forget", "");
-    request->forget[request->forget_n++] = value;
-    return EXIT_HOLDS;
-}
-
-/* Only what this verb takes is proposed. */
-static int refuse (const struct cli *cli, const struct subcommand *subcommand, const char *argument)
-{
-    static const char *const known[] = { "--root",  "--run",  "--slice",   "--trust",     "--json",    "--full",
-                                         "--quick", "--keep", "--dropped", "--abandoned", "--dry-run", "--forget" };
-    const char *taken[sizeof known / sizeof known[0] + 1] = { 0 };
-    for (size_t i = 0, n = 0; i < sizeof known / sizeof known[0]; i++)
-        if (takes (subcommand, known[i]))
-            taken[n++] = known[i];
-    return cli_refuse_argument (cli, &cache_command, argument, taken);
-}
-
-static bool is_number (const char *word)
+/* A slice file may stand among the operands, with or without numbers of generations. */
+static bool is_slice (const struct cli_operand *rows, const char *word)
 {
     uint64_t number;
-    return text_to_u64 (text_of (word), &number);
+    return rows->kind == KIND_SLICE && (!rows[1].name || !text_to_u64 (text_of (word), &number));
 }
 
-/* False: there is no place for it. */
-static bool take_operand (const struct subcommand *subcommand, const char *word, struct cache_request *request)
+static int take_operands (const struct cli_arguments *arguments, struct cache_request *request, struct err *err)
 {
-    if (word[0] == '-')
-        return false;
-    if (subcommand->slice && !is_number (word)) {
-        bool first = request->slice == NULL;
-        request->slice = word;
-        return first;
+    uint32_t places = (request->root != NULL) + (request->run != NULL) + (request->slice != NULL);
+    for (uint32_t i = 0; i < arguments->operands_n; i++) {
+        const char *word = arguments->operands[i];
+        if (is_slice (cli_arguments_command (arguments)->operands, word)) {
+            request->slice = word;
+            places++;
+        } else
+            request->operands[request->operands_n++] = word;
     }
-    if (request->operands_n == subcommand->most)
-        return false;
-    request->operands[request->operands_n++] = word;
-    return true;
+    return places <= 1
+               ? 0
+               : err_set (err, ERR_USAGE, "give only one of --root, --run and --slice to choose the cache root");
 }
 
-static int take_arguments (const struct cli *cli, const struct subcommand *subcommand, int argc, char **argv,
-                           struct cache_request *request)
+static int run_subcommand (struct cli *cli, const struct cli_arguments *arguments,
+                           int (*run) (struct cli *cli, const struct cache_request *request))
 {
-    for (int i = 2; i < argc; i++) {
-        int status = take_flag (subcommand, argv[i], request) ? EXIT_HOLDS
-                                                              : take_value (cli, subcommand, argc, argv, &i, request);
-        if (status > EXIT_HOLDS)
-            return status;
-        if (status == EXIT_HOLDS)
-            continue;
-        if (!take_operand (subcommand, argv[i], request))
-            return refuse (cli, subcommand, argv[i]);
-    }
-    if ((request->root != NULL) + (request->run != NULL) + (request->slice != NULL) > 1)
-        return say (cli, "give only one of --root, --run and --slice to choose the cache root", "");
-    if (request->operands_n >= subcommand->least)
-        return EXIT_HOLDS;
-    fprintf (cli->log.to, "sliceup cache %s: expected %s; see sliceup cache --help\n", subcommand->name,
-             subcommand->operands);
-    return EXIT_USAGE;
+    const char *const *values = arguments->values;
+    struct cache_request request = { .root = values[CLI_ROOT],
+                                     .run = values[CLI_RUN],
+                                     .slice = values[CLI_SLICE],
+                                     .trust = values[CLI_TRUST],
+                                     .json = values[CLI_JSON],
+                                     .quick = values[CACHE_QUICK],
+                                     .dropped = values[CACHE_DROPPED],
+                                     .abandoned = values[CACHE_ABANDONED],
+                                     .dry_run = values[CACHE_DRY_RUN],
+                                     .keep = cli_number (arguments, CACHE_KEEP, KEEP) };
+    struct err err = { 0 };
+    request.forget_n = cli_list (arguments, CACHE_FORGET, request.forget);
+    return take_operands (arguments, &request, &err) < 0 ? cli_fail (cli, &err) : run (cli, &request);
 }
 
-static const struct subcommand *find_subcommand (const char *name)
+static int ls (struct cli *cli, const struct cli_arguments *arguments)
 {
-    for (size_t i = 0; i < VERBS_N; i++)
-        if (strcmp (subcommands[i].name, name) == 0)
-            return &subcommands[i];
-    return NULL;
+    return run_subcommand (cli, arguments, cache_ls);
 }
 
-static int cache_run (struct cli *cli, int argc, char **argv)
+static int verify (struct cli *cli, const struct cli_arguments *arguments)
 {
-    const char *names[VERBS_N + 1] = { 0 };
-    struct cache_request request = { .keep = KEEP };
-    if (argc < 2)
-        return say (cli, "expected one of ls, verify, explain, gc, export and import; see sliceup cache --help", "");
-    const struct subcommand *subcommand = find_subcommand (argv[1]);
-    for (size_t i = 0; i < VERBS_N; i++)
-        names[i] = subcommands[i].name;
-    if (!subcommand)
-        return cli_refuse_argument (cli, &cache_command, argv[1], names);
-    int status = take_arguments (cli, subcommand, argc, argv, &request);
-    return status == EXIT_HOLDS ? subcommand->run (cli, &request) : status;
+    return run_subcommand (cli, arguments, cache_verify);
 }
+
+static int explain (struct cli *cli, const struct cli_arguments *arguments)
+{
+    return run_subcommand (cli, arguments, cache_explain);
+}
+
+static int gc (struct cli *cli, const struct cli_arguments *arguments)
+{
+    return run_subcommand (cli, arguments, cache_gc);
+}
+
+static int export_it (struct cli *cli, const struct cli_arguments *arguments)
+{
+    return run_subcommand (cli, arguments, cache_export);
+}
+
+static int import_it (struct cli *cli, const struct cli_arguments *arguments)
+{
+    return run_subcommand (cli, arguments, cache_import);
+}
+
+/* ---- the table ---- */
+
+#define OPTION_ROOT CLI_ROOT, "--root", .value = "DIR", .help = "this cache root", .kind = KIND_FOLDER
+#define OPTION_SLICE                                                                                                   \
+    CLI_SLICE, "--slice", .value = "SLICE.yaml", .help = "the cache root of a slice", .kind = KIND_SLICE
+#define OPTION_RUN                                                                                                     \
+    CLI_RUN, "--run",                                                                                                  \
+        .value = "RUN",                                                                                                \
+        .help = "the cache root of a run: an id, the beginning of one, or 'last'; default: the newest with a cache",   \
+        .kind = KIND_RUN
+#define OPTION_TRUST                                                                                                   \
+    CLI_TRUST, "--trust",                                                                                              \
+        .value = "UID",                                                                                                \
+        .help =                                                                                                        \
+            "users who may own it, besides root, you, and the users that the slice trusts: 1000,1001; several add up", \
+        .repeat = REPEAT_JOINED
+#define OPTION_JSON_BYTES OPTION_JSON ("print one JSON object; sizes in bytes")
+
+static const struct cli_option where[] = { { OPTION_ROOT },  { OPTION_SLICE },      { OPTION_RUN },
+                                           { OPTION_TRUST }, { OPTION_JSON_BYTES }, { 0 } };
+static const struct cli_operand slice_or_none[] = { { "SLICE.yaml", 0, 1, .kind = KIND_SLICE }, { 0 } };
+
+#define COMMON_STATUS                                                                                                  \
+    "2 usage or configuration; 3 the command could not be completed, or other users could change the cache; "
+
+static const struct cli_command ls_command = {
+    .name = "ls",
+    .summary = "list bundles and their generations: state, size, covers, writer and users",
+    .help = "SLICE.yaml is the same as --slice.",
+    .examples = "sliceup cache ls configs/slices/local-jax.yaml\n",
+    .exit_status = "0 listed; " COMMON_STATUS "5 catalogue.db is damaged.",
+    .operands = slice_or_none,
+    .options = where,
+    .run = ls,
+};
+static const struct cli_option verify_options[] = {
+    { OPTION_ROOT },
+    { OPTION_SLICE },
+    { OPTION_RUN },
+    { OPTION_TRUST },
+    { OPTION_JSON_BYTES },
+    { CACHE_QUICK, "--quick", .help = "compare only names, kinds, sizes and modes", .not_with = CACHE_FULL },
+    { CACHE_FULL, "--full", .help = "compare every byte (the default)" },
+    { 0 },
+};
+
+static const struct cli_command verify_command = {
+    .name = "verify",
+    .summary = "compare every sealed generation with its manifest, and look for late writes",
+    .help = "Compares byte by byte. Also looks for tokens that were never granted. SLICE.yaml is the same as --slice.",
+    .examples = "sliceup cache verify --root /mnt/shared/sliceup-cache\n",
+    .exit_status = "0 nothing was modified after it was sealed; " COMMON_STATUS
+                   "4 something was; 5 catalogue.db is damaged.",
+    .operands = (const struct cli_operand[]){ { "SLICE.yaml", 0, 1, .kind = KIND_SLICE },
+                                              { "GENERATION", 0, CACHE_OPERANDS_MAX - 1, .kind = KIND_TEXT },
+                                              { 0 } },
+    .options = verify_options,
+    .run = verify,
+};
+static const struct cli_option explain_options[] = {
+    { OPTION_JSON_BYTES },
+    { 0 },
+};
+
+static const struct cli_command explain_command_of_cache = {
+    .name = "explain",
+    .usage = "HOST HOST [RUN] | HOST@RUN HOST@RUN [OPTIONS]",
+    .summary = "show why two hosts have different cache keys",
+    .help = "Names the parts of the key that differ, and the flag, version, argument or device behind them. HOST@RUN "
+            "HOST@RUN: in two runs.",
+    .examples = "sliceup cache explain v6e-0 v6e-3\n",
+    .exit_status = "0 the keys are equal; 1 they differ; " COMMON_STATUS "5 the journal is damaged.",
+    .operands = (const struct cli_operand[]){ { "HOST[@RUN]", 2, 2, .kind = KIND_HOSTS },
+                                              { "RUN", 0, 1, .kind = KIND_RUN },
+                                              { 0 } },
+    .options = explain_options,
+    .run = explain,
+};
+static const struct cli_option gc_options[] = {
+    { OPTION_ROOT },
+    { OPTION_SLICE },
+    { OPTION_RUN },
+    { OPTION_TRUST },
+    { OPTION_JSON_BYTES },
+    { CACHE_KEEP, "--keep", .value = "N", .help = "keep the newest N of each bundle (default 2)", .kind = KIND_NUMBER,
+      .most = KEEP_MOST },
+    { CACHE_DROPPED, "--dropped", .help = "also those that were quarantined after a violation: examine them first" },
+    { CACHE_ABANDONED, "--abandoned", .help = "also those whose writer lost its lease or failed" },
+    { CACHE_FORGET, "--forget", .value = "RUN",
+      .help = "no longer count this run as a user: its machine is gone, or it was interrupted and will not be resumed; "
+              "may be repeated",
+      .kind = KIND_RUN, .repeat = REPEAT_LISTED, .most = CACHE_FORGET_MAX },
+    { CACHE_DRY_RUN, "--dry-run", .help = "print what would be removed" },
+    { 0 },
+};
+
+static const struct cli_command gc_command = {
+    .name = "gc",
+    .summary = "remove published generations that newer ones replace",
+    .help = "Never removes the newest of a bundle, one that an unfinished run uses, or one that is being written. "
+            "SLICE.yaml is the same as --slice.",
+    .examples = "sliceup cache gc --keep 1 --abandoned --dry-run\n",
+    .exit_status = "0 done; " COMMON_STATUS "5 catalogue.db is damaged.",
+    .operands = slice_or_none,
+    .options = gc_options,
+    .run = gc,
+};
+static const struct cli_command export_command = {
+    .name = "export",
+    .summary = "copy a published generation, checked byte by byte, into a new folder that can be taken elsewhere",
+    .help = "WHICH is the number of a generation, or a bundle: its newest one.",
+    .examples = "sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n",
+    .exit_status = "0 copied; " COMMON_STATUS "4 it was modified after it was sealed; 5 catalogue.db is damaged.",
+    .operands = (const struct cli_operand[]){ { "WHICH", 1, 1, .kind = KIND_TEXT },
+                                              { "FOLDER", 1, 1, .kind = KIND_FOLDER },
+                                              { 0 } },
+    .options = where,
+    .run = export_it,
+};
+static const struct cli_command import_command = {
+    .name = "import",
+    .summary = "compare an exported folder with its manifest, and publish it here under a new number",
+    .help = "A generation that is already here is not imported again.",
+    .examples = "sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n",
+    .exit_status = "0 published, or already here; " COMMON_STATUS
+                   "4 it was modified after it was sealed; 5 catalogue.db is damaged.",
+    .operands = (const struct cli_operand[]){ { "FOLDER", 1, 1, .kind = KIND_FOLDER }, { 0 } },
+    .options = where,
+    .run = import_it,
+};
 
 const struct cli_command cache_command = {
     .name = "cache",
-    .usage = "cache ls | verify | explain HOST HOST | gc | import | export",
+    .task = TASK_CACHE,
     .summary = "inspect the shared compile cache: list, verify, explain misses, collect, export and import",
-    .help =
-        "A cache root holds generations. One host writes each generation once and seals it with a manifest. A run uses "
-        "the\n"
-        "newest published generation of its bundle (same pins, plugin, flags and hardware). Guide: "
-        "docs/guide/cache.md.\n"
-        "\n"
-        "  ls [SLICE.yaml]            bundles and their generations: state, size, covers, writer and users\n"
-        "  verify [GENERATION...]     compare every sealed generation with its manifest, byte by byte, and look for "
-        "tokens\n"
-        "                             that were never granted and for late writes\n"
-        "      --quick                compare only names, kinds, sizes and modes (default: --full, every byte)\n"
-        "  explain HOST HOST [RUN]    why two hosts of a run have different cache keys: which parts of the key differ, "
-        "and\n"
-        "                             the flag, version, argument or device behind it; HOST@RUN HOST@RUN: in two runs\n"
-        "  gc                         remove published generations that newer ones replace; never the newest of a "
-        "bundle,\n"
-        "                             one that an unfinished run uses, or one that is being written\n"
-        "      --keep N               keep the newest N of each bundle (default 2)\n"
-        "      --dropped              also those that were quarantined after a violation: examine them first\n"
-        "      --abandoned            also those whose writer lost its lease or failed\n"
-        "      --forget RUN           no longer count this run as a user: its machine is gone, or it was interrupted "
-        "and\n"
-        "                             will not be resumed; may be repeated\n"
-        "      --dry-run              print what would be removed\n"
-        "  export WHICH FOLDER        copy a published generation, checked byte by byte, into a new folder that can "
-        "be\n"
-        "                             taken elsewhere; WHICH: its number, or a bundle (its newest one)\n"
-        "  import FOLDER              compare an exported folder with its manifest, and publish it here under a new "
-        "number;\n"
-        "                             a generation that is already here is not imported again\n"
-        "\n"
-        "Which cache root, for all but explain:\n"
-        "  --root DIR                 this one\n"
-        "  --slice SLICE.yaml         that of a slice (ls, verify and gc also take the file without --slice)\n"
-        "  --run RUN                  that of a run: an id, the beginning of one, or 'last' (the default)\n"
-        "  --trust UID[,UID...]       users who may own it, besides root, you, and the users that the slice trusts\n"
-        "  --json                     one JSON object; sizes in bytes\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup cache ls configs/slices/local-jax.yaml\n"
-        "  sliceup cache verify --root /mnt/shared/sliceup-cache\n"
-        "  sliceup cache explain v6e-0 v6e-3\n"
-        "  sliceup cache gc --keep 1 --abandoned --dry-run\n"
-        "  sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n"
-        "  sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n"
-        "\n"
-        "Exit status: 0 done, and nothing was modified after it was sealed; 1 explain: the keys differ; 2 usage or\n"
-        "configuration; 3 the command could not be completed, or other users could change the cache; 4 verify, "
-        "export,\n"
-        "import: something was modified after it was sealed; 5 catalogue.db is damaged.\n",
-    .run = cache_run,
+    .help = "A cache root holds generations. One host writes each generation once and seals it with a manifest. A run "
+            "uses the newest published generation of its bundle (same pins, plugin, flags and hardware). Guide: "
+            "docs/guide/cache.md.",
+    .examples = "sliceup cache ls configs/slices/local-jax.yaml\n"
+                "sliceup cache verify --root /mnt/shared/sliceup-cache\n"
+                "sliceup cache explain v6e-0 v6e-3\n"
+                "sliceup cache gc --keep 1 --abandoned --dry-run\n"
+                "sliceup cache export 7 /tmp/gen-7 && rsync -a /tmp/gen-7 other:/tmp/\n"
+                "sliceup cache import /tmp/gen-7 --root /mnt/other/cache\n",
+    .exit_status = "0 done, and nothing was modified after it was sealed; 1 explain: the keys differ; " COMMON_STATUS
+                   "4 verify, export, import: something was modified after it was sealed; 5 catalogue.db is damaged.",
+    .subcommands = (const struct cli_command *const[]){ &ls_command, &verify_command, &explain_command_of_cache,
+                                                        &gc_command, &export_command, &import_command, NULL },
 };

@@ -40,6 +40,9 @@ int cache_location_check_owners (const struct cache_location *target, struct tex
                                  struct err *err);
 /* The plan of a run, from its journal; copied into `arena`. */
 int cache_plan_of_run (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
+/* `run` NULL: the last, or when that used no cache the newest that did, which is told. */
+int cache_find_run (struct cli *cli, const char *run, struct run_dir *dir, struct arena *arena, struct plan *plan,
+                    struct err *err);
 /* For people: a host's name where the journal of the run that wrote is at hand, else its rank. */
 struct text cache_writer_name (const char *home, const struct catalogue_entry *entry, struct arena *arena);
 /* The rungs that a generation covers, each once, in its order: "tiny, dense". */

@@ -108,12 +108,8 @@ static int read_side (struct explanation *all, struct side *side, const char *op
     const char *at = strrchr (operand, '@');
     struct text host = at ? (struct text){ operand, (uint32_t) (at - operand) } : text_of (operand);
     side->arena = &all->arena;
-    if (run_begun_find_checked (&side->dir, all->cli->home,
-                                at    ? at + 1
-                                : run ? run
-                                      : "last",
-                                err) != 0 ||
-        cache_plan_of_run (&side->dir, side->arena, &side->plan, err) != 0 || take_host (side, host, err) != 0)
+    if (cache_find_run (all->cli, at ? at + 1 : run, &side->dir, side->arena, &side->plan, err) != 0 ||
+        take_host (side, host, err) != 0)
         return -1;
     side->rungs = arena_array (side->arena, side->plan.rungs.n, sizeof *side->rungs);
     return run_facts_each (&side->dir, on_fact, side, err) == 0 ? run_facts_each (&side->dir, on_told, side, err) : -1;
@@ -343,7 +339,8 @@ int cache_explain (struct cli *cli, const struct cache_request *request)
     const char *run = request->operands_n > 2 ? request->operands[2] : NULL;
     int status;
     if (read_side (&all, &all.here, request->operands[0], run, &err) != 0 ||
-        read_side (&all, &all.there, request->operands[1], run, &err) != 0) {
+        read_side (&all, &all.there, request->operands[1],
+                   run || strchr (request->operands[0], '@') ? run : all.here.dir.id, &err) != 0) {
         status = cli_fail (cli, &err);
     } else {
         explain_all (&all);

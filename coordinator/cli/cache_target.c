@@ -81,13 +81,71 @@ static int take_folder (const char *root, bool make, struct cache_location *targ
     return rc;
 }
 
+/* Does a rung of it use the cache? */
+static bool has_cache (const struct plan *plan)
+{
+    bool warms = false;
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        warms |= plan->rungs.items[i].warm != WARM_NONE;
+    return warms && plan->cache.mode != CACHE_OFF && plan->cache.root.len > 0;
+}
+
+struct cached_run {
+    struct run_dir dir;
+    bool found, this_has;
+};
+
+static void ask_plan (void *owner, const struct fact *opened)
+{
+    ((struct cached_run *) owner)->this_has = has_cache (&opened->of.run_opened.plan);
+}
+
+static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
+{
+    struct cached_run *search = owner;
+    (void) created_ms;
+    search->this_has = false;
+    search->found = run_dir_check (dir, NULL) == 0 && run_facts_read_first (dir, ask_plan, search, NULL) == 0 &&
+                    search->this_has;
+    search->dir = *dir;
+    return search->found ? 1 : 0;
+}
+
+/* The last run had no cache, and none was asked for by name: the newest that had one is meant. */
+static int take_cached_run (struct cli *cli, struct run_dir *dir, struct arena *arena, struct plan *plan,
+                            struct err *err)
+{
+    struct cached_run search = { .found = false };
+    if (run_dir_each (cli->home, look_at, &search, err) < 0)
+        return -1;
+    if (!search.found)
+        return 0; /* it may have a root of its own, which runs of other homes use */
+    fprintf (cli->log.to, "sliceup cache: run %.8s used no compile cache; this is of run %.8s, the newest that did\n",
+             dir->id, search.dir.id);
+    *dir = search.dir;
+    return cache_plan_of_run (dir, arena, plan, err);
+}
+
+int cache_find_run (struct cli *cli, const char *run, struct run_dir *dir, struct arena *arena, struct plan *plan,
+                    struct err *err)
+{
+    if (run_begun_find_checked (dir, cli->home, run ? run : "last", err) != 0 ||
+        cache_plan_of_run (dir, arena, plan, err) != 0)
+        return -1;
+    return run || has_cache (plan) ? 0 : take_cached_run (cli, dir, arena, plan, err);
+}
+
 static int take_run (struct cli *cli, const char *run, struct cache_location *target, struct err *err)
 {
     char whose[64];
-    if (run_begun_find_checked (&target->dir, cli->home, run ? run : "last", err) != 0)
-        return run ? -1 : err_prefix (err, "no cache root was given (--root DIR, --slice SLICE.yaml), and");
-    if (cache_plan_of_run (&target->dir, &target->arena, &target->plan, err) != 0)
-        return -1;
+    if (cache_find_run (cli, run, &target->dir, &target->arena, &target->plan, err) != 0)
+        return run || err->code != ERR_USAGE
+                   ? -1
+                   : err_prefix (err, "no cache root was given (--root DIR, --slice SLICE.yaml), and");
+    if (!run && target->plan.cache.mode == CACHE_OFF)
+        return err_set (err, ERR_STATE,
+                        "no run of this home used a compile cache: name a cache root with --root DIR, or a slice with "
+                        "--slice SLICE.yaml");
     snprintf (whose, sizeof whose, "run %.8s", target->dir.id);
     return take_text (target->plan.cache.mode == CACHE_OFF ? TEXT_LIT ("") : target->plan.cache.root, whose, target,
                       err);

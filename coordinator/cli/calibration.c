@@ -4,6 +4,7 @@
 
 #include "common/base/duration.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/run/calibration_store.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
@@ -18,9 +19,10 @@ enum {
     ANSWER_MAX_BYTES = 256 << 20
 };
 
+enum { CALIBRATION_HISTORY = CLI_OWN, CALIBRATION_FORGET };
+
 struct question {
     const char *of;
-    const char *forget;
     bool json, history;
 };
 
@@ -177,19 +179,16 @@ static int forget (struct cli *cli, const char *signature, bool json)
     return EXIT_HOLDS;
 }
 
-static int calibration_run (struct cli *cli, int argc, char **argv)
+static int calibration_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct question question = { 0 };
+    const char *const *values = arguments->values;
+    struct question question = { arguments->operands[0], values[CLI_JSON], values[CALIBRATION_HISTORY] };
     struct arena arena = { 0 };
     struct measure_list all;
     struct err err = { 0 };
-    const struct cli_option_spec choices[] = { { "--json", .set = &question.json },
-                                               { "--history", .set = &question.history },
-                                               { "--forget", .value = &question.forget },
-                                               { 0 } };
-    int status = cli_read_arguments (cli, &calibration_command, argc, argv, choices, &question.of);
-    if (status != EXIT_HOLDS || question.forget)
-        return status != EXIT_HOLDS ? status : forget (cli, question.forget, question.json);
+    int status = EXIT_HOLDS;
+    if (values[CALIBRATION_FORGET])
+        return forget (cli, values[CALIBRATION_FORGET], values[CLI_JSON]);
     if (calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0)
         status = cli_fail (cli, &err);
     else if (question.json)
@@ -200,31 +199,31 @@ static int calibration_run (struct cli *cli, int argc, char **argv)
     return status;
 }
 
+static const struct cli_option options[] = {
+    { CALIBRATION_HISTORY, "--history", .help = "show every measure, not only the last of each launch" },
+    { CALIBRATION_FORGET, "--forget", .value = "FINGERPRINT",
+      .help = "forget all measures of a launch (the whole fingerprint)" },
+    { OPTION_JSON ("print JSON, as docs/spec/calibration.md describes") },
+    { 0 },
+};
+
 const struct cli_command calibration_command = {
     .name = "calibration",
-    .usage = "calibration [RUNG|FINGERPRINT] [--history] [--json] | calibration --forget FINGERPRINT [--json]",
+    .task = TASK_COMPARE,
+    .usage = "[RUNG|FINGERPRINT] [--history] [--json] | --forget FINGERPRINT [--json]",
     .summary = "memory and time of every canary rung that ran, and which launches are known bad",
-    .help = "Every canary that ran is a launch. Its fingerprint covers code, bundle, hardware, arguments, mesh and "
-            "variables.\n"
-            "sliceup keeps measures of each launch over all runs of this home: the device memory that the compiler "
-            "predicted and\n"
-            "that the runtime counted, the memory of the host's process, the time until the first step, and the "
-            "outcome. A launch\n"
-            "whose failure would repeat is known bad: sliceup run does not run it again without --again. Another "
-            "bundle is another\n"
-            "launch: measures of the old one are shown as outdated.\n"
-            "\n"
-            "  --history              show every measure, not only the last of each launch\n"
-            "  --forget FINGERPRINT   forget all measures of a launch (the whole fingerprint)\n"
-            "  --json                 print JSON, as docs/spec/calibration.md describes\n"
-            "\n"
-            "Examples:\n"
-            "  sliceup calibration\n"
-            "  sliceup calibration dense --history\n"
-            "  sliceup run slice.yaml --again\n"
-            "\n"
-            "Exit status: 0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 the store could not be read, "
-            "5 it is\n"
-            "damaged.\n",
+    .help =
+        "Every canary that ran is a launch. Its fingerprint covers code, bundle, hardware, arguments, mesh and "
+        "variables. sliceup keeps measures of each launch over all runs of this home: the device memory that the "
+        "compiler predicted and that the runtime counted, the memory of the host's process, the time until the first "
+        "step, and the outcome. A launch whose failure would repeat is known bad: sliceup run does not run it again "
+        "without --again. Another bundle is another launch: measures of the old one are shown as outdated.",
+    .examples = "sliceup calibration\n"
+                "sliceup calibration dense --history\n"
+                "sliceup run slice.yaml --again\n",
+    .exit_status =
+        "0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 the store could not be read, 5 it is damaged.",
+    .operands = (const struct cli_operand[]){ { "RUNG|FINGERPRINT", 0, 1, .kind = KIND_RUNG }, { 0 } },
+    .options = options,
     .run = calibration_run,
 };

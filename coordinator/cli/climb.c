@@ -1,12 +1,15 @@
 #include "coordinator/cli/climb.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/io/fd.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/live_thread.h"
+#include "coordinator/cli/on_end.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
@@ -27,7 +30,23 @@ struct run_loop {
     char sentence[4096]; /* of RUN_ENDED */
     enum outcome outcome;
     bool json;
+    struct arena arena; /* of the next two */
+    struct text slice;
+    struct on_end on_end;
 };
+
+static void take_plan (struct run_loop *run_loop, struct text bytes)
+{
+    struct arena arena = { 0 };
+    struct fact fact;
+    if (wire_get_fact (bytes, &fact, &arena, NULL) == 0) {
+        const struct plan *plan = &fact.of.run_opened.plan;
+        run_loop->slice = text_copy (&run_loop->arena, plan->slice);
+        run_loop->on_end.command = text_list_copy (&plan->on_end.command, &run_loop->arena);
+        run_loop->on_end.timeout_ms = plan->on_end.timeout_ms;
+    }
+    arena_release (&arena);
+}
 
 static void take_sentence (struct run_loop *run_loop, struct text bytes)
 {
@@ -40,22 +59,37 @@ static void take_sentence (struct run_loop *run_loop, struct text bytes)
     arena_release (&arena);
 }
 
+static void end_turn (struct cli *cli)
+{
+    fd_close (cli->turn_fd);
+    cli->turn_fd = -1;
+}
+
 static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
 {
     struct run_loop *run_loop = owner;
+    if (kind == FACT_RUN_OPENED)
+        end_turn (run_loop->cli); /* who begins another run sees this one now */
     if (kind == FACT_RUN_ENDED)
         take_sentence (run_loop, bytes);
+    if (kind == FACT_RUN_OPENED)
+        take_plan (run_loop, bytes);
     live_thread_add_fact (run_loop->viewer, kind, bytes);
 }
 
-/* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. */
-static void on_signal (void *owner, int signal, int64_t pid)
+/* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. `sliceup cancel` queues the
+ * number of the one that it stands for. */
+static void on_signal (void *owner, int signal, int64_t pid, int value)
 {
-    (void) pid;
     struct run_loop *run_loop = owner;
     if (signal == SIGPIPE || signal == SIGCHLD || signal == SIGHUP)
         return; /* a terminal that goes away, or a lost ssh connection, does not end the climb */
-    run_loop->interrupts++;
+    bool by_command = value > 0 && value < INTERRUPTS_LEAVE;
+    if (by_command && run_loop->interrupts >= (uint32_t) value)
+        return; /* that was asked for already */
+    if (by_command)
+        log_print (&run_loop->cli->log, "sliceup cancel (pid %" PRId64 ") ends this run", pid);
+    run_loop->interrupts = by_command ? (uint32_t) value : run_loop->interrupts + 1;
     static const char *const said[] = {
         "stopping: asking the running rung to end (press Ctrl-C again to kill it)",
         "killing the running rung (press Ctrl-C again to leave without waiting)",
@@ -157,6 +191,9 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
     int written = unfinished ? 0 : receipt_write_files (dir, err);
     if (!unfinished)
         launch_measures_keep (run_loop->cli, dir);
+    const struct run_end end = { &run_loop->on_end, run_loop->slice, run_loop->outcome, exit_status };
+    if (!unfinished && written == 0)
+        on_end_run (run_loop->cli, dir, &end);
     bool forgotten = unfinished && problem.code != ERR_DAMAGE && forget_unbegun (run_loop->cli, dir);
     only_words_left (run_loop);
     live_thread_close (run_loop->viewer);
@@ -231,7 +268,9 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
             cli_fail (cli, &err);
         status = finish (&run_loop, dir, &err);
     }
+    end_turn (cli);
     loop_close (run_loop.loop);
+    arena_release (&run_loop.arena);
     if (json)
         print_exit (&run_loop, status);
     return status;

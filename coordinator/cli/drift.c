@@ -6,7 +6,10 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/drift_side.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/view/drift_json.h"
+
+enum { DRIFT_AGAINST = CLI_OWN, DRIFT_SAVE, DRIFT_POLICY, DRIFT_RUNG, DRIFT_ALL };
 
 struct request {
     const char *run, *against, *policy, *save, *rung;
@@ -22,31 +25,6 @@ struct answer {
     struct drift drift;
     struct drift_subject subject;
 };
-
-static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
-{
-    static const char *const known[] = { "--against", "--hosts", "--exclude",  "--policy", "--save",
-                                         "--rung",    "--json",  "--markdown", "--all",    NULL };
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") == 0)
-            request->json = true;
-        else if (strcmp (argv[i], "--markdown") == 0)
-            request->markdown = true;
-        else if (strcmp (argv[i], "--all") == 0)
-            request->all = true;
-        else if (host_filter_read_option (&request->hosts, argc, argv, &i) ||
-                 cli_read_option (argc, argv, &i, "--against", &request->against) ||
-                 cli_read_option (argc, argv, &i, "--policy", &request->policy) ||
-                 cli_read_option (argc, argv, &i, "--save", &request->save) ||
-                 cli_read_option (argc, argv, &i, "--rung", &request->rung))
-            continue;
-        else if (argv[i][0] == '-' || request->run)
-            return cli_refuse_argument (cli, &drift_command, argv[i], known);
-        else
-            request->run = argv[i];
-    }
-    return cli_check_forms (cli, &drift_command, request->json, request->markdown);
-}
 
 /* The command's, the run's, or the shipped ones: a file says nothing of how its hosts are to be compared. */
 static int choose_rules (const struct cli *cli, const struct request *request, struct answer *answer, struct err *err)
@@ -90,6 +68,11 @@ static int open_sides (const struct cli *cli, const struct request *request, str
     if (!host_filter_is_default (&request->hosts)) {
         if (drift_side_keep_chosen_hosts (&answer->now, &request->hosts, &answer->arena, err) < 0)
             return -1;
+        if (!request->against && answer->now.receipt.hosts.n == 1)
+            return err_set (err, ERR_USAGE,
+                            "%.*s alone has nobody to be compared with; without --hosts and --exclude it is compared "
+                            "with the other hosts of the run",
+                            TEXT_ARG (answer->now.receipt.hosts.items[0].host));
         if (request->against)
             drift_side_keep_common_hosts (&answer->before, &answer->now, &answer->arena);
     }
@@ -150,14 +133,15 @@ static int show (const struct cli *cli, const struct request *request, const str
                                                             : EXIT_HOLDS;
 }
 
-static int drift_run (struct cli *cli, int argc, char **argv)
+static int drift_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct request request = { 0 };
+    const char *const *values = arguments->values;
+    const struct request request = { arguments->operands[0], values[DRIFT_AGAINST], values[DRIFT_POLICY],
+                                     values[DRIFT_SAVE],     values[DRIFT_RUNG],    host_filter_of (arguments),
+                                     values[CLI_JSON],       values[CLI_MARKDOWN],  values[DRIFT_ALL] };
     struct answer answer = { 0 };
     struct err err = { 0 };
-    int status = take_arguments (cli, argc, argv, &request);
-    if (status != EXIT_HOLDS)
-        return status;
+    int status;
     if (open_sides (cli, &request, &answer, &status, &err) < 0)
         cli_fail (cli, &err);
     else if (choose_rules (cli, &request, &answer, &err) < 0 || (request.save && save (&request, &answer, &err) < 0))
@@ -179,36 +163,41 @@ static int drift_run (struct cli *cli, int argc, char **argv)
     return status;
 }
 
+static const struct cli_option options[] = {
+    { DRIFT_AGAINST, "--against", .value = "RUN|FILE",
+      .help = "show what changed since that run, baseline or receipt, host by host", .kind = KIND_RUN },
+    { DRIFT_SAVE, "--save", .value = "FILE", .help = "write a baseline of this run for later --against",
+      .kind = KIND_FILE },
+    { DRIFT_POLICY, "--policy", .value = "NAME|FILE",
+      .help = "how facts are compared: a file of configs/drift, by name or path (default: the run's)",
+      .kind = KIND_DRIFT },
+    { DRIFT_RUNG, "--rung", .value = "RUNG", .help = "only durations, memory and programs of that rung",
+      .kind = KIND_RUNG },
+    { OPTION_HOSTS },
+    { OPTION_EXCLUDE },
+    { DRIFT_ALL, "--all", .help = "show everything with reasons, and also expected differences" },
+    { OPTION_JSON ("print JSON, as docs/spec/drift.md describes") },
+    { OPTION_MARKDOWN ("a table to paste into a ticket") },
+    { 0 },
+};
+
 const struct cli_command drift_command = {
     .name = "drift",
-    .usage = "drift [RUN|FILE] [--against RUN|FILE] " HOST_CHOICE_USAGE "\n"
-             "              [--rung RUNG] [--policy NAME|FILE] [--save FILE] [--all] [--json | --markdown]",
+    .task = TASK_COMPARE,
     .summary = "show how hosts differ: from one another, from an earlier run, or from a baseline",
-    .help =
-        "Compares facts, versions, observed flags, backend, programs, durations and memory of a run's hosts. The\n"
-        "largest group of hosts that agree is the reference. Hosts that differ are listed, the worst first: "
-        "differences\n"
-        "that break the mesh come before those that slow it. Numbers are compared by median and MAD, from 4 hosts on.\n"
-        "Hosts without a report are never counted as equal.\n"
-        "\n"
-        "  --against WHAT   show what changed since that run, baseline or receipt, host by host\n"
-        "  --save FILE      write a baseline of this run for later --against\n"
-        "  --policy NAME    how facts are compared: a file of configs/drift, by name or path (default: the run's)\n"
-        "  --rung RUNG      only durations, memory and programs of that rung\n" HOST_CHOICE_HELP
-        "  --all            show everything with reasons, and also expected differences\n"
-        "  --json           print JSON, as docs/spec/drift.md describes\n"
-        "  --markdown       a table to paste into a ticket\n"
-        "\n"
-        "RUN is an id, the beginning of one, or 'last' (the default); FILE has a '/' or ends in .json.\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup drift\n"
-        "  sliceup drift --save good.json\n"
-        "  sliceup drift last --against good.json\n"
-        "  sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n"
-        "\n"
-        "Exit status: 0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 no result: no such run, a file that is "
-        "not\n"
-        "a receipt or is damaged, or no difference but some hosts could not be compared; 5 the journal is damaged.\n",
+    .help = "Compares facts, versions, observed flags, backend, programs, durations and memory of a run's hosts. The "
+            "largest group of hosts that agree is the reference. Hosts that differ are listed, the worst first: "
+            "differences that break the mesh come before those that slow it. Numbers are compared by median and MAD, "
+            "from 4 hosts on. Hosts without a report are never counted as equal.\n\n" HELP_OF_RUN
+            " FILE has a '/' or ends in .json.",
+    .examples = "sliceup drift\n"
+                "sliceup drift --save good.json\n"
+                "sliceup drift last --against good.json\n"
+                "sliceup drift 3fa9 --rung dense --json | jq -r .sentence\n",
+    .exit_status =
+        "0 no drift; 1 drift; 2 usage or a policy with mistakes; 3 no result: no such run, a file that is not a "
+        "receipt or is damaged, or no difference but some hosts could not be compared; 5 the journal is damaged.",
+    .operands = (const struct cli_operand[]){ { "RUN|FILE", 0, 1, .kind = KIND_RUN }, { 0 } },
+    .options = options,
     .run = drift_run,
 };

@@ -1,6 +1,7 @@
 #include "coordinator/cli/drift_side.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
@@ -22,6 +23,10 @@ static int open_file (struct drift_side *side, const char *path, struct arena *a
     struct buf bytes;
     buf_init (&bytes, DRIFT_FILE_MAX_BYTES);
     int rc = file_read (path, &bytes, err);
+    if (rc < 0 && access (path, F_OK) < 0)
+        err_set (err, ERR_USAGE,
+                 "%s is neither a run nor a file here; expected one of both, as sliceup drift --save FILE writes it",
+                 path);
     /* The receipt borrows from the arena only: its reader copies. */
     if (rc == 0 && drift_baseline_read (buf_as_text (&bytes), &side->receipt, arena, err) < 0)
         rc = err_prefix (err, "%s", path);
@@ -104,7 +109,7 @@ int drift_side_keep_chosen_hosts (struct drift_side *side, const struct host_fil
 {
     struct name_list all = all_names (&side->receipt, arena), kept = { NULL, 0 };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
-    if (host_filter_resolve (filter, &all, chosen, err) < 0)
+    if (host_filter_resolve (filter, &all, side->plan, chosen, err) < 0)
         return -1;
     kept.items = arena_array (arena, all.n, sizeof (*kept.items));
     for (uint32_t i = 0; i < all.n; i++)

@@ -1,4 +1,5 @@
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
 
 #include <string.h>
 
@@ -69,93 +70,92 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, bool json, 
     return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json);
 }
 
-static int restore (struct cli *cli, int argc, char **argv, bool build)
+static int restore (struct cli *cli, const struct cli_arguments *arguments, bool build)
 {
     struct arena arena = { 0 };
     struct plan plan = { 0 };
-    bool json = cli_take_switch (&argc, argv, "--json");
-    int status = planning_load (cli, &env_command, argc, argv, &arena, &plan);
+    int status = planning_load (cli, arguments, &arena, &plan);
     if (status == EXIT_HOLDS)
-        status = climb_it (cli, &plan, build, json, &arena);
+        status = climb_it (cli, &plan, build, arguments->values[CLI_JSON], &arena);
     arena_release (&arena);
     return status;
 }
 
-static int env_restore (struct cli *cli, int argc, char **argv)
+static int env_restore (struct cli *cli, const struct cli_arguments *arguments)
 {
-    return restore (cli, argc, argv, true);
+    return restore (cli, arguments, true);
 }
 
-static int env_check (struct cli *cli, int argc, char **argv)
+static int env_check (struct cli *cli, const struct cli_arguments *arguments)
 {
-    return restore (cli, argc, argv, false);
+    return restore (cli, arguments, false);
 }
 
-static int list (struct cli *cli, int argc, char **argv)
+static int list (struct cli *cli, const struct cli_arguments *arguments)
 {
-    bool json = false;
-    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { 0 } };
-    return cli_read_arguments (cli, &env_command, argc, argv, choices, NULL) != EXIT_HOLDS ? EXIT_USAGE
-                                                                                           : env_ls (cli, json);
+    return env_ls (cli, arguments->values[CLI_JSON]);
 }
 
-static const struct {
-    const char *name;
-    int (*run) (struct cli *cli, int argc, char **argv);
-} subcommands[] = { { "restore", env_restore }, { "check", env_check }, { "ls", list } };
-enum { VERBS_N = sizeof subcommands / sizeof subcommands[0] };
+#define STATUS                                                                                                         \
+    "0 every environment matches its pins, 1 one does not, 2 usage or configuration, 3 could not run, 130 cancelled."
 
-static int env_run (struct cli *cli, int argc, char **argv)
-{
-    const char *names[VERBS_N + 1] = { 0 };
-    for (size_t i = 0; i < VERBS_N; i++)
-        names[i] = subcommands[i].name;
-    if (argc < 2) {
-        fprintf (cli->log.to, "sliceup env: expected restore, check or ls; see sliceup env --help\n");
-        return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < VERBS_N; i++)
-        if (strcmp (subcommands[i].name, argv[1]) == 0)
-            return subcommands[i].run (cli, argc - 1, argv + 1);
-    return cli_refuse_argument (cli, &env_command, argv[1], names);
-}
+static const struct cli_option options[] = {
+    OPTIONS_OF_PLAN,
+    { CLI_WHEELS, "--wheels", .value = "DIR",
+      .help = "a folder of this machine with a wheel for every pin: sliceup copies the wheels to the hosts that need "
+              "them, and no package index is used",
+      .kind = KIND_FOLDER },
+    { OPTION_LEAVE_OUT },
+    { OPTION_JSON_EVENTS },
+    { 0 },
+};
+
+static const struct cli_command restore_command = {
+    .name = "restore",
+    .summary = "on every host of the slice: build a missing environment, verify an existing one",
+    .help =
+        "This is a run with only the rungs facts and restore: watch, status, logs, receipt and resume work with it.",
+    .examples = "sliceup env restore slice.yaml --wheels ~/wheels --plain\n",
+    .exit_status = STATUS,
+    .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
+    .options = options,
+    .run = env_restore,
+};
+static const struct cli_command check_command_of_env = {
+    .name = "check",
+    .summary = "the same without building: a host without the environment fails",
+    .help = "This is a run as that of sliceup env restore, and builds nothing.",
+    .examples = "sliceup env check slice.yaml --hosts 'v6e[0-3]'\n",
+    .exit_status = STATUS,
+    .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
+    .options = options,
+    .run = env_check,
+};
+static const struct cli_option ls_options[] = {
+    { OPTION_JSON ("one object, sizes in bytes") },
+    { 0 },
+};
+
+static const struct cli_command ls_command = {
+    .name = "ls",
+    .summary = "list the environments on this machine: path, pins, Python, completeness, size and last run",
+    .help = "Lists those that runs under this home used, and those in envs/ of this home.",
+    .examples = "sliceup env ls\n",
+    .exit_status = "0 listed, 2 usage, 3 they cannot be read.",
+    .options = ls_options,
+    .run = list,
+};
 
 const struct cli_command env_command = {
     .name = "env",
-    .usage = "env restore | check SLICE.yaml [--hosts EXPR] [--exclude EXPR] [--pins NAME|FILE] [--wheels DIR]\n"
-             "               [--json]\n"
-             "        env ls [--json]",
+    .task = TASK_CACHE,
     .summary = "build, verify and list the Python environments of the pins",
     .help = "sliceup builds an environment on each host from a pin set: exact versions with hashes. It verifies the "
-            "installed\n"
-            "versions, and every file of every package against the sha256 from its package. Guide: "
-            "docs/guide/environment.md.\n"
-            "\n"
-            "  restore SLICE.yaml         on every host of the slice: build a missing environment, verify an existing "
-            "one. This\n"
-            "                             is a run with only the rungs `facts` and `restore`: watch, status, logs, "
-            "receipt\n"
-            "                             and resume work with it\n"
-            "  check SLICE.yaml           the same without building: a host without the environment fails\n"
-            "  ls                         environments on this machine: path, pins, Python, completeness, size and "
-            "last run. It\n"
-            "                             lists those that runs under this home used, and those in envs/ of this home\n"
-            "\n"
-            "  --hosts EXPR, --exclude EXPR  only these of its hosts, all but these\n"
-            "  --pins NAME|FILE, --profile NAME|FILE, --ladder NAME|FILE   use this one, not the one that the slice "
-            "file names\n"
-            "  --wheels DIR                  a folder of this machine with a wheel for every pin: sliceup copies the "
-            "wheels to the\n"
-            "                                hosts that need them, and no package index is used\n"
-            "  --json                        ls: one object, sizes in bytes; else each event as a line of JSON\n"
-            "\n"
-            "Examples:\n"
-            "  sliceup env restore slice.yaml --wheels ~/wheels --plain\n"
-            "  sliceup env check slice.yaml --hosts 'v6e[0-3]'\n"
-            "  sliceup env ls\n"
-            "\n"
-            "Exit status: 0 every environment matches its pins, 1 one does not, 2 usage or configuration, 3 could not "
-            "run,\n"
-            "130 cancelled.\n",
-    .run = env_run,
+            "installed versions, and every file of every package against the sha256 from its package. Guide: "
+            "docs/guide/environment.md.",
+    .examples = "sliceup env restore slice.yaml --wheels ~/wheels --plain\n"
+                "sliceup env check slice.yaml --hosts 'v6e[0-3]'\n"
+                "sliceup env ls\n",
+    .exit_status = STATUS,
+    .subcommands = (const struct cli_command *const[]){ &restore_command, &check_command_of_env, &ls_command, NULL },
 };

@@ -1,7 +1,6 @@
 #include "coordinator/cli/env_ls.h"
 
 #include <dirent.h>
-#include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,20 +78,6 @@ static void read_marker (struct environment *environment, struct arena *arena)
         environment->sha256[0] = '\0';
 }
 
-static uint64_t measure (const char *path)
-{
-    char *roots[] = { (char *) path, NULL };
-    uint64_t bytes = 0;
-    FTSENT *entry;
-    FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-    while (walk && (entry = fts_read (walk)))
-        if (entry->fts_info == FTS_F || entry->fts_info == FTS_D || entry->fts_info == FTS_SL)
-            bytes += (uint64_t) entry->fts_statp->st_blocks * 512;
-    if (walk)
-        fts_close (walk);
-    return bytes;
-}
-
 /* NULL: it is none of ours, or there are too many. */
 static struct environment *take (struct listing *list, const char *path)
 {
@@ -104,7 +89,7 @@ static struct environment *take (struct listing *list, const char *path)
         return NULL;
     struct environment *environment = &list->items[list->n++];
     environment->path = text_copy (&list->arena, text_of (path)).ptr;
-    environment->bytes = measure (path);
+    environment->bytes = folder_count_bytes (path);
     read_python (environment, &list->arena);
     read_marker (environment, &list->arena);
     return environment;

@@ -1,5 +1,6 @@
 #include "coordinator/view/explain.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
@@ -13,16 +14,16 @@ static int status_of (const struct explanation *explanation)
                                                                            : (int) explanation->header->exit_status;
 }
 
-static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct board *board, bool json,
-                 bool markdown, struct arena *arena)
+static int show (const struct cli *cli, const struct slice_receipt *receipt, const struct board *board,
+                 const struct cli_arguments *arguments, struct arena *arena)
 {
     struct explanation explanation;
     struct buf out;
     explain_make (receipt, board, arena, &explanation);
     buf_init (&out, EXPLAIN_MAX_BYTES);
-    if (json)
+    if (arguments->values[CLI_JSON])
         explain_json (&explanation, &out);
-    else if (markdown)
+    else if (arguments->values[CLI_MARKDOWN])
         explain_markdown (&explanation, &out);
     else
         explain_text (&explanation, &out);
@@ -35,57 +36,47 @@ static void on_fact (void *owner, const struct fact *fact)
     board_apply (owner, fact);
 }
 
-static int explain_run (struct cli *cli, int argc, char **argv)
+static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    const char *run = NULL;
-    bool json = false, markdown = false;
+    const char *run = arguments->operands[0];
     struct run_dir dir;
     struct arena arena = { 0 };
     struct slice_receipt receipt;
     struct err err = { 0 };
-    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { "--markdown", .set = &markdown }, { 0 } };
-    int status = cli_read_arguments (cli, &explain_command, argc, argv, choices, &run);
-    if (status == EXIT_HOLDS)
-        status = cli_check_forms (cli, &explain_command, json, markdown);
-    if (status != EXIT_HOLDS)
-        return status;
+    int status;
     struct receipt_fold *fold = receipt_fold_create ();
     struct board *board = board_create ();
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0 ||
         receipt_build (&dir, fold, &arena, &receipt, &err) < 0 || run_facts_each (&dir, on_fact, board, &err) < 0)
         status = cli_fail (cli, &err);
     else
-        status = show (cli, &receipt, board, json, markdown, &arena);
+        status = show (cli, &receipt, board, arguments, &arena);
     board_destroy (board);
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;
 }
 
+static const struct cli_option options[] = {
+    { OPTION_JSON ("print JSON, as docs/spec/explain.md describes") },
+    { OPTION_MARKDOWN ("the same to paste into an issue") },
+    { 0 },
+};
+
 const struct cli_command explain_command = {
     .name = "explain",
-    .usage = "explain [RUN] [--json | --markdown]",
+    .task = TASK_LOOK,
     .summary = "show the cause of a failure, and five diagnostic answers from the evidence of the run",
     .help = "Names the hosts that failed first, the owner of the failure, the output line that shows the cause, and "
-            "the next\n"
-            "step. Hosts that were aborted because of them are listed as cascade. Then it answers five questions, in "
-            "the order in\n"
-            "which one debugs: which frontend was used; is the device held by another process; which launch policy was "
-            "set before\n"
-            "the imports; which backend ran; where did the program end. Hosts with the same answer are folded. An "
-            "answer without\n"
-            "evidence is 'not known', never 'clear'. Last, it shows how the hosts differ.\n"
-            "\n"
-            "  --json       print JSON, as docs/spec/explain.md describes\n"
-            "  --markdown   the same to paste into an issue\n"
-            "\n"
-            "RUN is an id, the beginning of one, or 'last' (the default). For differences between the hosts: sliceup "
-            "drift RUN.\n"
-            "\n"
-            "Examples:\n"
-            "  sliceup explain\n"
-            "  sliceup explain 3fa9 --json | jq '.causes[0]'\n"
-            "\n"
-            "Exit status: that of the run; 3 if it has not ended; 2 usage; 5 the journal is damaged.\n",
+            "the next step. Hosts that were aborted because of them are listed as cascade. Then it answers five "
+            "questions, in the order in which one debugs: which frontend was used; is the device held by another "
+            "process; which launch policy was set before the imports; which backend ran; where did the program end. "
+            "Hosts with the same answer are folded. An answer without evidence is 'not known', never 'clear'. Last, it "
+            "shows how the hosts differ.\n\n" HELP_OF_RUN " For differences between the hosts: sliceup drift RUN.",
+    .examples = "sliceup explain\n"
+                "sliceup explain 3fa9 --json | jq '.causes[0]'\n",
+    .exit_status = "that of the run; 3 if it has not ended; 2 usage; 5 the journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = options,
     .run = explain_run,
 };

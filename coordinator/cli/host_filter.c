@@ -1,53 +1,60 @@
 #include "coordinator/cli/host_filter.h"
 
-#include "coordinator/cli/cli.h"
-
 bool host_filter_is_default (const struct host_filter *filter)
 {
     return !filter->hosts && !filter->exclude;
 }
 
-bool host_filter_read_option (struct host_filter *filter, int argc, char **argv, int *i)
+struct host_filter host_filter_of (const struct cli_arguments *arguments)
 {
-    return cli_read_option (argc, argv, i, "--hosts", &filter->hosts) ||
-           cli_read_option (argc, argv, i, "--host", &filter->hosts) ||
-           cli_read_option (argc, argv, i, "--exclude", &filter->exclude);
+    return (struct host_filter){ arguments->values[CLI_HOSTS], arguments->values[CLI_EXCLUDE] };
 }
 
-static bool find_all (const void *owner, struct text name, struct text *expression)
+struct known_groups {
+    struct text everything; /* "@*" */
+    const struct plan *plan;
+};
+
+static bool find_group (const void *owner, struct text name, struct text *expression)
 {
-    *expression = *(const struct text *) owner;
-    return text_is (name, "*");
+    const struct known_groups *known = owner;
+    if (!text_is (name, "*"))
+        return known->plan && var_find (&known->plan->groups, name, expression);
+    *expression = known->everything;
+    return true;
 }
 
-static int read_set (const char *option, const char *set, struct text everything, struct arena *arena,
+static int read_set (const char *option, const char *set, const struct known_groups *known, struct arena *arena,
                      struct name_list *names, struct err *err)
 {
-    const struct hostset_group_lookup groups = { find_all, &everything };
+    const struct hostset_group_lookup groups = { find_group, known };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &groups };
     return !set || hostset_read (text_of (set), &rules, arena, names, err) == 0 ? 0 : err_prefix (err, "%s", option);
 }
 
-static int none_left (const struct host_filter *filter, struct err *err)
+static int none_left (const struct host_filter *filter, struct text everything, struct err *err)
 {
     bool both = filter->hosts && filter->exclude;
-    return err_set (err, ERR_USAGE, "%s%s%s%s%s: this selects no host of the run", filter->hosts ? "--hosts " : "",
-                    filter->hosts ? filter->hosts : "", both ? " " : "", filter->exclude ? "--exclude " : "",
-                    filter->exclude ? filter->exclude : "");
+    return err_set (err, ERR_USAGE, "%s%s%s%s%s: this selects no host of the run, which has %.*s",
+                    filter->hosts ? "--hosts " : "", filter->hosts ? filter->hosts : "", both ? " " : "",
+                    filter->exclude ? "--exclude " : "", filter->exclude ? filter->exclude : "", TEXT_ARG (everything));
 }
 
-int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, bool *chosen, struct err *err)
+int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, const struct plan *plan,
+                         bool *chosen, struct err *err)
 {
     struct arena arena = { 0 };
     struct name_list with = { 0 }, without = { 0 };
     uint32_t n = 0;
-    struct text everything = hostset_folded (all->items, all->n, UINT32_MAX, &arena);
-    int rc = read_set ("--hosts", filter->hosts, everything, &arena, &with, err);
+    const struct known_groups known = { hostset_folded (all->items, all->n, UINT32_MAX, &arena), plan };
+    int rc = read_set ("--hosts", filter->hosts, &known, &arena, &with, err);
     if (rc == 0)
-        rc = read_set ("--exclude", filter->exclude, everything, &arena, &without, err);
+        rc = read_set ("--exclude", filter->exclude, &known, &arena, &without, err);
     for (uint32_t i = 0; rc == 0 && i < all->n; i++)
         n += chosen[i] = (!filter->hosts || name_list_has (&with, all->items[i])) &&
                          !name_list_has (&without, all->items[i]);
+    if (rc == 0 && n == 0 && !host_filter_is_default (filter))
+        rc = none_left (filter, known.everything, err);
     arena_release (&arena);
-    return rc < 0 || n > 0 || host_filter_is_default (filter) ? rc : none_left (filter, err);
+    return rc;
 }

@@ -2,21 +2,18 @@
 #ifndef SLICEUP_COORDINATOR_CLI_HOST_FILTER_H
 #define SLICEUP_COORDINATOR_CLI_HOST_FILTER_H
 
-#include "common/model/hostset.h"
+#include "common/model/plan.h"
+#include "coordinator/cli/arguments.h"
 
 struct host_filter {
     const char *hosts, *exclude;
 }; /* as given; NULL: all of them, none of them */
 
-#define HOST_CHOICE_USAGE "[--hosts SET] [--exclude SET]"
-#define HOST_CHOICE_HELP                                                                                               \
-    "  --hosts SET    only these hosts, e.g. v6e-[0-3,7] (sliceup hosts --help; also --host)\n"                        \
-    "  --exclude SET  without these\n"
-
+struct host_filter host_filter_of (const struct cli_arguments *arguments);
 bool host_filter_is_default (const struct host_filter *filter);
-/* "--hosts VALUE", "--exclude=VALUE" at argv[*i]; see cli_read_option. */
-bool host_filter_read_option (struct host_filter *filter, int argc, char **argv, int *i);
-/* chosen[i]: is `all[i]` meant? That none is, is an error, and so is a set that cannot be read. */
-int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, bool *chosen, struct err *err);
+/* chosen[i]: is `all[i]` meant? That none is, is an error, and so is a set that cannot be read. `plan` has the groups
+ * that "@name" stands for; NULL: nobody knows them. */
+int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, const struct plan *plan,
+                         bool *chosen, struct err *err);
 
 #endif

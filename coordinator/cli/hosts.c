@@ -2,16 +2,30 @@
 
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
 
 /* More than any cluster has hosts; what these bound is a mistake such as h[1-999999999]. */
 enum { NAMES_MAX = 100000, OUTPUT_MAX_BYTES = 128 << 20, SEPARATOR_BYTES = 64 };
 
+enum {
+    HOSTS_FOLD = CLI_OWN,
+    HOSTS_EXPAND,
+    HOSTS_COUNT,
+    HOSTS_SPLIT,
+    HOSTS_SEPARATOR,
+    HOSTS_EACH,
+    HOSTS_INTERSECTION,
+    HOSTS_XOR,
+    HOSTS_FROM,
+    HOSTS_FROM_FILE
+};
+
 struct request {
     struct cli *cli;
     struct hostset_output output;
     char separator[SEPARATOR_BYTES];
-    bool formed, each;
+    bool each;
     const char *slice;
     struct host_operand *operands; /* in the order of the command line */
     uint32_t operands_n;
@@ -31,24 +45,6 @@ static int refuse (const struct request *request, const char *what)
     return cli_fail (request->cli, &err);
 }
 
-static int take_form (struct request *request, enum host_form form)
-{
-    if (request->formed && request->output.form != form)
-        return refuse (request, "--fold, --expand and --count: choose one of them");
-    request->output.form = form;
-    request->formed = true;
-    return EXIT_HOLDS;
-}
-
-static int take_split (struct request *request, const char *value)
-{
-    uint64_t parts = 0;
-    if (!value || !text_to_u64 (text_of (value), &parts) || parts == 0 || parts > NAMES_MAX)
-        return refuse (request, "--split: expected the number of parts, from 1 to 100000");
-    request->output.parts = (uint32_t) parts;
-    return EXIT_HOLDS;
-}
-
 /* As in nodeset, \n, \t and \\ stand for what they stand for in C. */
 static int take_separator (struct request *request, const char *value)
 {
@@ -64,79 +60,39 @@ static int take_separator (struct request *request, const char *value)
     return EXIT_HOLDS;
 }
 
-static int add_operand (struct request *request, enum hostset_step step, enum host_from from, const char *value)
+static void add_operand (struct request *request, const struct cli_option *option, const char *value)
 {
-    if (from == HOST_FROM_WORDS && strcmp (value, "-") == 0)
-        from = HOST_FROM_FILE;
-    request->operands[request->operands_n++] = (struct host_operand){ step, from, value };
-    return EXIT_HOLDS;
-}
-
-static bool is_word (const char *argument, const char *name, const char *brief)
-{
-    return strcmp (argument, name) == 0 || strcmp (argument, brief) == 0;
-}
-
-/* -1: it is no switch. */
-static int take_switch (struct request *request, const char *argument)
-{
-    if (is_word (argument, "--fold", "-f"))
-        return take_form (request, HOST_FORM_FOLD);
-    if (is_word (argument, "--expand", "-e"))
-        return take_form (request, HOST_FORM_EXPAND);
-    if (is_word (argument, "--count", "-c"))
-        return take_form (request, HOST_FORM_COUNT);
-    if (strcmp (argument, "--json") == 0)
-        request->output.json = true;
-    else if (strcmp (argument, "--each") == 0)
-        request->each = true;
-    else
-        return -1;
-    return EXIT_HOLDS;
-}
-
-static bool option (int argc, char **argv, int *i, const char *name, const char *brief, const char **value)
-{
-    return cli_read_option (argc, argv, i, name, value) || (brief && cli_read_option (argc, argv, i, brief, value));
-}
-
-static int take_valued (struct request *request, int argc, char **argv, int *i)
-{
-    const char *value = NULL;
-    if (option (argc, argv, i, "--exclude", "-x", &value))
-        return add_operand (request, HOSTSET_TAKE, HOST_FROM_WORDS, value);
-    if (option (argc, argv, i, "--intersection", "-i", &value))
-        return add_operand (request, HOSTSET_KEEP, HOST_FROM_WORDS, value);
-    if (option (argc, argv, i, "--xor", "-X", &value))
-        return add_operand (request, HOSTSET_EITHER, HOST_FROM_WORDS, value);
-    if (option (argc, argv, i, "--from-file", NULL, &value))
-        return add_operand (request, HOSTSET_ADD, HOST_FROM_FILE, value);
-    if (option (argc, argv, i, "--from", NULL, &value))
-        return add_operand (request, HOSTSET_ADD, HOST_FROM_SOURCE, value);
-    if (option (argc, argv, i, "--split", NULL, &value))
-        return take_split (request, value);
-    if (option (argc, argv, i, "--separator", "-S", &value))
-        return take_separator (request, value);
-    return option (argc, argv, i, "--slice", NULL, &request->slice) ? EXIT_HOLDS : -1;
-}
-
-static int take_arguments (struct request *request, int argc, char **argv)
-{
-    static const char *const known[] = { "--fold",    "--expand",       "--count", "--json",      "--each",
-                                         "--exclude", "--intersection", "--xor",   "--from-file", "--from",
-                                         "--split",   "--separator",    "--slice", NULL };
-    for (int i = 1; i < argc; i++) {
-        int status = take_switch (request, argv[i]);
-        if (status < 0)
-            status = take_valued (request, argc, argv, &i);
-        if (status < 0 && (argv[i][0] != '-' || argv[i][1] == '\0'))
-            status = add_operand (request, HOSTSET_ADD, HOST_FROM_WORDS, argv[i]);
-        if (status < 0)
-            return cli_refuse_argument (request->cli, &hosts_command, argv[i], known);
-        if (status != EXIT_HOLDS)
-            return status;
+    struct host_operand operand = { HOSTSET_ADD, HOST_FROM_WORDS, value };
+    switch (option ? option->id : CLI_OPTIONS_MAX) {
+    case CLI_OPTIONS_MAX: break;
+    case CLI_EXCLUDE: operand.step = HOSTSET_TAKE; break;
+    case HOSTS_INTERSECTION: operand.step = HOSTSET_KEEP; break;
+    case HOSTS_XOR: operand.step = HOSTSET_EITHER; break;
+    case HOSTS_FROM_FILE: operand.from = HOST_FROM_FILE; break;
+    case HOSTS_FROM: operand.from = HOST_FROM_SOURCE; break;
+    default: return;
     }
-    return EXIT_HOLDS;
+    if (operand.from == HOST_FROM_WORDS && strcmp (value, "-") == 0)
+        operand.from = HOST_FROM_FILE;
+    request->operands[request->operands_n++] = operand;
+}
+
+/* In the order of the command line, from left to right. */
+static int take_arguments (struct request *request, const struct cli_arguments *arguments)
+{
+    const char *const *values = arguments->values;
+    request->output.json = values[CLI_JSON];
+    request->output.form = values[HOSTS_COUNT]    ? HOST_FORM_COUNT
+                           : values[HOSTS_EXPAND] ? HOST_FORM_EXPAND
+                                                  : HOST_FORM_FOLD;
+    request->output.parts = cli_number (arguments, HOSTS_SPLIT, 0);
+    request->each = values[HOSTS_EACH];
+    request->slice = values[CLI_SLICE];
+    for (uint32_t i = 0; i < arguments->given_n; i++)
+        add_operand (request, arguments->given[i].option, arguments->given[i].value);
+    if (values[HOSTS_SEPARATOR] && !values[HOSTS_EXPAND])
+        return refuse (request, "--separator: expected it with --expand, whose names it separates");
+    return values[HOSTS_SEPARATOR] ? take_separator (request, values[HOSTS_SEPARATOR]) : EXIT_HOLDS;
 }
 
 static int check_arguments (const struct request *request)
@@ -259,18 +215,6 @@ static int answer_each (const struct request *request, struct buf *out)
     return status;
 }
 
-static int print (const struct request *request, const struct buf *out, int status)
-{
-    struct err err = { 0 };
-    if (!out->overflow && fwrite (out->ptr, 1, out->len, stdout) == out->len)
-        return status;
-    err_set (&err, ERR_IO,
-             out->overflow ? "the answer has more than %d bytes: ask for fewer hosts at a time"
-                           : "cannot write the answer",
-             OUTPUT_MAX_BYTES);
-    return cli_fail (request->cli, &err);
-}
-
 static int answer (struct request *request)
 {
     struct buf out;
@@ -283,19 +227,17 @@ static int answer (struct request *request)
     request->output.compact = request->each;
     request->output.part_separator = request->each ? "\t" : "\n";
     status = request->each ? answer_each (request, &out) : answer_one (request, &out);
-    if (out.len > 0 || out.overflow)
-        status = print (request, &out, status);
-    buf_release (&out);
-    return status;
+    int written = cli_write_stdout (request->cli, &out);
+    return status != EXIT_HOLDS ? status : written;
 }
 
-static int hosts_run (struct cli *cli, int argc, char **argv)
+static int hosts_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct request request = { .cli = cli, .separator = " " };
-    request.operands = mem_array ((size_t) argc, sizeof *request.operands);
+    request.operands = mem_array (arguments->given_n, sizeof *request.operands);
     request.output.separator = request.separator;
     buf_init (&request.slice_hosts, HOST_INPUT_MAX_BYTES);
-    int status = take_arguments (&request, argc, argv);
+    int status = take_arguments (&request, arguments);
     if (status == EXIT_HOLDS)
         status = check_arguments (&request);
     if (status == EXIT_HOLDS)
@@ -306,45 +248,57 @@ static int hosts_run (struct cli *cli, int argc, char **argv)
     return status;
 }
 
+static const struct cli_option options[] = {
+    { HOSTS_FOLD, "--fold", .also = "-f", .help = "print one short expression (the default)",
+      .not_with = HOSTS_EXPAND },
+    { HOSTS_EXPAND, "--expand", .also = "-e", .help = "print the names", .not_with = HOSTS_COUNT },
+    { HOSTS_COUNT, "--count", .also = "-c", .help = "print the number of hosts", .not_with = HOSTS_FOLD },
+    { HOSTS_SEPARATOR, "--separator", .also = "-S", .value = "TEXT",
+      .help = "between the names of --expand; \\n and \\t are newline and tab" },
+    { HOSTS_SPLIT, "--split", .value = "N", .help = "print N parts of about equal size, one a line",
+      .kind = KIND_NUMBER, .most = NAMES_MAX },
+    { OPTION_JSON ("print all of it: count, folded, hosts, and parts with --split") },
+    { CLI_EXCLUDE, "--exclude", .also = "-x", .value = "EXPR", .help = "without these", .kind = KIND_HOSTS,
+      .repeat = REPEAT_LISTED },
+    { HOSTS_INTERSECTION, "--intersection", .also = "-i", .value = "EXPR", .help = "only these", .kind = KIND_HOSTS,
+      .repeat = REPEAT_LISTED },
+    { HOSTS_XOR, "--xor", .also = "-X", .value = "EXPR", .help = "those in one of both", .kind = KIND_HOSTS,
+      .repeat = REPEAT_LISTED },
+    { HOSTS_FROM, "--from", .value = "SOURCE",
+      .help = "slurm: the allocation (SLURM_JOB_NODELIST); tpu: the workers of this TPU VM (TPU_WORKER_HOSTNAMES, else "
+              "the metadata server); env: the first variable set",
+      .kind = KIND_WORDS, .words = "slurm tpu env", .repeat = REPEAT_LISTED },
+    { HOSTS_FROM_FILE, "--from-file", .value = "FILE", .help = "sets from a file, in the form of standard input",
+      .kind = KIND_FILE, .repeat = REPEAT_LISTED },
+    { CLI_SLICE, "--slice", .value = "SLICE.yaml",
+      .help = "groups of that file; also its hosts, when no other set comes first", .kind = KIND_SLICE },
+    { HOSTS_EACH, "--each",
+      .help = "read one expression a line from standard input, print one answer a line: parts are separated by tabs, "
+              "and a refused set gives 'error: ...'" },
+    { 0 },
+};
+
 const struct cli_command hosts_command = {
     .name = "hosts",
-    .usage = "hosts EXPR... [--fold|--expand|--count] [--split N] [--exclude EXPR] [--json] ...",
+    .task = TASK_FIRST,
     .summary = "work with sets of host names: fold, expand, count, split, exclude",
-    .help =
-        "An EXPR is a host set in the syntax of ClusterShell's nodeset, which slice files, --hosts and --exclude take\n"
-        "as well. Quote it: the shell interprets [ ] ! & and *.\n"
-        "\n"
-        "  v6e-[0-15]            numbers and ranges in brackets; n[01-16] keeps the zeros; n[0-30/2] counts by two\n"
-        "  rack[1-4]n[1-8]       several brackets: all combinations\n"
-        "  A,B  A!B  A&B  A^B    union, A without B, intersection, symmetric difference; from left to right\n"
-        "  @spare  @*            a group of the slice file, all of its hosts (with --slice)\n"
-        "  -                     standard input: one or more sets a line, comments after #\n"
-        "\n"
-        "What to print:\n"
-        "  -f, --fold            one short expression (the default)\n"
-        "  -e, --expand          the names, with --separator (-S) TEXT between them; \\n"
-        " and \\t are newline and tab\n"
-        "  -c, --count           the number of hosts\n"
-        "  --split N             N parts of about equal size, one a line\n"
-        "  --json                all of it: count, folded, hosts, and parts with --split\n"
-        "\n"
-        "Which hosts, besides EXPR; the command line is read from left to right:\n"
-        "  -x, --exclude EXPR    without these; -i, --intersection EXPR: only these; -X, --xor EXPR: in one of both\n"
-        "  --from slurm          the allocation (SLURM_JOB_NODELIST); tpu: the workers of this TPU VM\n"
-        "                        (TPU_WORKER_HOSTNAMES, else the metadata server); env: the first variable set\n"
-        "  --from-file FILE      sets from a file, in the form of standard input\n"
-        "  --slice SLICE.yaml    groups of that file; also its hosts, when no other set comes first\n"
-        "  --each                read one expression a line from standard input, print one answer a line: parts are\n"
-        "                        separated by tabs, and a refused set gives 'error: ...'\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup hosts 'v6e-[0-15]!v6e-[3,7]'                v6e-[0-2,4-6,8-15]\n"
-        "  sliceup hosts -e -S '\\n"
-        "' 'rack[1-2]n[01-02]'       four lines\n"
-        "  sliceup hosts --from slurm -x \"$(cat bad-hosts)\" --split 4\n"
-        "  sliceup hosts --slice slice.yaml -x @spare --count\n"
-        "\n"
-        "At most 100000 hosts. Exit status: 0 (also for an empty set), 2 usage or a refused set (with its position),\n"
-        "3 the source of hosts is missing or cannot be read.\n",
+    .help = "An EXPR is a host set in the syntax of ClusterShell's nodeset, which slice files, --hosts and --exclude "
+            "take as well. Quote it: the shell interprets [ ] ! & and *. At most 100000 hosts.\n"
+            "\n"
+            "  v6e-[0-15]            numbers and ranges; n[01-16] keeps the zeros; n[0-30/2] counts by two\n"
+            "  rack[1-4]n[1-8]       several brackets: all combinations\n"
+            "  A,B  A!B  A&B  A^B    union, A without B, intersection, symmetric difference; from left to right\n"
+            "  @spare  @*            a group of the slice file, all of its hosts (with --slice)\n"
+            "  -                     standard input: one or more sets a line, comments after #\n"
+            "\n"
+            "EXPR and the options that take one are read from left to right.",
+    .examples = "sliceup hosts 'v6e-[0-15]!v6e-[3,7]'                v6e-[0-2,4-6,8-15]\n"
+                "sliceup hosts -e -S '\\n' 'rack[1-2]n[01-02]'       four lines\n"
+                "sliceup hosts --from slurm -x \"$(cat bad-hosts)\" --split 4\n"
+                "sliceup hosts --slice slice.yaml -x @spare --count\n",
+    .exit_status = "0 (also for an empty set), 2 usage or a refused set (with its position), 3 the source of hosts is "
+                   "missing or cannot be read.",
+    .operands = (const struct cli_operand[]){ { "EXPR", 0, UINT32_MAX, .kind = KIND_TEXT }, { 0 } },
+    .options = options,
     .run = hosts_run,
 };

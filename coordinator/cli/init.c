@@ -8,10 +8,22 @@
 #include "common/io/fd.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/launch/host_source_io.h"
 
 enum { BYTES_MAX = 4 << 20, NOTES_MAX_BYTES = 64 << 10 };
+
+enum {
+    INIT_SLURM = CLI_OWN,
+    INIT_GCLOUD,
+    INIT_EXTERNAL,
+    INIT_OUTPUT,
+    INIT_NAME,
+    INIT_USER,
+    INIT_MACHINE,
+    INIT_TOPOLOGY
+};
 
 struct request {
     const char *set, *gcloud, *out, *ladder, *user, *name, *machine, *topology, *share_dir;
@@ -172,18 +184,20 @@ static int write_slice (struct cli *cli, struct request *request)
     return status;
 }
 
-static int init_run (struct cli *cli, int argc, char **argv)
+static int init_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct request request = { .share_dir = cli->share_dir };
-    const struct cli_option_spec choices[] = {
-        { "--slurm", .set = &request.slurm },         { "--gcloud", .value = &request.gcloud },
-        { "--external", .set = &request.external },   { "--output", .value = &request.out, .also = "-o" },
-        { "--ladder", .value = &request.ladder },     { "--user", .value = &request.user },
-        { "--name", .value = &request.name },         { "--machine", .value = &request.machine },
-        { "--topology", .value = &request.topology }, { 0 }
-    };
-    if (cli_read_arguments (cli, &init_command, argc, argv, choices, &request.set) != EXIT_HOLDS)
-        return EXIT_USAGE;
+    const char *const *values = arguments->values;
+    struct request request = { .set = arguments->operands[0],
+                               .gcloud = values[INIT_GCLOUD],
+                               .out = values[INIT_OUTPUT],
+                               .ladder = values[CLI_LADDER],
+                               .user = values[INIT_USER],
+                               .name = values[INIT_NAME],
+                               .machine = values[INIT_MACHINE],
+                               .topology = values[INIT_TOPOLOGY],
+                               .share_dir = cli->share_dir,
+                               .slurm = values[INIT_SLURM],
+                               .external = values[INIT_EXTERNAL] };
     if (!request.set + !request.slurm + !request.gcloud != 2)
         err_set (&request.err, ERR_USAGE, "expected one of HOSTS, --slurm and --gcloud FILE; see sliceup init --help");
     buf_init (&request.notes, NOTES_MAX_BYTES);
@@ -195,33 +209,39 @@ static int init_run (struct cli *cli, int argc, char **argv)
     return status;
 }
 
+static const struct cli_option options[] = {
+    { INIT_SLURM, "--slurm", .help = "the allocation in which this runs (SLURM_JOB_NODELIST)" },
+    { INIT_GCLOUD, "--gcloud", .value = "FILE",
+      .help = "what gcloud compute tpus tpu-vm describe --format=json printed; '-': standard input",
+      .kind = KIND_FILE },
+    { INIT_EXTERNAL, "--external", .help = "with --gcloud: ssh goes to the external addresses" },
+    { INIT_OUTPUT, "--output", .also = "-o", .value = "FILE",
+      .help = "write a new file; one that exists is not replaced", .kind = KIND_FILE },
+    { INIT_NAME, "--name", .value = "NAME", .help = "the name of the slice" },
+    { INIT_USER, "--user", .value = "NAME", .help = "the user on the hosts" },
+    { INIT_MACHINE, "--machine", .value = "TYPE", .help = "of TPU hosts: ct6e-standard-4t. gcloud tells it itself" },
+    { INIT_TOPOLOGY, "--topology", .value = "SHAPE", .help = "of TPU hosts: 4x4. gcloud tells it itself" },
+    { CLI_LADDER, "--ladder", .value = "NAME",
+      .help = "of configs/ladders; profile and pins follow. Default: jax on a known TPU, else plain",
+      .kind = KIND_LADDER },
+    { 0 },
+};
+
 const struct cli_command init_command = {
     .name = "init",
-    .usage = "init HOSTS | --slurm | --gcloud FILE [--external] [-o FILE] [--name NAME] [--user NAME] [--ladder NAME]\n"
-             "             [--machine TYPE --topology SHAPE]",
+    .task = TASK_FIRST,
+    .usage = "HOSTS | --slurm | --gcloud FILE [OPTIONS]",
     .summary = "write the first slice file from the hosts you have",
     .help = "Prints a slice file that sliceup check accepts as it is, where the machine, topology and ladder that were "
-            "given\n"
-            "exist, and says on standard error what is not known. No "
-            "host is\n"
-            "asked and no command is run.\n"
+            "given exist, and says on standard error what is not known. No host is asked and no command is run.\n"
             "\n"
-            "  HOSTS           a host set, reached over ssh: 'v6e-[0-3]', '10.0.0.[4-7]'; see sliceup hosts --help\n"
-            "  --slurm         the allocation in which this runs (SLURM_JOB_NODELIST)\n"
-            "  --gcloud FILE   what gcloud compute tpus tpu-vm describe --format=json printed; '-': standard input\n"
-            "  --external      with --gcloud: ssh goes to the external addresses\n"
-            "  -o FILE         write a new file; one that exists is not replaced\n"
-            "  --name NAME     of the slice; --user NAME: on the hosts\n"
-            "  --machine TYPE, --topology SHAPE  of TPU hosts: ct6e-standard-4t and 4x4. gcloud tells both itself\n"
-            "  --ladder NAME   of configs/ladders; profile and pins follow. Default: jax on a known TPU, else plain\n"
-            "\n"
-            "Examples:\n"
-            "  sliceup init 'node-[0-3]' --user ubuntu > slice.yaml\n"
-            "  salloc --nodes=4 sliceup init --slurm --machine ct6e-standard-4t --topology 4x4 -o slice.yaml\n"
-            "  gcloud compute tpus tpu-vm describe v6e --zone=us-east5-b --format=json | sliceup init --gcloud - -o "
-            "v6e.yaml\n"
-            "\n"
-            "Exit status: 0 written; 2 usage, or input that is no single node; 3 the hosts are not there or cannot be "
-            "read.\n",
+            "HOSTS is a host set, reached over ssh: 'v6e-[0-3]', '10.0.0.[4-7]'; see sliceup hosts --help.",
+    .examples = "sliceup init 'node-[0-3]' --user ubuntu > slice.yaml\n"
+                "salloc --nodes=4 sliceup init --slurm --machine ct6e-standard-4t --topology 4x4 -o slice.yaml\n"
+                "gcloud compute tpus tpu-vm describe v6e --zone=us-east5-b --format=json > v6e.json\n"
+                "sliceup init --gcloud v6e.json -o v6e.yaml\n",
+    .exit_status = "0 written; 2 usage, or input that is no single node; 3 the hosts are not there or cannot be read.",
+    .operands = (const struct cli_operand[]){ { "HOSTS", 0, 1, .kind = KIND_TEXT }, { 0 } },
+    .options = options,
     .run = init_run,
 };

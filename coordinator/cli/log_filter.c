@@ -29,7 +29,7 @@ static int resolve_hosts (struct log_filter *filter, const struct board *board, 
     for (uint32_t i = 0; i < all.n; i++)
         all.items[i] = board_host_name (board, i);
     filter->host_chosen = mem_array (all.n, sizeof (bool));
-    int rc = host_filter_resolve (&filter->hosts, &all, filter->host_chosen, err);
+    int rc = host_filter_resolve (&filter->hosts, &all, &board->plan, filter->host_chosen, err);
     arena_release (&arena);
     return rc;
 }

@@ -122,7 +122,7 @@ static void grow_last (struct tails *tails, struct follow *follow)
 
 static int follow_to_end (struct tails *tails, struct follow *follow, struct err *err)
 {
-    while (tails->status == EXIT_HOLDS) {
+    while (tails->status == EXIT_HOLDS && !cli_reader_left ()) {
         int held = follow_check_coordinator (follow, NULL, err);
         if (held < 0 || follow_read_journal (follow, err) < 0)
             return -1;
@@ -144,9 +144,9 @@ int log_follow (const struct cli *cli, const struct run_dir *dir, struct follow 
     struct err err = { 0 };
     if (follow_to_end (&tails, follow, &err) < 0)
         tails.status = cli_fail (cli, &err);
-    else
+    else if (!cli_reader_left ())
         grow_last (&tails, follow);
-    if (tails.status == EXIT_HOLDS && !board->ended) {
+    if (tails.status == EXIT_HOLDS && !board->ended && !cli_reader_left ()) {
         err_set (&err, ERR_STATE,
                  "no coordinator holds run %.8s, so no output arrives; take it over with sliceup resume", dir->id);
         tails.status = cli_fail (cli, &err);

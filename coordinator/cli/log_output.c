@@ -28,12 +28,12 @@ static uint32_t zeros_at (struct text bytes, uint32_t at)
 }
 
 /* A tab moves the cursor no farther than spaces do. */
-static void add_line (struct text line, struct buf *out)
+static void add_line (struct text line, bool holes, struct buf *out)
 {
     if (line.len && line.ptr[line.len - 1] == '\r')
         line.len--;
     for (uint32_t from = 0, at = 0; at <= line.len; at++) {
-        uint32_t hole = at < line.len ? zeros_at (line, at) : 0;
+        uint32_t hole = holes && at < line.len ? zeros_at (line, at) : 0;
         bool is_hole = hole >= HOLE_BYTES_LEAST;
         if (at < line.len && line.ptr[at] != '\t' && !is_hole)
             continue;
@@ -49,20 +49,35 @@ static void add_line (struct text line, struct buf *out)
     buf_byte (out, '\n');
 }
 
-void log_output_put_body (struct text bytes, bool raw, struct buf *out)
+static void add_lines (struct text bytes, bool holes, struct buf *out)
 {
-    if (raw) {
-        buf_add_text (out, bytes);
-        if (bytes.len && bytes.ptr[bytes.len - 1] != '\n')
-            buf_byte (out, '\n');
-        return;
-    }
     while (bytes.len) {
         const char *end = memchr (bytes.ptr, '\n', bytes.len);
         uint32_t len = end ? (uint32_t) (end - bytes.ptr) : bytes.len, step = end ? len + 1 : len;
-        add_line ((struct text){ bytes.ptr, len }, out);
+        add_line ((struct text){ bytes.ptr, len }, holes, out);
         bytes = (struct text){ bytes.ptr + step, bytes.len - step };
     }
+}
+
+static void add (struct text bytes, bool raw, bool holes, struct buf *out)
+{
+    if (!raw) {
+        add_lines (bytes, holes, out);
+        return;
+    }
+    buf_add_text (out, bytes);
+    if (bytes.len && bytes.ptr[bytes.len - 1] != '\n')
+        buf_byte (out, '\n');
+}
+
+void log_output_put_body (struct text bytes, bool raw, struct buf *out)
+{
+    add (bytes, raw, true, out);
+}
+
+void log_output_put_whole (struct text bytes, bool raw, struct buf *out)
+{
+    add (bytes, raw, false, out);
 }
 
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out)

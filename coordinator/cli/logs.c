@@ -6,10 +6,13 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/logs.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/home/run_begun.h"
 
 /* Somebody who asked for nothing in particular gets the ends of outputs, and is told how to get the rest. */
 enum { LOG_MAX_BYTES = 256 << 20, LINES_OF_FAILED = 200, LINES_OF_ANY = 20 };
+
+enum { LOGS_RUNG = CLI_OWN, LOGS_PASS, LOGS_ATTEMPT, LOGS_FOLLOW, LOGS_RAW, LOGS_WORKER };
 
 struct logs {
     struct cli *cli;
@@ -20,6 +23,7 @@ struct logs {
     struct board *board;
     bool everything;
     uint32_t shown, cut; /* outputs printed, and those of them that were cut */
+    struct log_source first_cut;
 };
 
 struct output {
@@ -35,18 +39,6 @@ static void on_fact (void *owner, const struct fact *fact)
 
 /* ---- arguments ---- */
 
-static int take_attempt (struct logs *logs, const char *value)
-{
-    uint64_t attempt = 0;
-    if (value && text_to_u64 (text_of (value), &attempt) && attempt > 0 && attempt < UINT32_MAX) {
-        logs->filter.attempt = (uint32_t) attempt;
-        return EXIT_HOLDS;
-    }
-    struct err err = { 0 };
-    err_set (&err, ERR_USAGE, "--attempt %s: expected a number from 1", value ? value : "");
-    return cli_fail (logs->cli, &err);
-}
-
 /* A worker has one log, whatever rungs it ran. */
 static int check_worker (const struct logs *logs)
 {
@@ -58,33 +50,6 @@ static int check_worker (const struct logs *logs)
              "--worker shows the whole log of each host's worker: it cannot be combined with --rung, --pass, --attempt "
              "or --follow; use --hosts");
     return cli_fail (logs->cli, &err);
-}
-
-static int take_arguments (struct logs *logs, int argc, char **argv)
-{
-    static const char *const known[] = { "--hosts",  "--exclude", "--rung",   "--pass", "--attempt",
-                                         "--follow", "--raw",     "--worker", NULL };
-    for (int i = 1; i < argc; i++) {
-        const char *attempt = NULL;
-        if (host_filter_read_option (&logs->filter.hosts, argc, argv, &i) ||
-            cli_read_option (argc, argv, &i, "--rung", &logs->filter.rung) ||
-            cli_read_option (argc, argv, &i, "--pass", &logs->filter.pass))
-            continue;
-        if (cli_read_option (argc, argv, &i, "--attempt", &attempt)) {
-            if (take_attempt (logs, attempt) != EXIT_HOLDS)
-                return EXIT_USAGE;
-        } else if (strcmp (argv[i], "--follow") == 0)
-            logs->follow = true;
-        else if (strcmp (argv[i], "--raw") == 0)
-            logs->raw = true;
-        else if (strcmp (argv[i], "--worker") == 0)
-            logs->worker = true;
-        else if (argv[i][0] == '-' || logs->run)
-            return cli_refuse_argument (logs->cli, &logs_command, argv[i], known);
-        else
-            logs->run = argv[i];
-    }
-    return check_worker (logs);
 }
 
 /* ---- showing ---- */
@@ -151,13 +116,14 @@ static uint32_t lines_wanted (const struct logs *logs)
     return !log_filter_is_default (&logs->filter) ? UINT32_MAX : logs->everything ? LINES_OF_ANY : LINES_OF_FAILED;
 }
 
-static void add_body (struct logs *logs, const struct buf *bytes, struct buf *out)
+static void add_body (struct logs *logs, const struct log_source *source, const struct buf *bytes, struct buf *out)
 {
     uint32_t left_out = 0;
     struct text tail = log_output_last_lines (buf_as_text (bytes), lines_wanted (logs), &left_out);
     if (left_out)
         buf_printf (out, "... %u earlier lines left out\n", left_out);
-    logs->cut += left_out > 0;
+    if (left_out && logs->cut++ == 0)
+        logs->first_cut = *source;
     if (bytes->len == 0)
         buf_puts (out, "(it printed nothing)\n");
     log_output_put_body (tail, logs->raw, out);
@@ -178,7 +144,7 @@ static int show_output (struct logs *logs, const struct output *output, const ui
             log_output_put_worker_header (logs->board, hosts, n, &out);
         else
             log_output_put_header (logs->board, hosts, n, &output->source.key, &out);
-        add_body (logs, &bytes, &out);
+        add_body (logs, &output->source, &bytes, &out);
         if (cli_write_stdout (logs->cli, &out) != EXIT_HOLDS)
             rc = err_set (err, ERR_IO, "the remaining output was not printed");
     }
@@ -193,15 +159,16 @@ static void hint (const struct logs *logs)
         printf ("no worker of the chosen hosts has a log here: with launcher: join the log is on the host\n");
     else if (logs->worker && logs->cut)
         printf ("\n"
-                "%u of %u logs were cut; to see whole ones: sliceup logs %.8s --worker --hosts SET\n",
-                logs->cut, logs->shown, logs->dir.id);
+                "%u of %u logs were cut; to see the first whole: sliceup logs %.8s --worker --hosts %.*s\n",
+                logs->cut, logs->shown, logs->dir.id, TEXT_ARG (board_host_name (logs->board, logs->first_cut.host)));
     else if (logs->shown == 0)
         printf ("the chosen attempts have no output; sliceup status %.8s shows which attempts were begun\n",
                 logs->dir.id);
     else if (logs->cut)
         printf ("\n"
-                "%u of %u outputs were cut; to see whole ones: sliceup logs %.8s --rung ID --hosts SET\n",
-                logs->cut, logs->shown, logs->dir.id);
+                "%u of %u outputs were cut; to see the first whole: sliceup logs %.8s --rung %.*s --hosts %.*s\n",
+                logs->cut, logs->shown, logs->dir.id, TEXT_ARG (board_rung_id (logs->board, logs->first_cut.key.rung)),
+                TEXT_ARG (board_host_name (logs->board, logs->first_cut.host)));
 }
 
 static int show_all (struct logs *logs, struct err *err)
@@ -215,7 +182,7 @@ static int show_all (struct logs *logs, struct err *err)
     uint32_t *hosts = mem_array (sources.n, sizeof (*hosts));
     int rc = learn_outputs (logs, &sources, outputs, err);
     bool quiet_too = log_filter_is_default (&logs->filter) && !logs->everything && !logs->worker;
-    for (uint32_t i = 0; i < sources.n && rc == 0; i++) {
+    for (uint32_t i = 0; i < sources.n && rc == 0 && !cli_reader_left (); i++) {
         if (outputs[i].shown || (!outputs[i].known && !quiet_too))
             continue;
         uint32_t n = gather (outputs, i, sources.n, hosts);
@@ -238,11 +205,20 @@ static int prepare (struct logs *logs, struct follow *follow, struct err *err)
     return log_filter_resolve (&logs->filter, logs->board, err);
 }
 
-static int logs_run (struct cli *cli, int argc, char **argv)
+static int logs_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct logs logs = { .cli = cli };
+    const char *const *values = arguments->values;
+    struct logs logs = { .cli = cli,
+                         .run = arguments->operands[0],
+                         .filter = { .hosts = host_filter_of (arguments),
+                                     .rung = values[LOGS_RUNG],
+                                     .pass = values[LOGS_PASS],
+                                     .attempt = cli_number (arguments, LOGS_ATTEMPT, 0) },
+                         .follow = values[LOGS_FOLLOW],
+                         .raw = values[LOGS_RAW],
+                         .worker = values[LOGS_WORKER] };
     struct err err = { 0 };
-    int status = take_arguments (&logs, argc, argv);
+    int status = check_worker (&logs);
     if (status != EXIT_HOLDS)
         return status;
     if (run_begun_find_checked (&logs.dir, cli->home, logs.run ? logs.run : "last", &err) < 0)
@@ -261,33 +237,36 @@ static int logs_run (struct cli *cli, int argc, char **argv)
     return status;
 }
 
+static const struct cli_option options[] = {
+    { OPTION_HOSTS },
+    { OPTION_EXCLUDE },
+    { LOGS_RUNG, "--rung", .value = "ID", .help = "only this rung", .kind = KIND_RUNG },
+    { LOGS_PASS, "--pass", .value = "P", .help = "only this pass: once, cold or restored", .kind = KIND_WORDS,
+      .words = "once cold restored" },
+    { LOGS_ATTEMPT, "--attempt", .value = "N", .help = "only this attempt, from 1", .kind = KIND_NUMBER,
+      .most = UINT32_MAX - 1 },
+    { LOGS_FOLLOW, "--follow", .help = "continue with new output until the run ends" },
+    { LOGS_WORKER, "--worker",
+      .help = "instead: the logs of the workers, with the output of the shell, srun or loader that started them "
+              "(hosts/HOST/worker.log in the run's folder)" },
+    { LOGS_RAW, "--raw", .help = "the unchanged bytes" },
+    { 0 },
+};
+
 const struct cli_command logs_command = {
     .name = "logs",
-    .usage = "logs [RUN] " HOST_CHOICE_USAGE " [--rung ID] [--pass P] [--attempt N] [--follow] [--raw]\n"
-             "             logs [RUN] " HOST_CHOICE_USAGE " --worker [--raw]",
+    .task = TASK_LOOK,
     .summary = "show what the programs printed; equal outputs of several hosts are shown once",
-    .help =
-        "By default: the hosts and the rung that failed; during the run, the running rung; else the ends of\n"
-        "all outputs. A line above each output names its source, e.g. \"local[0-2], rung tiny, restored,\n"
-        "attempt 1:\". Control characters are shown as \\x1b and the like.\n"
-        "\n" HOST_CHOICE_HELP "  --rung ID      only this rung\n"
-        "  --pass P       only this pass: once, cold or restored\n"
-        "  --attempt N    only this attempt, from 1\n"
-        "  --follow       continue with new output until the run ends\n"
-        "  --worker       instead: the logs of the workers, with the output of the shell, srun or loader that started\n"
-        "                 them (hosts/HOST/worker.log in the run's folder)\n"
-        "  --raw          the unchanged bytes\n"
-        "\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup logs\n"
-        "  sliceup logs 3fa9 --rung tiny --pass cold\n"
-        "  sliceup logs --follow --hosts v6e-[0-3]\n"
-        "  sliceup logs --worker --hosts v6e-3\n"
-        "\n"
-        "Exit status: 0 shown; 2 usage, no such run, host or rung, or a run that was never begun; 3 --follow without "
-        "a\n"
-        "coordinator that holds the run; 5 the journal is damaged.\n",
+    .help = "By default: the hosts and the rung that failed; during the run, the running rung; else the ends of all "
+            "outputs. A line above each output names its source, e.g. \"local[0-2], rung tiny, restored, attempt 1:\". "
+            "Control characters are shown as \\x1b and the like.\n\n" HELP_OF_RUN,
+    .examples = "sliceup logs\n"
+                "sliceup logs 3fa9 --rung tiny --pass cold\n"
+                "sliceup logs --follow --hosts v6e-[0-3]\n"
+                "sliceup logs --worker --hosts v6e-3\n",
+    .exit_status = "0 shown; 2 usage, no such run, host or rung, or a run that was never begun; 3 --follow without a "
+                   "coordinator that holds the run; 5 the journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = options,
     .run = logs_run,
 };

@@ -50,6 +50,8 @@ void log_output_put_header (const struct board *board, const uint32_t *hosts, ui
 void log_output_put_worker_header (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
 /* Line by line escaped; bytes that never arrived (holes) are told as such. `raw`: as they are. Ends with a newline. */
 void log_output_put_body (struct text bytes, bool raw, struct buf *out);
+/* The same where nothing can be missing: bytes of zero are such. */
+void log_output_put_whole (struct text bytes, bool raw, struct buf *out);
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out);
 /* May these names of a journal be parts of a path? They may when the configuration would have let them through. */

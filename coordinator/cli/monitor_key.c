@@ -7,10 +7,12 @@
 
 #include "common/conf/address.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
 
 enum { NAME_BYTES = 32 };
+enum { KEY_NAME = CLI_OWN, KEY_ADDRESS };
 
 /* The shell made the file, by its own umask; what it would hold is secret. */
 static int close_to_others (struct err *err)
@@ -71,49 +73,44 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
     return EXIT_HOLDS;
 }
 
-static int monitor_key_run (struct cli *cli, int argc, char **argv)
+static int monitor_key_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    const char *run = NULL, *name = NULL, *address = NULL;
-    const struct cli_option_spec choices[] = { { "--name", .value = &name },
-                                               { "--address", .value = &address },
-                                               { 0 } };
+    const char *run = arguments->operands[0], *address = arguments->values[KEY_ADDRESS];
     struct run_dir dir;
     struct err err = { 0 };
-    if (cli_read_arguments (cli, &monitor_key_command, argc, argv, choices, &run) != EXIT_HOLDS)
-        return EXIT_USAGE;
     if (address && (!address_is_good (text_of (address)) || address_is_any (text_of (address)))) {
         err_set (&err, ERR_USAGE, "--address %s: expected a host name or an IP address, without a port", address);
         return cli_fail (cli, &err);
     }
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0)
         return cli_fail (cli, &err);
-    return make (cli, &dir, name, address);
+    return make (cli, &dir, arguments->values[KEY_NAME], address);
 }
+
+static const struct cli_option options[] = {
+    { KEY_NAME, "--name", .value = "NAME", .help = "its name (default: monitor-1, monitor-2, ...)" },
+    { KEY_ADDRESS, "--address", .value = "ADDR",
+      .help = "address by which the other machine reaches this one (default: coordinator.address of the slice, else "
+              "the address on which the run listens)" },
+    { 0 },
+};
 
 const struct cli_command monitor_key_command = {
     .name = "monitor-key",
-    .usage = "monitor-key [RUN] [--name NAME] [--address ADDR] > FILE",
+    .task = TASK_LOOK,
+    .usage = "[RUN] [OPTIONS] > FILE",
     .summary = "print a key with which another machine may watch a run, but not control it",
     .help =
         "Prints a key file: the address of the coordinator, its public key, and a key pair for this monitor only. It "
-        "is\n"
-        "a CURVE certificate, which programs with czmq or pyzmq load as well. The running coordinator admits it at\n"
-        "once. Copy the file to the other machine (it is secret and needs mode 0600 there) and use it with sliceup\n"
-        "watch --key FILE or sliceup status --key FILE, which show everything from the beginning of the run. A "
-        "monitor\n"
-        "can only read. The key is valid until the run ends; a run can have at most 64.\n"
-        "\n"
-        "  --name NAME      its name (default: monitor-1, monitor-2, ...)\n"
-        "  --address ADDR   address by which the other machine reaches this one (default: coordinator.address of the\n"
-        "                   slice, else the address on which the run listens)\n"
-        "\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n"
-        "\n"
-        "Example:\n"
-        "  sliceup monitor-key last --name wall > wall.key\n"
-        "  scp wall.key screen: && ssh screen sliceup watch --key wall.key\n"
-        "\n"
-        "Exit status: 0 printed; 2 no such run, a bad name or address; 3 no coordinator holds the run, or the name is "
-        "taken.\n",
+        "is a CURVE certificate, which programs with czmq or pyzmq load as well. The running coordinator admits it at "
+        "once. Copy the file to the other machine (it is secret and needs mode 0600 there) and use it with sliceup "
+        "watch --key FILE or sliceup status --key FILE, which show everything from the beginning of the run. A monitor "
+        "can only read. The key is valid until the run ends; a run can have at most 64.\n\n" HELP_OF_RUN,
+    .examples = "sliceup monitor-key last --name wall > wall.key\n"
+                "scp wall.key screen: && ssh screen sliceup watch --key wall.key\n",
+    .exit_status =
+        "0 printed; 2 no such run, a bad name or address; 3 no coordinator holds the run, or the name is taken.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = options,
     .run = monitor_key_run,
 };

@@ -11,7 +11,8 @@
 #include "coordinator/cli/origin.h"
 #include "coordinator/launch/host_source_io.h"
 
-static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet)
+/* `made`: the name of a text that nobody wrote, whose lines mean nothing to a reader; NULL: there is none. */
+static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet, const char *made)
 {
     struct buf line;
     buf_init (&line, 1 << 16);
@@ -20,9 +21,12 @@ static void print_problems (const struct cli *cli, const struct conf_report *rep
         if (problem->warning && quiet)
             continue;
         buf_clear (&line);
-        buf_printf (&line, "%s:%u:%u: %s", problem->file, problem->line, problem->column,
-                    problem->warning ? "warning: " : "");
-        buf_escaped (&line, text_of (problem->text), 0); /* it quotes the file */
+        if (!made || strcmp (problem->file, made) != 0) {
+            conf_print_problem (problem, &line);
+        } else {
+            buf_printf (&line, "%s: ", made);
+            buf_escaped (&line, text_of (problem->text), 0);
+        }
         fprintf (cli->log.to, "%s\n", buf_c (&line));
     }
     buf_release (&line);
@@ -36,31 +40,23 @@ static uint32_t count_errors (const struct conf_report *report)
     return n;
 }
 
-static int take_arguments (struct cli *cli, const struct cli_command *command, int argc, char **argv,
-                           struct conf_options *options)
+static struct conf_options options_of (const struct cli_arguments *arguments)
 {
-    static const char *const known[] = { "--profile", "--ladder", "--pins",      "--hosts",
-                                         "--exclude", "--wheels", "--leave-out", NULL };
-    const char **const values[] = {
-        &options->profile, &options->ladder, &options->pins, &options->hosts, &options->exclude, &options->wheels, NULL
-    };
-    int left_n = 0;
-    for (int i = 1; i < argc; i++) {
-        bool taken = left_n < LEFT_OUT_RUNGS_MAX &&
-                     cli_read_option (argc, argv, &i, "--leave-out", &options->leave_out[left_n]);
-        left_n += taken;
-        for (int k = 0; values[k] && !taken; k++)
-            taken = cli_read_option (argc, argv, &i, known[k], values[k]);
-        if (taken)
-            continue;
-        if (argv[i][0] == '-' || options->slice_path)
-            return cli_refuse_argument (cli, command, argv[i], known);
-        options->slice_path = argv[i];
-    }
-    if (options->slice_path)
-        return EXIT_HOLDS;
-    fprintf (cli->log.to, "sliceup %s: expected a slice file; usage: sliceup %s\n", command->name, command->usage);
-    return EXIT_USAGE;
+    const char *const *values = arguments->values;
+    struct conf_options options = { .slice_path = arguments->operands[0],
+                                    .profile = values[CLI_PROFILE],
+                                    .ladder = values[CLI_LADDER],
+                                    .pins = values[CLI_PINS],
+                                    .hosts = values[CLI_HOSTS],
+                                    .exclude = values[CLI_EXCLUDE],
+                                    .wheels = values[CLI_WHEELS],
+                                    .from = values[CLI_FROM],
+                                    .min_hosts = cli_number (arguments, CLI_MIN_HOSTS, 0),
+                                    .keep_going = values[CLI_KEEP_GOING],
+                                    .fail_fast = values[CLI_FAIL_FAST] };
+    cli_list (arguments, CLI_LEAVE_OUT, options.leave_out);
+    cli_list (arguments, CLI_ONLY, options.only);
+    return options;
 }
 
 const char *planning_user_home (void)
@@ -72,20 +68,53 @@ const char *planning_user_home (void)
     return user && user->pw_dir && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
 }
 
-static int load (struct cli *cli, struct conf_options *options, struct arena *arena, struct plan *plan)
+/* What pages call configs/slices/NAME: a file there, or else the one that came with this program. */
+static const char *name_slice (const struct cli *cli, const char *slice, struct arena *arena)
 {
-    struct conf_report report = { 0 };
-    struct err err = { 0 };
+    static const char shipped[] = "configs/";
+    if (strncmp (slice, shipped, sizeof shipped - 1) != 0 || access (slice, F_OK) == 0)
+        return slice;
+    const char *path = text_format (arena, "%s/%s", cli->share_dir, slice).ptr;
+    return access (path, F_OK) == 0 ? path : slice;
+}
+
+static void add_place (const struct cli *cli, struct conf_options *options, struct arena *arena)
+{
+    const struct passwd *user = getpwuid (getuid ());
     options->share_dir = cli->share_dir;
+    options->slice_path = name_slice (cli, options->slice_path, arena);
     options->program = cli->program;
     options->home = cli->home;
     options->home_named = cli->home_named;
     options->user_home = planning_user_home ();
-    const struct passwd *user = getpwuid (getuid ());
     options->user_name = user ? user->pw_name : NULL;
+}
+
+int planning_load_quietly (const struct cli *cli, const struct cli_arguments *arguments, const char *slice,
+                           struct arena *arena, struct plan *plan)
+{
+    struct conf_options options = options_of (arguments);
+    struct conf_report report = { 0 };
+    struct err ignored = { 0 };
+    options.slice_path = slice;
+    options.hosts = options.exclude = NULL;
+    memset (options.leave_out, 0, sizeof options.leave_out);
+    add_place (cli, &options, arena);
+    if (!cli->home[0]) /* it is not there yet, and stays so */
+        options.home = "/";
+    return conf_load (&options, arena, plan, &report, &ignored);
+}
+
+static int load (struct cli *cli, struct conf_options *options, struct arena *arena, struct plan *plan)
+{
+    struct conf_report report = { 0 };
+    struct err err = { 0 };
+    add_place (cli, options, arena);
     options->host_source = host_source_read;
     int rc = conf_load (options, arena, plan, &report, &err);
-    print_problems (cli, &report, options->rehearsal != NULL); /* its warnings were printed before */
+    /* Warnings of a rehearsal were printed before; those of a text are about a run of its hosts. */
+    print_problems (cli, &report, options->rehearsal || options->slice_text,
+                    options->slice_text ? options->slice_path : NULL);
     origin_read (arena, &plan->origin);
     if (rc == 0)
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
@@ -96,29 +125,20 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     return EXIT_USAGE;
 }
 
-int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena,
-                   struct plan *plan)
+int planning_load (struct cli *cli, const struct cli_arguments *arguments, struct arena *arena, struct plan *plan)
 {
-    struct conf_options options = { 0 };
-    int status = take_arguments (cli, command, argc, argv, &options);
-    return status == EXIT_HOLDS ? load (cli, &options, arena, plan) : status;
+    struct conf_options options = options_of (arguments);
+    return load (cli, &options, arena, plan);
 }
 
-int planning_load_rehearsal (struct cli *cli, const struct cli_command *command, int argc, char **argv,
+int planning_load_rehearsal (struct cli *cli, const struct cli_arguments *arguments,
                              const struct rehearsal_options *rehearsal, struct arena *arena, struct plan *plan)
 {
-    struct conf_options options = { 0 }, as_it_is;
+    struct conf_options options = options_of (arguments), as_it_is = options;
     struct plan own;
-    int status = take_arguments (cli, command, argc, argv, &options);
-    if (options.hosts || options.exclude) {
-        log_print (&cli->log,
-                   "--hosts and --exclude: a rehearsal takes all hosts, for its runtime waits for each of them");
-        return EXIT_USAGE;
-    }
-    as_it_is = options;
+    as_it_is.starts_nothing = true;
     as_it_is.pins = as_it_is.wheels = NULL;
-    if (status == EXIT_HOLDS)
-        status = load (cli, &as_it_is, arena, &own);
+    int status = load (cli, &as_it_is, arena, &own);
     if (status != EXIT_HOLDS)
         return status;
     options.rehearsal = rehearsal->stand_in;
@@ -131,7 +151,13 @@ int planning_load_rehearsal (struct cli *cli, const struct cli_command *command,
 int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
                               var_list *groups)
 {
-    struct conf_options options = { .slice_path = slice, .groups = groups };
+    struct conf_options options = { .slice_path = slice, .starts_nothing = true, .groups = groups };
+    return load (cli, &options, arena, plan);
+}
+
+int planning_load_text (struct cli *cli, const char *name, const char *text, struct arena *arena, struct plan *plan)
+{
+    struct conf_options options = { .slice_path = name, .slice_text = text };
     return load (cli, &options, arena, plan);
 }
 
@@ -413,6 +439,27 @@ static void print_left_out (const struct plan *plan, FILE *to)
                  i + 1 < plan->left_out.n ? "" : "\n");
 }
 
+/* What was chosen by name brought these with it. */
+static void print_kept (const struct plan *plan, FILE *to)
+{
+    for (uint32_t i = 0; i < plan->kept.n; i++)
+        fprintf (to, "  kept: %.*s, as %.*s\n", TEXT_ARG (plan->kept.items[i].name),
+                 TEXT_ARG (plan->kept.items[i].value));
+}
+
+static void print_climb (const struct plan *plan, FILE *to)
+{
+    const struct climb_policy *climb = &plan->climb;
+    if (climb->min_hosts)
+        fprintf (to,
+                 "  goes on while at least %u of %u hosts are up; rungs of scope slice are blocked when one is not\n",
+                 climb->min_hosts, plan->hosts.n);
+    if (climb->keep_going)
+        fputs ("  goes on after a rung that did not pass, without the hosts that did not pass it alone\n", to);
+    if (climb->fail_fast)
+        fputs ("  stops all hosts of a rung as soon as one of them has failed\n", to);
+}
+
 static void print_wrong (const struct plan *plan, FILE *to)
 {
     for (uint32_t i = 0; i < plan->rehearsal.wrong.n; i++) {
@@ -478,6 +525,15 @@ static void print_machine (const struct plan *plan, FILE *to)
                  TEXT_ARG (plan->profile.topology.len ? plan->profile.topology : TEXT_LIT ("not given")));
 }
 
+/* Not its words: they may hold what should not be shown. */
+static void print_on_end (const struct plan *plan, FILE *to)
+{
+    char limit[DURATION_TEXT_BYTES];
+    if (plan->on_end.command.n)
+        fprintf (to, "at end  %.*s, for at most %s\n", TEXT_ARG (plan->on_end.command.items[0]),
+                 duration_print (plan->on_end.timeout_ms, limit));
+}
+
 void planning_print (const struct plan *plan, FILE *to)
 {
     fprintf (to, "slice   %.*s (%.*s)\n", TEXT_ARG (plan->slice), TEXT_ARG (plan->source.path));
@@ -497,5 +553,8 @@ void planning_print (const struct plan *plan, FILE *to)
     print_cache (plan, to);
     print_rungs (plan, to);
     print_left_out (plan, to);
+    print_kept (plan, to);
+    print_climb (plan, to);
+    print_on_end (plan, to);
     print_wrong (plan, to);
 }

@@ -8,21 +8,25 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/home/run_dir.h"
 
-/* Reads SLICE.yaml, --profile, --ladder, --pins, --hosts, --exclude, --wheels from argv, loads the plan into `arena`
- * and prints every problem. EXIT_HOLDS, or the exit status to leave with. */
-int planning_load (struct cli *cli, const struct cli_command *command, int argc, char **argv, struct arena *arena,
-                   struct plan *plan);
+/* Loads the plan that the slice file (the first operand) and the options that choose one make, into `arena`, and prints
+ * every problem. EXIT_HOLDS, or the exit status to leave with. */
+int planning_load (struct cli *cli, const struct cli_arguments *arguments, struct arena *arena, struct plan *plan);
 struct rehearsal_options {
     const char *stand_in;                   /* path of the library in place of libtpu */
     bool all;                               /* also the rungs that cannot be rehearsed */
     const char *wrong[WRONG_VARIABLES_MAX]; /* as in conf_options */
 };
 /* The same for the rehearsal of a slice on this machine; the file itself is checked first. */
-int planning_load_rehearsal (struct cli *cli, const struct cli_command *command, int argc, char **argv,
+int planning_load_rehearsal (struct cli *cli, const struct cli_arguments *arguments,
                              const struct rehearsal_options *rehearsal, struct arena *arena, struct plan *plan);
+/* The plan of `slice` by the same options, for completion: nothing is said, and no host is asked. -1: there is none. */
+int planning_load_quietly (const struct cli *cli, const struct cli_arguments *arguments, const char *slice,
+                           struct arena *arena, struct plan *plan);
 /* The plan of a slice file as it stands, and its groups of hosts: for commands that only ask about it. */
 int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
                               var_list *groups);
+/* The plan of a slice that was made by this program: `text`, which problems call `name`. */
+int planning_load_text (struct cli *cli, const char *name, const char *text, struct arena *arena, struct plan *plan);
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (owners.h). Hosts ask for themselves. */
 int planning_check_cache_owners (const struct plan *plan, struct err *err);
 /* $HOME, else as the system knows it; NULL: nowhere. */

@@ -4,6 +4,7 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/receipt/merge.h"
@@ -12,37 +13,22 @@
 
 enum { RECEIPT_MAX_BYTES = 512 << 20 };
 
-struct request {
-    const char *run;
-    struct host_filter hosts;
-    bool json, markdown;
-    int merge_from;
-};
+enum { RECEIPT_MERGE = CLI_OWN };
 
-static int take_arguments (struct cli *cli, int argc, char **argv, struct request *request)
+/* Files stand behind --merge, and no RUN before it. */
+static int check_operands (const struct cli_arguments *arguments, struct err *err)
 {
-    static const char *const known[] = { "--json", "--markdown", "--hosts", "--exclude", "--merge", NULL };
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--json") == 0)
-            request->json = true;
-        else if (strcmp (argv[i], "--markdown") == 0)
-            request->markdown = true;
-        else if (host_filter_read_option (&request->hosts, argc, argv, &i))
-            continue;
-        else if (strcmp (argv[i], "--merge") == 0) {
-            request->merge_from = i + 1;
-            if (i + 1 < argc && argv[i + 1][0] != '-' && !request->run)
-                return cli_check_forms (cli, &receipt_command, request->json, request->markdown);
-            fprintf (cli->log.to,
-                     "sliceup receipt: --merge: expected receipt files behind it; give other options before "
-                     "it, and no RUN\n");
-            return EXIT_USAGE;
-        } else if (argv[i][0] == '-' || request->run)
-            return cli_refuse_argument (cli, &receipt_command, argv[i], known);
-        else
-            request->run = argv[i];
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < arguments->given_n; i++) {
+        const struct cli_option *option = arguments->given[i].option;
+        if (option && option->id == RECEIPT_MERGE)
+            break;
+        before += !option;
     }
-    return cli_check_forms (cli, &receipt_command, request->json, request->markdown);
+    if (arguments->values[RECEIPT_MERGE] ? arguments->operands_n > 0 && before == 0 : arguments->operands_n <= 1)
+        return 0;
+    return err_set (err, ERR_USAGE,
+                    "expected one RUN, or --merge with receipt files behind it; see sliceup receipt --help");
 }
 
 static int read_receipt (const char *path, struct slice_receipt *out, struct arena *arena, struct err *err)
@@ -69,7 +55,7 @@ static int check_size (const struct slice_receipt *receipt, struct err *err)
     return rc;
 }
 
-static int merge_files (char **paths, struct arena *arena, struct slice_receipt *out, struct err *err)
+static int merge_files (const char *const *paths, struct arena *arena, struct slice_receipt *out, struct err *err)
 {
     *out = (struct slice_receipt){ 0 };
     for (size_t i = 0; paths[i]; i++) {
@@ -81,14 +67,14 @@ static int merge_files (char **paths, struct arena *arena, struct slice_receipt 
     return check_size (out, err);
 }
 
-static int keep_hosts (struct slice_receipt *receipt, const struct host_filter *filter, struct arena *arena,
-                       struct err *err)
+static int keep_hosts (struct slice_receipt *receipt, const struct host_filter *filter, const struct plan *plan,
+                       struct arena *arena, struct err *err)
 {
     struct name_list all = { arena_array (arena, receipt->hosts.n, sizeof (*all.items)), receipt->hosts.n };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
     for (uint32_t i = 0; i < all.n; i++)
         all.items[i] = receipt->hosts.items[i].host;
-    if (host_filter_resolve (filter, &all, chosen, err) < 0)
+    if (host_filter_resolve (filter, &all, plan, chosen, err) < 0)
         return -1;
     receipt->hosts.n = 0;
     for (uint32_t i = 0; i < all.n; i++)
@@ -110,14 +96,14 @@ static int status_of (const struct slice_receipt *receipt)
     return receipt->headers.n ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
-static int show (const struct cli *cli, const struct request *request, const struct slice_receipt *receipt,
+static int show (const struct cli *cli, const struct cli_arguments *arguments, const struct slice_receipt *receipt,
                  const struct plan *plan)
 {
     struct buf out;
     buf_init (&out, RECEIPT_MAX_BYTES);
-    if (request->json)
+    if (arguments->values[CLI_JSON])
         receipt_json (receipt, plan->drift.items, plan->drift.n, &out);
-    else if (request->markdown)
+    else if (arguments->values[CLI_MARKDOWN])
         receipt_markdown (receipt, plan->drift.items, plan->drift.n, &out);
     else
         receipt_text (receipt, plan->drift.items, plan->drift.n, &out);
@@ -125,61 +111,63 @@ static int show (const struct cli *cli, const struct request *request, const str
     return status != EXIT_HOLDS ? status : status_of (receipt);
 }
 
-static int build (struct cli *cli, const struct request *request, char **argv, struct receipt_fold *fold,
+static int build (struct cli *cli, const struct cli_arguments *arguments, struct receipt_fold *fold,
                   struct arena *arena, struct slice_receipt *receipt, struct err *err)
 {
     struct run_dir dir;
-    if (request->merge_from)
-        return merge_files (argv + request->merge_from, arena, receipt, err);
-    if (run_begun_find_checked (&dir, cli->home, request->run ? request->run : "last", err) < 0)
+    const char *run = arguments->operands[0];
+    if (check_operands (arguments, err) < 0)
+        return -1;
+    if (arguments->values[RECEIPT_MERGE])
+        return merge_files (arguments->operands, arena, receipt, err);
+    if (run_begun_find_checked (&dir, cli->home, run ? run : "last", err) < 0)
         return -1;
     return receipt_build (&dir, fold, arena, receipt, err);
 }
 
-static int receipt_run (struct cli *cli, int argc, char **argv)
+static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct request request = { 0 };
+    const struct host_filter hosts = host_filter_of (arguments);
     struct slice_receipt receipt = { 0 };
     struct arena arena = { 0 };
     struct err err = { 0 };
-    int status = take_arguments (cli, argc, argv, &request);
-    if (status != EXIT_HOLDS)
-        return status;
+    int status;
     struct receipt_fold *fold = receipt_fold_create ();
-    if (build (cli, &request, argv, fold, &arena, &receipt, &err) < 0 ||
-        (!host_filter_is_default (&request.hosts) && keep_hosts (&receipt, &request.hosts, &arena, &err) < 0))
+    if (build (cli, arguments, fold, &arena, &receipt, &err) < 0 ||
+        (!host_filter_is_default (&hosts) && keep_hosts (&receipt, &hosts, receipt_fold_plan (fold), &arena, &err) < 0))
         status = cli_fail (cli, &err);
     else
-        status = show (cli, &request, &receipt, receipt_fold_plan (fold));
+        status = show (cli, arguments, &receipt, receipt_fold_plan (fold));
     receipt_fold_destroy (fold);
     arena_release (&arena);
     return status;
 }
 
+static const struct cli_option options[] = {
+    { OPTION_JSON ("the whole receipt as JSON") },
+    { OPTION_MARKDOWN ("a table of the rungs and the causes, to paste into an issue") },
+    { OPTION_HOSTS },
+    { OPTION_EXCLUDE },
+    { RECEIPT_MERGE, "--merge",
+      .help = "merge the receipt files behind it (of one run or several) into one, in any order; nothing is "
+              "overwritten, and contradictions are listed as conflicts" },
+    { 0 },
+};
+
 const struct cli_command receipt_command = {
     .name = "receipt",
-    .usage = "receipt [RUN] [--json | --markdown] " HOST_CHOICE_USAGE "\n"
-             "            | receipt [--json | --markdown] --merge FILE...",
+    .task = TASK_LOOK,
+    .usage = "[RUN] [OPTIONS] | [OPTIONS] --merge FILE...",
     .summary = "show the results of a run: as text or Markdown for a ticket, or as JSON",
     .help = "The receipt is built from the run's journal, so it works for finished, running and interrupted runs. The "
-            "JSON\n"
-            "follows docs/spec/receipt.schema.json; a finished run also writes it as receipt.json in its folder, and "
-            "that of\n"
-            "each host by itself as receipts/HOST.json, which merge to that of the run.\n"
-            "\n"
-            "  --json         the whole receipt as JSON\n"
-            "  --markdown     a table of the rungs and the causes, to paste into an issue\n" HOST_CHOICE_HELP
-            "  --merge FILE   merge receipt files (of one run or several) into one, in any order; nothing is\n"
-            "                 overwritten, and contradictions are listed as conflicts\n"
-            "\n"
-            "RUN is an id, the beginning of one, or 'last' (the default).\n"
-            "\n"
-            "Examples:\n"
-            "  sliceup receipt\n"
-            "  sliceup receipt 3fa9 --json | jq .frontier\n"
-            "  sliceup receipt --json --merge a.json b.json\n"
-            "\n"
-            "Exit status: that of the run; 3 if it has not ended; 2 usage or a file that is not a receipt;\n"
-            "5 the journal is damaged.\n",
+            "JSON follows docs/spec/receipt.schema.json; a finished run also writes it as receipt.json in its folder, "
+            "and that of each host by itself as receipts/HOST.json, which merge to that of the run.\n\n" HELP_OF_RUN,
+    .examples = "sliceup receipt\n"
+                "sliceup receipt 3fa9 --json | jq .frontier\n"
+                "sliceup receipt --json --merge a.json b.json\n",
+    .exit_status =
+        "that of the run; 3 if it has not ended; 2 usage or a file that is not a receipt; 5 the journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { "FILE", 0, UINT32_MAX, .kind = KIND_FILE }, { 0 } },
+    .options = options,
     .run = receipt_run,
 };

@@ -1,5 +1,6 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
 
 #include <stdio.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+
+enum { REHEARSE_WRONG = CLI_OWN, REHEARSE_ALL, REHEARSE_CHECK };
 
 #define LIBRARY "libtpu-stand-in.so"
 enum { HINT_BYTES = RUN_PATH_BYTES + sizeof " --home ''" };
@@ -48,88 +51,63 @@ static int rehearse (struct cli *cli, struct plan *plan, struct arena *arena, bo
     return status;
 }
 
-/* Every --wrong out of the arguments; the rest stays. EXIT_HOLDS, or what to leave with. */
-static int take_wrong (struct cli *cli, int *argc, char **argv, struct rehearsal_options *options)
-{
-    int kept = 1, n = 0;
-    for (int i = 1; i < *argc; i++) {
-        const char *value = NULL;
-        if (!cli_read_option (*argc, argv, &i, "--wrong", &value)) {
-            argv[kept++] = argv[i];
-        } else if (n == WRONG_VARIABLES_MAX) {
-            log_print (&cli->log, "--wrong is given more than %d times, the limit", WRONG_VARIABLES_MAX);
-            return EXIT_USAGE;
-        } else {
-            options->wrong[n++] = value;
-        }
-    }
-    argv[kept] = NULL;
-    *argc = kept;
-    return EXIT_HOLDS;
-}
-
-static int rehearse_run (struct cli *cli, int argc, char **argv)
+static int rehearse_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct arena arena = { 0 };
     struct plan plan = { 0 };
     struct err err = { 0 };
     struct cli own = *cli;
     char library[RUN_PATH_BYTES], home[RUN_PATH_BYTES], hint[HINT_BYTES];
-    bool all = cli_take_switch (&argc, argv, "--all"), check = cli_take_switch (&argc, argv, "--check"),
-         json = cli_take_switch (&argc, argv, "--json");
-    struct rehearsal_options options = { .stand_in = library, .all = all };
+    struct rehearsal_options options = { .stand_in = library, .all = arguments->values[REHEARSE_ALL] };
     if (find_library (cli, library, &err) < 0 || use_own_home (&own, home, hint, &err) < 0)
         return cli_fail (cli, &err);
-    int status = take_wrong (cli, &argc, argv, &options);
+    cli_list (arguments, REHEARSE_WRONG, options.wrong);
+    int status = planning_load_rehearsal (&own, arguments, &options, &arena, &plan);
     if (status == EXIT_HOLDS)
-        status = planning_load_rehearsal (&own, &rehearse_command, argc, argv, &options, &arena, &plan);
-    if (status == EXIT_HOLDS)
-        status = rehearse (&own, &plan, &arena, check, json);
+        status = rehearse (&own, &plan, &arena, arguments->values[REHEARSE_CHECK], arguments->values[CLI_JSON]);
     arena_release (&arena);
     return status;
 }
 
+static const struct cli_option options[] = {
+    { OPTION_PROFILE },
+    { OPTION_LADDER },
+    { CLI_PINS, "--pins", .value = "NAME|FILE",
+      .help = "packages for the rehearsal (default: jax-rehearsal, which has the CPU plugin of the stand-in)",
+      .kind = KIND_PINS },
+    { OPTION_WHEELS },
+    { OPTION_LEAVE_OUT },
+    OPTIONS_OF_CLIMB,
+    { REHEARSE_WRONG, "--wrong", .value = "HOST:NAME[=VALUE]",
+      .help =
+          "one host has this value of a variable; HOST:NAME: it has none. To see how a mistake looks; may be repeated",
+      .repeat = REPEAT_LISTED, .most = WRONG_VARIABLES_MAX },
+    { REHEARSE_ALL, "--all", .help = "run the rungs with rehearse: false as well: they will fail" },
+    { REHEARSE_CHECK, "--check", .help = "print the plan of the rehearsal, and start nothing" },
+    { OPTION_JSON_EVENTS },
+    { 0 },
+};
+
 const struct cli_command rehearse_command = {
     .name = "rehearse",
-    .usage = "rehearse SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--wheels DIR] "
-             "[--leave-out RUNG]...\n"
-             "                 [--wrong HOST:NAME[=VALUE]]... [--all] [--check] [--json]",
-    .summary = "run a TPU slice file on this machine, with a stand-in for its TPUs, before the slice exists",
+    .task = TASK_FIRST,
+    .summary = "run a TPU slice file on this machine before the slice exists, with a stand-in for TPUs",
     .help = "Checks the slice file, then starts all its workers on this machine, as an ordinary user. Programs get the "
-            "variables\n"
-            "that GKE gives such a slice, and instead of libtpu a stand-in: jax sees the TPU devices of the whole "
-            "slice, with their\n"
-            "coordinates, and every collective is computed on the CPU. The stand-in waits for the hosts that the "
-            "variables name, and\n"
-            "refuses what libtpu refuses. So wrong variables, a wrong mesh, a program that differs between hosts or a "
-            "damaged cache show\n"
-            "before the slice is paid for. It takes one process for each host, at most 64, each with the memory of the "
-            "whole slice.\n"
+            "variables that GKE gives such a slice, and instead of libtpu a stand-in: jax sees the TPU devices of the "
+            "whole slice, with their coordinates, and every collective is computed on the CPU. The stand-in waits for "
+            "the hosts that the variables name, and refuses what libtpu refuses. So wrong variables, a wrong mesh, a "
+            "program that differs between hosts or a damaged cache show before the slice is paid for. It takes one "
+            "process for each host, at most 64, each with the memory of the whole slice.\n"
             "\n"
             "The file needs machine and topology, a profile for jax with backend tpu, and all its hosts. Hosts keep "
-            "their names;\n"
-            "addresses, cache root and environment are of this machine. Runs, caches and environments of rehearsals "
-            "lie in the folder\n"
-            "rehearsal of the home, and the slice is called NAME-rehearsal in every view and receipt. Rungs with "
-            "rehearse: false\n"
-            "are left out, by name.\n"
-            "\n"
-            "  --profile, --ladder   use this one, not the one that the slice file names\n"
-            "  --pins NAME|FILE      packages for the rehearsal (default: jax-rehearsal, which has the CPU plugin of "
-            "the stand-in)\n"
-            "  --wheels DIR          a folder with a wheel for every pin: no package index is used\n"
-            "  --leave-out RUNG      climb without this rung; the receipt names it\n"
-            "  --wrong HOST:NAME=VALUE  one host has this value of a variable; HOST:NAME: it has none. To see how a "
-            "mistake looks\n"
-            "  --all                 run the rungs with rehearse: false as well: they will fail\n"
-            "  --check               print the plan of the rehearsal, and start nothing\n"
-            "  --json                print each event as a line of JSON: docs/spec/events.md\n"
-            "\n"
-            "Examples:\n"
-            "  sliceup rehearse configs/slices/tpu-v6e-16.yaml\n"
-            "  sliceup rehearse my-slice.yaml --check\n"
-            "  sliceup rehearse my-slice.yaml --wrong v6e-2:TPU_WORKER_ID=1\n"
-            "\n"
-            "Exit status: that of sliceup run.\n",
+            "their names; addresses, cache root and environment are of this machine. Runs, caches and environments of "
+            "rehearsals lie in the folder rehearsal of the home, and the slice is called NAME-rehearsal in every view "
+            "and receipt. Rungs with rehearse: false are left out, by name.",
+    .examples = "sliceup rehearse configs/slices/tpu-v6e-16.yaml\n"
+                "sliceup rehearse my-slice.yaml --check\n"
+                "sliceup rehearse my-slice.yaml --wrong v6e-2:TPU_WORKER_ID=1\n",
+    .exit_status = "that of sliceup run.",
+    .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
+    .options = options,
     .run = rehearse_run,
 };

@@ -1,5 +1,8 @@
+#include "coordinator/cli/cache.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/live_runs.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
@@ -70,6 +73,11 @@ static int find_run (struct cli *cli, const char *wanted, struct run_dir *dir, s
             cli->log.to,
             "sliceup resume: run %.8s has ended, and none of the last %d runs was interrupted; name an older one\n",
             dir->id, RUNS_SEARCHED_MAX);
+    if (!search.has_found && search.seen <= RUNS_SEARCHED_MAX)
+        fprintf (cli->log.to,
+                 "sliceup resume: run %.8s has ended, and no run was interrupted: its results are those of sliceup "
+                 "receipt %.8s\n",
+                 dir->id, dir->id);
     if (search.has_found) {
         fprintf (cli->log.to, "sliceup resume: run %.8s has ended; resuming %.8s, the last one that was interrupted\n",
                  dir->id, search.found.id);
@@ -78,48 +86,62 @@ static int find_run (struct cli *cli, const char *wanted, struct run_dir *dir, s
     return 0;
 }
 
-static int resume_run (struct cli *cli, int argc, char **argv)
+enum { RESUME_BESIDE = CLI_OWN };
+
+/* Another run may have been begun on its hosts since. What is wrong with this one is said where it is opened. */
+static int check_hosts (const struct cli *cli, const struct run_dir *dir, struct err *err)
 {
-    const char *run = NULL;
-    bool json = false;
-    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { 0 } };
+    struct arena arena = { 0 };
+    struct plan plan;
+    struct err unread = { 0 };
+    struct live_runs runs;
+    int rc = live_runs_read (cli->home, &runs, err);
+    if (rc == 0 && runs.n > 0 && !has_ended (dir) && cache_plan_of_run (dir, &arena, &plan, &unread) == 0)
+        rc = live_runs_check_hosts (&runs, cli->hint, &plan, dir->id, err);
+    live_runs_release (&runs);
+    arena_release (&arena);
+    return rc;
+}
+
+static int resume_run (struct cli *cli, const struct cli_arguments *arguments)
+{
     struct run_dir dir;
     struct err err = { 0 };
-    if (cli_read_arguments (cli, &resume_command, argc, argv, choices, &run) != EXIT_HOLDS)
-        return EXIT_USAGE;
-    if (find_run (cli, run, &dir, &err) < 0 || climb_check_capacity (1, &err) < 0)
+    if (find_run (cli, arguments->operands[0], &dir, &err) < 0 || climb_check_capacity (1, &err) < 0 ||
+        (!arguments->values[RESUME_BESIDE] && check_hosts (cli, &dir, &err) < 0))
         return cli_fail (cli, &err);
-    return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err) : climb (cli, &dir, NULL, -1, NULL, json);
+    return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err)
+                                                      : climb (cli, &dir, NULL, -1, NULL, arguments->values[CLI_JSON]);
 }
+
+static const struct cli_option options[] = {
+    { RESUME_BESIDE, "--beside", .help = "also when another run of this home has one of the hosts now" },
+    { OPTION_JSON_EVENTS },
+    { 0 },
+};
 
 const struct cli_command resume_command = {
     .name = "resume",
-    .usage = "resume [RUN] [--json]",
+    .task = TASK_RUN,
     .summary = "take over a run whose coordinator is gone; finished work is not repeated",
-    .help =
-        "Replays the run's journal, binds the same ports with the same keys and waits for the workers, which keep\n"
-        "trying to connect. Finished attempts are not repeated. Running attempts continue. Workers have kept the\n"
-        "results of attempts that ended meanwhile. It refuses while another coordinator holds the run.\n"
-        "\n"
-        "A run whose coordinator ended before its first fact was recorded was never begun, and nothing was started\n"
-        "on any host. This command reports that and removes the folder of the run.\n"
-        "\n"
-        "A journal that lacks acknowledged facts is refused: its mark names the last acknowledged fact, and each "
-        "worker\n"
-        "that reconnects reports the last fact it received. Then keep the folder, and restore a complete copy of it if "
-        "you\n"
-        "have one; else start a new run with sliceup run, which takes over a cache lease that this run held.\n"
-        "\n"
-        "  --json   print each event as a line of JSON: docs/spec/events.md\n"
-        "\n"
-        "RUN is an id, the beginning of one, or 'last'. Default: the last run; if that one has ended, the last one "
-        "that\n"
-        "was interrupted.\n"
-        "\n"
-        "Example:\n"
-        "  sliceup resume 3fa9\n"
-        "\n"
-        "Exit status: that of sliceup run; also 2 no such run, or it was never begun; 3 another coordinator holds the\n"
-        "run; 5 the journal is damaged.\n",
+    .help = "Replays the run's journal, binds the same ports with the same keys and waits for the workers, which keep "
+            "trying to connect. Finished attempts are not repeated. Running attempts continue. Workers have kept the "
+            "results of attempts that ended meanwhile. It refuses while another coordinator holds the run.\n"
+            "\n"
+            "A run whose coordinator ended before its first fact was recorded was never begun, and nothing was started "
+            "on any host. This command reports that and removes the folder of the run.\n"
+            "\n"
+            "A journal that lacks acknowledged facts is refused: its mark names the last acknowledged fact, and each "
+            "worker that reconnects reports the last fact it received. Then keep the folder, and restore a complete "
+            "copy of it if you have one; else start a new run with sliceup run, which takes over a cache lease that "
+            "this run held.\n"
+            "\n"
+            "RUN is an id, the beginning of one, or 'last'. Default: the last run; if that one has ended, the last one "
+            "that was interrupted.",
+    .examples = "sliceup resume 3fa9\n",
+    .exit_status = "that of sliceup run; also 2 no such run, or it was never begun; 3 another coordinator holds the "
+                   "run; 5 the journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = options,
     .run = resume_run,
 };

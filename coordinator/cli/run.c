@@ -1,7 +1,11 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/live_runs.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/home/run_begun.h"
+
+enum { RUN_AGAIN = CLI_OWN, RUN_BESIDE };
 
 static void write_signatures (const struct cli *cli, struct plan *plan, struct arena *arena)
 {
@@ -32,51 +36,63 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, bool again
     return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json);
 }
 
-static int run_run (struct cli *cli, int argc, char **argv)
+/* One process of a home at a time: two that begin at once would not see each other. */
+static int check_hosts (struct cli *cli, const struct plan *plan, struct err *err)
+{
+    struct live_runs runs;
+    if ((cli->turn_fd = run_begun_take_turn (cli->home, err)) < 0)
+        return -1;
+    int rc = live_runs_read (cli->home, &runs, err);
+    if (rc == 0)
+        rc = live_runs_check_hosts (&runs, cli->hint, plan, NULL, err);
+    live_runs_release (&runs);
+    return rc;
+}
+
+static int run_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct arena arena = { 0 };
     struct plan plan = { 0 };
-    bool again = cli_take_switch (&argc, argv, "--again"), json = cli_take_switch (&argc, argv, "--json");
-    int status = planning_load (cli, &run_command, argc, argv, &arena, &plan);
+    struct err err = { 0 };
+    int status = planning_load (cli, arguments, &arena, &plan);
+    if (status == EXIT_HOLDS && !arguments->values[RUN_BESIDE] && check_hosts (cli, &plan, &err) < 0)
+        status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
-        status = run_new (cli, &plan, &arena, again, json);
+        status = run_new (cli, &plan, &arena, arguments->values[RUN_AGAIN], arguments->values[CLI_JSON]);
     arena_release (&arena);
     return status;
 }
 
+static const struct cli_option options[] = {
+    OPTIONS_OF_PLAN,
+    { OPTION_WHEELS },
+    { OPTION_LEAVE_OUT },
+    OPTIONS_OF_CLIMB,
+    { RUN_AGAIN, "--again", .help = "also run launches that are known bad (sliceup calibration)" },
+    { RUN_BESIDE, "--beside", .help = "also when another run of this home has one of the hosts now" },
+    { OPTION_JSON_EVENTS },
+    { 0 },
+};
+
 const struct cli_command run_command = {
     .name = "run",
-    .usage = "run SLICE.yaml [--profile NAME|FILE] [--ladder NAME|FILE] [--pins NAME|FILE] [--hosts EXPR]\n"
-             "            [--exclude EXPR] [--wheels DIR] [--leave-out RUNG]... [--again] [--json]",
+    .task = TASK_RUN,
     .summary = "run the ladder on every host of the slice, and write a receipt",
-    .help =
-        "Checks the configuration, starts a worker on each host, runs the rungs in order on all hosts in lockstep, "
-        "and\n"
-        "stops at the first rung that a host does not pass. In a terminal a live grid shows the state of every host;\n"
-        "elsewhere, or with --plain, each event is one line. Every fact is journaled: if this process dies, the "
-        "workers\n"
-        "continue, and sliceup resume takes them over.\n"
-        "\n"
-        "The first Ctrl-C asks the running rung to end, the second kills it, the third leaves without waiting. A "
-        "closed\n"
-        "terminal, or output that is not read, does not end the run. After the end of the run, Ctrl-C stops waiting "
-        "for\n"
-        "unread output.\n"
-        "\n"
-        "  --profile, --ladder, --pins   use this one, not the one that the slice file names\n"
-        "  --hosts EXPR, --exclude EXPR  only these hosts of it; all but these (v6e[0-3,7]; @name: a group of the "
-        "file)\n"
-        "  --wheels DIR                  a folder with a wheel for every pin: no package index is used\n"
-        "  --leave-out RUNG              climb without this rung; the receipt names it\n"
-        "  --again                       also run launches that are known bad (sliceup calibration)\n"
-        "  --json                        print each event as a line of JSON: docs/spec/events.md\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup run configs/slices/local-jax.yaml\n"
-        "  sliceup run slice.yaml --profile cpu-jax-debug --plain\n"
-        "\n"
-        "Exit status: 0 every rung passed, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not\n"
-        "join, a precondition is missing, other users could change the cache, the journal could not be written),\n"
-        "4 the cache broke the rules of its single writer, 130 cancelled.\n",
+    .help = "Checks the configuration, starts a worker on each host, and runs the rungs in order on all hosts in "
+            "lockstep. The first rung that a host does not pass ends the run, unless --min-hosts or --keep-going says "
+            "otherwise. In a terminal a live grid shows the state of every "
+            "host; elsewhere, or with --plain, each event is one line. Every fact is journaled: if this process dies, "
+            "the workers continue, and sliceup resume takes them over.\n"
+            "\n"
+            "The first Ctrl-C asks the running rung to end, the second kills it, the third leaves without waiting. A "
+            "closed terminal, or output that is not read, does not end the run. After the end of the run, Ctrl-C stops "
+            "waiting for unread output.",
+    .examples = "sliceup run configs/slices/local-jax.yaml\n"
+                "sliceup run slice.yaml --profile cpu-jax-debug --plain\n",
+    .exit_status = "0 every rung passed, 1 a rung did not pass, 2 configuration, 3 could not run (a host did not join, "
+                   "a precondition is missing, other users could change the cache, the journal could not be written), "
+                   "4 the cache broke the rules of its single writer, 130 cancelled.",
+    .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
+    .options = options,
     .run = run_run,
 };

@@ -1,8 +1,11 @@
 #include <jansson.h>
+#include <string.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
+#include "coordinator/cli/runs.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
@@ -11,10 +14,14 @@
 
 enum { LIST_MAX_BYTES = 64 << 20, SLICE_COLUMNS = 18, OUTCOME_COLUMNS = 15, RUNG_COLUMNS = 24, SPAN_COLUMNS = 12 };
 
+enum { RUNS_LIMIT = CLI_OWN };
+
 struct listing {
     const struct cli *cli;
     struct style style;
     bool json;
+    const char *slice; /* NULL: any */
+    uint64_t limit;
     uint64_t now_wall_ms;
     uint32_t n;
     json_t *list;
@@ -33,6 +40,23 @@ struct listed {
 static void on_fact (void *owner, const struct fact *fact)
 {
     board_apply (owner, fact);
+}
+
+struct slice_question {
+    const char *slice;
+    bool is;
+};
+
+static void answer (void *owner, const struct fact *opened)
+{
+    struct slice_question *question = owner;
+    question->is = text_is (opened->of.run_opened.plan.slice, question->slice);
+}
+
+bool run_is_of_slice (const struct run_dir *dir, const char *slice)
+{
+    struct slice_question question = { .slice = slice };
+    return run_dir_check (dir, NULL) == 0 && run_facts_read_first (dir, answer, &question, NULL) == 0 && question.is;
 }
 
 static void read_run (struct listed *run)
@@ -166,6 +190,8 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
 {
     struct listing *listing = owner;
     struct listed run = { .dir = dir, .created_ms = created_ms };
+    if (listing->slice && !run_is_of_slice (dir, listing->slice))
+        return 0;
     read_run (&run);
     if (listing->json) {
         list_json (listing, &run);
@@ -174,9 +200,8 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
             head_text (listing);
         list_text (listing, &run);
     }
-    listing->n++;
     board_destroy (run.board);
-    return 0;
+    return ++listing->n < listing->limit ? 0 : 1;
 }
 
 static int finish (struct listing *listing)
@@ -185,18 +210,21 @@ static int finish (struct listing *listing)
         json_t *answer = json_pack ("{s:s, s:O}", "schema", "sliceup.runs/1", "runs", listing->list);
         json_print_release (answer, JSON_INDENT (2) | JSON_ENSURE_ASCII, &listing->out);
     } else if (listing->n == 0) {
-        buf_puts (&listing->out, "no runs yet; start one with: sliceup run SLICE.yaml\n");
+        buf_puts (&listing->out,
+                  listing->slice ? "no runs of this slice\n" : "no runs yet; start one with: sliceup run SLICE.yaml\n");
     }
     return cli_write_stdout (listing->cli, &listing->out);
 }
 
-static int runs_run (struct cli *cli, int argc, char **argv)
+static int runs_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct listing listing = { .cli = cli, .style = cli_detect_style (cli), .now_wall_ms = clock_wall_ms () };
-    const struct cli_option_spec choices[] = { { "--json", .set = &listing.json }, { 0 } };
+    struct listing listing = { .cli = cli,
+                               .style = cli_detect_style (cli),
+                               .json = arguments->values[CLI_JSON],
+                               .slice = arguments->values[CLI_SLICE],
+                               .limit = cli_number (arguments, RUNS_LIMIT, UINT32_MAX),
+                               .now_wall_ms = clock_wall_ms () };
     struct err err = { 0 };
-    if (cli_read_arguments (cli, &runs_command, argc, argv, choices, NULL) != EXIT_HOLDS)
-        return EXIT_USAGE;
     buf_init (&listing.out, LIST_MAX_BYTES);
     listing.list = json_array ();
     int status = run_dir_each (cli->home, list_run, &listing, &err) < 0 ? cli_fail (cli, &err) : finish (&listing);
@@ -205,24 +233,29 @@ static int runs_run (struct cli *cli, int argc, char **argv)
     return status;
 }
 
+static const struct cli_option options[] = {
+    { OPTION_OF_SLICE },
+    { RUNS_LIMIT, "--limit", .value = "N", .help = "only the newest N of them", .kind = KIND_NUMBER,
+      .most = INT32_MAX },
+    { OPTION_JSON ("one object with a list of them: docs/spec/runs.schema.json") },
+    { 0 },
+};
+
 const struct cli_command runs_command = {
     .name = "runs",
-    .usage = "runs [--json]",
-    .summary = "list every run under this home, the newest first",
-    .help =
-        "For each run: its id (every command accepts its first digits), the slice, its state or outcome, the highest "
-        "rung\n"
-        "that every host passed, its duration and its age. Interrupted: no coordinator holds the run; sliceup resume\n"
-        "takes it over. Never-begun: the coordinator ended before anything was started on a host; sliceup resume "
-        "removes\n"
-        "the run. A run with a damaged journal is listed as damaged.\n"
-        "\n"
-        "  --json   one object with a list of them: docs/spec/runs.schema.json\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup runs\n"
-        "  sliceup runs --json | jq -r '.runs[] | select(.state == \"interrupted\") | .run'\n"
-        "\n"
-        "Exit status: 0 listed, 2 usage, 3 the folder of runs cannot be read.\n",
+    .task = TASK_LOOK,
+    .summary = "list every run under this home, the newest first, or remove old ones",
+    .help = "For each run: its id (every command accepts its first digits), the slice, its state or outcome, the "
+            "highest rung that all hosts of its passes passed, its duration and its age. Interrupted: no coordinator "
+            "holds the run; "
+            "sliceup resume takes it over. Never-begun: the coordinator ended before anything was started on a host; "
+            "sliceup resume removes the run. A run with a damaged journal is listed as damaged.",
+    .examples = "sliceup runs\n"
+                "sliceup runs --slice v6e --limit 10\n"
+                "sliceup runs prune --keep 50 --dry-run\n"
+                "sliceup runs --json | jq -r '.runs[] | select(.state == \"interrupted\") | .run'\n",
+    .exit_status = "0 listed, 2 usage, 3 the folder of runs cannot be read.",
+    .options = options,
+    .subcommands = (const struct cli_command *const[]){ &runs_prune_command, NULL },
     .run = runs_run,
 };

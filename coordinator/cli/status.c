@@ -3,6 +3,7 @@
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/follow.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/home/run_begun.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */
@@ -112,13 +113,9 @@ static int show (const struct cli *cli, const struct query *query, int64_t pid, 
     return query->board->ended ? (int) query->board->exit_status : pid ? EXIT_HOLDS : EXIT_COULD_NOT;
 }
 
-static int status_run (struct cli *cli, int argc, char **argv)
+static int status_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    const char *run = NULL, *file = NULL;
-    bool json = false;
-    const struct cli_option_spec choices[] = { { "--json", .set = &json }, { "--key", .value = &file }, { 0 } };
-    if (cli_read_arguments (cli, &status_command, argc, argv, choices, &run) != EXIT_HOLDS)
-        return EXIT_USAGE;
+    const char *run = arguments->operands[0], *file = arguments->values[CLI_KEY];
     struct run_dir dir;
     struct monitor_key key;
     struct err err = { 0 };
@@ -134,32 +131,30 @@ static int status_run (struct cli *cli, int argc, char **argv)
     int64_t pid = 0;
     query->board = board_create ();
     int rc = file ? learn_remote (cli, &key, query, &pid, &err) : learn (cli, &dir, query, &pid, &err);
-    int status = rc < 0 ? cli_fail (cli, &err) : show (cli, query, pid, json);
+    int status = rc < 0 ? cli_fail (cli, &err) : show (cli, query, pid, arguments->values[CLI_JSON]);
     board_destroy (query->board);
     mem_free (query);
     return status;
 }
 
+static const struct cli_option options[] = {
+    { OPTION_JSON ("for scripts: schema sliceup.status/2; members may be added, but do not change their meaning") },
+    { OPTION_KEY },
+    { 0 },
+};
+
 const struct cli_command status_command = {
     .name = "status",
-    .usage = "status [RUN | --key FILE] [--json]",
+    .task = TASK_LOOK,
     .summary = "show the state of every host and rung of a run, and what it waits for",
-    .help =
-        "Works for running, finished and interrupted runs. With a running one it also listens for a second, to learn "
-        "the\n"
-        "phase of every host.\n"
-        "\n"
-        "  --json       for scripts: schema sliceup.status/2; members may be added, but do not change their meaning\n"
-        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n"
-        "\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup status\n"
-        "  sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
-        "  sliceup status --json | jq '.rungs[] | {rung, outcome}'\n"
-        "\n"
-        "Exit status: that of the run if it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume\n"
-        "takes it over); 2 no such run, or it was never begun; 5 its journal is damaged.\n",
+    .help = "Works for running, finished and interrupted runs. With a running one it also listens for a second, to "
+            "learn the phase of every host.\n\n" HELP_OF_RUN,
+    .examples = "sliceup status\n"
+                "sliceup status 3fa9 --json | jq -r '.waiting[]'\n"
+                "sliceup status --json | jq '.rungs[] | {rung, outcome}'\n",
+    .exit_status = "that of the run if it has ended; 0 it is running; 3 no coordinator holds it (sliceup resume takes "
+                   "it over); 2 no such run, or it was never begun; 5 its journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = options,
     .run = status_run,
 };

@@ -2,29 +2,16 @@
 #include "coordinator/keys/ticket.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/host_filter.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
+
+enum { TICKET_OUT = CLI_OWN, TICKET_RENEW };
 
 struct options {
     const char *slice, *out;
     struct host_filter hosts;
     bool renew;
 };
-
-static int take_arguments (struct cli *cli, int argc, char **argv, struct options *options)
-{
-    const struct cli_option_spec choices[] = { { "--out", .value = &options->out },
-                                               { "--hosts", .value = &options->hosts.hosts, .also = "--host" },
-                                               { "--exclude", .value = &options->hosts.exclude },
-                                               { "--renew", .set = &options->renew },
-                                               { 0 } };
-    if (cli_read_arguments (cli, &ticket_command, argc, argv, choices, &options->slice) != EXIT_HOLDS)
-        return EXIT_USAGE;
-    if (options->slice && options->out && options->out[0])
-        return EXIT_HOLDS;
-    fprintf (cli->log.to, "sliceup ticket: expected a slice file and --out DIR; usage: sliceup %s\n",
-             ticket_command.usage);
-    return EXIT_USAGE;
-}
 
 static bool find_group (const void *owner, struct text name, struct text *expression)
 {
@@ -94,46 +81,47 @@ static int issue (struct cli *cli, const struct options *options, const struct p
     return EXIT_HOLDS;
 }
 
-static int ticket_run (struct cli *cli, int argc, char **argv)
+static int ticket_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct arena arena = { 0 };
     struct plan plan = { 0 };
     var_list groups = { 0 };
-    struct options options = { 0 };
-    int status = take_arguments (cli, argc, argv, &options);
-    if (status == EXIT_HOLDS)
-        status = planning_load_slice_only (cli, options.slice, &arena, &plan, &groups);
+    const char *const *values = arguments->values;
+    struct options options = { arguments->operands[0], values[TICKET_OUT], host_filter_of (arguments),
+                               values[TICKET_RENEW] };
+    int status = planning_load_slice_only (cli, options.slice, &arena, &plan, &groups);
     if (status == EXIT_HOLDS)
         status = issue (cli, &options, &plan, &groups, &arena);
     arena_release (&arena);
     return status;
 }
 
+static const struct cli_option options[] = {
+    { TICKET_OUT, "--out", .value = "DIR", .help = "folder of the tickets; made with mode 0700 if it is missing",
+      .kind = KIND_FOLDER, .is_required = true },
+    { OPTION_HOSTS },
+    { OPTION_EXCLUDE },
+    { TICKET_RENEW, "--renew",
+      .help =
+          "replace existing keys; for all hosts, also the slice's own. Old tickets stop working with the next run" },
+    { 0 },
+};
+
 const struct cli_command ticket_command = {
     .name = "ticket",
-    .usage = "ticket SLICE.yaml --out DIR " HOST_CHOICE_USAGE " [--renew]",
+    .task = TASK_RUN,
     .summary = "make the files with which workers join a run (launcher: join)",
-    .help =
-        "Writes DIR/<host>.ticket for every host of the slice: the address of the coordinator, its public key, and a "
-        "key\n"
-        "pair for the host. A ticket is a secret: a worker with it acts as that host in every run of the slice. Keep "
-        "its\n"
-        "mode at 0600, and copy it over a channel that you trust. The slice's own key pair is made once and kept "
-        "under\n"
-        "SLICEUP_HOME/slices/<slice>.\n"
-        "\n"
-        "  --out DIR      folder of the tickets; made with mode 0700 if it is missing\n" HOST_CHOICE_HELP
-        "  --renew        replace existing keys; for all hosts, also the slice's own. Old tickets stop working with "
-        "the\n"
-        "                 next run\n"
-        "\n"
-        "After a change of the coordinator's address or port in the slice file, make new tickets too.\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup ticket slice.yaml --out tickets\n"
-        "  sliceup ticket slice.yaml --out tickets --hosts v6e-3 --renew\n"
-        "\n"
-        "Exit status: 0 written; 2 usage or configuration; 3 a host already has a ticket, or the tickets could not be\n"
-        "written.\n",
+    .help = "Writes DIR/<host>.ticket for every host of the slice: the address of the coordinator, its public key, and "
+            "a key pair for the host. A ticket is a secret: a worker with it acts as that host in every run of the "
+            "slice. Keep its mode at 0600, and copy it over a channel that you trust. The slice's own key pair is made "
+            "once and kept under SLICEUP_HOME/slices/<slice>.\n"
+            "\n"
+            "After a change of the coordinator's address or port in the slice file, make new tickets too.",
+    .examples = "sliceup ticket slice.yaml --out tickets\n"
+                "sliceup ticket slice.yaml --out tickets --hosts v6e-3 --renew\n",
+    .exit_status =
+        "0 written; 2 usage or configuration; 3 a host already has a ticket, or the tickets could not be written.",
+    .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
+    .options = options,
     .run = ticket_run,
 };

@@ -3,6 +3,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/follow.h"
+#include "coordinator/cli/options.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/view/event_json.h"
 #include "coordinator/view/live.h"
@@ -152,6 +153,8 @@ static uint64_t pass (struct watcher *watcher)
     live_tick (watcher->live, now_ms);
     if (live_board (watcher->live)->ended)
         leave (watcher, (int) live_board (watcher->live)->exit_status);
+    else if (!watcher->more && cli_reader_left ())
+        leave (watcher, EXIT_HOLDS);
     return watcher->more ? now_ms : now_ms + REDRAW_MS;
 }
 
@@ -219,48 +222,42 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
     return finish (&watcher);
 }
 
-static int watch_run (struct cli *cli, int argc, char **argv)
+static int watch_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    const char *run = NULL, *file = NULL;
-    bool json = false;
-    const struct cli_option_spec choices[] = { { "--key", .value = &file }, { "--json", .set = &json }, { 0 } };
+    const char *run = arguments->operands[0], *file = arguments->values[CLI_KEY];
     struct run_dir dir;
     struct monitor_key key;
     struct err err = { 0 };
-    if (cli_read_arguments (cli, &watch_command, argc, argv, choices, &run) != EXIT_HOLDS)
-        return EXIT_USAGE;
     if (file && run)
         err_set (&err, ERR_USAGE, "watch: give either RUN or --key FILE, which contains its run");
     else if (file)
         monitor_key_load (&key, file, &err);
     else
         run_dir_find (&dir, cli->home, run ? run : "last", &err);
-    return err.code ? cli_fail (cli, &err) : follow_run (cli, &dir, file ? &key : NULL, json);
+    return err.code ? cli_fail (cli, &err) : follow_run (cli, &dir, file ? &key : NULL, arguments->values[CLI_JSON]);
 }
+
+static const struct cli_option options[] = {
+    { OPTION_KEY },
+    { OPTION_JSON_EVENTS },
+    { 0 },
+};
 
 const struct cli_command watch_command = {
     .name = "watch",
-    .usage = "watch [RUN | --key FILE] [--json]",
+    .task = TASK_LOOK,
     .summary = "follow a run from another terminal, as it happens",
-    .help =
-        "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. It\n"
-        "begins with all earlier events, and shows the result of a finished run. It only reads: Ctrl-C does not affect "
-        "the\n"
-        "run, and any number of processes may watch.\n"
-        "\n"
-        "When the coordinator dies, watch reports it once and waits: after sliceup resume it continues. With --key it\n"
-        "cannot see that, and waits for a minute without messages.\n"
-        "\n"
-        "  --key FILE   a run on another machine, by a key that sliceup monitor-key printed there\n"
-        "  --json       print each event as a line of JSON: docs/spec/events.md\n"
-        "\n"
-        "RUN is an id, the beginning of one, or 'last' (the default).\n"
-        "\n"
-        "Examples:\n"
-        "  sliceup watch\n"
-        "  sliceup watch 3fa9 --plain | tee run.log\n"
-        "\n"
-        "Exit status: that of the run if it has ended; 130 left with Ctrl-C; 2 no such run, or it was never begun;\n"
-        "3 with --key: no answer for a minute; 5 the journal is damaged.\n",
+    .help = "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. "
+            "It begins with all earlier events, and shows the result of a finished run. It only reads: Ctrl-C does not "
+            "affect the run, and any number of processes may watch.\n"
+            "\n"
+            "When the coordinator dies, watch reports it once and waits: after sliceup resume it continues. With --key "
+            "it cannot see that, and waits for a minute without messages.\n\n" HELP_OF_RUN,
+    .examples = "sliceup watch\n"
+                "sliceup watch 3fa9 --plain | tee run.log\n",
+    .exit_status = "that of the run if it has ended; 0 nobody reads the output any more; 130 left with Ctrl-C; 2 no "
+                   "such run, or it was never begun; 3 with --key: no answer for a minute; 5 the journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = options,
     .run = watch_run,
 };

@@ -304,6 +304,10 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         apply_trial_ended (to, ended);
         return;
     }
+    if (ended->key.attempt == 0) {
+        apply_rung_blocked (to, ended);
+        return;
+    }
     if (ended->key.pass != PASS_ONCE)
         acquisition_next (to->coord.soft.acquisition, ACQUISITION_USED, &to->coord.soft.acquisition);
     if (ended->key.pass == PASS_RESTORED && to->state.generation.token && ended->outcome == OUTCOME_PASSED)
@@ -322,12 +326,12 @@ static void apply_pass_ended (struct engine *to, const struct fact *fact)
         return;
     }
     if (ended->outcome != OUTCOME_PASSED) {
-        if (!apply_call_for_retry (to, ended))
+        if (!apply_call_for_retry (to, ended) && !apply_going_on (to, ended))
             stop_climb (to, ended);
     } else if (ended->key.pass == PASS_COLD) {
         rung->cold_done = true;
     } else {
-        rung->outcome = OUTCOME_PASSED;
+        rung->outcome = outcome_worst (rung->outcome, OUTCOME_PASSED); /* of its cold pass, when the climb went on */
         to->state.rung = ended->key.rung + 1;
     }
 }
@@ -372,12 +376,12 @@ static bool pass_in_range (const struct engine *to, const struct fact_pass_began
     return key_in_range (to, &began->key);
 }
 
-static bool verdicts_in_range (const struct engine *to, const struct fact_pass_ended *ended)
+static bool verdicts_in_range (const struct engine *to, const struct verdict *verdicts, uint32_t n)
 {
-    for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        if (!in_range (to, ended->verdicts.items[i].host))
+    for (uint32_t i = 0; i < n; i++)
+        if (!in_range (to, verdicts[i].host))
             return false;
-    return key_in_range (to, &ended->key);
+    return true;
 }
 
 static void apply_of_kind (struct engine *to, const struct fact *fact)
@@ -419,8 +423,13 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
         break;
     case FACT_METRIC_JUDGED: break;
     case FACT_PASS_ENDED:
-        if (verdicts_in_range (to, &fact->of.pass_ended))
+        if (key_in_range (to, &fact->of.pass_ended.key) &&
+            verdicts_in_range (to, fact->of.pass_ended.verdicts.items, fact->of.pass_ended.verdicts.n))
             apply_pass_ended (to, fact);
+        break;
+    case FACT_HOSTS_LEFT_BEHIND:
+        if (verdicts_in_range (to, fact->of.hosts_left_behind.verdicts.items, fact->of.hosts_left_behind.verdicts.n))
+            apply_hosts_left_behind (to, &fact->of.hosts_left_behind);
         break;
     case FACT_CANCEL_ASKED: apply_cancel_asked (to, &fact->of.cancel_asked); break;
     case FACT_CONFLICT_SEEN:

@@ -18,7 +18,7 @@ static inline struct engine *engine_of (struct coord *coord)
     return (struct engine *) coord;
 }
 
-/* apply_cache.c and apply_retry.c, for apply.c alone. */
+/* apply_cache.c, apply_retry.c and apply_going_on.c, for apply.c alone. */
 void apply_cache_fact (struct engine *to, const struct fact *fact);
 void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *ended, uint64_t index);
 /* False: the pass that failed is not run again. */
@@ -27,5 +27,9 @@ void apply_retry_planned (struct engine *to, const struct fact_retry_planned *pl
 void apply_call_for_isolation (struct engine *to, const struct fact_pass_ended *ended);
 void apply_trial_ended (struct engine *to, const struct fact_pass_ended *ended);
 void apply_suspects_named (struct engine *to, const struct fact_suspects_named *named);
+/* False: the pass that failed ends the climb. */
+bool apply_going_on (struct engine *to, const struct fact_pass_ended *ended);
+void apply_rung_blocked (struct engine *to, const struct fact_pass_ended *ended);
+void apply_hosts_left_behind (struct engine *to, const struct fact_hosts_left_behind *left);
 
 #endif

@@ -97,7 +97,10 @@ void apply_suspects_named (struct engine *to, const struct fact_suspects_named *
         isolate_apply_ruling (&ruling, &failed->verdicts.items[i], &to->pass_arena, &after);
         record_copy (&verdict_record, &failed->verdicts.items[i], &after, &to->arena);
     }
-    to->state.stop = status_sentence_of_failure (&to->coord, failed, &to->arena);
+    if (to->state.stop.len)
+        to->state.stop = status_sentence_of_failure (&to->coord, failed, &to->arena);
+    else
+        to->state.shortfall = status_sentence_of_shortfall (&to->coord, failed, &to->arena);
 }
 
 /* ---- retries ---- */
@@ -106,7 +109,7 @@ void apply_suspects_named (struct engine *to, const struct fact_suspects_named *
 static bool may_retry (struct engine *to, const struct rung_state *rung, const struct fact_pass_ended *ended)
 {
     return retry_all_transient (ended->verdicts.items, ended->verdicts.n) && to->state.cancel_level == 0 &&
-           !to->state.pass.stopped && !to->state.pass.dropped && to->state.joined_n == to->state.plan.hosts.n &&
+           !to->state.pass.stopped && !to->state.pass.dropped && all_are_here (&to->coord) &&
            rung->retries[ended->key.pass] < to->state.plan.limits.retries;
 }
 

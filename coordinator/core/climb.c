@@ -6,12 +6,12 @@
 #include "common/base/rng.h"
 #include "coordinator/core/acquire.h"
 #include "coordinator/core/cache_family.h"
+#include "coordinator/core/going_on.h"
 #include "coordinator/core/outbox.h"
 #include "coordinator/core/pass_close.h"
 #include "coordinator/core/run_message.h"
 #include "coordinator/core/status_sentence.h"
 #include "coordinator/core/write_lease.h"
-#include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/covers.h"
 #include "coordinator/verdict/retry.h"
 
@@ -49,12 +49,11 @@ static void begin_pass (struct coord *coord, enum pass pass, uint64_t now_ms, st
         began->purpose = PURPOSE_RETRY;
         began->why = coord->state->rungs.items[coord->state->rung].retried_for;
     }
-    uint32_t n = writer_only ? 1 : coord->state->plan.hosts.n;
-    uint32_t *hosts = arena_array (&out->arena, n, sizeof (*hosts));
-    for (uint32_t i = 0; i < n; i++)
-        hosts[i] = writer_only ? coord->state->grant.host : i;
+    uint32_t *hosts = arena_array (&out->arena, coord->state->plan.hosts.n, sizeof (*hosts));
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (writer_only ? i == coord->state->grant.host : takes_part (coord, i))
+            hosts[began->hosts.n++] = i;
     began->hosts.items = hosts;
-    began->hosts.n = n;
     coord_commit_fact (coord, fact, now_ms);
     run_message_send_all (coord, now_ms, out);
 }
@@ -81,13 +80,23 @@ static void skip_restored (struct coord *coord, uint64_t now_ms, struct outbox *
 static void stop_uncovered (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
-    acquire_give_up (
-        coord,
-        text_format (&out->arena,
-                     "cache.mode is read-only, and no published generation of %.*s holds the programs of rung %.*s; "
-                     "next: compile them with cache.mode single-writer, or import a generation that has them",
-                     TEXT_ARG (coord->state->bundle), TEXT_ARG (rung->id)),
-        now_ms, out);
+    struct text next = TEXT_LIT ("compile them with cache.mode single-writer, or import a generation that has them");
+    struct text why = text_format (
+        &out->arena, "cache.mode is read-only, and no published generation of %.*s holds the programs of rung %.*s",
+        TEXT_ARG (coord->state->bundle), TEXT_ARG (rung->id));
+    if (coord->state->plan.climb.keep_going)
+        going_on_block_rung (coord, OWNER_CACHE, why, next, now_ms, out);
+    else
+        acquire_give_up (coord, text_format (&out->arena, "%.*s; next: %.*s", TEXT_ARG (why), TEXT_ARG (next)), now_ms,
+                         out);
+}
+
+static void block_for_writer (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    struct text cause = text_format (&out->arena,
+                                     "no host that may write the cache is left; the climb went on without %.*s",
+                                     TEXT_ARG (names_left_behind (coord, &out->arena)));
+    going_on_block_rung (coord, OWNER_CACHE, cause, TEXT_LIT ("name several hosts in cache.writer"), now_ms, out);
 }
 
 static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -97,6 +106,8 @@ static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out
         begin_pass (coord, PASS_COLD, now_ms, out);
     else if (coord->state->plan.cache.mode == CACHE_READ_ONLY)
         stop_uncovered (coord, now_ms, out);
+    else if (write_lease_candidate (coord) == NONE)
+        block_for_writer (coord, now_ms, out);
     else
         acquire_writer_grant (coord, now_ms, out);
 }
@@ -105,12 +116,14 @@ static void begin_cold (struct coord *coord, uint64_t now_ms, struct outbox *out
 static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
-    stop_climb (
-        coord, OUTCOME_BLOCKED,
-        text_format (&out->arena,
-                     "rung %.*s was not started: %.*s; next: change what made it fail, or start it anyway with --again",
-                     TEXT_ARG (rung->id), TEXT_ARG (rung->known_bad)),
-        now_ms, out);
+    struct text next = TEXT_LIT ("change what made it fail, or start it anyway with --again");
+    if (coord->state->plan.climb.keep_going)
+        going_on_block_rung (coord, OWNER_PROGRAM, rung->known_bad, next, now_ms, out);
+    else
+        stop_climb (coord, OUTCOME_BLOCKED,
+                    text_format (&out->arena, "rung %.*s was not started: %.*s; next: %.*s", TEXT_ARG (rung->id),
+                                 TEXT_ARG (rung->known_bad), TEXT_ARG (next)),
+                    now_ms, out);
 }
 
 static bool untried (const struct rung_state *state)
@@ -123,6 +136,10 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
     const struct rung_state *state = &coord->state->rungs.items[coord->state->rung];
+    if (rung->scope == SCOPE_SLICE && coord->state->left_n > 0) {
+        going_on_block_for_hosts (coord, now_ms, out);
+        return;
+    }
     if (rung->known_bad.len && untried (state)) {
         stop_known_bad (coord, now_ms, out);
         return;
@@ -149,7 +166,8 @@ static uint32_t exit_status_of (const struct coord *coord, enum outcome outcome)
         return 130;
     if (coord->state->counted_violations > 0)
         return 4;
-    return outcome == OUTCOME_PASSED ? 0 : outcome == OUTCOME_BLOCKED ? 3 : 1;
+    bool stopped = coord->state->stop.len > 0; /* else it ran to the top, and something did not hold */
+    return outcome == OUTCOME_PASSED ? 0 : outcome == OUTCOME_BLOCKED && stopped ? 3 : 1;
 }
 
 static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms, struct outbox *out)
@@ -173,56 +191,51 @@ static void end_run (struct coord *coord, enum outcome outcome, uint64_t now_ms,
 static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     struct fact_pass_ended gone = { .key = { coord->state->rung, PASS_ONCE, 0 } };
-    struct verdict *verdicts = arena_array (&out->arena, coord->state->plan.hosts.n, sizeof (*verdicts));
     bool joined_once = coord->soft.climbing;
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        if (coord->state->hosts.items[i].life == HOST_LOST)
-            verdicts[gone.verdicts.n++] = (struct verdict){
-                .host = i,
-                .outcome = joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED,
-                .owner = OWNER_HOST,
-                .cause = coord->state->hosts.items[i].lost_why,
-                .next = blame_advice_for_lost (coord->state->plan.launcher),
-            };
-    gone.verdicts.items = verdicts;
+    going_on_list_lost (coord, joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED, &out->arena, &gone);
     stop_climb (coord, joined_once ? OUTCOME_LOST : OUTCOME_BLOCKED,
                 status_sentence_of_verdicts (&coord->state->plan, &gone, &out->arena), now_ms, out);
     end_run (coord, coord->state->stop_outcome, now_ms, out);
 }
 
-static uint32_t lost_n (const struct coord *coord)
+static bool awaits_anybody (const struct coord *coord)
 {
-    uint32_t n = 0;
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        n += host_is_lost (coord, i);
-    return n;
+        if (host_is_awaited (coord, i))
+            return true;
+    return false;
 }
 
 static bool back_in_this_epoch (const struct coord *coord)
 {
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        if (coord->state->hosts.items[i].life == HOST_JOINED &&
+        if (takes_part (coord, i) && coord->state->hosts.items[i].life == HOST_JOINED &&
             coord->state->hosts.items[i].joined_epoch != coord->state->epoch)
             return false;
     return true;
 }
 
-/* Everybody must be here before anything is begun; somebody lost ends the climb once nobody else is awaited. */
+/* All who take part must be here before anything is begun. Once nobody else is awaited, the climb goes on without those
+ * that are lost, or ends. */
 static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     coord->soft.retry_waited = coord->soft.retry_waited ||
                                coord_to_run_clock (coord, now_ms) >= coord->state->retry.due_ms;
-    if (coord->state->joined_n < coord->state->plan.hosts.n) {
-        if (coord->state->joined_n + lost_n (coord) == coord->state->plan.hosts.n)
+    if (!all_are_here (coord)) {
+        if (awaits_anybody (coord))
+            return;
+        if (!going_on_without_lost (coord, now_ms, out)) {
             end_without_hosts (coord, now_ms, out);
-        return;
+            return;
+        }
     }
     if (!back_in_this_epoch (coord))
         return;
     coord->soft.climbing = true;
+    uint32_t rung = coord->state->rung;
     if (climb_retry_at (coord) == UINT64_MAX)
         begin_next (coord, now_ms, out);
-    if (coord->state->stop.len) /* it cannot be begun: that is the end */
+    if (coord->state->stop.len || coord->state->rung != rung) /* it cannot be begun: the end, or the next one */
         climb_advance (coord, now_ms, out);
 }
 
@@ -252,10 +265,11 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
 
 static bool isolation_goes_on (const struct coord *coord)
 {
-    bool lost = false;
+    bool over = coord->state->stop.len || coord->state->rung == coord->state->plan.rungs.n;
+    bool lost = coord->state->left_n > 0;
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
         lost = lost || host_is_lost (coord, i);
-    return coord->state->isolation.called_for && !coord->state->isolation.over && !lost;
+    return over && coord->state->isolation.called_for && !coord->state->isolation.over && !lost;
 }
 
 static struct text others_text (const struct coord *coord, const struct isolate_set *set, struct arena *arena)
@@ -331,7 +345,8 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
         return;
     if (coord->state->retry.stage == RETRY_CALLED_FOR)
         plan_retry (coord, now_ms, out);
-    if (coord->state->rung == coord->state->plan.rungs.n)
+    bool top = coord->state->rung == coord->state->plan.rungs.n;
+    if (top && !coord->state->shortfall_outcome)
         end_run (coord, OUTCOME_PASSED, now_ms, out);
     else if (coord->state->cancel_level > 0)
         end_run (coord, OUTCOME_CANCELLED, now_ms, out);
@@ -339,6 +354,8 @@ void climb_advance (struct coord *coord, uint64_t now_ms, struct outbox *out)
         advance_isolation (coord, now_ms, out);
     else if (coord->state->stop.len)
         end_run (coord, coord->state->stop_outcome, now_ms, out);
+    else if (top)
+        end_run (coord, coord->state->shortfall_outcome, now_ms, out);
     else
         begin_or_wait (coord, now_ms, out);
 }

@@ -79,7 +79,7 @@ void coord_resume (struct coord *coord, uint64_t pid, uint64_t wall_ms, uint64_t
         outbox_add_effect (out, FX_END)->exit_status = coord->state->exit_status;
         return;
     }
-    coord->soft.climbing = coord->state->next_index > 1 && coord->state->joined_n == coord->state->plan.hosts.n;
+    coord->soft.climbing = coord->state->next_index > 1 && all_are_here (coord);
     write_lease_resume (coord, now_ms);
     coord->soft.acquisition = coord->state->cache_known ? ACQUISITION_FOUND : ACQUISITION_UNKNOWN;
     uint64_t since_ms = coord->soft.wall_ms;

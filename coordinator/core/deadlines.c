@@ -81,7 +81,7 @@ static void watch_joining (struct coord *coord, uint64_t now_ms, struct outbox *
     char span[DURATION_TEXT_BYTES];
     duration_print (coord->state->plan.limits.join_ms, span);
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        if (coord->state->hosts.items[i].life != HOST_JOINED && !host_is_lost (coord, i))
+        if (host_is_awaited (coord, i))
             loss_end_host (coord, i, text_format (&out->arena, "its worker did not join within %s", span), now_ms, out);
 }
 
@@ -116,7 +116,7 @@ uint64_t deadlines_next (const struct coord *coord)
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
         const struct host *host = &coord->state->hosts.items[i];
         const struct host_soft_state *link = &coord->soft.hosts[i];
-        awaited |= host->life != HOST_JOINED && !host_is_lost (coord, i);
+        awaited |= host_is_awaited (coord, i);
         if (expected_to_speak (host))
             at = least (at, link->received_ms + (link->suspected ? coord->state->plan.limits.lost_ms
                                                                  : coord->state->plan.limits.suspect_ms));

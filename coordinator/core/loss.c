@@ -3,9 +3,23 @@
 
 #include "coordinator/core/outbox.h"
 
+/* A host that is lost is no failure where the climb may go on without it. */
+static bool fails_fast (const struct coord *coord)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    for (uint32_t i = 0; i < pass->parts.n && coord->state->plan.climb.fail_fast; i++) {
+        const struct result *result = &pass->parts.items[i].result;
+        bool lost = result->ending == ENDING_LOST && coord->state->plan.climb.min_hosts;
+        if (pass->parts.items[i].ended && result_ended_badly (result) && !lost)
+            return true;
+    }
+    return false;
+}
+
 static bool cascading (const struct coord *coord)
 {
-    return coord->state->pass.active && coord->state->pass.failing && !parts_are_independent (coord);
+    return coord->state->pass.active && coord->state->pass.failing &&
+           (!parts_are_independent (coord) || fails_fast (coord));
 }
 
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out)
@@ -19,7 +33,8 @@ void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbo
 
 uint64_t loss_cascade_at (const struct coord *coord)
 {
-    return cascading (coord) ? coord->state->pass.failed_ms + coord->state->plan.limits.cascade_ms : UINT64_MAX;
+    uint64_t grace_ms = coord->state->plan.climb.fail_fast ? 0 : coord->state->plan.limits.cascade_ms;
+    return cascading (coord) ? coord->state->pass.failed_ms + grace_ms : UINT64_MAX;
 }
 
 void loss_stop_peers_when_due (struct coord *coord, uint64_t now_ms, struct outbox *out)

@@ -83,7 +83,7 @@ void stop_all_parts (struct coord *coord, bool hard, struct text why, uint64_t n
 void launch_hosts (struct coord *coord, enum host_life life, struct outbox *out)
 {
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        if (coord->state->hosts.items[i].life == life)
+        if (coord->state->hosts.items[i].life == life && takes_part (coord, i))
             outbox_add_effect (out, FX_LAUNCH)->host = i;
 }
 

@@ -37,6 +37,37 @@ bool host_is_lost (const struct coord *coord, uint32_t host)
            coord->state->hosts.items[host].lost_epoch == coord->state->epoch;
 }
 
+bool takes_part (const struct coord *coord, uint32_t host)
+{
+    return coord->state->hosts.items[host].left == LEFT_NOT;
+}
+
+bool host_is_awaited (const struct coord *coord, uint32_t host)
+{
+    return takes_part (coord, host) && coord->state->hosts.items[host].life != HOST_JOINED &&
+           !host_is_lost (coord, host);
+}
+
+bool all_are_here (const struct coord *coord)
+{
+    if (coord->state->left_n == 0)
+        return coord->state->joined_n == coord->state->plan.hosts.n;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (takes_part (coord, i) && coord->state->hosts.items[i].life != HOST_JOINED)
+            return false;
+    return true;
+}
+
+struct text names_left_behind (const struct coord *coord, struct arena *arena)
+{
+    struct text *names = arena_array (arena, coord->state->left_n, sizeof (*names));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (!takes_part (coord, i))
+            names[n++] = coord->state->plan.hosts.items[i].name;
+    return hostset_folded (names, n, NAME_MAX_BYTES, arena);
+}
+
 bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
 {
     return rung->warm != WARM_NONE && coord->state->plan.cache.mode != CACHE_OFF &&
@@ -54,6 +85,12 @@ uint64_t write_lease_end_index (const struct coord *coord, uint64_t token)
         if (coord->state->writings.items[i].token == token)
             return coord->state->writings.items[i].over_at;
     return 0;
+}
+
+bool write_lease_is_unused (const struct coord *coord)
+{
+    return coord->state->granted && coord->state->rungs.items[coord->state->grant.key.rung].attempts[PASS_COLD] <
+                                        coord->state->grant.key.attempt;
 }
 
 struct isolate_case isolation_make_case (const struct coord *coord)

@@ -21,6 +21,9 @@ enum { GATES_MAX = ATTEMPT_GATES_MAX, HARDWARE_MAX = 16, VIOLATIONS_MAX = 256, W
  *                      '------------- key (launched anew) --------'        */
 enum host_life { HOST_EXPECTED = 0, HOST_KEYED, HOST_JOINED, HOST_LOST };
 
+/* The climb went on without it: it was absent, or it is up and did not pass a rung. */
+enum left_behind { LEFT_NOT = 0, LEFT_ABSENT, LEFT_FAILED };
+
 struct host {
     enum host_life life;
     bool keyed;
@@ -34,6 +37,8 @@ struct host {
     uint64_t reborn_at;  /* index of the entry by which another process came to speak for it; 0: none has */
     struct text lost_why;
     uint64_t lost_epoch; /* a loss counts for the coordinator that saw it; the next one launches anew */
+    enum left_behind left;
+    struct text left_why;
 };
 
 /* One host's part in the running pass. */
@@ -128,7 +133,7 @@ struct state {
     uint64_t away_ms;  /* how long there was no coordinator: the run's clock stood still */
 
     LIST_OF (struct host) hosts;
-    uint32_t joined_n;
+    uint32_t joined_n, left_n;
     LIST_OF (struct rung_state) rungs;
     uint32_t rung; /* the next to climb */
     struct pass_state pass;
@@ -154,6 +159,8 @@ struct state {
     uint32_t cancel_level;
     struct text stop; /* why the climb is over, one sentence; empty: it is not */
     enum outcome stop_outcome;
+    enum outcome shortfall_outcome; /* the worst of what did not hold although the climb went on; none: all held */
+    struct text shortfall;          /* the first rung that did not pass, one sentence */
     bool ended;
     uint32_t exit_status;
     struct text lost_facts; /* what a worker knows that is not here; empty: nothing */
@@ -204,7 +211,7 @@ struct soft_state {
     enum acquisition acquisition;
     uint64_t answer_by_ms; /* of its question */
 
-    bool climbing;             /* every host joined once */
+    bool climbing;             /* every host that takes part joined once */
     uint64_t stepped_ms;       /* run clock of the last step of this process; 0: none yet */
     uint64_t slept_ms;         /* how long this process stood still */
     uint64_t launch_late_ms;   /* when hosts whose worker may still come by itself are launched; UINT64_MAX: never */
@@ -221,6 +228,10 @@ uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms);
 /* Of the running pass: within which its worker ends an attempt, whatever the program does. */
 uint64_t coord_longest_attempt_ms (const struct coord *coord);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
+bool takes_part (const struct coord *coord, uint32_t host);   /* the climb did not go on without it */
+bool host_is_awaited (const struct coord *coord, uint32_t host);
+bool all_are_here (const struct coord *coord);                                  /* who takes part is joined */
+struct text names_left_behind (const struct coord *coord, struct arena *arena); /* folded, "v6e[3,7]" */
 bool parts_are_independent (const struct coord *coord); /* parts of the running pass do not depend on one another */
 /* The cache has generations, as opposed to one that every host keeps for itself. */
 bool cache_has_generations (const struct coord *coord);
@@ -228,6 +239,7 @@ bool climb_uses_cache (const struct coord *coord,
                        const struct rung *rung); /* one that runs share or that one host keeps */
 /* At which entry the writing of `token` was over; 0: not of this run, or long ago. */
 uint64_t write_lease_end_index (const struct coord *coord, uint64_t token);
+bool write_lease_is_unused (const struct coord *coord); /* granted, and nobody was told to write yet */
 struct isolate_case isolation_make_case (const struct coord *coord);
 /* NULL: not open. */
 const struct gate *gate_find_opened (const struct pass_state *pass, struct text name);

@@ -11,6 +11,9 @@ static const struct enum_names retry_names = { retry_words, 3 };
 static const char *const answer_words[] = { "works", "failed", "void" };
 static const struct enum_names answer_names = { answer_words, 3 };
 
+static const char *const left_words[] = { "not", "absent", "failed" };
+static const struct enum_names left_names = { left_words, 3 };
+
 static const struct field host_fields[] = {
     F_ENUM (1, struct host, life, &life_names),    F_BOOL (2, struct host, keyed),
     F_TEXT (3, struct host, key, ANY_BYTES),       F_U64 (4, struct host, session, ANY_U64),
@@ -18,7 +21,8 @@ static const struct field host_fields[] = {
     F_U64 (7, struct host, pid, ANY_U64),          F_U64 (8, struct host, pid_start, ANY_U64),
     F_TEXT (9, struct host, boot_id, ANY_BYTES),   F_U32 (10, struct host, joins, ANY),
     F_U64 (11, struct host, reborn_at, ANY_U64),   F_TEXT (12, struct host, lost_why, ANY_BYTES),
-    F_U64 (13, struct host, lost_epoch, ANY_U64),
+    F_U64 (13, struct host, lost_epoch, ANY_U64),  F_ENUM (14, struct host, left, &left_names),
+    F_TEXT (15, struct host, left_why, ANY_BYTES),
 };
 static const struct record host_record = RECORD ("host", struct host, host_fields);
 
@@ -140,5 +144,8 @@ static const struct field state_fields[] = {
     F_U32 (32, struct state, exit_status, ANY),
     F_TEXT (33, struct state, lost_facts, ANY_BYTES),
     F_U64 (34, struct state, away_ms, ANY_U64),
+    F_U32 (35, struct state, left_n, ANY),
+    F_ENUM (36, struct state, shortfall_outcome, &outcome_names),
+    F_TEXT (37, struct state, shortfall, ANY_BYTES),
 };
 const struct record state_record = RECORD ("state", struct state, state_fields);

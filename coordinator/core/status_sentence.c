@@ -2,21 +2,43 @@
 #include "coordinator/core/status_sentence.h"
 
 #include "common/base/duration.h"
+#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
+#include "coordinator/verdict/going_on_command.h"
 
 /* Hosts whose names do not fold into ranges must not take the room of what is said of them. */
-enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, ERROR_LINE_BYTES = 200, REMARKS_BYTES = 384 };
+enum { GROUPS_SHOWN = 3, HOSTS_SHOWN_BYTES = 240, ERROR_LINE_BYTES = 200, REMARKS_BYTES = 384, SHORT_SHOWN = 8 };
 
-static struct text error_line (const struct verdict *verdict)
+/* What is told of the verdicts of a pass. */
+struct grouping {
+    const struct plan *plan;
+    const struct fact_pass_ended *ended;
+    struct text *lines; /* of each verdict, that by which it is told */
+    bool *done;         /* it was told of */
+    struct arena *arena;
+};
+
+static struct grouping grouping_make (const struct plan *plan, const struct fact_pass_ended *ended, struct arena *arena)
 {
-    struct text rest = verdict->evidence;
-    return text_take_until (&rest, '\n');
+    struct grouping grouping = { plan, ended, .arena = arena };
+    grouping.lines = arena_array (arena, ended->verdicts.n, sizeof (*grouping.lines));
+    grouping.done = arena_array (arena, ended->verdicts.n, sizeof (*grouping.done));
+    for (uint32_t i = 0; i < ended->verdicts.n; i++)
+        grouping.lines[i] = error_line_find (ended->verdicts.items[i].outcome, ended->verdicts.items[i].evidence);
+    return grouping;
 }
 
-/* Who only fell with another host is one of many, whatever it printed. */
-static bool same_cause (const struct verdict *a, const struct verdict *b)
+/* It fell with another host, or was stopped because of one. */
+static bool only_followed (const struct verdict *verdict)
 {
-    if (a->outcome != OUTCOME_CASCADE && !text_equal_but_numbers (error_line (a), error_line (b)))
+    return verdict->outcome == OUTCOME_CASCADE || verdict->outcome == OUTCOME_CANCELLED;
+}
+
+/* Who only followed is one of many, whatever it printed. */
+static bool same_cause (const struct grouping *grouping, uint32_t i, uint32_t k)
+{
+    const struct verdict *a = &grouping->ended->verdicts.items[i], *b = &grouping->ended->verdicts.items[k];
+    if (!only_followed (a) && !text_equal_but_numbers (grouping->lines[i], grouping->lines[k]))
         return false;
     return a->outcome == b->outcome && a->owner == b->owner && a->likely == b->likely &&
            text_equal (a->signature, b->signature) && text_equal (a->cause, b->cause);
@@ -32,39 +54,40 @@ static struct text folded (struct text *names, uint32_t n, struct arena *arena)
 }
 
 /* The hosts that have the cause of the one at `like`, which is told with it. */
-static struct text take_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
-                               struct arena *arena)
+static struct text take_group (struct grouping *grouping, uint32_t like)
 {
-    struct text *names = arena_array (arena, ended->verdicts.n, sizeof (*names));
+    const struct fact_pass_ended *ended = grouping->ended;
+    struct text *names = arena_array (grouping->arena, ended->verdicts.n, sizeof (*names));
     uint32_t n = 0;
     for (uint32_t i = like; i < ended->verdicts.n; i++)
-        if (!done[i] && same_cause (&ended->verdicts.items[i], &ended->verdicts.items[like])) {
-            done[i] = true;
-            names[n++] = plan->hosts.items[ended->verdicts.items[i].host].name;
+        if (!grouping->done[i] && same_cause (grouping, i, like)) {
+            grouping->done[i] = true;
+            names[n++] = grouping->plan->hosts.items[ended->verdicts.items[i].host].name;
         }
-    return folded (names, n, arena);
+    return folded (names, n, grouping->arena);
 }
 
 /* How many causes nobody has been told of. */
-static uint32_t count_left_out (const struct fact_pass_ended *ended, bool *done)
+static uint32_t count_left_out (struct grouping *grouping)
 {
+    const struct fact_pass_ended *ended = grouping->ended;
     uint32_t n = 0;
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
-        if (done[i] || ended->verdicts.items[i].outcome == OUTCOME_CASCADE)
+        if (grouping->done[i] || only_followed (&ended->verdicts.items[i]))
             continue;
         for (uint32_t k = i + 1; k < ended->verdicts.n; k++)
-            done[k] = done[k] || same_cause (&ended->verdicts.items[i], &ended->verdicts.items[k]);
+            grouping->done[k] = grouping->done[k] || same_cause (grouping, i, k);
         n++;
     }
     return n;
 }
 
-static void add_group (const struct plan *plan, const struct fact_pass_ended *ended, uint32_t like, bool *done,
-                       struct arena *arena, struct buf *line)
+static void add_group (struct grouping *grouping, uint32_t like, struct buf *line)
 {
-    const struct verdict *verdict = &ended->verdicts.items[like];
-    struct text error = text_clip (error_line_of (verdict->evidence, verdict->cause), ERROR_LINE_BYTES);
-    buf_add_text (line, take_group (plan, ended, like, done, arena));
+    const struct verdict *verdict = &grouping->ended->verdicts.items[like];
+    struct text error = text_clip (error_line_beside (verdict->outcome, verdict->evidence, verdict->cause),
+                                   ERROR_LINE_BYTES);
+    buf_add_text (line, take_group (grouping, like));
     buf_printf (line, " %s: %.*s%s%.*s", enum_name_of (&outcome_names, verdict->outcome), TEXT_ARG (error),
                 error.len ? "; " : "", TEXT_ARG (verdict->cause));
     failure_print_owner (line, certainty_of_owner (verdict->owner, verdict->likely), verdict->owner,
@@ -73,39 +96,45 @@ static void add_group (const struct plan *plan, const struct fact_pass_ended *en
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }
 
-/* Causes first: a cascade is told only when it is all there is. */
-static void add_groups (const struct plan *plan, const struct fact_pass_ended *ended, bool *done, struct arena *arena,
-                        struct buf *line)
+/* Causes first: who only followed is told only when that is all there is. */
+static void add_groups (struct grouping *grouping, struct buf *line)
 {
+    const struct fact_pass_ended *ended = grouping->ended;
     uint32_t shown = 0;
     for (uint32_t round = 0; round < 2; round++)
         for (uint32_t i = 0; i < ended->verdicts.n && shown < GROUPS_SHOWN; i++) {
-            bool cascade = ended->verdicts.items[i].outcome == OUTCOME_CASCADE;
-            if (done[i] || cascade != (round == 1) || (round == 1 && shown > 0))
+            bool followed = only_followed (&ended->verdicts.items[i]);
+            if (grouping->done[i] || followed != (round == 1) || (round == 1 && shown > 0))
                 continue;
             buf_puts (line, shown++ ? " | " : ": ");
-            add_group (plan, ended, i, done, arena, line);
+            add_group (grouping, i, line);
         }
 }
 
-struct text status_sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended,
-                                         struct arena *arena)
+static struct text sentence_from (const char *lead, const struct plan *plan, const struct fact_pass_ended *ended,
+                                  struct arena *arena)
 {
     struct buf line;
     buf_init (&line, 16 * SENTENCE_MAX_BYTES);
     const struct rung *rung = &plan->rungs.items[ended->key.rung];
-    buf_printf (&line, "stopped at rung %.*s (%u of %u)", TEXT_ARG (rung->id), ended->key.rung + 1, plan->rungs.n);
+    buf_printf (&line, "%srung %.*s (%u of %u)", lead, TEXT_ARG (rung->id), ended->key.rung + 1, plan->rungs.n);
     if (ended->key.pass != PASS_ONCE)
         buf_printf (&line, ", %s pass", enum_name_of (&pass_names, ended->key.pass));
-    bool *done = arena_array (arena, ended->verdicts.n, sizeof (*done));
-    add_groups (plan, ended, done, arena, &line);
+    struct grouping grouping = grouping_make (plan, ended, arena);
+    add_groups (&grouping, &line);
     struct text text = text_clip (buf_as_text (&line), SENTENCE_MAX_BYTES - REMARKS_BYTES);
-    uint32_t left = count_left_out (ended, done);
+    uint32_t left = count_left_out (&grouping);
     text = left ? text_format (arena, "%.*s | and %u more cause%s: see the receipt", TEXT_ARG (text), left,
                                left == 1 ? "" : "s")
                 : text_copy (arena, text);
     buf_release (&line);
     return text;
+}
+
+struct text status_sentence_of_verdicts (const struct plan *plan, const struct fact_pass_ended *ended,
+                                         struct arena *arena)
+{
+    return sentence_from ("stopped at ", plan, ended, arena);
 }
 
 static uint32_t retries_of (const struct rung_state *rung)
@@ -116,16 +145,27 @@ static uint32_t retries_of (const struct rung_state *rung)
     return n;
 }
 
-struct text status_sentence_of_failure (const struct coord *coord, const struct fact_pass_ended *ended,
-                                        struct arena *arena)
+static struct text after_retries (const struct coord *coord, const struct fact_pass_ended *ended, struct text fall,
+                                  struct arena *arena)
 {
     const struct rung_state *rung = &coord->state->rungs.items[ended->key.rung];
     uint32_t n = rung->retries[ended->key.pass];
-    struct text fall = status_sentence_of_verdicts (&coord->state->plan, ended, arena);
     if (n == 0)
         return fall;
     return text_format (arena, "%.*s; after %u retr%s (%.*s)", TEXT_ARG (fall), n, n == 1 ? "y" : "ies",
                         TEXT_ARG (text_clip (rung->retried_for, NAME_MAX_BYTES)));
+}
+
+struct text status_sentence_of_failure (const struct coord *coord, const struct fact_pass_ended *ended,
+                                        struct arena *arena)
+{
+    return after_retries (coord, ended, status_sentence_of_verdicts (&coord->state->plan, ended, arena), arena);
+}
+
+struct text status_sentence_of_shortfall (const struct coord *coord, const struct fact_pass_ended *ended,
+                                          struct arena *arena)
+{
+    return after_retries (coord, ended, sentence_from ("", &coord->state->plan, ended, arena), arena);
 }
 
 /* A recovery never looks like a clean pass. */
@@ -146,12 +186,79 @@ static struct text recoveries_text (const struct coord *coord, struct arena *are
     return all;
 }
 
-static struct text all_hosts (const struct plan *plan, struct arena *arena)
+static struct text who_took_part (const struct coord *coord, struct arena *arena)
 {
-    struct text *names = arena_array (arena, plan->hosts.n, sizeof (*names));
+    struct text *names = arena_array (arena, coord->state->plan.hosts.n, sizeof (*names));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (takes_part (coord, i))
+            names[n++] = coord->state->plan.hosts.items[i].name;
+    return folded (names, n, arena);
+}
+
+/* ---- a climb that went on ---- */
+
+/* "tiny (failed), all (blocked)": the first of them, and how many more. */
+static struct text rungs_short (const struct coord *coord, struct arena *arena)
+{
+    struct text all = { 0 };
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < coord->state->rungs.n; i++) {
+        enum outcome outcome = coord->state->rungs.items[i].outcome;
+        if (outcome > OUTCOME_PASSED && told++ < SHORT_SHOWN)
+            all = text_format (arena, "%.*s%s%.*s (%s)", TEXT_ARG (all), told > 1 ? ", " : "",
+                               TEXT_ARG (coord->state->plan.rungs.items[i].id), enum_name_of (&outcome_names, outcome));
+    }
+    return told > SHORT_SHOWN ? text_format (arena, "%.*s and %u more", TEXT_ARG (all), told - SHORT_SHOWN) : all;
+}
+
+/* "v6e-3: its worker did not join within 2 min"; of hosts that failed a rung their verdicts say more. */
+static struct text first_absence (const struct coord *coord, struct arena *arena)
+{
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (coord->state->hosts.items[i].left == LEFT_ABSENT)
+            return text_format (arena, " (%.*s: %.*s)", TEXT_ARG (coord->state->plan.hosts.items[i].name),
+                                TEXT_ARG (text_clip (coord->state->hosts.items[i].left_why, NAME_MAX_BYTES)));
+    return (struct text){ 0 };
+}
+
+/* "; went on without v6e[3,7] (v6e-3: ...); not passed: ..." */
+static struct text shortfall_text (const struct coord *coord, struct arena *arena)
+{
+    struct text all = { 0 }, rungs = rungs_short (coord, arena);
+    if (!coord->state->shortfall_outcome)
+        return all;
+    if (coord->state->left_n)
+        all = text_format (arena, "; went on without %.*s%.*s", TEXT_ARG (names_left_behind (coord, arena)),
+                           TEXT_ARG (first_absence (coord, arena)));
+    return rungs.len ? text_format (arena, "%.*s; not passed: %.*s", TEXT_ARG (all), TEXT_ARG (rungs)) : all;
+}
+
+static uint32_t passed_n (const struct coord *coord)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < coord->state->rungs.n; i++)
+        n += coord->state->rungs.items[i].outcome == OUTCOME_PASSED;
+    return n;
+}
+
+/* Hosts that are gone ended the run: what would have let it go on. */
+static struct text way_on (const struct coord *coord, struct arena *arena)
+{
+    const struct plan *plan = &coord->state->plan;
+    uint32_t gone = 0;
     for (uint32_t i = 0; i < plan->hosts.n; i++)
-        names[i] = plan->hosts.items[i].name;
-    return folded (names, plan->hosts.n, arena);
+        gone += coord->state->hosts.items[i].left == LEFT_ABSENT || host_is_lost (coord, i);
+    bool loss = coord->state->stop_outcome == OUTCOME_LOST || coord->state->stop_outcome == OUTCOME_BLOCKED;
+    if (!coord->state->stop.len || !loss || gone == 0 || gone == plan->hosts.n || coord->state->cancel_level > 0)
+        return (struct text){ 0 };
+    uint32_t up = plan->hosts.n - gone;
+    struct text few = { 0 };
+    if (up < plan->climb.min_hosts)
+        few = text_format (arena, "; %u of %u hosts are up, and --min-hosts asks for %u", up, plan->hosts.n,
+                           plan->climb.min_hosts);
+    return text_format (arena, "%.*s; to go on with the %u that are up: %.*s", TEXT_ARG (few), up,
+                        TEXT_ARG (going_on_command (plan, up, arena)));
 }
 
 /* The first kind: "changed"; all of them stand in the receipt. */
@@ -168,18 +275,24 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
     const struct plan *plan = &coord->state->plan;
     char span[DURATION_TEXT_BYTES];
     duration_print (coord->soft.clock_ms + coord->state->away_ms, span);
-    if (coord->state->cancel_level > 0 && coord->state->isolation.called_for)
+    struct text fall = coord->state->stop.len ? coord->state->stop : coord->state->shortfall;
+    bool climbed = coord->state->stop.len || coord->state->rung == plan->rungs.n;
+    if (coord->state->cancel_level > 0 && coord->state->isolation.called_for && climbed)
         return text_format (arena,
                             "slice %.*s: %.*s; cancelled by the user while parts of the slice were run by themselves",
-                            TEXT_ARG (plan->slice), TEXT_ARG (coord->state->stop));
+                            TEXT_ARG (plan->slice), TEXT_ARG (fall));
     if (coord->state->cancel_level > 0 && coord->state->rung < plan->rungs.n)
         return text_format (arena, "slice %.*s: cancelled by the user after %s, before rung %u of %u had ended",
                             TEXT_ARG (plan->slice), span, coord->state->rung + 1, plan->rungs.n);
     if (coord->state->stop.len)
-        return text_format (arena, "slice %.*s: %.*s", TEXT_ARG (plan->slice), TEXT_ARG (coord->state->stop));
-    return text_format (arena, "slice %.*s: climbed to the top: %u of %u rungs passed on %.*s in %s%.*s",
-                        TEXT_ARG (plan->slice), plan->rungs.n, plan->rungs.n, TEXT_ARG (all_hosts (plan, arena)), span,
-                        TEXT_ARG (recoveries_text (coord, arena)));
+        return text_format (arena, "slice %.*s: %.*s%.*s", TEXT_ARG (plan->slice), TEXT_ARG (coord->state->stop),
+                            TEXT_ARG (shortfall_text (coord, arena)));
+    const char *way = coord->state->shortfall_outcome ? "went on to the last rung" : "climbed to the top";
+    return text_format (arena, "slice %.*s: %s: %u of %u rungs passed on %.*s in %s%.*s%.*s%s%.*s",
+                        TEXT_ARG (plan->slice), way, passed_n (coord), plan->rungs.n,
+                        TEXT_ARG (who_took_part (coord, arena)), span, TEXT_ARG (recoveries_text (coord, arena)),
+                        TEXT_ARG (shortfall_text (coord, arena)), coord->state->shortfall.len ? "; " : "",
+                        TEXT_ARG (coord->state->shortfall));
 }
 
 struct text status_sentence_of_run (const struct coord *coord, struct arena *arena)
@@ -187,6 +300,7 @@ struct text status_sentence_of_run (const struct coord *coord, struct arena *are
     const struct state *state = coord->state;
     bool cancelled = state->cancel_level > 0 && (state->stop.len || state->rung < state->plan.rungs.n);
     struct text sentence = text_clip (run_sentence (coord, arena), SENTENCE_MAX_BYTES - REMARKS_BYTES / 2);
+    sentence = text_format (arena, "%.*s%.*s", TEXT_ARG (sentence), TEXT_ARG (way_on (coord, arena)));
     if (cancelled || state->counted_violations == 0)
         return sentence;
     return text_format (arena, "%.*s; the cache was violated (%s), so the exit status is 4", TEXT_ARG (sentence),

@@ -9,6 +9,9 @@ struct text status_sentence_of_verdicts (const struct plan *plan, const struct f
 /* The same for the end of a run: with the retries that went before. */
 struct text status_sentence_of_failure (const struct coord *coord, const struct fact_pass_ended *ended,
                                         struct arena *arena);
+/* The same of a rung that did not end the climb. */
+struct text status_sentence_of_shortfall (const struct coord *coord, const struct fact_pass_ended *ended,
+                                          struct arena *arena);
 struct text status_sentence_of_run (const struct coord *coord, struct arena *arena);
 
 #endif

@@ -19,15 +19,20 @@ static uint64_t term_ms (const struct coord *coord)
     return term ? term : LEASE_TERM_MS;
 }
 
-static uint32_t write_lease_candidate (const struct coord *coord)
+uint32_t write_lease_candidate (const struct coord *coord)
 {
     const struct cache_plan *cache = &coord->state->plan.cache;
     uint32_t lost = coord->state->rung < coord->state->plan.rungs.n
                         ? coord->state->rungs.items[coord->state->rung].leases_lost
                         : 0;
-    struct text name = cache->writers.n ? cache->writers.items[lost % cache->writers.n] : cache->writer;
-    int rank = plan_host_rank (&coord->state->plan, name);
-    return rank < 0 ? 0 : (uint32_t) rank;
+    uint32_t n = cache->writers.n ? cache->writers.n : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        struct text name = cache->writers.n ? cache->writers.items[(lost + i) % n] : cache->writer;
+        int rank = plan_host_rank (&coord->state->plan, name);
+        if (takes_part (coord, rank < 0 ? 0 : (uint32_t) rank))
+            return rank < 0 ? 0 : (uint32_t) rank;
+    }
+    return NONE;
 }
 
 void write_lease_resume (struct coord *coord, uint64_t now_ms)
@@ -104,12 +109,6 @@ void write_lease_grant (struct coord *coord, uint64_t token, uint64_t now_ms, st
     };
     coord_commit_fact (coord, fact, now_ms);
     lease_grant (&coord->soft.lease, token, coord->state->grant.host, now_ms);
-}
-
-bool write_lease_is_unused (const struct coord *coord)
-{
-    return coord->state->granted && coord->state->rungs.items[coord->state->grant.key.rung].attempts[PASS_COLD] <
-                                        coord->state->grant.key.attempt;
 }
 
 void write_lease_return_token (uint64_t token, struct outbox *out)

@@ -5,6 +5,7 @@
 #include "coordinator/core/outbox.h"
 
 void write_lease_resume (struct coord *coord, uint64_t now_ms);
+uint32_t write_lease_candidate (const struct coord *coord); /* who writes next; NONE: no host that may is left */
 bool write_lease_is_free (const struct coord *coord, uint64_t now_ms); /* a token may be asked for */
 void write_lease_ask_token (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_note_owner (struct coord *coord, const struct lease_owner *lease_owner, uint64_t now_ms);
@@ -17,7 +18,6 @@ void write_lease_note_result (struct coord *coord, uint32_t host, const struct r
 /* The catalogue gave it to another run, which had not seen ours move. */
 void write_lease_note_lost (struct coord *coord, uint64_t now_ms, struct outbox *out);
 void write_lease_check_expiry (struct coord *coord, uint64_t now_ms, struct outbox *out);
-bool write_lease_is_unused (const struct coord *coord);             /* granted, and nobody was told to write yet */
 void write_lease_return_token (uint64_t token, struct outbox *out); /* nobody ever writes under it */
 void write_lease_abandon (struct coord *coord, uint64_t now_ms, struct outbox *out);
 const struct fact_generation *write_lease_base_generation (

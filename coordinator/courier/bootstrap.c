@@ -15,6 +15,7 @@ const char bootstrap_machine[] = "aarch64";
  * - The pattern of a mode is cut into pieces because "??-" is a trigraph: owner anything, no w for group and others.
  * - The name of a bundle is the sha256 of its head, which holds those of all else; the program in the head compares
  * them (worker/image/image.h). So what lies there is read whole each time before it is said to be there.
+ * - What runs one command is in the head itself, which was compared just now; nothing else of the file is used.
  * - mv replaces a file at once: another courier's equal one, or what was there and is not what it is named after. */
 #define SCRIPT                                                                                                         \
     "set -f; PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}; export PATH; mask=$(umask); umask 077; "                      \
@@ -50,7 +51,7 @@ const char bootstrap_machine[] = "aarch64";
     "say placed; "                                                                                                     \
     "fit || no libraries \"the worker cannot be executed there (is that file system mounted noexec?): $why\"; "        \
     "tidy; trap - EXIT HUP INT PIPE TERM; }; "                                                                         \
-    "read -r nonce name head bytes dir || exit 1; "                                                                    \
+    "read -r nonce name head bytes dir job || exit 1; "                                                                \
     "for tool in uname id ls head sha256sum; do "                                                                      \
     "command -v $tool >/dev/null 2>&1 || no architecture \"the host has no $tool; install it, or correct the PATH\"; " \
     "done; "                                                                                                           \
@@ -59,8 +60,9 @@ const char bootstrap_machine[] = "aarch64";
     "[ -d \"$dir\" ] || why=$(mkdir -p \"$dir\" 2>&1) || no upload \"the directory cannot be made: $why\"; "           \
     "ours d \"$dir\" || no upload \"$dir is not a directory of uid $me that nobody else may write to: "                \
     "correct it (chown, chmod go-w; no symbolic link) or set another start.directory\"; "                              \
-    "if ours d \"$dir/bundles\" && ours - \"$place\" && is \"$place\" && fit; then say have; else receive; fi; "       \
-    "say ready; umask \"$mask\"; exec \"$place\" join"
+    "if ours d \"$dir/bundles\" && ours - \"$place\" && is \"$place\" && { [ \"$job\" = exec ] || fit; }; then say "   \
+    "have; else receive; fi; "                                                                                         \
+    "[ \"$job\" = exec ] || job=join; say ready; umask \"$mask\"; exec \"$place\" $job"
 
 const char bootstrap_script[] = SCRIPT;
 const char bootstrap_command[] = "exec /bin/sh -c '" SCRIPT "'";

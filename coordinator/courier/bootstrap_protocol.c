@@ -11,8 +11,8 @@ void bootstrap_protocol_begin (struct bootstrap_protocol *bootstrap_protocol, co
 {
     *bootstrap_protocol =
         (struct bootstrap_protocol){ .terms = terms, .state = AWAITS_HOST, .step = STEP_ARCHITECTURE };
-    buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s\n", terms->nonce, terms->bundle_sha256,
-                terms->bundle_head_bytes, terms->bundle_bytes, terms->directory);
+    buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s%s\n", terms->nonce, terms->bundle_sha256,
+                terms->bundle_head_bytes, terms->bundle_bytes, terms->directory, terms->launch_line ? "" : " exec");
 }
 
 static enum bootstrap_event refuse (struct bootstrap_protocol *bootstrap_protocol, enum step step)
@@ -92,7 +92,8 @@ static enum bootstrap_event take_ready (struct bootstrap_protocol *bootstrap_pro
 {
     bootstrap_protocol->state = AWAITS_ANSWER;
     bootstrap_protocol->step = STEP_START;
-    buf_printf (to_send, "%s\n", bootstrap_protocol->terms->launch_line);
+    if (bootstrap_protocol->terms->launch_line)
+        buf_printf (to_send, "%s\n", bootstrap_protocol->terms->launch_line);
     return BOOTSTRAP_PROTOCOL_READY;
 }
 

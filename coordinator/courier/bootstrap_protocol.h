@@ -20,7 +20,8 @@ enum {
 };
 
 struct bootstrap_parameters { /* borrowed until the protocol has ended; words without blanks */
-    const char *nonce, *bundle_sha256, *directory, *machine, *launch_line;
+    const char *nonce, *bundle_sha256, *directory, *machine;
+    const char *launch_line; /* NULL: one command is to be run; who brings it speaks with it after its answer */
     uint64_t bundle_head_bytes, bundle_bytes;
 };
 

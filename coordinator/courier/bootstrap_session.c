@@ -133,6 +133,11 @@ static void begin_upload (struct session *session)
 static void take_answer (struct session *session)
 {
     reporter_send_worker_answer (session->reporter, text_of (session->bootstrap_protocol.line));
+    if (!session->request->launch) { /* it says nothing more before it hears the command */
+        session->end.pipes = true;
+        finish (session, 0);
+        return;
+    }
     reporter_send_step (session->reporter, STEP_JOIN, "the coordinator");
     session->phase = WAITS_FOR_GO;
     session->until_ms = UINT64_MAX; /* the worker waits for GO within a bound of its own, and ends */

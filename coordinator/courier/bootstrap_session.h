@@ -19,12 +19,18 @@ struct courier_input;
 struct bootstrap_session_end {
     int status;   /* of the courier: 0 when the worker was brought there and GO was said */
     bool refused; /* in `step`, because of `why`: to be said when the way is closed */
+    bool pipes;   /* what runs one command has answered: command_pipe_run */
     enum step step;
     struct err why;
     uint64_t leave_ms; /* how long the program may take to end by itself */
 };
 void bootstrap_session_run (const struct request *request, struct reporter *reporter, struct courier_input *input,
                             struct transport *transport, uint64_t until_ms, struct bootstrap_session_end *end);
+
+/* command_pipe.c - the courier as a pipe between its coordinator and what runs one command on the host: bytes of both go on
+ * unread. Returns when either side has ended; how long the program may then take to end by itself. The host hears from
+ * here at least every few seconds, so it can tell a dead connection from one where nothing is to be said. */
+uint64_t command_pipe_run (struct courier_input *input, struct transport *transport);
 
 /* courier_input.c - reads what the coordinator sends to its courier: short lines on one descriptor.
  * It knows nothing of what they mean. One thread; the descriptor is borrowed. */

@@ -81,11 +81,10 @@ int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter
     reporter_send_step (reporter, STEP_RESOLVE, "the name service");
     int rc = getaddrinfo (address, service, &hints, &list);
     if (rc != 0)
-        return err_set (
-            err, ERR_IO,
-            "this machine cannot resolve the address for its ssh connection (%s): correct it in the slice file, "
-            "or give the IP address",
-            rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
+        return err_set (err, ERR_IO,
+                        "this machine cannot resolve the address for its ssh connection (%s): correct the "
+                        "name, or give the address of the host",
+                        rc == EAI_SYSTEM ? "system error" : gai_strerror (rc));
     reporter_send_step (reporter, STEP_CONNECT, "the host to accept the connection");
     int fd = connect_any (list, port, until_ms, err);
     freeaddrinfo (list);

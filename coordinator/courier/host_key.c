@@ -26,7 +26,8 @@ struct record {
     uint32_t broken_line;              /* the first that names the host and cannot be read; 0: none */
     char same_type[FINGERPRINT_BYTES]; /* another key of the type that was shown */
     struct buf types;                  /* of other keys, with their fingerprints */
-    struct buf *lines;                 /* NULL, or where the lines that name the host go: nothing else is asked */
+    struct reporter *reporter;
+    struct buf *lines; /* NULL, or where the lines that name the host go: nothing else is asked */
 };
 
 static void fingerprint (ssh_key key, char out[FINGERPRINT_BYTES])
@@ -180,6 +181,21 @@ int host_key_alias_file (const char *known_hosts, const char *alias, struct err 
 
 /* ---- the verdict ---- */
 
+/* Each host has a key of its own, and all that are unknown are refused in the same words. */
+static int refuse_unknown (const struct record *record, const char *type, const char *seen, const char *known_hosts,
+                           struct err *err)
+{
+    char presented[NAME_BYTES + FOUND_BYTES];
+    const char *jump = record->reporter->jump_host;
+    snprintf (presented, sizeof presented, "%s%s presented the %s host key %s", *jump ? "jump host " : "",
+              *jump ? jump : "it", type, seen);
+    reporter_send_remark (record->reporter, presented);
+    return err_set (err, ERR_REFUSED,
+                    "%s has no key of this host. Fetch the key that it presents (ssh-keyscan), compare its fingerprint "
+                    "(ssh-keygen -lf) with one from the host itself, and add it",
+                    known_hosts);
+}
+
 static int judge (struct record *record, enum ssh_known_hosts_e verdict, const char *known_hosts, struct err *err)
 {
     char seen[FINGERPRINT_BYTES];
@@ -207,15 +223,14 @@ static int judge (struct record *record, enum ssh_known_hosts_e verdict, const c
         return err_set (err, ERR_REFUSED,
                         "the host presented the %s key %s; line %u of %s names this host but cannot be parsed", type,
                         seen, record->broken_line, known_hosts);
-    return err_set (err, ERR_REFUSED,
-                    "the host presented the %s key %s, but %s has no key of this host. Verify the key on the host "
-                    "(ssh-keygen -lf its public key) and add it (ssh-keyscan)",
-                    type, seen, known_hosts);
+    return refuse_unknown (record, type, seen, known_hosts, err);
 }
 
-int host_key_check (ssh_session session, const char *known_hosts, const char *name, uint16_t port, struct err *err)
+int host_key_check (ssh_session session, const struct ssh_login *login, const char *name, uint16_t port,
+                    struct err *err)
 {
-    struct record record = { 0 };
+    struct record record = { .reporter = login->reporter };
+    const char *known_hosts = login->ssh->known_hosts;
     int rc = -1;
     buf_init (&record.types, FOUND_BYTES);
     name_of (record.name, name, port);

@@ -1,5 +1,6 @@
 /* main.c - sliceup-courier: takes one worker to one host. */
 #include "common/io/clock.h"
+#include "common/io/process_title.h"
 #include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_session.h"
 #include "coordinator/courier/transport.h"
@@ -14,11 +15,11 @@
 enum { REQUEST_WAIT_MS = 10 * 1000, HOST_NAME_BYTES = 256 };
 
 static const char help[] =
-    "usage: sliceup-courier carry\n"
+    "usage: sliceup-courier carry | exec\n"
     "\n"
-    "Starts one worker on its host, over ssh or Slurm. sliceup starts one courier for each host; it is rarely\n"
-    "run by hand. It reads an order and a launch line from standard input and reports its steps on standard\n"
-    "output: docs/spec/launch.md.\n"
+    "carry starts one worker on its host, over ssh or Slurm; exec runs one command there, and is a pipe to it.\n"
+    "sliceup starts one courier for each host; it is rarely run by hand. It reads an order (and for carry a launch\n"
+    "line) from standard input and reports its steps on standard output: docs/spec/launch.md.\n"
     "\n"
     "Exit status: 0 the worker was started; 1 it was not, and the last line has the reason; 2 usage, or no order.\n";
 
@@ -61,6 +62,8 @@ static int carry_out (struct request *request, struct reporter *reporter, struct
         end.step = reporter->step;
         end.why = err;
     }
+    if (end.pipes)
+        end.leave_ms = command_pipe_run (input, transport);
     if (transport)
         transport->ops->close (transport, end.leave_ms);
     if (end.refused) /* last: the coordinator may kill us for it, and nothing must stay behind */
@@ -68,23 +71,31 @@ static int carry_out (struct request *request, struct reporter *reporter, struct
     return end.status;
 }
 
-static int take_request (struct request *request, struct courier_input *input, struct err *err)
+static int take_request (struct request *request, struct courier_input *input, bool exec, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + REQUEST_WAIT_MS;
-    struct text line, launch_line;
+    struct text line, launch_line = { 0 };
     if (input_await_line (input, until_ms, "the order", &line, err) < 0)
         return -1;
     char *courier_line = mem_alloc (line.len + 1); /* the next line may move it */
     memcpy (courier_line, line.ptr, line.len);
     struct text kept = { courier_line, line.len };
-    int rc = input_await_line (input, until_ms, "the launch line", &launch_line, err);
+    int rc = exec ? 0 : input_await_line (input, until_ms, "the launch line", &launch_line, err);
     if (rc == 0)
         rc = request_parse (request, kept, launch_line, err);
     mem_free (courier_line);
     return rc;
 }
 
-static int carry (void)
+static void show_in_ps (const struct request *request)
+{
+    char title[REQUEST_NAME_MAX_BYTES + 64];
+    snprintf (title, sizeof title, "sliceup-courier: host %.*s over %s", REQUEST_NAME_MAX_BYTES, request->host,
+              request->by == BY_SSH ? "ssh" : "Slurm");
+    process_title_set (title);
+}
+
+static int carry (bool exec)
 {
     uint64_t began_ms = clock_boot_ms ();
     struct request request = { 0 };
@@ -95,10 +106,12 @@ static int carry (void)
     reporter_init (&reporter, STDOUT_FILENO);
     input_init (&input, STDIN_FILENO);
     signal (SIGPIPE, SIG_IGN); /* ends of pipes are seen where they are written to */
-    if (take_request (&request, &input, &err) == 0)
+    if (take_request (&request, &input, exec, &err) == 0) {
+        show_in_ps (&request);
         status = carry_out (&request, &reporter, &input, began_ms + request.deadline_ms);
-    else
+    } else {
         reporter_send_refused (&reporter, err.text);
+    }
     request_release (&request);
     input_release (&input);
     return status;
@@ -112,7 +125,9 @@ int main (int argc, char **argv)
     if (argc == 2 && strcmp (argv[1], "--help") == 0)
         return fputs (help, stdout) < 0;
     if (argc == 2 && strcmp (argv[1], "carry") == 0)
-        return carry ();
+        return carry (false);
+    if (argc == 2 && strcmp (argv[1], "exec") == 0)
+        return carry (true);
     fputs ("sliceup-courier is started by sliceup; see sliceup-courier --help\n", stderr);
     return 2;
 }

@@ -231,14 +231,15 @@ static int take_launch (struct request *request, struct text line, const json_t 
 static int parse_into (struct request *request, struct text courier_line, struct text launch_line, struct err *err)
 {
     json_t *courier = json_loadb (courier_line.ptr, courier_line.len, JSON_REJECT_DUPLICATES, NULL);
-    json_t *launch = json_loadb (launch_line.ptr, launch_line.len, JSON_REJECT_DUPLICATES, NULL);
+    bool joins = launch_line.ptr != NULL;
+    json_t *launch = joins ? json_loadb (launch_line.ptr, launch_line.len, JSON_REJECT_DUPLICATES, NULL) : NULL;
     int rc = -1;
     if (!json_is_object (courier))
         err_set (err, ERR_PARSE, "order: expected a JSON object on the first line");
-    else if (!json_is_object (launch) || launch_line.len >= REQUEST_LAUNCH_MAX_BYTES)
+    else if (joins && (!json_is_object (launch) || launch_line.len >= REQUEST_LAUNCH_MAX_BYTES))
         err_set (err, ERR_PARSE, "launch line: expected a JSON object of less than %d bytes on the second line",
                  REQUEST_LAUNCH_MAX_BYTES);
-    else if ((rc = take_request (request, courier, err)) == 0)
+    else if ((rc = take_request (request, courier, err)) == 0 && joins)
         rc = take_launch (request, launch_line, launch, err);
     json_decref (courier);
     json_decref (launch);

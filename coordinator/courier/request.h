@@ -51,11 +51,12 @@ struct request {
     bool tied;
     struct request_ssh ssh;
     struct request_slurm slurm;
-    char *launch;       /* the launch line, without newline */
+    char *launch;       /* the launch line, without newline; NULL: one command is to be run, no worker to join */
     bool needs_address; /* its address is empty: request_set_local_address before it is used */
     struct arena arena; /* holds all of it */
 };
 
+/* No launch line (its ptr is NULL): the order is for one command. */
 int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err);
 int request_set_local_address (struct request *request, const char *address, struct err *err);
 void request_release (struct request *request);

@@ -116,7 +116,7 @@ static int enter (const struct ssh_login *login, ssh_session session, struct err
 {
     reporter_send_step (login->reporter, STEP_HOST_KEY, "the check of the host key");
     const char *name = *login->host_key_alias ? login->host_key_alias : login->address;
-    if (host_key_check (session, login->ssh->known_hosts, name, known_port (login), err) < 0)
+    if (host_key_check (session, login, name, known_port (login), err) < 0)
         return *login->host_key_alias ? err_prefix (err, "looked up under its ssh.host_key_alias") : -1;
     reporter_send_step (login->reporter, STEP_AUTHENTICATION, "the ssh server, or an agent, to check the keys");
     return authenticate (session, login->user, login->ssh, err);

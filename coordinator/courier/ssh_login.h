@@ -38,7 +38,9 @@ int host_key_file_check (const char *known_hosts, struct err *err);
  * the lines that name the alias, under this name instead. The descriptor is the caller's; -1 on error. */
 #define HOST_KEY_ALIAS_STAND_IN "alias"
 int host_key_alias_file (const char *known_hosts, const char *alias, struct err *err);
-int host_key_check (ssh_session session, const char *known_hosts, const char *name, uint16_t port, struct err *err);
+/* `name`: as the file has it. The key of a host that the file does not know is told as a remark. */
+int host_key_check (ssh_session session, const struct ssh_login *login, const char *name, uint16_t port,
+                    struct err *err);
 
 /* authentication.c - logs in to an ssh server: by an agent's keys, then by key files. Never by password or keyboard. It
  * knows the session and nothing of what follows. Waits for the server: the watchdog bounds that. */

@@ -15,22 +15,19 @@
 #include "coordinator/journal/journal_read.h"
 
 /* Making a run takes some hundredths of a second, removing one less. */
-enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10 };
+enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10, TURN_MS = 10000 };
 
 /* ---- who makes runs ---- */
 
-static int making_open (const char *home, struct err *err)
+#define MAKING ".making"
+
+static int lock (const char *home, const char *name, short type, uint32_t most_ms, const char *refused, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    snprintf (path, sizeof path, "%.1024s/.making", home);
-    return plain_file_open (path, O_RDWR | O_CREAT, err);
-}
-
-static int making_lock (const char *home, short type, const char *refused, struct err *err)
-{
     struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
-    uint64_t until_ms = clock_boot_ms () + HOLD_MS;
-    int fd = making_open (home, err);
+    uint64_t until_ms = clock_boot_ms () + most_ms;
+    snprintf (path, sizeof path, "%.1024s/%s", home, name);
+    int fd = plain_file_open (path, O_RDWR | O_CREAT, err);
     while (fd >= 0 && fcntl (fd, F_OFD_SETLK, &whole) != 0) {
         bool busy = errno == EAGAIN || errno == EACCES;
         if (busy && clock_boot_ms () < until_ms) {
@@ -38,18 +35,24 @@ static int making_lock (const char *home, short type, const char *refused, struc
             continue;
         }
         if (busy)
-            err_set (err, ERR_STATE, "%s in %.1024s for %d s now; try again", refused, home, HOLD_MS / 1000);
+            err_set (err, ERR_STATE, "%s in %.1024s for %u s now; try again", refused, home, most_ms / 1000);
         else
-            err_errno (err, ERR_IO, "cannot lock %.1024s/.making", home);
+            err_errno (err, ERR_IO, "cannot lock %.1024s", path);
         close (fd);
         return -1;
     }
     return fd;
 }
 
+int run_begun_take_turn (const char *home, struct err *err)
+{
+    return lock (home, ".beginning", F_WRLCK, TURN_MS, "another sliceup process has been beginning a run", err);
+}
+
 int run_begun_create_run (struct run_dir *dir, const char *home, struct err *err)
 {
-    int fd = making_lock (home, F_RDLCK, "another sliceup process has been removing a run that was never begun", err);
+    int fd = lock (home, MAKING, F_RDLCK, HOLD_MS,
+                   "another sliceup process has been removing a run that was never begun", err);
     if (fd < 0 || run_dir_create (dir, home, err) == 0)
         return fd;
     close (fd);
@@ -202,7 +205,7 @@ int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
         return 0;
     if (!unbegun)
         return no_facts (dir, unbegun, err); /* damaged, and left as it is */
-    int making_fd = making_lock (dir->home, F_WRLCK, "another sliceup process has been starting runs", err);
+    int making_fd = lock (dir->home, MAKING, F_WRLCK, HOLD_MS, "another sliceup process has been starting runs", err);
     if (making_fd < 0)
         return -1;
     int lock_fd = journal_lock_take (run_dir_path (dir, "journal.db", path), err);

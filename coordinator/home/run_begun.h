@@ -16,6 +16,9 @@
 /* The folder of a new run (run_dir_create), and the descriptor that holds .making (close it to release), or -1. Waits
  * for a removal to end, for a bounded time. */
 int run_begun_create_run (struct run_dir *dir, const char *home, struct err *err);
+/* Waits until no other process of this home begins a run, for a bounded time: who then looks at the runs that are there
+ * sees all of them. The descriptor holds the turn (close it once the run's first fact is durable), or -1. */
+int run_begun_take_turn (const char *home, struct err *err);
 /* Its first fact is durable: removes the sign, and makes that durable. To be called before anything follows from it. */
 int run_begun_record (const struct run_dir *dir, struct err *err);
 /* 0: it has begun, as far as its files tell; what is wrong with those is for who reads them to say. ERR_USAGE: it was

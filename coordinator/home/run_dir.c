@@ -225,7 +225,8 @@ int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err
     return rc;
 }
 
-static int choose (const struct listed *runs, uint32_t n, const char *wanted, struct run_dir *dir, struct err *err)
+static int choose (const struct listed *runs, uint32_t n, const char *home, const char *wanted, struct run_dir *dir,
+                   struct err *err)
 {
     const struct listed *found = NULL;
     bool last = strcmp (wanted, "last") == 0;
@@ -240,11 +241,13 @@ static int choose (const struct listed *runs, uint32_t n, const char *wanted, st
             break;
     }
     if (found == NULL && n == 0)
-        return err_set (err, ERR_USAGE, "there are no runs yet; start one with: sliceup run SLICE.yaml");
+        return err_set (err, ERR_USAGE, "there are no runs yet in %s; start one with: sliceup run SLICE.yaml", home);
     if (found == NULL)
-        return err_set (err, ERR_USAGE,
-                        "no run '%s'; the newest is %.8s (sliceup runs lists them, 'last' means the newest)", wanted,
-                        runs[0].dir.id);
+        return err_set (
+            err, ERR_USAGE,
+            "no run '%s', expected an id, the beginning of one, or 'last'; the newest is %.8s (sliceup runs lists "
+            "them)",
+            wanted, runs[0].dir.id);
     *dir = found->dir;
     return 0;
 }
@@ -267,7 +270,7 @@ int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, str
     struct listed *runs = list_runs (home, &n, err);
     if (runs == NULL)
         return -1;
-    int rc = choose (runs, n, wanted, dir, err);
+    int rc = choose (runs, n, home, wanted, dir, err);
     mem_free (runs);
     return rc < 0 ? -1 : run_dir_check (dir, err);
 }

@@ -11,7 +11,7 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     launch->launcher = options->launcher;
     launch->start = options->start;
     launch->program = mem_text (local ? options->worker_path : options->courier_path);
-    launch->bundle = mem_text (local ? "" : options->bundle_path);
+    launch->bundle.path = mem_text (local ? "" : options->bundle_path);
     launch->run_id_hex = mem_text (options->run_id_hex);
     launch->hub_address = mem_text (options->hub_address);
     launch->hub_public_key = mem_text (options->hub_public_key);
@@ -40,7 +40,7 @@ void launch_close (struct launch *launch)
     mem_free (launch->hub_public_key);
     mem_free (launch->hub_address);
     mem_free (launch->run_id_hex);
-    mem_free (launch->bundle);
+    mem_free (launch->bundle.path);
     mem_free (launch->program);
     mem_free (launch);
 }

@@ -24,7 +24,7 @@ struct launch_options {
     enum launcher launcher;         /* LOCAL, SSH or SLURM */
     const struct start_plan *start; /* SSH, SLURM; outlives the launch */
     const char *worker_path;        /* LOCAL: sliceup-worker */
-    const struct plan *plan;        /* LOCAL: what programs inherit, and what a rehearsal adds; outlives the launch */
+    const struct plan *plan;        /* its slice is shown in ps; LOCAL: what programs inherit; outlives the launch */
     const char *courier_path, *bundle_path; /* SSH, SLURM */
     const char *run_id_hex;
     const char *hub_address; /* empty: the courier finds it */

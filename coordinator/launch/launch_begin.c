@@ -1,17 +1,12 @@
 /* launch_begin.c - what a worker or its courier is told, and its process. */
 #include "coordinator/launch/launch_private.h"
 
-#include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/model/launch_variables.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum { NONCE_BYTES = 16 };
 
 static int start_process (struct start *start, const char *directory, struct err *err)
 {
@@ -39,67 +34,13 @@ static int start_process (struct start *start, const char *directory, struct err
     return rc;
 }
 
-#define BUILD_IT "(build it: cmake --build build --target bundle)"
-
-/* <bundle>.head, which deploy/bundle writes: "<sha256> <bytes>" of what a host knows the bundle by. */
-static int read_head (struct launch *launch, struct err *err)
-{
-    struct arena arena = { 0 };
-    struct digest digest;
-    struct buf line;
-    char hex[DIGEST_HEX_BYTES];
-    const char *path = text_format (&arena, "%s.head", launch->bundle).ptr;
-    buf_init (&line, 256);
-    int rc = file_read (path, &line, err);
-    if (rc == 0 && (sscanf (buf_c (&line), "%64s %" SCNu64, hex, &launch->bundle_head_bytes) != 2 ||
-                    !digest_parse (text_of (hex), &digest) || launch->bundle_head_bytes == 0))
-        rc = err_set (err, ERR_DAMAGE, "%s does not hold the sha256 and length of the worker bundle " BUILD_IT, path);
-    else if (rc == 0)
-        digest_hex (&digest, launch->bundle_sha256);
-    buf_release (&line);
-    arena_release (&arena);
-    return rc;
-}
-
-/* Once a launch: all hosts get the same one. */
-static int read_bundle (struct launch *launch, struct err *err)
-{
-    struct stat st;
-    if (launch->bundle_sha256[0] != '\0')
-        return 0;
-    if (stat (launch->bundle, &st) != 0)
-        return err_errno (err, ERR_IO, "cannot read the worker bundle %s " BUILD_IT, launch->bundle);
-    launch->bundle_bytes = (uint64_t) st.st_size;
-    return read_head (launch, err);
-}
-
-static int courier_words (struct launch *launch, const struct plan_host *host, struct buf *words, struct err *err)
-{
-    uint8_t random[NONCE_BYTES];
-    char nonce[2 * NONCE_BYTES + 1];
-    if (read_bundle (launch, err) != 0)
-        return -1;
-    if (getrandom (random, sizeof random, 0) != sizeof random)
-        return err_errno (err, ERR_IO, "cannot get random numbers");
-    for (size_t i = 0; i < NONCE_BYTES; i++)
-        snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    struct courier_request request = { .launcher = launch->launcher,
-                                       .host = host,
-                                       .start = launch->start,
-                                       .nonce = nonce,
-                                       .bundle = launch->bundle,
-                                       .bundle_sha256 = launch->bundle_sha256,
-                                       .bundle_bytes = launch->bundle_bytes,
-                                       .bundle_head_bytes = launch->bundle_head_bytes };
-    return launch_protocol_put_courier (words, &request, err);
-}
-
 static int worker_words (const struct launch *launch, uint32_t rank, struct text host, const char *directory,
                          struct buf *words, struct err *err)
 {
     struct launch_line_fields join = {
         .run_id_hex = launch->run_id_hex,
         .host = host,
+        .slice = launch->plan ? launch->plan->slice : TEXT_LIT (""),
         .rank = rank,
         .address = launch->hub_address,
         .control_port = launch->control_port,
@@ -125,8 +66,9 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     if (len >= (int) sizeof there)
         return err_set (err, ERR_LIMIT, "start.directory %.*s is too long, expected at most %zu bytes",
                         TEXT_ARG (launch->start->directory), sizeof there - 128);
-    return courier_words (launch, host, words, err) != 0 ? -1
-                                                         : worker_words (launch, rank, host->name, there, words, err);
+    if (launch_put_order (launch->launcher, launch->start, host, &launch->bundle, words, err) != 0)
+        return -1;
+    return worker_words (launch, rank, host->name, there, words, err);
 }
 
 static int begin (struct start *start, const char *directory, struct err *err)

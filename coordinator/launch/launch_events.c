@@ -121,6 +121,7 @@ static void take_word (struct start *start, const struct launch_report *reply)
         if (start->state != START_GIVEN_UP)
             take_end (start, reply);
         break;
+    case WORD_EXEC: /* the answer of another word of the worker than was asked for */
     case WORD_NONE: break;
     }
 }

@@ -11,7 +11,6 @@
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PRIVATE_H
 
 #include "common/base/buf.h"
-#include "common/base/digest.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/launch/launch_process.h"
 #include "coordinator/launch/launch_protocol.h"
@@ -47,9 +46,8 @@ struct launch {
     enum launcher launcher;
     const struct start_plan *start;
     const struct plan *plan;
-    char *program, *bundle, *run_id_hex, *hub_address, *hub_public_key;
-    char bundle_sha256[DIGEST_HEX_BYTES]; /* empty: not read yet */
-    uint64_t bundle_head_bytes, bundle_bytes;
+    char *program, *run_id_hex, *hub_address, *hub_public_key;
+    struct launch_bundle bundle;
     uint16_t control_port, bulk_port;
     launch_keyed_fn *keyed;
     launch_step_fn *step;

@@ -1,5 +1,7 @@
 #include "coordinator/launch/launch_process.h"
 
+#include "common/io/program_start.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,7 +42,7 @@ static const char *const kept_by_couriers[] = { "USER", "LOGNAME", "SSH_AUTH_SOC
 enum {
     KEPT = sizeof kept / sizeof kept[0],
     KEPT_BY_COURIERS = sizeof kept_by_couriers / sizeof kept_by_couriers[0],
-    VARIABLES_MAX = 256
+    VARIABLES_MAX = 1024
 };
 
 static bool is_of (const char *variable, const char *name)
@@ -60,7 +62,7 @@ static bool is_among (const char *variable, const char *const *names, size_t n)
 static bool is_wanted (const struct launch_program *program, const char *variable)
 {
     struct text rest = text_of (variable), name = text_take_until (&rest, '=');
-    return is_among (variable, kept, KEPT) ||
+    return program->as_user || is_among (variable, kept, KEPT) ||
            (program->courier && is_among (variable, kept_by_couriers, KEPT_BY_COURIERS)) ||
            (program->inherit && text_is_among (name, program->inherit->items, program->inherit->n));
 }
@@ -84,20 +86,6 @@ static void environment_of (const struct launch_program *program, struct arena *
     out[n] = NULL;
 }
 
-/* The coordinator blocks and handles signals; its worker starts with none of that. */
-static int attributes_set (posix_spawnattr_t *attributes)
-{
-    sigset_t none, all;
-    sigemptyset (&none);
-    sigfillset (&all);
-    int rc = posix_spawnattr_setsigmask (attributes, &none);
-    if (rc == 0)
-        rc = posix_spawnattr_setsigdefault (attributes, &all);
-    if (rc == 0)
-        rc = posix_spawnattr_setflags (attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    return rc;
-}
-
 /* closefrom last: whatever the coordinator itself was handed without close-on-exec ends here. */
 static int actions_set (posix_spawn_file_actions_t *actions, int in, int out, int error)
 {
@@ -119,7 +107,7 @@ static int spawn (const struct launch_program *program, int in, int out, int err
     posix_spawn_file_actions_t actions;
     if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
         return err_set (err, ERR_IO, "cannot prepare the start of a worker or courier"); /* glibc's never fail */
-    int rc = attributes_set (&attributes);
+    int rc = program_start_fresh (&attributes);
     if (rc == 0)
         rc = actions_set (&actions, in, out, error);
     environment_of (program, &arena, environment);
@@ -292,27 +280,31 @@ void worker_log_release (struct worker_log *log)
 }
 
 /* The end of what was written since `begin`, without its last newlines; how much of it. */
-static size_t read_end (const struct worker_log *log, char bytes[LAST_BYTES])
+static size_t read_end (int fd, int64_t begin, char bytes[LAST_BYTES])
 {
-    int fd = log->path ? open (log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
-    if (fd < 0)
-        return 0;
-    int64_t end = lseek (fd, 0, SEEK_END), from = end - log->begin > LAST_BYTES ? end - LAST_BYTES : log->begin;
+    int64_t end = lseek (fd, 0, SEEK_END), from = end - begin > LAST_BYTES ? end - LAST_BYTES : begin;
     ssize_t n = end > from ? pread (fd, bytes, LAST_BYTES, from) : 0;
-    (void) close (fd); /* only read */
     while (n > 0 && bytes[n - 1] == '\n')
         n--;
     return n > 0 ? (size_t) n : 0;
 }
 
-void worker_log_append_last_line (const struct worker_log *log, struct buf *out)
+void launch_process_append_last_line (int fd, int64_t begin, struct buf *out)
 {
     char bytes[LAST_BYTES];
-    size_t n = read_end (log, bytes);
+    size_t n = fd < 0 ? 0 : read_end (fd, begin, bytes);
     if (n == 0)
         return;
     const char *newline = memrchr (bytes, '\n', n);
-    size_t begin = newline ? (size_t) (newline + 1 - bytes) : 0;
+    size_t from = newline ? (size_t) (newline + 1 - bytes) : 0;
     buf_puts (out, "; its last output: ");
-    buf_escaped (out, (struct text){ .ptr = bytes + begin, .len = (uint32_t) (n - begin) }, LAST_COLUMNS);
+    buf_escaped (out, (struct text){ .ptr = bytes + from, .len = (uint32_t) (n - from) }, LAST_COLUMNS);
+}
+
+void worker_log_append_last_line (const struct worker_log *log, struct buf *out)
+{
+    int fd = log->path ? open (log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    launch_process_append_last_line (fd, log->begin, out);
+    if (fd >= 0)
+        (void) close (fd); /* only read */
 }

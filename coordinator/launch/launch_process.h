@@ -21,6 +21,7 @@ struct launch_process {
 struct launch_program {
     const char *path, *word;  /* its one argument */
     bool courier;             /* gets what reaches an ssh agent and Slurm as well; a worker does not */
+    bool as_user;             /* gets all variables of this process */
     const text_list *inherit; /* further variables of this process, by name; NULL: none */
     const var_list *set;      /* variables with values, which win; NULL: none */
 };
@@ -49,5 +50,7 @@ int worker_log_open (struct worker_log *log, const char *directory, struct err *
 void worker_log_release (struct worker_log *log);
 /* Appends "; its last output: " and the last line written, made safe to show; nothing when there is none. */
 void worker_log_append_last_line (const struct worker_log *log, struct buf *out);
+/* The same of a file that is open, from `begin` on. */
+void launch_process_append_last_line (int fd, int64_t begin, struct buf *out);
 
 #endif

@@ -25,6 +25,12 @@ static int tell (struct buf *out, json_t *line, size_t max_bytes, const char *ad
     return rc;
 }
 
+/* Texts of the plan were checked to be UTF-8 when it was made, or read back. */
+static json_t *json_text (struct text text)
+{
+    return json_stringn (text.len ? text.ptr : "", text.len);
+}
+
 int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *join, struct err *err)
 {
     json_t *line = json_pack ("{s:i, s:s, s:s%, s:I, s:s, s:i, s:i, s:s, s:s}", "protocol", LAUNCH_PROTOCOL, "run",
@@ -32,15 +38,11 @@ int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *
                               (json_int_t) join->rank, "address", join->address, "control_port",
                               (int) join->control_port, "bulk_port", (int) join->bulk_port, "key", join->hub_public_key,
                               "directory", join->directory);
+    if (line && join->slice.len)
+        json_object_set_new (line, "slice", json_text (join->slice));
     if (line && join->tied)
         json_object_set_new (line, "tied", json_true ());
     return tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter start.directory", err);
-}
-
-/* Texts of the plan were checked to be UTF-8 when it was made, or read back. */
-static json_t *json_text (struct text text)
-{
-    return json_stringn (text.len ? text.ptr : "", text.len);
 }
 
 static json_t *json_texts (const struct text *items, uint32_t n)
@@ -103,6 +105,10 @@ static int answer_of (json_t *words, struct launch_report *reply, struct err *er
         return err_set (err, ERR_PARSE,
                         "the worker's launch protocol version is not %d: use a worker of this coordinator's version",
                         LAUNCH_PROTOCOL);
+    if (json_is_true (json_object_get (words, "exec"))) {
+        reply->word = WORD_EXEC;
+        return 1;
+    }
     if (!json_is_string (key) || !is_z85 (json_string_value (key)))
         return err_set (err, ERR_PARSE, "the worker reported no public key, expected 40 characters of Z85");
     if (!json_is_integer (pid) || json_integer_value (pid) < 1 || json_integer_value (pid) > INT32_MAX)

@@ -6,6 +6,7 @@
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROTOCOL_H
 
 #include "common/base/buf.h"
+#include "common/base/digest.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
 #include "common/model/plan.h"
@@ -23,7 +24,7 @@ enum {
 
 struct launch_line_fields { /* the launch line, for the worker */
     const char *run_id_hex;
-    struct text host;
+    struct text host, slice;
     uint32_t rank;
     const char *address;
     uint16_t control_port, bulk_port;
@@ -38,7 +39,7 @@ struct courier_request {    /* the line before it, for a courier */
     uint64_t bundle_head_bytes, bundle_bytes;
 };
 
-enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND };
+enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND, WORD_EXEC };
 struct launch_report {
     enum launch_word word;
     char public_key[LAUNCH_KEY_BYTES]; /* ANSWER: the worker's */
@@ -58,6 +59,14 @@ struct launch_parser {
 /* Appends the line with its newline. ERR_PARSE: a text is not UTF-8. ERR_LIMIT: too long. */
 int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *join, struct err *err);
 int launch_protocol_put_courier (struct buf *out, const struct courier_request *request, struct err *err);
+/* launch_order.c - the same for a host, with a nonce of its own. The bundle's file is read once. */
+struct launch_bundle {
+    char *path;
+    char sha256[DIGEST_HEX_BYTES]; /* of its head; empty: not read yet */
+    uint64_t head_bytes, bytes;
+};
+int launch_put_order (enum launcher launcher, const struct start_plan *start, const struct plan_host *host,
+                      struct launch_bundle *bundle, struct buf *out, struct err *err);
 /* 1: `said` is there, and `output` what follows it. 0: all of `output` was taken. -1: a word is broken, or too much was
  * said; `err` is a sentence on "it". */
 int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_report *reply,

@@ -128,7 +128,7 @@ static void blame (struct measure_fold *fold, struct measure *now, const struct 
 static void end (struct measure_fold *fold, const struct fact *fact)
 {
     struct measure *now = &fold->now;
-    if (fold->isolating || !now->signature.len || fold->n == LAUNCHES_MAX)
+    if (fold->isolating || fact->of.pass_ended.key.attempt == 0 || !now->signature.len || fold->n == LAUNCHES_MAX)
         return;
     now->outcome = fact->of.pass_ended.outcome;
     now->wall_ms = fact->wall_ms;

@@ -2,7 +2,9 @@
 
 #include "common/model/launch_variables.h"
 #include "common/model/secret.h"
+#include "coordinator/receipt/launch_description.h"
 #include "coordinator/receipt/merge.h"
+#include "coordinator/receipt/rung_program.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/verdict/recompile_reason.h"
@@ -70,10 +72,16 @@ static void fold_opened (struct receipt_fold *fold, const struct fact *fact)
                                    .home = plan->home,
                                    .cache_root = plan->cache.root };
     fold_origin (fold, header);
+    header->launch = launch_describe (plan, &fold->arena);
     header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
     header->hosts.items = arena_array (&fold->arena, plan->hosts.n, sizeof (struct text));
-    for (header->rungs.n = 0; header->rungs.n < plan->rungs.n; header->rungs.n++)
-        header->rungs.items[header->rungs.n] = plan->rungs.items[header->rungs.n].id;
+    header->programs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));
+    for (header->rungs.n = 0; header->rungs.n < plan->rungs.n; header->rungs.n++) {
+        const struct rung *rung = &plan->rungs.items[header->rungs.n];
+        header->rungs.items[header->rungs.n] = rung->id;
+        header->programs.items[header->programs.n++] = secret_redact_values (
+            &fold->arena, &plan->profile, rung_program_describe (rung, &fold->arena));
+    }
     for (header->hosts.n = 0; header->hosts.n < plan->hosts.n; header->hosts.n++)
         header->hosts.items[header->hosts.n] = plan->hosts.items[header->hosts.n].name;
 }
@@ -86,7 +94,7 @@ static void fold_joined (struct receipt_fold *fold, const struct fact_host_joine
                                                       TEXT_ARG (fold->plan.hosts.items[joined->host].name),
                                                       (unsigned long long) joined->session));
     host->joined = true;
-    host->lost = false;
+    host->lost = host->left_behind = false;
 }
 
 static void fold_lost (struct receipt_fold *fold, const struct fact_host_lost *lost)
@@ -180,11 +188,40 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
     rung->cache = receipt_fold_copy_text (fold, verdict->cache);
     keep_cause (fold, verdict, rung);
     note_recheck (fold, verdict, rung);
+    if (fold->plan.rungs.items[key->rung].scope !=
+        SCOPE_SLICE) /* where it ended the climb, nothing more is told of it */
+        fold->hosts[verdict->host].left_behind = verdict->outcome == OUTCOME_LOST || fold->plan.climb.keep_going;
+}
+
+/* Hosts without an attempt at a rung: blocked there, or left behind. */
+static void fold_without_attempt (struct receipt_fold *fold, uint32_t rung, const struct verdict *verdicts, uint32_t n)
+{
+    struct attempt_key key = { rung, PASS_ONCE, 0 };
+    for (uint32_t i = 0; i < n && rung < fold->plan.rungs.n; i++) {
+        if (verdicts[i].host >= fold->plan.hosts.n)
+            continue;
+        *add_rung (&fold->hosts[verdicts[i].host],
+                   &key) = (struct rung_receipt){ .rung = fold->plan.rungs.items[rung].id, .pass = key.pass };
+        fold_verdict (fold, &key, &verdicts[i]);
+    }
+}
+
+static void fold_left_behind (struct receipt_fold *fold, const struct fact_hosts_left_behind *left)
+{
+    fold_without_attempt (fold, left->rung, left->verdicts.items, left->verdicts.n);
+    for (uint32_t i = 0; i < left->verdicts.n; i++)
+        if (left->verdicts.items[i].host < fold->plan.hosts.n)
+            fold->hosts[left->verdicts.items[i].host].left_behind = true;
 }
 
 static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_ended *ended)
 {
     fold->header.running = (struct text){ 0 };
+    if (ended->key.attempt == 0) {
+        fold_without_attempt (fold, ended->key.rung, ended->verdicts.items, ended->verdicts.n);
+        fold->next_rung = ended->key.rung;
+        return;
+    }
     for (uint32_t i = 0; i < fold->plan.hosts.n; i++) {
         struct rung_receipt *rung = receipt_rung_of (fold, i, &ended->key);
         if (rung)
@@ -242,9 +279,9 @@ static void fold_all_untried (struct receipt_fold *fold, enum outcome outcome)
                               .next = blame_advice_for_lost (fold->plan.launcher) };
         if (fold->hosts[i].lost && cancelled)
             outcome = fold->hosts[i].joined ? OUTCOME_LOST : OUTCOME_BLOCKED;
-        if (fold->hosts[i].lost)
+        if (fold->hosts[i].lost && !fold->hosts[i].left_behind)
             fold_untried (fold, &fold->hosts[i], outcome, &lost);
-        else if (known_bad.len && !cancelled)
+        else if (known_bad.len && !cancelled && !fold->hosts[i].left_behind)
             fold_untried (fold, &fold->hosts[i], outcome, &launch);
     }
 }
@@ -286,6 +323,7 @@ void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
     case FACT_METRIC_JUDGED: receipt_fold_add_metric (fold, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: fold_pass_ended (fold, &fact->of.pass_ended); break;
     case FACT_CONFLICT_SEEN: fold_conflict (fold, &fact->of.conflict_seen); break;
+    case FACT_HOSTS_LEFT_BEHIND: fold_left_behind (fold, &fact->of.hosts_left_behind); break;
     case FACT_RUN_ENDED: fold_run_ended (fold, fact); break;
     default: break; /* what the receipt does not tell */
     }

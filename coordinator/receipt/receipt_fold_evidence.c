@@ -129,7 +129,8 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
     rung->launch = fold->plan.rungs.items[result->key.rung].launch;
     record_copy (&backend_record, &rung->backend, &result->backend, &fold->arena);
     rung->bad_line = receipt_fold_copy_text (fold, result->bad_line);
-    rung->cause.evidence = receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES));
+    rung->cause.evidence = secret_redact_values (
+        &fold->arena, &fold->plan.profile, receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES)));
     RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
@@ -137,6 +138,9 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
     RECEIPT_KEEP_LIST (rung->left_out, result->left_out, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->phases, result->phases, &number_record, &fold->arena);
     RECEIPT_KEEP_LIST (rung->sightings, result->sightings, &sighting_record, &fold->arena);
+    for (uint32_t i = 0; i < rung->sightings.n; i++) /* receipts are handed on */
+        rung->sightings.items[i].text = secret_redact_values (&fold->arena, &fold->plan.profile,
+                                                              rung->sightings.items[i].text);
     keep_waiting (rung, result, &fold->arena);
     if (rung->purpose != PURPOSE_ISOLATION) /* what a part of the slice shows is about that part */
         fold_host (fold, host, result);

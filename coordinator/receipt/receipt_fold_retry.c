@@ -13,6 +13,7 @@ void receipt_fold_note_pass (struct receipt_fold *fold, const struct fact_pass_b
     if (fold->purpose == PURPOSE_ISOLATION)
         return;
     fold->header.running = receipt_rung_name (fold, began->key.rung);
+    fold->next_rung = began->key.rung;
     receipt_fold_forget_metrics (fold, &began->key);
 }
 

@@ -15,7 +15,7 @@ struct host_fold {
     struct observed_backend backend;
     struct growing_list rungs; /* rung_receipt */
     struct growing_list open;  /* attempt_key of each rung_receipt */
-    bool joined, lost;
+    bool joined, lost, left_behind;
     struct text lost_why;
 };
 

@@ -9,13 +9,23 @@
 
 enum { SURVIVED_HEAD_BYTES = 60, EVIDENCE_MAX_BYTES = 1024 };
 
-struct text failure_phase (const struct result *result)
+struct text failure_place (const struct judge_case *of, struct arena *arena)
 {
-    return result->phase.len ? result->phase : TEXT_LIT ("start");
+    if (of->result->phase.len == 0 && of->rung->kind == PROGRAM_COMMAND)
+        return TEXT_LIT ("");
+    return text_format (arena, " in phase %.*s",
+                        TEXT_ARG (of->result->phase.len ? of->result->phase : TEXT_LIT ("start")));
+}
+
+static bool printed_nothing (const struct judge_case *of)
+{
+    return of->rung->kind == PROGRAM_COMMAND && of->result->output_bytes == 0 && of->result->tail.len == 0;
 }
 
 static struct text look_at_log (const struct judge_case *of, struct arena *arena)
 {
+    if (printed_nothing (of))
+        return TEXT_LIT ("let the program print why it fails: that is shown here");
     return text_format (arena, "see what it printed: sliceup logs --rung %.*s", TEXT_ARG (of->rung->id));
 }
 
@@ -171,8 +181,8 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
         failure_read_result (of->plan, of->signatures, result, arena, &reading);
     struct text cause = result->failure.len
                             ? text_format (arena, "%.*s (%.*s)", TEXT_ARG (result->failure), TEXT_ARG (how))
-                            : text_format (arena, "%.*s in phase %.*s", TEXT_ARG (how),
-                                           TEXT_ARG (failure_phase (result)));
+                            : text_format (arena, "%.*s%.*s%s", TEXT_ARG (how), TEXT_ARG (failure_place (of, arena)),
+                                           printed_nothing (of) ? "; it printed nothing" : "");
     out->outcome = OUTCOME_FAILED;
     out->owner = result->owner ? result->owner : OWNER_UNKNOWN;
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);

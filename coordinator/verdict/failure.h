@@ -6,8 +6,8 @@
 
 #include "coordinator/verdict/judge.h"
 
-/* Where the program was when it ended. */
-struct text failure_phase (const struct result *result);
+/* Where the program was when it ended: " in phase compile". Empty: a command that told no phase. */
+struct text failure_place (const struct judge_case *of, struct arena *arena);
 /* Was it ended by a signal that others send (SIGKILL, SIGTERM ...)? Then the cause lies on this host. */
 bool failure_is_outside_kill (enum ending ending, uint32_t code);
 /* `how` it ended: "exit status 1". Gives the whole verdict, FAILED. */

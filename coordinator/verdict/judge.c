@@ -6,6 +6,7 @@
 
 #include "common/base/duration.h"
 #include "common/frontend/frontend.h"
+#include "common/model/secret.h"
 #include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/command_evidence.h"
 #include "coordinator/verdict/expected_facts.h"
@@ -52,10 +53,11 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
     char limit[DURATION_TEXT_BYTES];
     duration_print (of->rung->timeout_ms, limit);
     if (result->ending == ENDING_TIMEOUT) {
-        verdict_set (
-            out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
-            text_format (arena, "still in phase %.*s after %s; killed", TEXT_ARG (failure_phase (result)), limit),
-            "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
+        struct text place = failure_place (of, arena);
+        verdict_set (out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
+                     text_format (arena, "still%.*s after %s; killed",
+                                  TEXT_ARG (place.len ? place : TEXT_LIT (" running")), limit),
+                     "see the end of its log for what it was waiting for; raise the rung's timeout if it was working");
         failure_describe_hang (of, arena, out);
         kill_judge_sender (of, arena, out);
         return false;
@@ -142,7 +144,8 @@ static bool gave_evidence (const struct judge_case *of, struct arena *arena, str
     return verdict_set (
         out, OUTCOME_FAILED, OWNER_PROGRAM,
         text_format (arena, "exited with status 0 but never reported that it was done%.*s", TEXT_ARG (said)),
-        "let the program end with the protocol's line `done` and the nonce of its attempt (docs/spec/canary.md)");
+        "let the program end with the protocol's line `done` and the nonce of its attempt (docs/spec/canary.md); a "
+        "program without the protocol is the `command` of its rung");
 }
 
 /* One line that breaks the protocol spoils good results as well: the program may have meant something else. */
@@ -444,7 +447,9 @@ static judge_step_fn *const steps[] = {
 void judge_result (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     *out = (struct verdict){ .host = of->host, .outcome = OUTCOME_PASSED, .phase = of->result->phase };
-    for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]); i++)
-        if (!steps[i](of, arena, out))
-            return;
+    size_t i = 0;
+    while (i < sizeof (steps) / sizeof (steps[0]) && steps[i](of, arena, out))
+        i++;
+    out->cause = secret_redact_values (arena, &of->plan->profile, out->cause);
+    out->evidence = secret_redact_values (arena, &of->plan->profile, out->evidence);
 }

@@ -15,15 +15,37 @@ static uint32_t killing_signal (const struct result *result)
     return result->ending == ENDING_EXITED && shell ? result->code - SHELL_SIGNALS : 0;
 }
 
+/* Signals whose number a program hardly chooses for an exit status of its own. */
+static bool is_usual (uint32_t signal)
+{
+    static const int usual[] = { SIGHUP, SIGINT, SIGQUIT, SIGILL,  SIGTRAP, SIGABRT,
+                                 SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGPIPE, SIGTERM };
+    uint32_t i = 0;
+    while (i < sizeof usual / sizeof usual[0] && (uint32_t) usual[i] != signal)
+        i++;
+    return i < sizeof usual / sizeof usual[0];
+}
+
+/* What an exit status says by custom: of shells (POSIX, 2.8.2 Exit Status for Commands), of timeout(1). */
+static struct text describe_status (uint32_t status, struct arena *arena)
+{
+    if (status == 124)
+        return text_format (arena, "exited with status %u, which timeout(1) reports of a program that it ended",
+                            status);
+    if (status == 126 || status == 127)
+        return text_format (arena, "exited with status %u, which a shell reports of a program that it %s", status,
+                            status == 126 ? "may not execute" : "did not find");
+    if (status > SHELL_SIGNALS && is_usual (status - SHELL_SIGNALS))
+        return text_format (arena, "exited with status %u, which a shell reports of a program killed by signal %u (%s)",
+                            status, status - SHELL_SIGNALS, strsignal ((int) status - SHELL_SIGNALS));
+    return text_format (arena, "exited with status %u", status);
+}
+
 struct text kill_describe_end (const struct result *result, struct arena *arena)
 {
-    uint32_t signal = killing_signal (result);
     if (result->ending == ENDING_SIGNALLED)
-        return text_format (arena, "killed by signal %u (%s)", signal, strsignal ((int) signal));
-    if (signal)
-        return text_format (arena, "exited with status %u, which a shell reports of a program killed by signal %u (%s)",
-                            result->code, signal, strsignal ((int) signal));
-    return text_format (arena, "exited with status %u", result->code);
+        return text_format (arena, "killed by signal %u (%s)", result->code, strsignal ((int) result->code));
+    return describe_status (result->code, arena);
 }
 
 static void append (struct text *to, struct arena *arena, const char *mark, struct text more, uint32_t most_bytes)
@@ -73,5 +95,8 @@ void kill_judge_sender (const struct judge_case *of, struct arena *arena, struct
     else if (result->machine_memory_kills && killed && unexplained)
         blame_memory (result, false, false, arena, out);
     else if (unexplained && (killed || signal == SIGTERM))
-        append (&out->cause, arena, "; ", TEXT_LIT ("nothing in its log says by whom"), SENTENCE_MAX_BYTES);
+        append (&out->cause, arena, "; ",
+                TEXT_LIT ("nothing in its log says by whom (dmesg of the host tells of the kernel, "
+                          "which kills for want of memory)"),
+                SENTENCE_MAX_BYTES);
 }

@@ -69,9 +69,3 @@ bool preliminary_verdict (struct preliminary_judge *judge, const struct fact_att
     judge_result (&of, arena, out);
     return out->outcome != OUTCOME_PASSED && out->outcome != OUTCOME_CANCELLED && out->outcome != OUTCOME_CASCADE;
 }
-
-struct text verdict_error_line (const struct verdict *verdict)
-{
-    struct text rest = verdict->evidence;
-    return text_take_until (&rest, '\n');
-}

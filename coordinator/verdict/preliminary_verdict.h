@@ -17,7 +17,5 @@ void preliminary_judge_learn (struct preliminary_judge *judge, const struct fact
  * stopped, which shows nothing of the host itself. */
 bool preliminary_verdict (struct preliminary_judge *judge, const struct fact_attempt_ended *ended, uint32_t hosts_n,
                           struct arena *arena, struct verdict *out);
-/* The first line of what decided it, or of what is most worth reading; borrowed. */
-struct text verdict_error_line (const struct verdict *verdict);
 
 #endif

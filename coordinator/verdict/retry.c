@@ -4,7 +4,8 @@ enum { WHAT_BYTES = 120 };
 
 static bool is_cause (const struct verdict *verdict)
 {
-    return verdict->outcome != OUTCOME_PASSED && verdict->outcome != OUTCOME_CASCADE;
+    return verdict->outcome != OUTCOME_PASSED && verdict->outcome != OUTCOME_CASCADE &&
+           verdict->outcome != OUTCOME_CANCELLED;
 }
 
 static const struct verdict *first_cause (const struct verdict *verdicts, uint32_t n)

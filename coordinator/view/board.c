@@ -277,6 +277,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_SUSPECTS_NAMED: board_suspects_named (board, &fact->of.suspects_named); break;
     case FACT_CANCEL_ASKED: board->cancel_level = fact->of.cancel_asked.level; break;
     case FACT_CONFLICT_SEEN: board->conflicts_n++; break;
+    case FACT_HOSTS_LEFT_BEHIND: board_hosts_left_behind (board, &fact->of.hosts_left_behind); break;
     case FACT_RUN_ENDED: apply_run_ended (board, &fact->of.run_ended); break;
     case FACT_HOST_REPORTED: apply_received (board, fact); break;
     case FACT_HOST_SUSPECTED: apply_suspected (board, fact); break;

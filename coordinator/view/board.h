@@ -21,6 +21,7 @@ struct board_host {
     uint32_t joins;
     bool returned;         /* its last joining was a return from a loss, or a new process; not to a new coordinator */
     struct text why;       /* lost: the reason */
+    bool left_behind;      /* the climb goes on without it, as it is absent */
     bool in_pass;          /* takes part in the running pass */
     bool ended;            /* and its part has ended */
     uint32_t rungs_passed; /* how many rungs, from the first, it has passed */

@@ -1,4 +1,5 @@
 /* board_groups.c - the part of a board that folds hosts whose verdicts say the same, and what the verdicts corrected. */
+#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/preliminary_verdict.h"
 #include "coordinator/view/board_private.h"
 
@@ -20,17 +21,17 @@ void board_groups_clear (struct board_pass *pass)
     pass->groups.n = pass->ungrouped_n = pass->corrections.n = 0;
 }
 
-static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict)
+static bool belongs (const struct board_verdict_group *group, const struct verdict *verdict, struct text line)
 {
     return group->outcome == verdict->outcome && group->owner == verdict->owner && group->likely == verdict->likely &&
            text_equal (group->signature, verdict->signature) && text_equal (group->cause, kept_part (verdict->cause)) &&
-           text_equal_but_numbers (group->line, kept_part (verdict_error_line (verdict)));
+           text_equal_but_numbers (group->line, kept_part (line));
 }
 
-/* How much a group tells: a known owner more than a likely one, that more than none, and a cascade least. */
+/* How much a group tells: a known owner more than a likely one, that more than none, and who only followed least. */
 static uint32_t worth (enum outcome outcome, enum owner owner, bool likely)
 {
-    if (outcome == OUTCOME_CASCADE)
+    if (outcome == OUTCOME_CASCADE || outcome == OUTCOME_CANCELLED)
         return 0;
     return owner == OWNER_UNKNOWN ? 1 : likely ? 2 : 3;
 }
@@ -63,8 +64,9 @@ static struct board_verdict_group *new_group (struct board_pass *pass, const str
 /* NULL: full of groups that tell as much. */
 static struct board_verdict_group *group_for (struct board_pass *pass, const struct verdict *verdict, uint32_t capacity)
 {
+    struct text line = error_line_find (verdict->outcome, verdict->evidence);
     for (uint32_t i = 0; i < pass->groups.n; i++)
-        if (belongs (&pass->groups.items[i], verdict))
+        if (belongs (&pass->groups.items[i], verdict, line))
             return &pass->groups.items[i];
     struct board_verdict_group *group = new_group (pass, verdict);
     if (group == NULL)
@@ -76,7 +78,7 @@ static struct board_verdict_group *group_for (struct board_pass *pass, const str
                                            .cause = keep_in (&pass->arena, verdict->cause),
                                            .next = keep_in (&pass->arena, verdict->next),
                                            .phase = keep_in (&pass->arena, verdict->phase),
-                                           .line = keep_in (&pass->arena, verdict_error_line (verdict)) };
+                                           .line = keep_in (&pass->arena, line) };
     group->hosts.items = arena_array (&pass->arena, capacity, sizeof (uint32_t));
     group->room = capacity;
     return group;

@@ -178,6 +178,17 @@ void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
     board->running = false;
 }
 
+void board_hosts_left_behind (struct board *board, const struct fact_hosts_left_behind *left)
+{
+    for (uint32_t i = 0; i < left->verdicts.n; i++) {
+        struct board_host *host = board_find_host (board, left->verdicts.items[i].host);
+        if (host == NULL)
+            continue;
+        host->left_behind = true;
+        host->outcome = left->verdicts.items[i].outcome;
+    }
+}
+
 /* ---- what is run again: retries, and parts of the slice by themselves ---- */
 
 void board_retry_planned (struct board *board, const struct fact *fact)

@@ -27,6 +27,7 @@ void board_phase_note (struct board *board, uint32_t host, struct text name, uin
 /* board_pass.c */
 void board_pass_began (struct board *board, const struct fact *fact);
 void board_pass_skipped (struct board *board, const struct fact_pass_skipped *skipped);
+void board_hosts_left_behind (struct board *board, const struct fact_hosts_left_behind *left);
 void board_gate_opened (struct board *board, const struct fact_gate_opened *opened);
 void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended);
 void board_pass_ended (struct board *board, const struct fact_pass_ended *ended);

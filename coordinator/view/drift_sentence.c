@@ -344,6 +344,15 @@ static struct text sentence_of (const struct drift *drift, const struct drift_it
     return buf_finish (&sentence, arena);
 }
 
+static struct text silent_of (const struct drift *drift, struct arena *arena)
+{
+    static const struct drift_sentence_limits limits = { .hosts_bytes = 60 };
+    struct buf hosts;
+    buf_init (&hosts, SENTENCE_BYTES);
+    drift_sentence_hosts (drift, drift->silent, drift->silent_n, &limits, &hosts);
+    return buf_finish (&hosts, arena);
+}
+
 void drift_sentence_list_make (const struct slice_receipt *receipt, const struct drift_rule *rules, uint32_t rules_n,
                                uint32_t most, struct arena *arena, struct drift_sentence_list *out)
 {
@@ -353,6 +362,8 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
     *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most, sizeof (*out->sentences)),
                                          .expected = drift.expected,
                                          .no_facts = drift.no_facts };
+    if (drift.silent_n)
+        out->silent = silent_of (&drift, arena);
     for (; out->n < drift.findings && out->n < most; out->n++)
         out->sentences[out->n] = sentence_of (&drift, &drift.items[out->n], arena);
     out->more = drift.findings - out->n + drift.left_out;

@@ -37,6 +37,7 @@ struct drift_sentence_list {
     struct text *sentences; /* the worst first */
     uint32_t n, more;       /* more: findings that have none here */
     bool no_facts;          /* no host told a fact */
+    struct text silent;     /* hosts without any report, folded: nothing is known of them */
     uint32_t expected;      /* facts that differ by their nature */
 };
 /* `rules`: how hosts are compared; at most `most` sentences. */

@@ -30,6 +30,7 @@ static const char *const told[] = {
     [FACT_CONFLICT_SEEN] = KEY "host",
     [FACT_CANCEL_ASKED] = "level",
     [FACT_CLIMB_STOPPED] = "outcome why",
+    [FACT_HOSTS_LEFT_BEHIND] = "rung verdicts",
     [FACT_LOSS_TOLD] = "host why",
     [FACT_RUN_ENDED] = "outcome exit_status sentence",
     [FACT_HOST_SUSPECTED] = "host silent_ms",

@@ -396,9 +396,13 @@ static void add_failed (const struct asked *asked, struct explanation *out, cons
     add_printed (asked, cause, host, rung->cause.evidence);
 }
 
+/* Who was stopped stands behind those that ended by themselves. */
 static int larger_first (const void *a, const void *b)
 {
     const struct explain_cause *x = a, *y = b;
+    bool stopped = x->outcome == OUTCOME_CANCELLED;
+    if (stopped != (y->outcome == OUTCOME_CANCELLED))
+        return stopped ? 1 : -1;
     if (x->hosts.n != y->hosts.n)
         return x->hosts.n > y->hosts.n ? -1 : 1;
     return text_compare (x->cause.text, y->cause.text);

@@ -182,6 +182,30 @@ static void tell_suspects (struct printer *printer, const struct fact *fact)
     buf_add_text (&printer->words, named->why);
 }
 
+/* One line for each reason. */
+static void tell_left_behind (struct printer *printer, const struct fact *fact)
+{
+    const struct verdict *verdicts = fact->of.hosts_left_behind.verdicts.items;
+    uint32_t n = fact->of.hosts_left_behind.verdicts.n, *hosts = mem_array (n, sizeof (*hosts));
+    bool *told = mem_array (n, sizeof (*told));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t alike = 0;
+        for (uint32_t k = i; k < n && !told[i]; k++)
+            if (text_equal (verdicts[k].cause, verdicts[i].cause)) {
+                told[k] = k > i;
+                hosts[alike++] = verdicts[k].host;
+            }
+        if (alike == 0)
+            continue;
+        buf_puts (&printer->words, "the climb goes on without ");
+        board_print_hosts (printer->board, hosts, alike, &printer->words);
+        add_after (printer, ": ", verdicts[i].cause);
+        say (printer, fact->at_ms);
+    }
+    mem_free (told);
+    mem_free (hosts);
+}
+
 /* ---- passes ---- */
 
 static void tell_began (struct printer *printer, const struct fact *fact)
@@ -247,7 +271,10 @@ static void tell_ended (struct printer *printer, const struct fact *fact)
     add_key (printer, key);
     buf_puts (&printer->words, ": ");
     plain_counts (pass, &printer->words);
-    buf_printf (&printer->words, " in %s", duration_print (pass->duration_ms, span));
+    if (key->attempt)
+        buf_printf (&printer->words, " in %s", duration_print (pass->duration_ms, span));
+    else
+        buf_puts (&printer->words, ", so it was not run");
     if (key->pass == PASS_COLD && pass->found_n && pass->found_n == pass->hosts_n)
         buf_puts (&printer->words, "; compiled nothing: every program was in the cache already");
     say (printer, fact->at_ms);
@@ -346,7 +373,7 @@ static tell_fn *const printers[] = {
     [FACT_CANCEL_ASKED] = tell_cancel,        [FACT_RUN_ENDED] = tell_run_ended,
     [FACT_PASS_STOPPED] = tell_stopped,       [FACT_LEASE_LOST] = tell_lease_lost,
     [FACT_GENERATION_DROPPED] = tell_dropped, [FACT_RETRY_PLANNED] = tell_retry,
-    [FACT_SUSPECTS_NAMED] = tell_suspects,
+    [FACT_SUSPECTS_NAMED] = tell_suspects,    [FACT_HOSTS_LEFT_BEHIND] = tell_left_behind,
 };
 
 void plain_fact (const struct board *board, const struct fact *fact, const struct style *style, struct buf *out)

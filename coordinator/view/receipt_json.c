@@ -185,11 +185,13 @@ static json_t *ladder_json (const struct slice_receipt *receipt, const struct ru
                 duration_ms += receipt->times.items[k].duration_ms;
                 attempts++;
             }
+        json_t *program = i < header->programs.n ? text_json (header->programs.items[i]) : json_null ();
         json_array_append_new (
-            ladder, json_pack ("{s:o, s:o, s:o, s:i, s:I}", "rung", text_json (header->rungs.items[i]), "outcome",
-                               worst == OUTCOME_PASSED ? json_string ("passed") : outcome_json (header, worst),
-                               "hosts_by_outcome", by_outcome, "attempts", (int) attempts, "duration_ms",
-                               (json_int_t) duration_ms));
+            ladder,
+            json_pack ("{s:o, s:o, s:o, s:o, s:i, s:I}", "rung", text_json (header->rungs.items[i]), "program", program,
+                       "outcome", worst == OUTCOME_PASSED ? json_string ("passed") : outcome_json (header, worst),
+                       "hosts_by_outcome", by_outcome, "attempts", (int) attempts, "duration_ms",
+                       (json_int_t) duration_ms));
     }
     return ladder;
 }

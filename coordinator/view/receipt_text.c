@@ -5,6 +5,7 @@
 #include "common/base/duration.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/merge.h"
+#include "coordinator/verdict/error_line.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/receipt_lines.h"
@@ -65,6 +66,8 @@ static void add_origin (const struct run_header *header, struct buf *out)
             add_field (out, i ? " " : "\ncommand  ", origin->command.items[i]);
         buf_byte (out, '\n');
     }
+    add_field (out, "launch   ", header->launch);
+    buf_puts (out, header->launch.len ? "\n" : "");
     add_field (out, "folders  home ", header->home);
     add_field (out, header->home.len ? ", cache " : "folders  cache ", header->cache_root);
     buf_puts (out, header->home.len || header->cache_root.len ? "\n" : "");
@@ -138,9 +141,10 @@ static const struct sighting *deciding_sighting (const struct rung_receipt *rung
 static void add_error_line (const struct rung_receipt *rung, struct buf *out)
 {
     const struct sighting *sighting = deciding_sighting (rung);
-    struct text error = rung->cause.evidence.len ? error_line_of (rung->cause.evidence, rung->cause.text)
-                        : sighting               ? sighting->text
-                                                 : (struct text){ 0 };
+    struct text error = rung->cause.evidence.len
+                            ? error_line_beside (rung->outcome, rung->cause.evidence, rung->cause.text)
+                        : sighting ? sighting->text
+                                   : (struct text){ 0 };
     if (error.len == 0)
         return;
     if (sighting && sighting->line)
@@ -195,6 +199,15 @@ static void add_line (const struct receipt_line *line, struct buf *out)
     buf_byte (out, '\n');
 }
 
+static void add_program (const struct run_header *header, uint32_t rung, struct buf *out)
+{
+    if (rung >= header->programs.n || text_starts (header->programs.items[rung], "builtin "))
+        return;
+    buf_puts (out, "             ran            ");
+    buf_escaped (out, header->programs.items[rung], CAUSE_COLUMNS);
+    buf_byte (out, '\n');
+}
+
 static void add_ladder (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
     struct arena arena = { 0 };
@@ -205,6 +218,7 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
         buf_printf (out, "  %-2u ", i + 1);
         buf_escaped (out, header->rungs.items[i], COLUMNS);
         buf_printf (out, "%s%s\n", n ? "" : "   ", n ? "" : receipt_untried_rung (header, header->rungs.items[i]));
+        add_program (header, i, out);
         for (uint32_t k = 0; k < n; k++)
             if (!is_part (&lines[k]))
                 add_line (&lines[k], out);
@@ -233,8 +247,15 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
     struct arena arena = { 0 };
     struct drift_sentence_list summary;
     drift_sentence_list_make (receipt, rules, rules_n, DRIFT_SHOWN, &arena, &summary);
+    bool whole = receipt->headers.n == 1 && receipt->hosts.n == receipt->headers.items[0].hosts.n;
+    bool silent = whole && summary.silent.len && !summary.no_facts; /* else add_missing names them */
+    if (silent) {
+        buf_puts (out, "drift    no report of ");
+        buf_escaped (out, summary.silent, CAUSE_COLUMNS);
+        buf_puts (out, "; among the others:\n");
+    }
     for (uint32_t i = 0; i < summary.n; i++) {
-        buf_puts (out, i == 0 ? "drift    " : "         ");
+        buf_puts (out, i == 0 && !silent ? "drift    " : "         ");
         buf_escaped (out, summary.sentences[i], CAUSE_COLUMNS);
         buf_byte (out, '\n');
     }
@@ -243,8 +264,8 @@ static void add_drift (const struct slice_receipt *receipt, const struct drift_r
     if (summary.n == 0 && receipt->hosts.n > 1 && summary.no_facts)
         buf_puts (out, "drift    not known: no host reported facts of its machine\n");
     else if (summary.n == 0 && receipt->hosts.n > 1)
-        buf_printf (out, "drift    none (differences that are expected, such as names, ids and free space: %u)\n",
-                    summary.expected);
+        buf_printf (out, "%s none (differences that are expected, such as names, ids and free space: %u)\n",
+                    silent ? "        " : "drift   ", summary.expected);
     arena_release (&arena);
 }
 

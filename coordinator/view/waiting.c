@@ -78,6 +78,8 @@ static void add_host (const struct board *board, uint32_t at, struct wait_table 
 {
     const struct board_host *host = &board->hosts[at];
     struct text none = { 0 };
+    if (host->left_behind)
+        return;
     if (host->life == BOARD_JOINED && host->suspected)
         add (table, WAIT_SILENT, none, at, host->received_ms);
     else if (host->life == BOARD_JOINED && host->epoch != board->epoch)

@@ -244,7 +244,7 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     if (attempt->closing == TASK_READ)
         attempt_signatures_fetched (attempt, state == FETCH_FAILED ? problem : (struct text){ 0 }, now_ms);
     else if (state == FETCH_FAILED)
-        attempt_finish_unstarted (attempt, OWNER_HOST, problem, now_ms);
+        attempt_finish_unstarted (attempt, fetch_owner (attempt->fetch), problem, now_ms);
     else if (begin_preparing (attempt, &err) < 0)
         attempt_finish_unstarted (attempt, OWNER_HOST, text_of (err.text), now_ms);
     fetch_destroy (attempt->fetch);

@@ -244,8 +244,13 @@ static int make_command (const struct msg_run *run, const struct command_context
     struct text path, argv[ARGV_MAX];
     if (!run->rung.argv.n)
         return err_set (err, ERR_PARSE, "the command of this rung is empty");
-    if (put_files (run, context, list->arena, argv, err) < 0 || environ_find_program (list, argv[0], &path, err) < 0)
+    if (put_files (run, context, list->arena, argv, err) < 0)
         return -1;
+    if (environ_find_program (list, argv[0], &path, err) < 0)
+        return err_set (err, ERR_STATE,
+                        "no program %.*s on the PATH of this host; a command runs without a shell: expected a program "
+                        "of the host, its absolute path, or ./NAME for a file beside the ladder file; the PATH: %.*s",
+                        TEXT_ARG (argv[0]), TEXT_ARG (environ_get (list, "PATH")));
     out->argv = words (list->arena, argv, run->rung.argv.n);
     out->program = path.ptr;
     return 0;

@@ -51,8 +51,10 @@ int environment_ask_version (const char *python, char version[PYTHON_VERSION_BYT
     if (check_name (python, err))
         return -1;
     buf_init (&answer, ANSWER_BYTES_MAX);
-    if (subprocess_run (&ask, &answer, &status, err))
+    if (subprocess_run (&ask, &answer, &status, err)) {
+        err_prefix (err, "the interpreter that pins.python names");
         goto out;
+    }
     struct text said = buf_as_text (&answer);
     if (said.len && said.ptr[said.len - 1] == '\n')
         said.len--;

@@ -23,6 +23,7 @@ struct fetch {
     uint64_t ask_at_ms, again_ms, received_ms;
     enum fetch_state state;
     struct text problem;
+    bool refused; /* by the coordinator */
 };
 
 static struct text path_of (const struct msg_run *run, struct text sha256)
@@ -139,7 +140,8 @@ void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t no
     if (fetch->state != FETCH_GOING || !text_equal (chunk->sha256, fetch->files[fetch->at].sha256) ||
         chunk->offset != have_bytes (fetch))
         return; /* repeated, or late */
-    if (chunk->problem.len)
+    fetch->refused = chunk->problem.len > 0;
+    if (fetch->refused)
         fail (fetch, chunk->problem);
     else if (add (fetch, chunk, &err) < 0)
         fail (fetch, text_of (err.text));
@@ -187,4 +189,9 @@ enum fetch_state fetch_state (const struct fetch *fetch, struct text *problem)
     if (problem)
         *problem = fetch->problem;
     return fetch->state;
+}
+
+enum owner fetch_owner (const struct fetch *fetch)
+{
+    return fetch->refused ? OWNER_LAUNCH : OWNER_HOST;
 }

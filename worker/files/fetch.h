@@ -26,5 +26,7 @@ void fetch_poll (struct fetch *fetch, uint64_t now_ms);
 uint64_t fetch_deadline_ms (const struct fetch *fetch);
 /* FAILED: `*problem` says why; it lives as long as the fetch. `problem` may be NULL. */
 enum fetch_state fetch_state (const struct fetch *fetch, struct text *problem);
+/* FAILED: whose it is. A file that the coordinator no longer has is the launch's; all else is this host's. */
+enum owner fetch_owner (const struct fetch *fetch);
 
 #endif

@@ -1,4 +1,4 @@
-/* image.h - the worker as one file that needs nothing of its host: a small static program (main.c), a list, and what
+/* image.h - the worker as one file that needs nothing of its host: a small static program (worker/exec/main.c), a list, and what
  * the list names: the loader, the worker's program and every library.
  *
  *   <start> <list> <loader> <program> <library>...
@@ -18,5 +18,8 @@ enum { IMAGE_FD_FIRST = 64, IMAGE_PIECES_MAX = 64, IMAGE_NAME_BYTES = 64 };
 enum { IMAGE_LOADER = 0, IMAGE_PROGRAM = 1, IMAGE_LIBRARIES = 2 };
 /* What <start> ends with when it cannot become the worker; both are told in one sentence. */
 enum { IMAGE_EXIT_UNFIT = 3, IMAGE_EXIT_DAMAGED = 4 };
+
+/* start.c - of that program: it becomes the worker. */
+_Noreturn void image_start (int argc, char **argv);
 
 #endif

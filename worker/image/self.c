@@ -28,7 +28,7 @@ void self_init (const char *argv0)
         return;
     while (pieces_n < IMAGE_PIECES_MAX && fcntl (IMAGE_FD_FIRST + pieces_n, F_SETFD, FD_CLOEXEC) == 0)
         pieces_n++;
-    image_file = argv0;
+    image_file = argv0 ? mem_text (argv0) : NULL; /* arguments may be overwritten: process_title_set */
     (void) prctl (PR_SET_NAME, "sliceup-worker"); /* the kernel knows the number of a descriptor */
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/process_title.h"
 #include "common/io/safe_path.h"
 #include <errno.h>
 #include <jansson.h>
@@ -63,12 +64,27 @@ static int parse_run (struct join_config *join, struct err *err)
     return 0;
 }
 
+/* An earlier coordinator does not tell it. */
+static int take_slice (struct join_config *join, const json_t *line, struct err *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    if (!json_object_get (line, "slice"))
+        return 0;
+    if (take_text (line, "slice", join->slice, sizeof join->slice, err) < 0)
+        return -1;
+    return strspn (join->slice, letters) == strlen (join->slice)
+               ? 0
+               : err_set (err, ERR_PARSE, "launch line: slice: expected a name of letters, digits, '.', '_' and '-'");
+}
+
 static int take_places (struct join_config *join, const json_t *line, struct err *err)
 {
     if (take_text (line, "host", join->host, sizeof join->host, err) < 0)
         return -1;
     if (!host_name_valid (text_of (join->host)))
         return err_set (err, ERR_PARSE, "launch line: host: expected a host name");
+    if (take_slice (join, line, err) < 0)
+        return -1;
     if (take_text (line, "address", join->address, sizeof join->address, err) < 0)
         return -1;
     if (take_text (line, "directory", join->directory, sizeof join->directory, err) < 0)
@@ -228,4 +244,12 @@ struct spoke *join_open_spoke (const struct join_config *join, uint32_t bulk_byt
                                            .control_bytes_max = MSG_MAX_BYTES,
                                            .bulk_bytes_max = bulk_bytes_max };
     return spoke_open (&options, err);
+}
+
+void join_show_in_ps (const struct join_config *join)
+{
+    char title[sizeof join->host + sizeof join->slice + 64];
+    snprintf (title, sizeof title, "sliceup-worker: run %.8s host %s%s%s%s", join->run_hex, join->host,
+              join->slice[0] ? " (slice " : "", join->slice, join->slice[0] ? ")" : "");
+    process_title_set (title);
 }

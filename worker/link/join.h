@@ -14,6 +14,7 @@ struct join_config {
     uint8_t run_id[RUN_ID_BYTES];
     char run_hex[2 * RUN_ID_BYTES + 1];
     char host[HOST_NAME_MAX_BYTES + 1];
+    char slice[ID_MAX_BYTES + 1];     /* to be shown; empty: not told */
     char address[NAME_MAX_BYTES + 1]; /* of the coordinator */
     uint16_t control_port, bulk_port;
     char hub_key[LINK_KEY_BYTES];
@@ -32,6 +33,8 @@ int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, 
 int join_fill_process (struct join_config *join, struct err *err);
 /* Makes the worker's directory where it is missing, refuses one that somebody else may write to, and stands in it. */
 int join_enter_directory (const char *directory, struct err *err);
+/* Shows run, host and slice as the command line of this process; its arguments are lost (process_title_set). */
+void join_show_in_ps (const struct join_config *join);
 /* The same line, parsed. */
 int join_parse (struct join_config *join, struct text line, struct err *err);
 /* The connection to its coordinator; NULL on error. Borrows nothing of `join`. */

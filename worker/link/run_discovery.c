@@ -144,6 +144,7 @@ static int block_signals (struct wait *wait, struct err *err)
     sigaddset (&set, SIGTERM);
     sigaddset (&set, SIGINT);
     sigaddset (&set, SIGHUP);
+    sigaddset (&set, SIGUSR1);
     wait->signal_fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (wait->signal_fd < 0)
         return err_errno (err, ERR_IO, "cannot make a descriptor for signals");

@@ -1,8 +1,8 @@
 /* run_discovery.h - finds the run that a worker with a ticket joins: it sends HELLO without a run until one is named.
  *
  * Uses a connection of its own and closes it; then the worker joins like any other. Waits as long as `wait_ms` says,
- * and logs each minute what it waits for. One thread; SIGTERM, SIGINT and SIGHUP end the wait and stay blocked
- * afterwards. */
+ * and logs each minute what it waits for. One thread; SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the wait and stay
+ * blocked afterwards: a run does not hear SIGUSR1. */
 #ifndef SLICEUP_WORKER_LINK_RUN_DISCOVERY_H
 #define SLICEUP_WORKER_LINK_RUN_DISCOVERY_H
 

@@ -5,9 +5,9 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/process_title.h"
 #include "worker/process/init_process.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,8 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READY_MAX_MS = 10 * 1000, CLOSE_MAX_MS = 1000, STAT_MAX_BYTES = 4096, LEFT_MAX = 4096 };
-enum { ARG_START_FIELD = 48 }; /* proc(5), stat: arg_start, then arg_end */
+enum { READY_MAX_MS = 10 * 1000, CLOSE_MAX_MS = 1000, LEFT_MAX = 4096 };
 
 static const char *const step_names[] = { "cannot start the init process", "cannot map this user and group",
                                           "cannot separate from the host's mounts",
@@ -35,28 +34,16 @@ struct pid_namespace {
 
 /* ---- starting it ---- */
 
-/* Best effort: it only serves whoever looks at a list of processes. */
-static void find_words (struct init_settings *request)
-{
-    struct buf stat;
-    buf_init (&stat, STAT_MAX_BYTES);
-    char *at = file_read ("/proc/self/stat", &stat, NULL) == 0 ? strrchr (buf_c (&stat), ')') : NULL;
-    for (int field = 2; at && field < ARG_START_FIELD; field++)
-        at = strchr (at + 1, ' ');
-    uintptr_t from = 0, to = 0;
-    if (at && sscanf (at, "%" SCNuPTR " %" SCNuPTR, &from, &to) == 2 && from && to > from) {
-        request->words = (char *) from;
-        request->words_bytes = to - from;
-    }
-    buf_release (&stat);
-}
-
 static void make_request (struct init_settings *request, bool user_namespace)
 {
     *request = (struct init_settings){ .user_namespace = user_namespace };
     snprintf (request->uid_map, sizeof request->uid_map, "%u %u 1", geteuid (), geteuid ());
     snprintf (request->gid_map, sizeof request->gid_map, "%u %u 1", getegid (), getegid ());
-    find_words (request);
+    struct process_words words;
+    if (process_words_find (&words)) {
+        request->words = words.at;
+        request->words_bytes = words.bytes;
+    }
 }
 
 /* cmsg(3). What comes is of our own making; -1 stays where no descriptor came with it. */

@@ -131,7 +131,7 @@ static NEW_PROCESS enum step become (const struct start *start)
         _exit (0); /* spawn_check_target */
     if (arrange_descriptors (request) < 0)
         return STEP_DESCRIPTORS;
-    if (set_limits () < 0)
+    if (!request->as_login && set_limits () < 0)
         return STEP_LIMITS;
     if (chdir (request->directory) < 0)
         return STEP_DIRECTORY;
@@ -192,6 +192,16 @@ static void collect_between (struct start *start)
     start->pid = 0;
 }
 
+/* A script is refused in words that name the file, and not its interpreter. */
+static const char *about_script (const char *program, int code)
+{
+    if (code == ENOENT && access (program, F_OK) == 0)
+        return " (the file is there: its first line names an interpreter that is not on this host, or ends in CR LF)";
+    if (code == EACCES)
+        return " (expected an executable file: chmod +x it, or begin the command with its interpreter)";
+    return code == ENOEXEC ? " (a script begins with a line such as #!/bin/sh)" : "";
+}
+
 static int refuse (const struct start *start, struct err *err)
 {
     const char *program = start->request ? start->request->program : "a process";
@@ -202,6 +212,9 @@ static int refuse (const struct start *start, struct err *err)
     if (start->failed == STEP_DIRECTORY)
         return err_errno (err, ERR_IO, "cannot start %s: entering the directory %s", program,
                           start->request->directory);
+    if (start->failed == STEP_EXEC)
+        return err_set (err, ERR_IO, "cannot start %s: executing it: %s%s", program, strerror (start->code),
+                        about_script (program, start->code));
     return err_errno (err, ERR_IO, "cannot start %s: %s", program, step_names[start->failed]);
 }
 

@@ -20,6 +20,7 @@ struct spawn_request {
     int channel_fd;        /* becomes SPAWN_CHANNEL_FD; -1: none */
     int report_fd;         /* becomes SPAWN_REPORT_FD; 0: none */
     bool is_self;          /* the program is this one, started again (self.h) */
+    bool as_login;         /* umask, limits, and the right to gain rights (sudo) stay those of this process */
 };
 
 /* Where a program is started, beyond its session. */

@@ -254,10 +254,11 @@ static void pass (void *owner)
     loop_set_deadline (driver->loop, more ? 0 : next_deadline_ms (driver));
 }
 
-static void on_signal (void *owner, int signal_number, int64_t pid)
+static void on_signal (void *owner, int signal_number, int64_t pid, int value)
 {
     struct driver *driver = owner;
     (void) pid;
+    (void) value;
     if (signal_number == SIGTERM)
         driver->told_to_end = "told to end by SIGTERM";
     else if (signal_number == SIGINT)

@@ -26,7 +26,8 @@ struct join_loop {
     bool stay;
     struct log log;
     struct ticket ticket;
-    char ticket_file[PATH_MAX]; /* `file` as it was found from where this began; empty: not known */
+    char own_directory[PATH_MAX]; /* `directory`, where no title overwrites it */
+    char ticket_file[PATH_MAX];   /* `file` as it was found from where this began; empty: not known */
 };
 
 static const char usage[] =
@@ -35,7 +36,9 @@ static const char usage[] =
     "  --ticket FILE      this host's ticket (made by sliceup ticket); no other user may read the file\n"
     "  --directory DIR    the folder in which runs keep their files of this host (default: /var/tmp/sliceup)\n"
     "  --wait DURATION    exit with status 3 after waiting this long without a run, such as 10m (default: no limit)\n"
-    "  --stay             after a run wait for the next one\n";
+    "  --stay             after a run wait for the next one\n"
+    "\n"
+    "On SIGUSR1 it ends when it is in no run: at once, or after the run that it is in.\n";
 
 /* ---- arguments ---- */
 
@@ -91,6 +94,8 @@ static int place (const struct join_loop *join_loop, const char *kind, const cha
 static int get_ready (struct join_loop *join_loop, struct err *err)
 {
     char instance_lock[PATH_MAX_BYTES + 1];
+    snprintf (join_loop->own_directory, sizeof join_loop->own_directory, "%s", join_loop->directory);
+    join_loop->directory = join_loop->own_directory;
     if (!realpath (join_loop->file, join_loop->ticket_file))
         join_loop->ticket_file[0] = '\0'; /* ticket_load says why */
     if (ticket_load (&join_loop->ticket, join_loop->file, err) < 0 ||
@@ -107,6 +112,7 @@ static int fill_join (const struct join_loop *join_loop, struct join_config *joi
 {
     const struct ticket *ticket = &join_loop->ticket;
     snprintf (join->host, sizeof join->host, "%s", ticket->host);
+    snprintf (join->slice, sizeof join->slice, "%s", ticket->slice);
     snprintf (join->address, sizeof join->address, "%s", ticket->address);
     snprintf (join->hub_key, sizeof join->hub_key, "%s", ticket->coordinator_key);
     join->control_port = ticket->control_port;
@@ -122,6 +128,7 @@ static int serve_run (const struct join_loop *join_loop, struct join_config *joi
     if (place (join_loop, "runs", join->run_hex, join->directory, sizeof join->directory, err) < 0 ||
         join_enter_directory (join->directory, err) < 0)
         return -1;
+    join_show_in_ps (join);
     log_print (&join_loop->log, "host %s joins run %.8s", join->host, join->run_hex);
     if (instance_lock_take_over (join->directory, err) < 0)
         return -1;
@@ -179,7 +186,7 @@ static int stay (const struct join_loop *join_loop)
     uint64_t pause_ms = AGAIN_FIRST_MS;
     pid_t parent = getpid ();
     sigemptyset (&received);
-    const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
+    const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         sigaddset (&received, wanted[i]);
     sigprocmask (SIG_BLOCK, &received, &before);

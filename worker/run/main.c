@@ -6,6 +6,7 @@
 #include "worker/builtin/preflight.h"
 #include "worker/builtin/probe.h"
 #include "worker/environment/restore.h"
+#include "worker/exec/remote_exec.h"
 #include "worker/facts/facts.h"
 #include "worker/image/self.h"
 #include "worker/link/instance_lock.h"
@@ -33,6 +34,7 @@ static const char help[] =
     "  cache          check whether a shared compile cache can be used here, and what protects it: --root DIR\n"
     "                 [--least LEVEL]\n"
     "  probe          check step by step, without Python, whether a PJRT plugin works here: --plugin PATH\n"
+    "  exec           (for sliceup exec) run the command that standard input brings, and report its output and end\n"
     "  task           (for the worker itself) do work that takes long: prepare, seal, audit and more\n"
     "  confine        (for the worker itself) set up a sandbox without the right to write the cache, and execute a\n"
     "                 program in it\n"
@@ -70,6 +72,7 @@ static int join_and_work (struct join_config *join, const struct log *log, struc
         return -1;
     if (join_exchange_launch_line (join, STDIN_FILENO, STDOUT_FILENO, SLICEUP_VERSION, err) < 0)
         return -1;
+    join_show_in_ps (join);
     if (join_enter_directory (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
         return -1;
     if (instance_lock_take_over (join->directory, err) < 0)
@@ -95,8 +98,9 @@ static const struct {
     const char *name;
     int (*run) (int argc, char **argv);
 } commands[] = {
-    { "join", join_main }, { "facts", facts_main },     { "preflight", preflight_main }, { "restore", restore_main },
-    { "task", task_main }, { "confine", confine_main }, { "cache", cache_builtin_main }, { "probe", probe_main },
+    { "join", join_main },           { "facts", facts_main }, { "preflight", preflight_main },
+    { "restore", restore_main },     { "task", task_main },   { "confine", confine_main },
+    { "cache", cache_builtin_main }, { "probe", probe_main }, { "exec", remote_exec_main },
 };
 
 int main (int argc, char **argv)

@@ -1,4 +1,4 @@
-/* main.c - what begins a worker's image (image.h): puts the pieces that follow it into sealed memory, compares them
+/* start.c - what begins a worker's image (image.h): puts the pieces that follow it into sealed memory, compares them
  * with their digests, and becomes the worker.
  *
  * A static program, because nothing else is there yet to run with. When it cannot, it says why in one sentence and ends
@@ -238,7 +238,7 @@ static _Noreturn void become_worker (const struct image *image, int argc, char *
     refuse (IMAGE_EXIT_UNFIT, "cannot execute the dynamic loader of the worker: %s", strerror (errno));
 }
 
-int main (int argc, char **argv)
+void image_start (int argc, char **argv)
 {
     static struct image image;
     listener = argc > 1 && strcmp (argv[1], "preflight") == 0 ? stdout : stderr;

@@ -1,0 +1,144 @@
+/* chosen_rungs.c - which rungs of the ladder are climbed: all, those from one on, or a few; and what these need. */
+#include <string.h>
+
+#include "common/conf/draft.h"
+
+struct rung_ids {
+    const char *items[RUNGS_MAX + 2];
+    uint32_t n, of_file; /* behind those of the file stands the survey that sliceup adds, where it did */
+};
+
+static bool has_id (const struct rung_ids *ids, struct text id)
+{
+    for (uint32_t i = 0; i < ids->n; i++)
+        if (text_is (id, ids->items[i]))
+            return true;
+    return false;
+}
+
+/* Of the file, where rungs with mistakes stand, too. */
+static void list_ids (const struct draft *draft, const struct yaml_node *first, struct rung_ids *ids)
+{
+    for (const struct yaml_node *rung = first; rung && ids->n < RUNGS_MAX; rung = rung->next) {
+        const struct yaml_node *id = draft_rung_key (rung, "id");
+        if (id && id->kind == YAML_SCALAR)
+            ids->items[ids->n++] = text_copy (draft->arena, id->text).ptr;
+    }
+    ids->of_file = ids->n;
+}
+
+static void add_survey (const struct draft *draft, struct rung_ids *ids)
+{
+    for (uint32_t i = 0; i < draft->plan.rungs.n; i++)
+        if (!has_id (ids, draft->plan.rungs.items[i].id))
+            ids->items[ids->n++] = text_copy (draft->arena, draft->plan.rungs.items[i].id).ptr;
+}
+
+/* A name of the ladder, or a slip of the pen. */
+static void check_name (struct draft *draft, const struct rung_ids *ids, const char *option, const char *name)
+{
+    const struct yaml_node at = { .file = option, .text = text_of (name) };
+    if (!has_id (ids, at.text))
+        problem_unknown (draft->problems, &at, "rung", ids->items, ids->n);
+    else if (draft->problems->errors == 0 && strcmp (option, "--leave-out") != 0 &&
+             plan_rung_index (&draft->plan, at.text) < 0)
+        problem_at (draft->problems, &at, "the rung %s is left out of this run, expected one that is climbed",
+                    problem_quote (draft->problems, at.text));
+}
+
+/* The survey cannot be left out by name. */
+static void check_names (struct draft *draft, struct rung_ids *ids)
+{
+    const struct conf_options *options = draft->options;
+    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && options->leave_out[i]; i++)
+        check_name (draft, ids, "--leave-out", options->leave_out[i]);
+    add_survey (draft, ids);
+    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && options->only[i]; i++)
+        check_name (draft, ids, "--only", options->only[i]);
+    if (options->from)
+        check_name (draft, ids, "--from", options->from);
+}
+
+static bool is_chosen (const struct draft *draft, uint32_t at)
+{
+    const struct conf_options *options = draft->options;
+    if (options->from)
+        return (int) at >= plan_rung_index (&draft->plan, text_of (options->from));
+    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && options->only[i]; i++)
+        if (text_is (draft->plan.rungs.items[at].id, options->only[i]))
+            return true;
+    return false;
+}
+
+static bool is_builtin (const struct rung *rung, const char *name)
+{
+    return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, name);
+}
+
+/* Why a rung that was not asked for is climbed all the same, because of a later one; empty: it is not. */
+static struct text need_of (const struct draft *draft, uint32_t at)
+{
+    const struct rung *rungs = draft->plan.rungs.items;
+    for (uint32_t i = at + 1; i < draft->plan.rungs.n; i++) {
+        struct text id = rungs[i].id;
+        if (!is_chosen (draft, i))
+            continue;
+        if (is_builtin (&rungs[at], "facts"))
+            return text_format (draft->arena, "what the hosts are is part of every receipt");
+        if (is_builtin (&rungs[at], "restore") && rungs[i].needs_env)
+            return text_format (draft->arena, "%.*s runs in the environment", TEXT_ARG (id));
+        if (is_builtin (&rungs[at], "cache") && rungs[i].warm != WARM_NONE)
+            return text_format (draft->arena, "%.*s uses the compile cache", TEXT_ARG (id));
+    }
+    return (struct text){ 0 };
+}
+
+/* In the ladder's order: those that were left out before, and those that are now. */
+static void leave_out (struct draft *draft, const struct rung_ids *ids, const struct rung_ids *gone)
+{
+    text_list before = draft->plan.left_out, all = { .items = arena_array (draft->arena, ids->n, sizeof *all.items) };
+    for (uint32_t i = 0; i < ids->of_file; i++) {
+        bool out = has_id (gone, text_of (ids->items[i]));
+        for (uint32_t k = 0; k < before.n; k++)
+            out |= text_is (before.items[k], ids->items[i]);
+        if (out)
+            all.items[all.n++] = text_of (ids->items[i]);
+    }
+    draft->plan.left_out = all;
+}
+
+/* The chosen ones and what they need; only these say whether an environment is needed. */
+static void keep_chosen (struct draft *draft, const struct rung_ids *ids)
+{
+    struct rung *rungs = draft->plan.rungs.items, *kept = arena_array (draft->arena, RUNGS_MAX + 1, sizeof *kept);
+    struct var *why = arena_array (draft->arena, RUNGS_MAX + 1, sizeof *why);
+    struct rung_ids gone = { 0 };
+    uint32_t n = 0;
+    draft->needs_pins = false;
+    for (uint32_t i = 0; i < draft->plan.rungs.n; i++) {
+        bool chosen = is_chosen (draft, i);
+        struct text need = chosen ? (struct text){ 0 } : need_of (draft, i);
+        if (need.len)
+            why[draft->plan.kept.n++] = (struct var){ rungs[i].id, need };
+        if (chosen || need.len) {
+            draft->needs_pins |= rungs[i].needs_env || is_builtin (&rungs[i], "restore");
+            kept[n++] = rungs[i];
+        } else {
+            gone.items[gone.n++] = text_copy (draft->arena, rungs[i].id).ptr;
+        }
+    }
+    leave_out (draft, ids, &gone);
+    draft->plan.kept.items = why;
+    draft->plan.rungs.items = kept;
+    draft->plan.rungs.n = n;
+}
+
+void draft_choose_rungs (struct draft *draft, const struct yaml_node *first)
+{
+    struct rung_ids ids = { 0 };
+    uint32_t errors_before = draft->problems->errors;
+    list_ids (draft, first, &ids);
+    check_names (draft, &ids);
+    if ((draft->options->from || draft->options->only[0]) && draft->problems->errors == errors_before)
+        keep_chosen (draft, &ids);
+}

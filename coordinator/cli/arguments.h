@@ -1,0 +1,139 @@
+/* arguments.h - the table of a command: its options, operands and subcommands; and a command line, read by it.
+ *
+ * The same rows make what is accepted, --help, man pages, suggestions and completion. Pure: knows no command. */
+#ifndef SLICEUP_COORDINATOR_CLI_ARGUMENTS_H
+#define SLICEUP_COORDINATOR_CLI_ARGUMENTS_H
+
+#include "common/base/err.h"
+#include "common/base/text.h"
+#include <stdbool.h>
+
+struct cli;
+
+/* What a value or an operand is: what completion proposes. A number is checked: from 1 to `most`. */
+enum cli_kind {
+    KIND_TEXT,
+    KIND_WORDS, /* those of the row */
+    KIND_NUMBER,
+    KIND_FILE,
+    KIND_FOLDER,
+    KIND_SLICE, /* a slice file; others of its command are about it */
+    KIND_RUN,
+    KIND_RUNG,
+    KIND_HOSTS,
+    KIND_PROFILE,
+    KIND_LADDER,
+    KIND_PINS,
+    KIND_DRIFT,
+    KIND_LAUNCHER,
+    KIND_COMMAND, /* of sliceup */
+    KIND_PROGRAM  /* of hosts: what follows it on the command line is its own */
+};
+/* What a second one does: it is refused by name, it makes one value with the first (A,B), or each counts. */
+enum cli_repeat { REPEAT_REFUSED, REPEAT_JOINED, REPEAT_LISTED };
+
+/* Options by which values are found. Those from CLI_OWN on are a command's own. */
+enum cli_option_id {
+    CLI_HOME,
+    CLI_PLAIN,
+    CLI_VERBOSE,
+    CLI_HELP,
+    CLI_VERSION,
+    CLI_JSON,
+    CLI_MARKDOWN,
+    CLI_HOSTS,
+    CLI_EXCLUDE,
+    CLI_KEY,
+    CLI_PROFILE,
+    CLI_LADDER,
+    CLI_PINS,
+    CLI_WHEELS,
+    CLI_LEAVE_OUT,
+    CLI_FROM,
+    CLI_ONLY,
+    CLI_MIN_HOSTS,
+    CLI_KEEP_GOING,
+    CLI_FAIL_FAST,
+    CLI_ROOT,
+    CLI_RUN,
+    CLI_SLICE,
+    CLI_TRUST,
+    CLI_OWN,
+    CLI_OPTIONS_MAX = CLI_OWN + 16
+};
+
+struct cli_option {
+    int id;
+    const char *name,
+        *also;         /* "--hosts"; other spellings, between blanks, of which help shows the short ones; or NULL */
+    const char *value; /* the name of its value, NULL: it is a switch */
+    const char *help;  /* one sentence, without a full stop */
+    enum cli_kind kind;
+    const char *words; /* of KIND_WORDS, between blanks */
+    enum cli_repeat repeat;
+    uint32_t most;    /* of a number; how many, when each counts (0: no limit) */
+    int not_with;     /* the id of an option that excludes it; 0: none */
+    bool is_required; /* the command needs it */
+};
+
+struct cli_operand {
+    const char *name;     /* "SLICE.yaml" */
+    uint32_t least, most; /* how many; UINT32_MAX: any number */
+    enum cli_kind kind;
+    const char *words; /* of KIND_WORDS */
+};
+
+enum cli_task { TASK_FIRST, TASK_RUN, TASK_LOOK, TASK_COMPARE, TASK_CACHE, TASK_OTHER, TASKS_N };
+
+struct cli_arguments;
+struct cli_command {
+    const char *name;
+    const char *usage;   /* what follows the name, where the rows do not say it: "HOSTS | --slurm [OPTIONS]"; or NULL */
+    enum cli_task task;  /* where the overview has it */
+    const char *summary; /* one line for lists */
+    /* Prose: a line is a paragraph, and is wrapped; one that begins with a blank stays as it is. */
+    const char *help;
+    const char *examples;             /* a line each */
+    const char *exit_status;          /* prose, after "Exit status: " */
+    const struct cli_option *options; /* a row without a name ends them; NULL: none */
+    const struct cli_operand *operands;
+    /* NULL ends them; NULL: none. One that has `run` as well does without, and its subcommands do not take its options. */
+    const struct cli_command *const *subcommands;
+    bool needs_no_home;
+    int (*run) (struct cli *cli, const struct cli_arguments *arguments); /* returns the exit status */
+};
+
+/* ---- a command line ---- */
+
+enum { CLI_DEPTH_MAX = 3 }; /* sliceup, cache, ls */
+struct cli_given {
+    const struct cli_option *option; /* NULL: an operand */
+    const char *value;               /* of a switch its name */
+};
+struct cli_arguments {
+    const struct cli_command *path[CLI_DEPTH_MAX]; /* each but the first is a subcommand of the one before */
+    uint32_t depth;
+    const char *values[CLI_OPTIONS_MAX]; /* NULL: not given; of those that each count the last */
+    const char **operands;               /* NULL ends them */
+    uint32_t operands_n;
+    struct cli_given *given; /* all, as they stand on the command line */
+    uint32_t given_n;
+    struct arena arena;
+};
+
+/* argv[0] is left out. -1: ERR_USAGE says what is wrong; `out` has what was read until then, and is released as well.
+ * With --help, --version or no command nothing is missed. */
+int cli_arguments_read (const struct cli_command *root, int argc, char **argv, struct cli_arguments *out,
+                        struct err *err);
+void cli_arguments_release (struct cli_arguments *arguments);
+const struct cli_command *cli_arguments_command (const struct cli_arguments *arguments);
+/* " cache gc": what stands behind "sliceup". */
+struct text cli_arguments_title (const struct cli_arguments *arguments, struct arena *arena);
+uint32_t cli_number (const struct cli_arguments *arguments, int id, uint32_t otherwise);
+/* Every value of an option of which each counts: how many there are. `out` has room for the row's `most`. */
+uint32_t cli_list (const struct cli_arguments *arguments, int id, const char **out);
+const struct cli_command *cli_find_subcommand (const struct cli_command *command, struct text name);
+/* The option that is spelled so, of the command or of one above it; NULL: none. */
+const struct cli_option *cli_find_option (const struct cli_arguments *arguments, struct text spelling);
+
+#endif

@@ -1,0 +1,247 @@
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/follow.h"
+#include "coordinator/cli/live_runs.h"
+#include "coordinator/cli/options.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/journal.h"
+
+/* What a coordinator may take beside the stop limits of its programs and the silence of a host that is gone. */
+enum { ENDING_MS = 15 * 1000, LOOK_MS = 100, PROGRESS_MS = 5000, LINE_MAX_BYTES = 64 << 10 };
+enum { POLITELY = 1, AT_ONCE = 2 };
+
+struct cancel {
+    struct cli *cli;
+    struct run_dir dir;
+    struct board *board;
+    struct follow *follow;
+    int64_t pid;
+    int pidfd;
+    int level;
+    bool no_wait;
+};
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    board_apply (((struct cancel *) owner)->board, fact);
+}
+
+/* ---- which run ---- */
+
+static int name_one (const struct live_runs *runs, const char *hint, struct err *err)
+{
+    struct buf list;
+    buf_init (&list, LINE_MAX_BYTES);
+    for (uint32_t i = 0; i < runs->n; i++) {
+        buf_puts (&list, i ? "; " : "");
+        live_run_print (&runs->items[i], &list);
+    }
+    err_set (err, ERR_USAGE, "%u runs are running; name one with sliceup%s cancel RUN: %s", runs->n, hint,
+             buf_c (&list));
+    buf_release (&list);
+    return -1;
+}
+
+static int find_only (struct cancel *cancel, struct err *err)
+{
+    struct live_runs runs;
+    int rc = live_runs_read (cancel->cli->home, &runs, err);
+    if (rc == 0 && runs.n > 1)
+        rc = name_one (&runs, cancel->cli->hint, err);
+    else if (rc == 0 && runs.n == 0)
+        rc = err_set (err, ERR_USAGE, "no run of %s is running here (sliceup%s runs lists them)", cancel->cli->home,
+                      cancel->cli->hint);
+    else if (rc == 0)
+        cancel->dir = runs.items[0].dir;
+    live_runs_release (&runs);
+    return rc;
+}
+
+/* ---- asking ---- */
+
+/* The number says which Ctrl-C this stands for, so that asking twice is no second one. Two signals: one that waits to be
+ * taken is not replaced by another of its kind. */
+static int ask (const struct cancel *cancel, struct err *err)
+{
+    int signal = cancel->level == POLITELY ? SIGTERM : SIGINT;
+    siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
+    info.si_pid = getpid ();
+    info.si_uid = getuid ();
+    info.si_value.sival_int = cancel->level;
+    if (pidfd_send_signal (cancel->pidfd, signal, &info, 0) == 0)
+        return 0;
+    return err_errno (err, ERR_IO, "cannot send a signal to the coordinator of run %.8s, pid %" PRId64, cancel->dir.id,
+                      cancel->pid);
+}
+
+static int interrupted (const struct cancel *cancel, struct err *err)
+{
+    char here[NAME_MAX_BYTES + 1] = "";
+    struct text host = cancel->board->plan.origin.host;
+    bool elsewhere = gethostname (here, sizeof here - 1) == 0 && host.len && !text_is (host, here);
+    return err_set (err, ERR_STATE,
+                    "no coordinator holds run %.8s on this machine%s%.*s%s: there is nothing to ask. If it is gone, "
+                    "take the run over with sliceup%s resume %.8s, and cancel it then",
+                    cancel->dir.id, elsewhere ? ", and it was begun on " : "",
+                    TEXT_ARG (elsewhere ? host : TEXT_LIT ("")), elsewhere ? " (run sliceup cancel there)" : "",
+                    cancel->cli->hint, cancel->dir.id);
+}
+
+/* The lock first, the journal second: a coordinator that ends records so before it lets go. */
+static int find_holder (struct cancel *cancel, struct err *err)
+{
+    char path[RUN_PATH_BYTES];
+    int held = follow_check_coordinator (cancel->follow, NULL, err);
+    if (held < 0 || follow_read_journal (cancel->follow, err) < 0)
+        return -1;
+    if (cancel->board->ended)
+        return 0;
+    if (!held)
+        return interrupted (cancel, err);
+    cancel->pidfd = journal_open_holder (run_dir_path (&cancel->dir, "journal.db", path), &cancel->pid, err);
+    return cancel->pidfd < 0 ? err_prefix (err, "run %.8s", cancel->dir.id) : 0;
+}
+
+/* ---- waiting ---- */
+
+static uint64_t longest_ms (const struct cancel *cancel)
+{
+    const struct limits *limits = &cancel->board->plan.limits;
+    return ENDING_MS + limits->lost_ms + (cancel->level == POLITELY ? 2 * limits->stop_ms : 0);
+}
+
+static int not_ended (const struct cancel *cancel, const char *why, struct err *err)
+{
+    return err_set (
+        err, ERR_STATE, "run %.8s %s (its coordinator is pid %" PRId64 "; is it stopped?); %s sliceup%s %s %.8s%s",
+        cancel->dir.id, why, cancel->pid,
+        cancel->level == POLITELY ? "to kill its programs:" : "to see what it waits for:", cancel->cli->hint,
+        cancel->level == POLITELY ? "cancel" : "status", cancel->dir.id, cancel->level == POLITELY ? " --now" : "");
+}
+
+/* 1: the process is gone. */
+static int look (struct cancel *cancel, struct err *err)
+{
+    struct pollfd gone = { .fd = cancel->pidfd, .events = POLLIN };
+    int ended = poll (&gone, 1, LOOK_MS);
+    return follow_read_journal (cancel->follow, err) < 0 ? -1 : ended > 0;
+}
+
+static int wait_for_end (struct cancel *cancel, struct err *err)
+{
+    char span[DURATION_TEXT_BYTES], why[64 + DURATION_TEXT_BYTES];
+    uint64_t began_ms = clock_boot_ms (), told_ms = 0, most_ms = longest_ms (cancel);
+    int gone = 0;
+    while (gone == 0 && !cancel->board->ended) {
+        uint64_t now_ms = clock_boot_ms ();
+        if (now_ms - began_ms >= most_ms) {
+            snprintf (why, sizeof why, "has not ended within %s", duration_print (most_ms, span));
+            return not_ended (cancel, why, err);
+        }
+        if (now_ms - told_ms >= PROGRESS_MS) {
+            log_print (&cancel->cli->log, "run %.8s is ending: its coordinator stops its workers", cancel->dir.id);
+            told_ms = now_ms;
+        }
+        gone = look (cancel, err);
+    }
+    if (gone > 0 && !cancel->board->opened)
+        return err_set (err, ERR_STATE, "run %.8s ended before it was begun, and nothing was started on a host",
+                        cancel->dir.id);
+    if (gone > 0 && !cancel->board->ended)
+        return err_set (err, ERR_STATE,
+                        "the coordinator of run %.8s ended without recording the end of the run; take it over with "
+                        "sliceup%s resume %.8s",
+                        cancel->dir.id, cancel->cli->hint, cancel->dir.id);
+    return gone < 0 ? -1 : 0;
+}
+
+static int say (const struct cancel *cancel, const char *words, struct text sentence, const char *behind)
+{
+    struct buf out;
+    buf_init (&out, LINE_MAX_BYTES);
+    buf_printf (&out, "run %.8s %s", cancel->dir.id, words);
+    buf_escaped (&out, sentence, 0);
+    buf_printf (&out, "%s\n", behind);
+    return cli_write_stdout (cancel->cli, &out);
+}
+
+static int say_end (const struct cancel *cancel, const char *words)
+{
+    char behind[48];
+    snprintf (behind, sizeof behind, " (exit status %u)", cancel->board->exit_status);
+    return say (cancel, words, cancel->board->sentence, behind);
+}
+
+static int carry_out (struct cancel *cancel)
+{
+    struct err err = { 0 };
+    if (find_holder (cancel, &err) < 0)
+        return cli_fail (cancel->cli, &err);
+    if (cancel->board->ended)
+        return say_end (cancel, "had ended already: ");
+    if (ask (cancel, &err) < 0)
+        return cli_fail (cancel->cli, &err);
+    if (cancel->no_wait)
+        return say (cancel, cancel->level == POLITELY ? "was asked to end" : "was told to kill its programs and end",
+                    (struct text){ 0 }, "");
+    if (wait_for_end (cancel, &err) < 0)
+        return cli_fail (cancel->cli, &err);
+    return say_end (cancel, "has ended: ");
+}
+
+enum { CANCEL_NOW = CLI_OWN, CANCEL_NO_WAIT };
+
+static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
+{
+    const char *run = arguments->operands[0];
+    struct cancel cancel = { .cli = cli,
+                             .pidfd = -1,
+                             .level = arguments->values[CANCEL_NOW] ? AT_ONCE : POLITELY,
+                             .no_wait = arguments->values[CANCEL_NO_WAIT] };
+    struct err err = { 0 };
+    if ((run ? run_begun_find_checked (&cancel.dir, cli->home, run, &err) : find_only (&cancel, &err)) < 0)
+        return cli_fail (cli, &err);
+    cancel.board = board_create ();
+    cancel.follow = follow_open (&cancel.dir, on_fact, &cancel);
+    int status = carry_out (&cancel);
+    follow_close (cancel.follow);
+    board_destroy (cancel.board);
+    if (cancel.pidfd >= 0)
+        close (cancel.pidfd);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    { CANCEL_NOW, "--now", .help = "kill the programs of the running rung, as a second Ctrl-C does" },
+    { CANCEL_NO_WAIT, "--no-wait", .help = "do not wait for the end of the run" },
+    { 0 },
+};
+
+const struct cli_command cancel_command = {
+    .name = "cancel",
+    .task = TASK_RUN,
+    .summary = "end a running run from another terminal, as Ctrl-C in its own would",
+    .help =
+        "Asks the coordinator that holds the run to end the running rung, and waits until the run has ended: at most "
+        "twice the limit stop of the slice file, the time after which a silent host is lost, and 15 s. The run then "
+        "has the outcome cancelled, a receipt, and exit status 130. A coordinator is only asked on its own machine, "
+        "by its own user. A key of sliceup monitor-key does not allow it.\n"
+        "\n"
+        "RUN is an id, the beginning of one, or 'last'. Default: the only run that is running.",
+    .examples = "sliceup cancel\n"
+                "sliceup cancel 3fa9 --now\n",
+    .exit_status = "0 the run has ended (or was asked to, with --no-wait), 2 no such run, it was never begun, or "
+                   "several are running and none was named, 3 no coordinator holds it here (sliceup resume takes it "
+                   "over), or it did not end in time, 5 its journal is damaged.",
+    .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
+    .options = options,
+    .run = cancel_run,
+};

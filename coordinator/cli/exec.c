@@ -1,0 +1,260 @@
+#include "coordinator/cli/exec.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "common/io/process_capacity.h"
+#include "coordinator/cli/climb.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/cli/options.h"
+
+enum { OWN_DESCRIPTORS = 32, HOST_DESCRIPTORS = 8, OWN_BYTES = 16 << 20 };
+enum { AT_ONCE = 32, TIMEOUT_MS = 10 * 60 * 1000, SENTENCES_MAX_BYTES = 16 << 20 };
+
+struct execution {
+    struct cli *cli;
+    struct exec_choice choice;
+    struct remote_command command;
+    struct exec_output output;
+    struct exec_ends ends;
+    uint32_t at_once;
+    struct loop *loop;
+    struct exec_hosts *hosts;
+    uint32_t interrupts;
+};
+
+/* ---- arguments ---- */
+
+static int refuse (const struct execution *exec, const char *option, const char *value, const char *expected)
+{
+    struct err err = { 0 };
+    err_set (&err, ERR_USAGE, "%s %s: expected %s", option, value ? value : "", expected);
+    return cli_fail (exec->cli, &err);
+}
+
+enum { EXEC_LAUNCHER = CLI_OWN, EXEC_USER, EXEC_DIRECTORY, EXEC_AT_ONCE, EXEC_TIMEOUT, EXEC_LINES, EXEC_RAW };
+
+static int take_timeout (struct execution *exec, const char *timeout)
+{
+    exec->command.timeout_ms = TIMEOUT_MS;
+    if (timeout && (!duration_parse (text_of (timeout), &exec->command.timeout_ms) || !exec->command.timeout_ms ||
+                    exec->command.timeout_ms > REMOTE_TIMEOUT_MAX_MS))
+        return refuse (exec, "--timeout", timeout, "a duration such as 30s or 2h, at most 30d");
+    return EXIT_HOLDS;
+}
+
+static int take_arguments (struct execution *exec, const struct cli_arguments *arguments)
+{
+    const char *const *values = arguments->values;
+    struct err err = { 0 };
+    exec->choice = (struct exec_choice){ .hosts = values[CLI_HOSTS],
+                                         .exclude = values[CLI_EXCLUDE],
+                                         .slice = values[CLI_SLICE],
+                                         .launcher = values[EXEC_LAUNCHER],
+                                         .user = values[EXEC_USER],
+                                         .directory = values[EXEC_DIRECTORY] };
+    exec->output.lines = values[EXEC_LINES];
+    exec->output.raw = values[EXEC_RAW];
+    exec->output.json = values[CLI_JSON];
+    exec->at_once = cli_number (arguments, EXEC_AT_ONCE, AT_ONCE);
+    if (take_timeout (exec, values[EXEC_TIMEOUT]) != EXIT_HOLDS)
+        return EXIT_USAGE;
+    return remote_command_set_words (&exec->command, arguments->operands, (int) arguments->operands_n, &err) < 0
+               ? cli_fail (exec->cli, &err)
+               : EXIT_HOLDS;
+}
+
+/* ---- while it runs ---- */
+
+static void on_output (void *owner, uint32_t host, struct text bytes)
+{
+    struct execution *exec = owner;
+    exec_output_add (&exec->output, host, bytes);
+}
+
+static void on_ended (void *owner, uint32_t host)
+{
+    struct execution *exec = owner;
+    exec_output_end_host (&exec->output, host, clock_boot_ms ());
+}
+
+/* First Ctrl-C: politely; second: at once. */
+static void on_signal (void *owner, int signal, int64_t pid, int value)
+{
+    struct execution *exec = owner;
+    (void) pid;
+    (void) value;
+    if (signal == SIGPIPE)
+        return; /* seen where it is written to */
+    exec->ends.cancelled = true;
+    exec_output_clear_status (&exec->output);
+    log_print (&exec->cli->log, "%s",
+               exec->interrupts++ ? "killing the commands" : "stopping the commands (press Ctrl-C again to kill them)");
+    exec_hosts_stop (exec->hosts, exec->interrupts > 1);
+}
+
+static void on_pass (void *owner)
+{
+    struct execution *exec = owner;
+    uint64_t now_ms = clock_boot_ms ();
+    exec_hosts_poll (exec->hosts, now_ms);
+    bool over = exec_hosts_done (exec->hosts);
+    uint64_t output_ms = exec_output_poll (&exec->output, now_ms, over),
+             hosts_ms = exec_hosts_deadline_ms (exec->hosts);
+    if (exec->output.unread && exec->output.lines && !exec->interrupts++)
+        exec_hosts_stop (exec->hosts, false); /* nobody wants the rest */
+    loop_set_deadline (exec->loop, output_ms < hosts_ms ? output_ms : hosts_ms);
+    if (over)
+        loop_stop (exec->loop);
+}
+
+/* ---- from the first to the last ---- */
+
+static void say_ends (struct execution *exec, bool always)
+{
+    struct buf said;
+    buf_init (&said, SENTENCES_MAX_BYTES);
+    exec_report_put_ends (&exec->ends, &said);
+    if (said.len || always)
+        exec_report_put_sum (&exec->ends, &said);
+    fputs (buf_c (&said), stderr);
+    buf_release (&said);
+}
+
+static void open_ends (struct execution *exec)
+{
+    const struct exec_choice *choice = &exec->choice;
+    const struct exec_host **hosts = mem_array (choice->n, sizeof *hosts);
+    for (uint32_t i = 0; i < choice->n; i++)
+        hosts[i] = exec_hosts_at (exec->hosts, i);
+    exec->ends = (struct exec_ends){
+        .names = choice->names, .hosts = hosts, .n = choice->n, .timeout_ms = exec->command.timeout_ms
+    };
+}
+
+static int open_loop (struct execution *exec)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
+    struct err err = { 0 };
+    exec->loop = loop_open (&err);
+    if (!exec->loop || loop_watch_signals (exec->loop, signals, on_signal, exec, &err) < 0)
+        return cli_fail (exec->cli, &err);
+    loop_set_iteration_fn (exec->loop, on_pass, exec);
+    loop_set_deadline (exec->loop, 0);
+    return EXIT_HOLDS;
+}
+
+static int run_on_hosts (struct execution *exec)
+{
+    char worker[RUN_PATH_BYTES], courier[RUN_PATH_BYTES], bundle[RUN_PATH_BYTES];
+    struct err err = { 0 };
+    climb_path_beside (exec->cli, "sliceup-worker", worker);
+    climb_path_beside (exec->cli, "sliceup-courier", courier);
+    climb_path_beside (exec->cli, "sliceup-worker.bundle", bundle);
+    const struct exec_options options = { .loop = exec->loop,
+                                          .plan = &exec->choice.plan,
+                                          .ranks = exec->choice.ranks,
+                                          .n = exec->choice.n,
+                                          .at_once = exec->at_once,
+                                          .command = &exec->command,
+                                          .worker_path = worker,
+                                          .courier_path = courier,
+                                          .bundle_path = bundle,
+                                          .output = on_output,
+                                          .ended = on_ended,
+                                          .owner = exec };
+    (void) umask (exec->cli->umask); /* commands here have that of whoever asks; nothing is written by this program */
+    uint32_t at_once = exec->at_once < exec->choice.n ? exec->at_once : exec->choice.n;
+    const struct capacity_needs needs = { .descriptors = OWN_DESCRIPTORS + HOST_DESCRIPTORS * at_once,
+                                          .bytes = OWN_BYTES };
+    if (process_capacity_check ("sliceup exec (--at-once takes fewer hosts at a time)", &needs, &err) < 0)
+        return cli_fail (exec->cli, &err);
+    exec->hosts = exec_hosts_open (&options);
+    open_ends (exec);
+    exec->output.cli = exec->cli;
+    exec->output.ends = &exec->ends;
+    exec->output.timeout_ms = exec->command.timeout_ms;
+    exec_output_open (&exec->output, clock_boot_ms ());
+    int status = loop_run (exec->loop, &err) < 0 ? cli_fail (exec->cli, &err) : EXIT_HOLDS;
+    bool unread = exec->output.unread && exec->output.lines && !exec->ends.cancelled;
+    if (status == EXIT_HOLDS && !unread) { /* else whoever read it has seen enough, and the rest was stopped */
+        say_ends (exec, !exec->cli->plain);
+        status = exec_report_exit_status (&exec->ends);
+    }
+    exec_hosts_close (exec->hosts);
+    exec_output_close (&exec->output);
+    mem_free ((void *) exec->ends.hosts);
+    return status;
+}
+
+static int exec_run (struct cli *cli, const struct cli_arguments *arguments)
+{
+    static struct execution exec;
+    exec.cli = cli;
+    int status = take_arguments (&exec, arguments);
+    if (status == EXIT_HOLDS)
+        status = exec_choice_load (cli, &exec.choice);
+    if (status == EXIT_HOLDS)
+        status = open_loop (&exec);
+    if (status == EXIT_HOLDS)
+        status = run_on_hosts (&exec);
+    if (exec.loop)
+        loop_close (exec.loop);
+    arena_release (&exec.choice.arena);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    { CLI_HOSTS, "--hosts", .also = "-w --host", .value = "SET",
+      .help = "these hosts: 'v6e-[0-15]!v6e-7' (sliceup hosts --help); several add up", .kind = KIND_HOSTS,
+      .repeat = REPEAT_JOINED },
+    { OPTION_EXCLUDE },
+    { CLI_SLICE, "--slice", .value = "FILE",
+      .help = "the hosts of a slice file, reached as it says; -w may name its groups: @spare", .kind = KIND_SLICE },
+    { EXEC_LAUNCHER, "--launcher", .value = "WORD",
+      .help = "without a slice file: ssh (the default: ~/.ssh/config, known host keys and the agent count), slurm "
+              "(without -w: the hosts of the allocation), or local (on this machine)",
+      .kind = KIND_WORDS, .words = "ssh slurm local" },
+    { EXEC_USER, "--user", .also = "-l", .value = "NAME", .help = "on the hosts; default: as ssh has it" },
+    { EXEC_DIRECTORY, "--directory", .value = "DIR",
+      .help = "where hosts keep sliceup's worker (default: /var/tmp/sliceup)" },
+    { EXEC_AT_ONCE, "--at-once", .also = "-f", .value = "N", .help = "so many hosts at the same time (default: 32)",
+      .kind = KIND_NUMBER, .most = HOSTS_MAX },
+    { EXEC_TIMEOUT, "--timeout", .also = "-u", .value = "DURATION",
+      .help = "end a command that runs longer, such as 30s or 2h (default: 10m)" },
+    { EXEC_LINES, "--lines", .help = "print each line as it comes, as \"host: line\"", .not_with = CLI_JSON },
+    { EXEC_RAW, "--raw", .help = "print the unchanged bytes; else control characters are shown as \\x1b and the like" },
+    { OPTION_JSON ("print one document: docs/spec/exec.schema.json") },
+    { 0 },
+};
+
+const struct cli_command exec_command = {
+    .name = "exec",
+    .usage = "(-w HOSTS | --slice FILE) [OPTIONS] -- COMMAND [ARG...]",
+    .task = TASK_RUN,
+    .summary = "run one command on many hosts; equal outputs are shown once",
+    .help =
+        "Needs no slice file and makes no run. Hosts need no installation: over ssh, sliceup copies its worker to a "
+        "host once. The command and all that it starts end with it, with its timeout, with Ctrl-C, and when the "
+        "connection is lost; start a service through its manager (systemd-run). Its output is standard output and "
+        "error together.\n"
+        "\n"
+        "COMMAND is executed as it is, without a shell. One word alone that has blanks or characters of a shell "
+        "goes to /bin/sh -c on the host. Options of exec come before it. Standard input is empty; SLICEUP_HOST "
+        "and SLICEUP_RANK name the host. On a terminal an output is shown once no other host has joined it for a "
+        "second; else all at the end. Standard error says, by sets of hosts, what did not end with exit status 0.",
+    .examples = "sliceup exec -w 'v6e-[0-3]' -- uname -r\n"
+                "sliceup exec -w 'v6e-[0-3]' 'df -h /dev/shm | tail -1'\n"
+                "sliceup exec --slice slice.yaml -w @spare --timeout 5s -- ls /dev/accel0\n",
+    .exit_status =
+        "0 all commands ended with 0; 1 some did not; 2 usage or configuration; 3 a host was not reached, or "
+        "the end of its command not heard; 130 cancelled.",
+    .operands = (const struct cli_operand[]){ { "COMMAND", 1, 1, .kind = KIND_PROGRAM },
+                                              { "ARG", 0, UINT32_MAX, .kind = KIND_TEXT },
+                                              { 0 } },
+    .options = options,
+    .run = exec_run,
+};

@@ -1,0 +1,133 @@
+#include "coordinator/cli/live_runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/duration.h"
+#include "common/io/clock.h"
+#include "coordinator/home/run_facts.h"
+#include "coordinator/journal/journal.h"
+
+enum { SHARED_HOSTS_MAX_BYTES = 120, SENTENCE_BYTES = 1024 };
+
+static void on_fact (void *owner, const struct fact *fact)
+{
+    board_apply (owner, fact);
+}
+
+/* Who holds the journal runs, also before its first fact; of a damaged one nobody can tell. */
+static int look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
+{
+    struct live_runs *runs = owner;
+    char path[RUN_PATH_BYTES];
+    struct err err = { 0 };
+    (void) created_ms;
+    if (journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err) <= 0)
+        return 0;
+    struct live_run *run = &runs->items[runs->n];
+    *run = (struct live_run){ .dir = *dir, .board = board_create () };
+    (void) run_facts_each (dir, on_fact, run->board, &err);
+    if (!run->board->ended)
+        runs->n++;
+    else
+        board_destroy (run->board);
+    return runs->n < LIVE_RUNS_MAX ? 0 : 1;
+}
+
+int live_runs_read (const char *home, struct live_runs *runs, struct err *err)
+{
+    *runs = (struct live_runs){ .items = mem_array (LIVE_RUNS_MAX, sizeof *runs->items) };
+    return run_dir_each (home, look_at, runs, err) < 0 ? -1 : 0;
+}
+
+void live_runs_release (struct live_runs *runs)
+{
+    for (uint32_t i = 0; i < runs->n; i++)
+        board_destroy (runs->items[i].board);
+    mem_free (runs->items);
+    *runs = (struct live_runs){ 0 };
+}
+
+void live_run_print (const struct live_run *run, struct buf *out)
+{
+    const struct board *board = run->board;
+    char span[DURATION_TEXT_BYTES];
+    if (!board->opened) {
+        buf_printf (out, "run %.8s, which is being made", run->dir.id);
+        return;
+    }
+    buf_printf (out, "run %.8s of slice ", run->dir.id);
+    buf_escaped (out, board->plan.slice, 0);
+    buf_printf (out, ", for %s", duration_print (board_now_ms (board, clock_wall_ms ()), span));
+    if (!board->running)
+        return;
+    buf_printf (out, ", at rung ");
+    buf_escaped (out, board_rung_id (board, board->key.rung), 0);
+    buf_printf (out, " (%u of %u)", board->key.rung + 1, board->plan.rungs.n);
+}
+
+/* ---- who has the hosts ---- */
+
+static struct text machine_of (const struct plan *plan, uint32_t host, struct arena *arena)
+{
+    enum { SSH_PORT = 22 };
+    const struct plan_host *at = &plan->hosts.items[host];
+    struct text address = at->ssh.address.len ? at->ssh.address : at->address.len ? at->address : at->name;
+    if (plan->launcher == LAUNCHER_LOCAL || plan->launcher == LAUNCHER_JOIN)
+        return text_format (arena, "%.*s/%.*s", TEXT_ARG (plan->slice), TEXT_ARG (at->name));
+    if (plan->launcher == LAUNCHER_SSH && at->ssh.port && at->ssh.port != SSH_PORT)
+        return text_format (arena, "%.*s:%u", TEXT_ARG (address), at->ssh.port);
+    return address;
+}
+
+static int by_text (const void *a, const void *b)
+{
+    return text_compare (*(const struct text *) a, *(const struct text *) b);
+}
+
+static struct text *machines_of (const struct plan *plan, struct arena *arena)
+{
+    struct text *machines = arena_array (arena, plan->hosts.n, sizeof *machines);
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        machines[i] = machine_of (plan, i, arena);
+    return machines;
+}
+
+struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *other, struct arena *arena)
+{
+    struct text *ours = machines_of (plan, arena), *theirs = machines_of (other, arena);
+    struct text *shared = arena_array (arena, plan->hosts.n, sizeof *shared);
+    uint32_t n = 0;
+    qsort (theirs, other->hosts.n, sizeof *theirs, by_text);
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        if (bsearch (&ours[i], theirs, other->hosts.n, sizeof *theirs, by_text))
+            shared[n++] = plan->hosts.items[i].name;
+    return n ? hostset_folded (shared, n, SHARED_HOSTS_MAX_BYTES, arena) : (struct text){ 0 };
+}
+
+static int refuse (const struct live_run *run, const char *hint, struct text shared, struct err *err)
+{
+    struct buf words;
+    buf_init (&words, SENTENCE_BYTES);
+    live_run_print (run, &words);
+    err_set (err, ERR_STATE,
+             "%s has %.*s now, and two runs would take the devices from each other; follow it with sliceup%s watch "
+             "%.8s, end it with sliceup%s cancel %.8s, or give --beside to run at the same time",
+             buf_c (&words), TEXT_ARG (shared), hint, run->dir.id, hint, run->dir.id);
+    buf_release (&words);
+    return -1;
+}
+
+int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const struct plan *plan, const char *but,
+                           struct err *err)
+{
+    struct arena arena = { 0 };
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < runs->n; i++) {
+        struct text shared = live_runs_shared_hosts (plan, &runs->items[i].board->plan, &arena);
+        if (shared.len && !(but && strcmp (but, runs->items[i].dir.id) == 0))
+            rc = refuse (&runs->items[i], hint, shared, err);
+    }
+    arena_release (&arena);
+    return rc;
+}

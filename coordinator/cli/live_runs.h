@@ -1,0 +1,30 @@
+/* live_runs.h - the runs of a home that a coordinator of this machine holds now. */
+#ifndef SLICEUP_COORDINATOR_CLI_LIVE_RUNS_H
+#define SLICEUP_COORDINATOR_CLI_LIVE_RUNS_H
+
+#include "coordinator/home/run_dir.h"
+#include "coordinator/view/board.h"
+
+enum { LIVE_RUNS_MAX = 64 };
+struct live_run {
+    struct run_dir dir;
+    struct board *board; /* as far as its journal can be read; not opened, when it is just being made */
+};
+struct live_runs {
+    struct live_run *items;
+    uint32_t n;
+};
+/* The newest first, those that have not ended; of more than LIVE_RUNS_MAX the newest. Reads no journal that nobody
+ * holds. */
+int live_runs_read (const char *home, struct live_runs *runs, struct err *err);
+void live_runs_release (struct live_runs *runs);
+/* Appends "run 3fa9c1d2 of slice v6e, for 5 min 3 s, at rung dense (3 of 7)". */
+void live_run_print (const struct live_run *run, struct buf *out);
+/* The hosts of `plan` that a run of another plan has too, folded; empty: none. With launchers local and join a host is
+ * one of its slice; with ssh and slurm it is the machine that its address names. */
+struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *other, struct arena *arena);
+/* ERR_STATE: one of them has hosts of the plan. `but`: the id of a run that does not count; NULL: all do. */
+int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const struct plan *plan, const char *but,
+                           struct err *err);
+
+#endif

@@ -1,0 +1,165 @@
+#include "coordinator/cli/on_end.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/duration.h"
+#include "common/io/atomic_file.h"
+#include "common/io/clock.h"
+#include "common/io/program_start.h"
+
+#define DONE "on_end.done"
+enum { LOOK_MS = 100, OWN_VARIABLES = 4, VARIABLES_MAX = 4096 };
+
+/* ---- what it is given ---- */
+
+static bool is_own (const char *variable)
+{
+    static const char *const own[OWN_VARIABLES] = { "SLICEUP_RUN=", "SLICEUP_SLICE=", "SLICEUP_OUTCOME=",
+                                                    "SLICEUP_EXIT=" };
+    for (int i = 0; i < OWN_VARIABLES; i++)
+        if (strncmp (variable, own[i], strlen (own[i])) == 0)
+            return true;
+    return false;
+}
+
+static char **environment_of (const struct run_dir *dir, const struct run_end *end, struct arena *arena)
+{
+    char **out = arena_array (arena, VARIABLES_MAX + 1, sizeof *out);
+    int n = 0;
+    out[n++] = (char *) text_format (arena, "SLICEUP_RUN=%s", dir->id).ptr;
+    out[n++] = (char *) text_format (arena, "SLICEUP_SLICE=%.*s", TEXT_ARG (end->slice)).ptr;
+    out[n++] = (char *) text_format (arena, "SLICEUP_OUTCOME=%s", enum_name_of (&outcome_names, end->outcome)).ptr;
+    out[n++] = (char *) text_format (arena, "SLICEUP_EXIT=%u", end->exit_status).ptr;
+    for (char **variable = environ; *variable && n < VARIABLES_MAX; variable++)
+        if (!is_own (*variable))
+            out[n++] = *variable;
+    return out;
+}
+
+static char **words_of (const struct on_end *on_end, struct arena *arena)
+{
+    char **words = arena_array (arena, on_end->command.n + 1, sizeof *words);
+    for (uint32_t i = 0; i < on_end->command.n; i++)
+        words[i] = (char *) text_copy (arena, on_end->command.items[i]).ptr;
+    return words;
+}
+
+/* Its standard output is our standard error: ours may hold JSON. */
+static int actions_set (posix_spawn_file_actions_t *actions, const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    int rc = posix_spawn_file_actions_addopen (actions, 0, run_dir_path (dir, "receipt.json", path), O_RDONLY, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addchdir_np (actions, run_dir_path (dir, "", path));
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2 (actions, 2, 1);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addclosefrom_np (actions, 3);
+    return rc;
+}
+
+static int start (const struct cli *cli, const struct run_dir *dir, const struct run_end *end, pid_t *pid)
+{
+    struct arena arena = { 0 };
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    if (posix_spawnattr_init (&attributes) != 0 || posix_spawn_file_actions_init (&actions) != 0)
+        return ENOMEM; /* glibc's never fail */
+    char **words = words_of (end->on_end, &arena);
+    int rc = program_start_fresh (&attributes);
+    if (rc == 0)
+        rc = actions_set (&actions, dir);
+    mode_t own = umask (cli->umask);
+    if (rc == 0)
+        rc = posix_spawn (pid, words[0], &actions, &attributes, words, environment_of (dir, end, &arena));
+    (void) umask (own);
+    posix_spawn_file_actions_destroy (&actions);
+    posix_spawnattr_destroy (&attributes);
+    arena_release (&arena);
+    return rc;
+}
+
+/* ---- its end ---- */
+
+static bool interrupted (void)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t set;
+    sigemptyset (&set);
+    sigaddset (&set, SIGINT);
+    sigaddset (&set, SIGTERM);
+    return sigtimedwait (&set, NULL, &at_once) > 0;
+}
+
+/* NULL: it ended by itself, and is not reaped yet. */
+static const char *wait_for (pid_t pid, uint64_t timeout_ms)
+{
+    uint64_t until_ms = clock_boot_ms () + timeout_ms;
+    struct pollfd ended = { .fd = pidfd_open (pid, 0), .events = POLLIN };
+    const char *why = ended.fd < 0 ? "it could not be watched" : NULL;
+    while (!why && poll (&ended, 1, LOOK_MS) == 0)
+        why = interrupted () ? "a signal came" : clock_boot_ms () >= until_ms ? "its time was over" : NULL;
+    if (ended.fd >= 0)
+        (void) close (ended.fd);
+    return why;
+}
+
+static void say (const struct log *log, const struct run_end *end, const char *killed, int status)
+{
+    struct buf line;
+    char limit[DURATION_TEXT_BYTES];
+    buf_init (&line, 16 * TEXT_MAX_BYTES);
+    buf_puts (&line, "the command of on_end, ");
+    buf_escaped (&line, end->on_end->command.items[0], 0);
+    if (killed)
+        buf_printf (&line, ", was killed, since %s (limit %s)", killed,
+                    duration_print (end->on_end->timeout_ms, limit));
+    else if (WIFSIGNALED (status))
+        buf_printf (&line, ", was killed by signal %d", WTERMSIG (status));
+    else
+        buf_printf (&line, ", exited with status %d", WEXITSTATUS (status));
+    log_print (log, "%s; the run's outcome stays as it is", buf_c (&line));
+    buf_release (&line);
+}
+
+static void mark_done (const struct log *log, const struct run_dir *dir, int status)
+{
+    char path[RUN_PATH_BYTES], text[32];
+    struct err err = { 0 };
+    int len = snprintf (text, sizeof text, "%d\n", WIFEXITED (status) ? WEXITSTATUS (status) : 128 + WTERMSIG (status));
+    if (atomic_file_write (run_dir_path (dir, DONE, path), text, (size_t) len, 0600, &err) < 0)
+        log_print (log, "sliceup resume would run the command of on_end again: %s", err.text);
+}
+
+void on_end_run (const struct cli *cli, const struct run_dir *dir, const struct run_end *end)
+{
+    const struct log *log = &cli->log;
+    char path[RUN_PATH_BYTES];
+    pid_t pid = 0;
+    int status = 0;
+    if (end->on_end->command.n == 0 || access (run_dir_path (dir, DONE, path), F_OK) == 0)
+        return;
+    int rc = start (cli, dir, end, &pid);
+    if (rc != 0) {
+        log_print (log, "the command of on_end, %.*s, cannot be started: %s; the run's outcome stays as it is",
+                   TEXT_ARG (end->on_end->command.items[0]), strerror (rc));
+        return;
+    }
+    const char *killed = wait_for (pid, end->on_end->timeout_ms);
+    (void) kill (-pid, SIGKILL); /* its group, also what it left behind; the pid is its own until it is reaped */
+    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (killed || status != 0)
+        say (log, end, killed, status);
+    mark_done (log, dir, status);
+}

@@ -1,0 +1,159 @@
+#include "common/base/frame.h"
+#include "common/io/clock.h"
+#include "coordinator/courier/bootstrap_session.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The host's bound for silence is six times ALIVE_MS (coordinator/exec/exec_hosts.h). A program that is told to end by the
+ * end of its input ends its command politely first. Of the host's standard error so much is kept as elsewhere. */
+enum { ALIVE_MS = 5 * 1000, LEAVE_MS = 30 * 1000, PIECE_BYTES = 32 * 1024, LOG_MAX_BYTES = 64 * 1024, LOOK_MS = 1000 };
+enum { LAST_MS = 10 * 1000 };
+
+struct command_pipe {
+    struct courier_input *input;
+    struct transport *transport;
+    char to_host[PIECE_BYTES], to_tell[PIECE_BYTES];
+    size_t to_host_at, to_host_len, to_tell_at, to_tell_len;
+    uint64_t alive_ms; /* when the host is to hear from here again */
+    size_t logged_bytes;
+    bool output_ended, over;
+};
+
+/* ---- to the host ---- */
+
+static void say (struct command_pipe *pipe)
+{
+    const struct transport_ops *ops = pipe->transport->ops;
+    while (pipe->to_host_at < pipe->to_host_len) {
+        ssize_t n = ops->say (pipe->transport, pipe->to_host + pipe->to_host_at, pipe->to_host_len - pipe->to_host_at);
+        if (n < 0) /* its end is seen elsewhere */
+            pipe->to_host_at = pipe->to_host_len;
+        if (n <= 0)
+            return;
+        pipe->to_host_at += (size_t) n;
+    }
+}
+
+static void read_input (struct command_pipe *pipe)
+{
+    ssize_t n = read (pipe->input->fd, pipe->to_host, sizeof pipe->to_host);
+    pipe->over = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+    pipe->to_host_at = 0;
+    pipe->to_host_len = n > 0 ? (size_t) n : 0;
+    pipe->alive_ms = clock_boot_ms () + ALIVE_MS;
+}
+
+/* The coordinator sends whole frames at once, so where it paused one ends. */
+static void keep_alive (struct command_pipe *pipe)
+{
+    struct buf alive;
+    if (clock_boot_ms () < pipe->alive_ms || pipe->to_host_at < pipe->to_host_len)
+        return;
+    buf_init (&alive, FRAME_HEAD_MAX_BYTES);
+    frame_put (&alive, 'a', TEXT_LIT ("")); /* common/model/remote_command.h, REMOTE_ALIVE */
+    memcpy (pipe->to_host, alive.ptr, alive.len);
+    pipe->to_host_at = 0;
+    pipe->to_host_len = alive.len;
+    pipe->alive_ms = clock_boot_ms () + ALIVE_MS;
+    buf_release (&alive);
+}
+
+/* ---- from the host ---- */
+
+static bool tells (const struct command_pipe *pipe)
+{
+    return pipe->to_tell_at < pipe->to_tell_len;
+}
+
+static void tell (struct command_pipe *pipe)
+{
+    while (tells (pipe)) {
+        ssize_t n = write (STDOUT_FILENO, pipe->to_tell + pipe->to_tell_at, pipe->to_tell_len - pipe->to_tell_at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        pipe->over = pipe->over || n <= 0; /* the coordinator is gone */
+        pipe->to_tell_at += n > 0 ? (size_t) n : pipe->to_tell_len - pipe->to_tell_at;
+    }
+}
+
+/* True: something came, and there may be more. */
+static bool listen (struct command_pipe *pipe)
+{
+    if (tells (pipe))
+        return false;
+    ssize_t n = pipe->transport->ops->receive (pipe->transport, TRANSPORT_OUTPUT, pipe->to_tell, sizeof pipe->to_tell);
+    pipe->output_ended = n < 0;
+    pipe->to_tell_at = 0;
+    pipe->to_tell_len = n > 0 ? (size_t) n : 0;
+    tell (pipe);
+    return n > 0;
+}
+
+static void listen_to_errors (struct command_pipe *pipe)
+{
+    char bytes[4096];
+    ssize_t n = pipe->transport->ops->receive (pipe->transport, TRANSPORT_ERROR, bytes, sizeof bytes);
+    size_t room = LOG_MAX_BYTES - pipe->logged_bytes, logged = n > 0 ? (size_t) n : 0;
+    logged = logged < room ? logged : room;
+    if (logged > 0 && write (STDERR_FILENO, bytes, logged) < 0)
+        logged = room;
+    pipe->logged_bytes += logged;
+}
+
+/* What it said before is passed on first. */
+static void look_for_end (struct command_pipe *pipe)
+{
+    struct buf how;
+    uint64_t until_ms = clock_boot_ms () + LAST_MS;
+    buf_init (&how, 256);
+    bool ended = pipe->transport->ops->ended (pipe->transport, &how);
+    buf_release (&how);
+    while (ended && !pipe->over && clock_boot_ms () < until_ms && (listen (pipe) || tells (pipe))) {
+        struct pollfd entry = { .fd = tells (pipe) ? STDOUT_FILENO : -1, .events = POLLOUT };
+        (void) poll (&entry, 1, tells (pipe) ? LOOK_MS : 0);
+        tell (pipe);
+    }
+    pipe->over = pipe->over || ended;
+}
+
+/* ---- the loop ---- */
+
+static void wait_for_any (struct command_pipe *pipe, bool at_once)
+{
+    bool says = pipe->to_host_at < pipe->to_host_len;
+    struct pollfd entries[2 + TRANSPORT_FDS_MAX] = {
+        { .fd = says ? -1 : pipe->input->fd, .events = POLLIN },
+        { .fd = STDOUT_FILENO, .events = tells (pipe) ? POLLOUT : 0 }, /* its reader's end is told in any case */
+    };
+    size_t n = 2 + (tells (pipe) ? 0 : pipe->transport->ops->watch (pipe->transport, says, entries + 2));
+    if (poll (entries, n, at_once ? 0 : LOOK_MS) <= 0)
+        return;
+    if (entries[1].revents & POLLERR)
+        pipe->over = true;
+    if (entries[0].revents)
+        read_input (pipe);
+}
+
+uint64_t command_pipe_run (struct courier_input *input, struct transport *transport)
+{
+    struct command_pipe pipe = { .input = input, .transport = transport, .alive_ms = clock_boot_ms () + ALIVE_MS };
+    int flags = fcntl (STDOUT_FILENO, F_GETFL);
+    if (flags < 0 || fcntl (STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK) < 0)
+        return 0;
+    while (!pipe.over) {
+        keep_alive (&pipe);
+        say (&pipe);
+        tell (&pipe);
+        listen_to_errors (&pipe);
+        look_for_end (&pipe);
+        /* Last: a look at an ssh connection takes in packets of every kind, and of those no descriptor tells again. */
+        bool more = !pipe.over && listen (&pipe);
+        if (!pipe.over)
+            wait_for_any (&pipe, more);
+    }
+    return LEAVE_MS;
+}

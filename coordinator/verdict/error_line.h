@@ -1,0 +1,13 @@
+/* error_line.h - of what is quoted of a failure, the one line by which it is told. Pure; texts are borrowed. */
+#ifndef SLICEUP_COORDINATOR_VERDICT_ERROR_LINE_H
+#define SLICEUP_COORDINATOR_VERDICT_ERROR_LINE_H
+
+#include "common/model/outcome.h"
+
+/* The first line of `evidence` that looks like an error. Without one: of a program that failed the last, with which it
+ * ended; of any other the first, which tells where it stood. */
+struct text error_line_find (enum outcome outcome, struct text evidence);
+/* The same; empty where the words about the cause have it already. */
+struct text error_line_beside (enum outcome outcome, struct text evidence, struct text cause);
+
+#endif

@@ -1,0 +1,34 @@
+#include "coordinator/verdict/going_on_command.h"
+
+#include "common/base/shell_word.h"
+#include "common/model/secret.h"
+
+enum { COMMAND_BYTES = 1024 };
+#define OPTION "--min-hosts"
+
+/* How many words of an earlier --min-hosts, or of the form of the output, are here: a person copies the command. */
+static uint32_t option_words (struct text word)
+{
+    bool one = text_starts (word, OPTION "=") || text_is (word, "--json");
+    return text_is (word, OPTION) ? 2 : one;
+}
+
+struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena)
+{
+    const text_list *words = &plan->origin.command;
+    struct buf line;
+    buf_init (&line, COMMAND_BYTES);
+    for (uint32_t i = 0; i < words->n; i++) {
+        uint32_t skip = option_words (words->items[i]);
+        if (skip)
+            i += skip - 1;
+        else
+            shell_word_add (&line, secret_redact_word (arena, words->items[i]));
+    }
+    buf_printf (&line, " " OPTION " %u", up);
+    bool whole = words->n > 0 && words->n < ORIGIN_WORDS_MAX && !line.overflow;
+    struct text command = whole ? text_copy (arena, buf_as_text (&line))
+                                : text_format (arena, "the same command with " OPTION " %u", up);
+    buf_release (&line);
+    return command;
+}

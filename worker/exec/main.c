@@ -1,0 +1,12 @@
+/* main.c - the program in the head of the worker bundle (worker/image/image.h). It runs one command of `sliceup exec`
+ * itself, for all that this takes is in the head; for anything else it becomes the worker. */
+#include "worker/exec/remote_exec.h"
+#include "worker/image/image.h"
+#include <string.h>
+
+int main (int argc, char **argv)
+{
+    if (argc == 2 && strcmp (argv[1], "exec") == 0)
+        return remote_exec_main (argc - 1, argv + 1);
+    image_start (argc, argv);
+}
