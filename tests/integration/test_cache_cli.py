@@ -346,7 +346,7 @@ class Looking(Cache):
         self.finished_run()
         ended = self.lab.sliceup("cache", "ls")
         self.assertEqual(3, ended.status, ended)
-        self.assertIn("uses no compile cache", ended.err)
+        self.assertIn("no run of this home used a compile cache", ended.err)
 
     def test_hosts_that_told_no_keys_are_not_called_equal(self):
         self.finished_run()

@@ -158,7 +158,7 @@ class Planned(Commands):
 
     def test_mistakes_are_named(self):
         self.lab.write("train.py", "")
-        self.problem({"command": ["python3", "./trian.py"]}, "did you mean 'train.py'")
+        self.problem({"command": ["python3", "./trian.py"]}, "did you mean './train.py'")
         self.problem({"command": ["python3", "./train.py"], "files": ["train.py"]}, "expected a path relative to the ladder")
         self.problem({"command": ["true"], "at_most": {"recompilation": 0}}, "did you mean 'recompilations'")
         self.problem({"command": ["true"], "at_most": {"fallbacks": 0}}, "expected it only with torch_xla")

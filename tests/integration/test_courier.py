@@ -305,8 +305,10 @@ class HostKeys(Carrying):
 
     def test_an_unknown_host_is_stopped(self):
         server = self.server()
-        self.stopped(self.order(server, self.known("# nobody\n")), server, sshd.fingerprint(server.host_keys["ed25519"]),
-                     "presented the ssh-ed25519 key", "has no key of this host", "add it")
+        courier = self.stopped(self.order(server, self.known("# nobody\n")), server, "has no key of this host", "add it")
+        fingerprint = sshd.fingerprint(server.host_keys["ed25519"])
+        self.assertNotIn(fingerprint, courier.why, "hosts that are all unknown are told in one sentence")
+        self.assertIn(f"it presented the ssh-ed25519 host key {fingerprint}", courier.wait_for("found")["found"])
 
     def test_what_is_no_file_of_keys_is_not_read(self):
         server = self.server()
@@ -480,7 +482,9 @@ class Jumping(Carrying):
     def test_the_jump_host_is_checked_like_any_other(self):
         bastion, server = self.server("bastion"), self.server()
         jump = f"127.0.0.1:{bastion.port}"
-        self.refused(self.order(server, jump=jump), "host-key", f"jump host {jump}", sshd.fingerprint(bastion.host_keys["ed25519"]))
+        courier = self.refused(self.order(server, jump=jump), "host-key", f"jump host {jump}")
+        self.assertEqual(f"jump host {jump} presented the ssh-ed25519 host key {sshd.fingerprint(bastion.host_keys['ed25519'])}",
+                         courier.wait_for("found")["found"])
         self.assertNotIn("Accepted publickey", bastion.said())
 
     def test_an_alias_is_the_hosts_and_not_the_jump_hosts(self):
@@ -495,8 +499,9 @@ class Jumping(Carrying):
     def test_the_host_behind_it_is_checked_as_well(self):
         bastion, server = self.server("bastion"), self.server()
         bastion.authorize(f"{server.user_key}.pub")
-        courier = self.refused(self.order(server, bastion.known_hosts(), jump=f"127.0.0.1:{bastion.port}"), "host-key",
-                               sshd.fingerprint(server.host_keys["ed25519"]))
+        courier = self.refused(self.order(server, bastion.known_hosts(), jump=f"127.0.0.1:{bastion.port}"), "host-key")
+        self.assertEqual(f"it presented the ssh-ed25519 host key {sshd.fingerprint(server.host_keys['ed25519'])}",
+                         courier.wait_for("found")["found"])
         self.assertNotIn("jump host", courier.why)
         self.assertNotIn("Accepted publickey", server.said())
 

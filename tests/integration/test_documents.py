@@ -15,7 +15,7 @@ import lab
 
 PAGES = ("README.md", "docs/quickstart.md", *sorted(f"docs/guide/{path.name}" for path in (lab.TOP / "docs/guide").glob("*.md")))
 FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^ *```$")
-REFUSED = re.compile(r"unknown argument|there is no command|usage: sliceup|needs a value")
+REFUSED = re.compile(r"unknown argument|one word too many|there is no command|usage: sliceup|needs a value")
 
 
 class Rule:
@@ -59,10 +59,11 @@ RULES = (
     run("README", r"sliceup init"),
     elsewhere("README", r"sliceup rehearse", "integration/test_rehearse.py", 'tpu-v6e-16.yaml'),
     elsewhere("tpu-vm.md", r"^sliceup (init|check v6e.yaml)", "integration/test_init.py", '"--gcloud"'),
-    plan("README", r"sliceup run (configs/slices/local-jax.yaml|slice.yaml --exclude)"),
+    plan("README", r"sliceup run (configs/slices/local-jax.yaml|slice.yaml --(exclude|min-hosts))"),
     run("README", r"sliceup (check|watch|status|receipt|resume|runs|hosts|calibration)"),
     run("README", r"sliceup logs"),
     run("README", r"sliceup monitor-key", status=(3,), says="no coordinator"),  # test_monitor.py has a run that goes on
+    elsewhere("README", r"sliceup cancel", "integration/test_cancel_command.py", '"cancel"'),
     run("README", r"sliceup explain"),
     run("README", r"sliceup drift", status=(0, 1, 3)),
     run("README", r"sliceup env check", status=(1, 3),
@@ -70,15 +71,21 @@ RULES = (
     run("README", r"sliceup-worker probe", fill=ONE, status=(0, 1)),
     run("README|cache.md|aot.md", r"sliceup cache explain", fill=ONE, status=(0, 3)),
     run("README|cache.md|aot.md", r"sliceup cache", fill=ONE),
+    run("README|exec.md", r"sliceup exec", fill=(("exec -w", "exec --launcher local -w"),)),  # over ssh: test_exec.py
     plan("aot.md", r"sliceup run tpu-v6e-16"),
     needs("cache.md", r"^rsync", "over there"),
+    run("watching.md", r"^sliceup runs"),
     run("drift.md", r"^sliceup drift", status=(0, 1, 3)),
     needs("environment.md", r"^pip download", "Collect the wheels on a machine that does"),
     run("environment.md", r"sliceup env restore", status=(2,), fill=(("slice.yaml", "pinned.yaml"), ("~/wheels", "wheels")),
         says="wheel"),
     run("hosts.md", r"^gzip -dc", fill=(("sliceup-worker.bundle", "$BUILD/bin/sliceup-worker.bundle"),)),
     run("hosts.md", r"^./sliceup-worker preflight", status=(0, 3)),
+    elsewhere("first-ladder.md", r"^sliceup", "integration/test_first_ladder.py", '"first-ladder.md"'),
     elsewhere("your-own-step.md", r"^sliceup (check|run)", "integration/test_command.py", '"your-own-step.md"'),
+    needs("install.md", r"^deploy/package", "on Debian 12 or Ubuntu 24.04"),
+    run("install.md", r"^sliceup (init|check)"),
+    elsewhere("install.md", r"", "campaign/package", "docs/guide/install.md"),
     elsewhere("hostsets.md", r"", "unit/test_nodeset.py", "docs/guide/hostsets.md"),
     elsewhere("slurm.md", r"", "integration/test_slurm.py", '"slurm.md"'),
     run("join|kubernetes|tpu-vm", r"^sliceup ticket"),
@@ -95,7 +102,8 @@ RULES = (
     plan("ssh.md|tpu-vm.md", r"^sliceup run"),
     run("ssh.md", r"^sliceup check"),
     needs("ssh.md", r"ssh-keygen|ssh-copy-id|ssh-keyscan|ssh-agent|ssh-add|known_hosts", "A way in|compare the fingerprints|the keys of the agent"),
-    needs("ssh.md", r"^nft |^ssh tpu@|^for host in", "on every host of the slice over ssh"),
+    needs("ssh.md", r"^nft |^ssh tpu@", "on every host of the slice over ssh"),
+    elsewhere("(ssh|drift).md", r"^sliceup exec --slice", "integration/test_exec.py", '"--slice"'),
 )
 
 
@@ -256,9 +264,9 @@ class Words(lab.LabTest):
         super().setUp()
         self.helps = {}
 
-    def help_of(self, program, verb):
+    def help_of(self, program, *verb):
         if (program, verb) not in self.helps:
-            words = [str(lab.BUILD / "bin" / program), *([verb] if verb else []), "--help"]
+            words = [str(lab.BUILD / "bin" / program), *filter(None, verb), "--help"]
             done = subprocess.run(words, env=self.lab.env(), capture_output=True, text=True, timeout=60)
             self.helps[program, verb] = done.stdout + done.stderr
             self.assertIn(done.returncode, (0, 2), self.helps[program, verb])
@@ -279,6 +287,8 @@ class Words(lab.LabTest):
                 with self.subTest(f"{page}: {code}"):
                     verb = words[0] if re.fullmatch(r"[a-z][a-z-]+", words[0]) else None
                     text = self.help_of(program, verb) if verb else self.help_of(program, None)
+                    if verb in ("cache", "env", "runs") and re.fullmatch("[a-z]+", "".join(words[1:2])):
+                        text = self.help_of(program, verb, words[1])
                     self.assertNotRegex(text, "there is no command")
                     for option in (word for word in words if re.match(r"--[a-z]", word)):
                         self.assertIn(option.partition("=")[0], text + self.help_of("sliceup", None))

@@ -168,7 +168,19 @@ rungs:
             self.assertEqual("blocked", attempt["outcome"])
             self.assertIn(f"cannot fetch {own.parent}/greeting.py from the coordinator: the file was changed after the run began",
                           attempt["cause"]["text"])
+            self.assertEqual("launch", attempt["cause"]["owner"])
         self.nothing_is_left()
+
+    def test_a_file_that_vanished_since_the_plan_is_the_launchs(self):
+        own = self.own()
+        run = self.lab.start("run", self.lab.slice(hosts=2, ladder=self.ladder_of(self.waits(), self.rung_of(own))))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first rung")
+        (own.parent / "greeting.py").unlink()
+        self.marker.touch()
+        self.assertEqual(3, run.end().status)
+        cause = self.attempt(self.lab.receipt(), "h0", "own")["cause"]
+        self.assertEqual("launch", cause["owner"])
+        self.assertRegex(cause["text"], f"{own.parent}/greeting.py.*No such file")
 
     def test_a_damaged_copy_on_a_host_is_fetched_again(self):
         hello = self.canaries / "plain" / "hello.py"

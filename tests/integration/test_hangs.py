@@ -96,7 +96,7 @@ class Hangs(Ends):
         self.assertEqual(1, ended.status, ended)
         cause = self.cause()
         self.assertEqual("failed", self.attempt(self.lab.receipt(), "h0", "rung")["outcome"])
-        self.assertEqual("printed ValueError and then hung: still in phase start after 2 s; killed", cause["text"])
+        self.assertEqual("printed ValueError and then hung: still running after 2 s; killed", cause["text"])
         self.assertEqual("ValueError: shapes differ", cause["evidence"].splitlines()[0])
         self.assertIn("printed ValueError and then hung", ended.out)
 
@@ -149,8 +149,9 @@ class Kills(Ends):
         self.assertEqual(1, ended.status, ended)
         cause = self.cause()
         self.assertEqual(("unknown", "unknown"), (cause["owner"], cause["certainty"]))
-        self.assertEqual("exited with status 137, which a shell reports of a program killed by signal 9 (Killed) in phase start; "
-                         "nothing in its log says by whom", cause["text"])
+        self.assertEqual("exited with status 137, which a shell reports of a program killed by signal 9 (Killed); "
+                         "nothing in its log says by whom (dmesg of the host tells of the kernel, which kills for want of memory)",
+                         cause["text"])
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ class Init(lab.LabTest):
         self.user = self.lab.root / "user"
         (self.user / ".ssh").mkdir(parents=True)
         (self.user / ".ssh/google_compute_engine").write_text("key\n")
+        self.knows()
 
     def knows(self, *names):
         (self.user / ".ssh/google_compute_known_hosts").write_text("".join(f"{name} ssh-ed25519 AAAA\n" for name in names))

@@ -379,6 +379,32 @@ class Deployed(Joiners):
         self.words(*command).wait_out("waits for a run", 30)
         self.passes(self.lab.sliceup("run", path))
 
+    def test_a_new_program_waits_for_the_end_of_the_run(self):
+        """What `systemctl reload` sends: a worker that waits ends at once, one in a run with the run."""
+        reload = re.search(r"(?m)^ExecReload=/bin/kill -(\w+) \$MAINPID$", (lab.TOP / "deploy/systemd/sliceup-worker@.service").read_text())
+        told = getattr(signal, f"SIG{reload.group(1)}")
+        go_on = self.lab.root / "go-on"
+        path = self.slice(hosts=1, rungs=[{"id": "wait", "command": ["sh", "-c", f"until [ -e {go_on} ]; do sleep 0.1; done"]}])
+        self.passes(self.issue(path))
+        waiting = self.come("h0", "--stay")
+        waiting.wait_out("waits for a run", 30)
+        waiting.kill(told)
+        self.assertEqual(0, waiting.end(30).status, waiting.out)
+        worker = self.come("h0", "--stay")
+        run = self.lab.start("run", path)
+        lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the first pass", 60)
+        worker.kill(told)
+        lab.wait_for(lambda: not self.pending(worker, told), "the signal to be taken", 20)
+        self.assertIsNone(worker.process.poll(), worker.out)
+        go_on.touch()
+        self.assertEqual(0, run.end(60).status, run.out)
+        self.assertEqual(0, worker.end(30).status, worker.out)
+        self.assertEqual(1, worker.out.count("joins run"), worker.out)
+
+    def pending(self, worker, number):
+        status = pathlib.Path(f"/proc/{worker.process.pid}/status").read_text()
+        return int(re.search(r"ShdPnd:\s*(\w+)", status).group(1), 16) >> (number - 1) & 1
+
     def test_programs_are_contained_without_any_privilege(self):
         """What the unit leaves to a worker: another user, no capability, no way to gain one."""
         bare = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", "--inh-caps=-all",

@@ -103,7 +103,7 @@ class Planning(lab.LabTest):
         self.assertIn("a mesh of {data: 4, model: 2} would fit", ended.err)
         ended = self.check(SSH.format(more=""), "--hosts", "v6e-9")
         self.assertEqual(2, ended.status, ended)
-        self.assertIn("--hosts:1:1: the hosts 'v6e-9' are not in this slice, expected hosts of 'v6e-[0-4]'", ended.err)
+        self.assertIn("--hosts: the hosts 'v6e-9' are not in this slice, expected hosts of 'v6e-[0-4]'", ended.err)
 
     def test_what_the_environment_does_not_say_is_a_mistake_in_place(self):
         ended = self.check(f"slice: s\nlauncher: slurm\nhosts: {{from: slurm}}\n{REST}")
@@ -112,8 +112,9 @@ class Planning(lab.LabTest):
 
     def test_home_is_that_of_the_user(self):
         missing = SSH.format(more="").replace("user: root", "identities: [~/none]")
-        ended = self.passes(self.check(missing, HOME=str(self.lab.files)))
-        self.assertIn(f"warning: the private key '{self.lab.files}/none' does not exist", ended.err)
+        ended = self.check(missing, HOME=str(self.lab.files))
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn(f"'{self.lab.files}/none' cannot be read on this machine: No such file", ended.err)
 
     def test_every_example_of_the_guide_is_accepted(self):
         guide = (lab.TOP / "docs" / "guide" / "ssh.md").read_text()

@@ -39,6 +39,38 @@ class WhatRan(lab.LabTest):
                       "OWN_RANK on h[0-1]\n", text)
         self.assertNotIn("hush", text)
 
+    def failing(self, script, **profile):
+        """A receipt of a rung that fails on both hosts, and what the run printed."""
+        path = self.lab.write("own.yaml", "profile: own\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"
+                              + "".join(f"env: {{{name}: '{value}'}}\n" for name, value in profile.items()))
+        ladder = str(self.lab.ladder("failing.yaml", [{"id": "falls", "command": ["sh", "-c", script]}]))
+        ended = self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=ladder, profile=str(path), cache={"mode": "off"}))
+        self.assertEqual(1, ended.status, ended)
+        return ended
+
+    def test_what_a_rung_ran_and_where_is_told(self):
+        self.failing("exit 3")
+        text, header = self.lab.sliceup("receipt").out, self.lab.receipt()
+        self.assertIn("launch   local: all of them processes of one machine, h[0-1]\n", text)
+        self.assertIn("ran            sh -c 'exit 3'\n", text)
+        self.assertEqual("sh -c 'exit 3'", header["ladder"][0]["program"])
+        self.assertIn("exited with status 3; it printed nothing", text)
+
+    def test_a_secret_of_the_profile_is_shown_nowhere_when_a_program_prints_it(self):
+        ended = self.failing("echo ValueError: tok-5ecr3t-9f8e at https://me:hunter2@host; exit 1", OWN_TOKEN="tok-5ecr3t-9f8e")
+        shown = [ended, *(self.lab.sliceup(*words) for words in (("receipt",), ("receipt", "--json"), ("receipt", "--markdown"),
+                                                                 ("explain",), ("status",), ("watch", "--json")))]
+        for one in shown:
+            self.assertIn("ValueError", one.out)
+            self.assertNotRegex(one.out, "5ecr3t.9f8e|hunter2")
+
+    def test_one_host_alone_is_not_said_to_have_no_drift(self):
+        self.passes(self.lab.sliceup("run", self.slice()))
+        alone = self.lab.sliceup("drift", "--hosts", "h1")
+        self.assertEqual((2, ""), (alone.status, alone.out))
+        self.assertIn("h1 alone has nobody to be compared with", alone.err)
+        self.assertNotIn("no report of", self.lab.sliceup("receipt", "--hosts", "h1").out)
+
     def merged(self, *files):
         """What merging gives, whose rules for comparing hosts are those of no run."""
         document = schema.document(self.lab.sliceup("receipt", "--json", "--merge", *files).out)

@@ -46,6 +46,19 @@ class Slurm(netlab.NetLabTest):
             raise AssertionError(f"{error}: {self.lab.node_run('squeue').stdout}") from None
 
 
+class OneCommand(Slurm):
+    def exec(self, *words):
+        return self.lab.sliceup("exec", "--launcher", "slurm", "--directory", netlab.DIRECTORY, *words)
+
+    def test_it_runs_as_a_job_step_on_each_host_and_ends_with_it(self):
+        ended = self.exec("-w", "h[0-3]", "--", "sh", "-c", "hostname; exit $((SLICEUP_RANK == 2))")
+        self.assertEqual((ended.status, ended.out), (1, "\n".join(f"h{n}:\nh{n}\n" for n in range(4))), ended)
+        self.assertEqual(ended.err, "h2: exit status 1\nexit status 0 on 3 of 4 hosts\n")
+        stopped = self.exec("-w", "h[0-1]", "--timeout", "1s", "--", "sleep", "1000000")
+        self.assertIn("h[0-1] (2 hosts): still running after 1 s", stopped.err, stopped)
+        self.empty()
+
+
 class Guide(Slurm):
     def test_every_command_of_the_guide_does_what_it_says(self):
         ran = []

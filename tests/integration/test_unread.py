@@ -86,8 +86,7 @@ class Unread(lab.LabTest):
         ended = subprocess.run([str(lab.SLICEUP), "run", str(self.quick()), "--plain"], env=self.lab.env(), stdout=writer,
                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
         os.close(writer)
-        self.assertEqual(3, ended.returncode, ended.stderr)
-        self.assertIn("cannot write to standard output: Broken pipe", ended.stderr)
+        self.assertEqual((0, ""), (ended.returncode, ended.stderr))
         self.assertEqual("passed", self.lab.receipt()["outcome"])
 
 

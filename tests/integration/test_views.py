@@ -1,6 +1,7 @@
 """What people and scripts see: lines, the live grid, JSON, help; and nothing that a host says reaches a terminal raw."""
 import json
 import os
+import re
 import unittest
 
 import lab
@@ -173,9 +174,11 @@ class Scripts(Views):
         shown = self.passes(self.lab.sliceup("logs", "--worker")).out
         self.assertRegex(shown, r"(?m)^h\[0-1\], worker:\nsrun: step\n")
         self.assertEqual(1, shown.count("srun: step"))
-        self.assertIn("1 of 2 logs were cut; to see whole ones: sliceup logs", shown)
+        self.assertIn("1 of 2 logs were cut", shown)
         self.assertNotIn("a program", shown)
-        whole = self.passes(self.lab.sliceup("logs", "--worker", "--hosts", "h2")).out
+        hint = re.search(r"to see the first whole: sliceup (.*)", shown)[1].split()
+        self.assertEqual(["--worker", "--hosts", "h2"], hint[2:])
+        whole = self.passes(self.lab.sliceup(*hint)).out
         self.assertIn("h2, worker:\na loader\\x1b[2J\n", whole)
         self.assertEqual(300, whole.count("and more"))
         self.assertIn("\x1b", self.passes(self.lab.sliceup("logs", "last", "--worker", "--exclude", "h[0-1]", "--raw")).out)

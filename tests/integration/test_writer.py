@@ -64,7 +64,7 @@ class Runs(Writing):
     def test_of_two_runs_that_begin_at_once_one_compiles_and_the_other_waits_for_it(self):
         first = self.lab.start("run", self.slice(hosts=2, hold=str(self.go)))
         lab.wait_for(lambda: self.marked(".half"), "the first run's writer", 60)
-        second = self.lab.start("run", self.slice(hosts=2, hold=str(self.go)))
+        second = self.lab.start("run", self.slice(hosts=2, hold=str(self.go)), "--beside")
         second.wait_out(r"waiting for run [0-9a-f]+, which is writing this cache", 60)
         self.go.touch()
         self.passes(first.end(120))

@@ -157,11 +157,16 @@ static inline int share_load (struct share *share)
 static inline const char *line_of (const struct share *share, uint32_t i)
 {
     static char line[2048];
-    const struct conf_problem *problem = &share->report.items[i];
+    struct conf_problem problem = share->report.items[i];
     size_t root = strlen (share->root);
-    bool within = strncmp (problem->file, share->root, root) == 0;
-    snprintf (line, sizeof line, "%s:%u:%u: %s", within ? problem->file + root + 1 : problem->file, problem->line,
-              problem->column, problem->text);
+    struct buf buf;
+    if (strncmp (problem.file, share->root, root) == 0)
+        problem.file += root + 1;
+    problem.warning = false;
+    buf_init (&buf, sizeof line - 1);
+    conf_print_problem (&problem, &buf);
+    snprintf (line, sizeof line, "%s", buf_c (&buf));
+    buf_release (&buf);
     return line;
 }
 

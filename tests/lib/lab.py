@@ -36,7 +36,7 @@ FACTS = {name: number for number, name in enumerate(
     ("", "run-opened", "epoch-began", "host-keyed", "host-joined", "host-lost", "generation-adopted", "writer-granted",
      "pass-began", "pass-skipped", "gate-opened", "attempt-ended", "generation-published", "metric-judged",
      "pass-ended", "cancel-asked", "conflict-seen", "run-ended", "pass-stopped", "lease-lost", "cache-violated",
-     "generation-dropped", "retry-planned", "suspects-named", "loss-told"))}
+     "generation-dropped", "retry-planned", "suspects-named", "loss-told", "climb-stopped", "hosts-left-behind"))}
 
 
 def wait_for(condition, what, bound_s=60):
@@ -263,9 +263,9 @@ class Lab:
                 log = os.readlink(entry / "fd" / "2")
             except OSError:
                 continue
-            if log.startswith(folder) and words[1:2] == [b"join"]:
+            if log.startswith(folder) and (words[1:2] == [b"join"] or words[0].startswith(b"sliceup-worker: ")):
                 found[int(entry.name)] = pathlib.Path(log).parent.name
-        return {host: pid for pid, host in found.items() if parent_of(pid) not in found}
+        return {host: pid for pid, host in found.items() if parent_of(pid) not in (0, *found)} # 0: gone since
 
     def processes_under(self, run="last"):
         """pids that work or write below the run's folder: programs of rungs, and what workers started."""

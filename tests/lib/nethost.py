@@ -155,7 +155,7 @@ class Host(Faults):
     def workers(self):
         """pids in the host of its workers, and of what they forked to keep a program together (their init processes)."""
         return sorted(pid for pid, words in self.processes().items() if "sliceup-worker" in " ".join(words)
-                      and ("join" in words or words[-1].endswith(" init")))
+                      and ("join" in words or words[0].startswith("sliceup-worker: ") or words[-1].endswith(" init")))
 
     def sessions(self):
         """pids in the host of ssh connections to it."""

@@ -406,7 +406,7 @@ static void host_step (struct world *world, uint32_t at, const struct member_inp
 static void launch (struct world *world, uint32_t at)
 {
     struct sim_host *host = &world->hosts[at];
-    if (host->member)
+    if (host->member || at >= world->options.hosts - world->options.strangers)
         return; /* the old process still waits: its key is bound already */
     struct event *event = event_add (world, 10 + rng_below (&world->rng, 50), EV_KEYED);
     event->host = at;
@@ -566,6 +566,8 @@ static void program_step (struct world *world, uint32_t at)
         return;
     }
     bool falls = world->options.fall && slice && at == world->options.hosts - 1;
+    falls = falls ||
+            (world->options.fall_alone && at == world->options.seed % world->options.hosts && host->run.key.rung == 1);
     if (falls_this_once (world, &host->run))
         end_program (world, at, ENDING_EXITED, 1, "metadata server: 503, try again");
     else
@@ -854,6 +856,13 @@ void world_run (const struct world_options *options, struct world_report *report
         world->plan.rungs.items[i].timeout_ms = 600000;
     world->plan.limits.retries = options->retries;
     world->plan.limits.retry_wait_ms = 2000;
+    if (options->worker_kills && options->hosts > 1) { /* one may be gone when it is its turn to write */
+        static struct text writers[] = { TEXT_LIT ("host0"), TEXT_LIT ("host1") };
+        world->plan.cache.writers.items = writers;
+        world->plan.cache.writers.n = 2;
+    }
+    world->plan.climb = (struct climb_policy){ options->min_hosts < options->hosts ? options->min_hosts : 0,
+                                               options->keep_going, options->fail_fast };
     world->plan.profile.splits = options->silent;
     plant (world);
     outbox_init (&world->outbox);

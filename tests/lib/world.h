@@ -26,7 +26,11 @@ struct world_options {
     bool tampered;           /* the first look over the root after a warm pass finds a changed file */
     bool put_back;           /* at one of its deaths the coordinator's journal is exchanged for an older copy */
     bool slow;               /* programs run for longer than a worker bears a silent coordinator */
-    uint64_t bound_ms;       /* virtual time by which the run must have ended */
+    uint32_t min_hosts;      /* struct climb_policy */
+    bool keep_going, fail_fast;
+    uint32_t strangers; /* so many hosts never join */
+    bool fall_alone;    /* one host's program fails on rung `tiny`, in every pass */
+    uint64_t bound_ms;  /* virtual time by which the run must have ended */
 };
 
 struct world_report {
@@ -35,8 +39,9 @@ struct world_report {
     char sentence[1024];
     uint64_t ended_ms;
     uint32_t facts, epochs, messages, lost, programs_started;
-    uint32_t retries; /* planned */
-    uint32_t parts;   /* passes of isolation */
+    uint32_t retries;              /* planned */
+    uint32_t parts;                /* passes of isolation */
+    uint32_t left_behind, blocked; /* hosts, and rungs that were not run for them */
     bool suspects_named;
     uint32_t suspects_n;      /* 0: none stands out */
     bool put_back, knew_more; /* the journal was exchanged; and a living worker had been told of what it lacks */

@@ -16,6 +16,8 @@ struct promises {
     /* proofs: of the pass that runs */
     bool counts;
     uint32_t hosts_n, proved_n;
+    /* who takes no part any more */
+    bool out[64];
     /* what was run again */
     uint32_t planned[8][PASS_RESTORED + 1];
     struct attempt_key due;
@@ -69,6 +71,58 @@ static void check_passed (const struct promises *check, const struct fact_pass_e
              check->proved_n, required);
 }
 
+/* ---- who is left behind takes no part any more: here by the words of the policy, not by those of the core ---- */
+
+static void check_takes_part (const struct promises *check, const struct fact_pass_began *began)
+{
+    bool slice = check->record->plan->rungs.items[began->key.rung].scope == SCOPE_SLICE;
+    for (uint32_t i = 0; i < began->hosts.n; i++)
+        PROMISE (check->record, !check->out[began->hosts.items[i]], "host%u, which was left behind, runs rung %u",
+                 began->hosts.items[i], began->key.rung);
+    for (uint32_t i = 0; i < check->record->options.hosts && slice; i++)
+        PROMISE (check->record, !check->out[i], "rung %u needs host%u, which was left behind", began->key.rung, i);
+}
+
+static void leave (struct promises *check, uint32_t host)
+{
+    check->report->left_behind += !check->out[host];
+    check->out[host] = true;
+}
+
+/* Of a pass that is run again, or that ended the climb, nothing is said: no pass follows, or all of them may. */
+static void note_ended (struct promises *check, const struct fact_pass_ended *ended)
+{
+    const struct climb_policy *policy = &check->record->plan->climb;
+    bool alone = check->record->plan->rungs.items[ended->key.rung].scope != SCOPE_SLICE;
+    check->report->blocked += ended->key.attempt == 0;
+    PROMISE (check->record, ended->key.attempt > 0 || policy->min_hosts || policy->keep_going, "rung %u was blocked",
+             ended->key.rung);
+    for (uint32_t i = 0; i < ended->verdicts.n && alone && ended->key.attempt; i++) {
+        const struct verdict *verdict = &ended->verdicts.items[i];
+        bool lease = ended->key.pass == PASS_COLD && verdict->owner == OWNER_CACHE; /* lost: asked again, or another */
+        bool again = lease || (verdict->transient && check->record->options.retries > 0);
+        if (!again && (policy->keep_going || (policy->min_hosts && verdict->outcome == OUTCOME_LOST)))
+            leave (check, verdict->host);
+    }
+}
+
+static void check_left (struct promises *check, const struct fact_hosts_left_behind *left)
+{
+    uint32_t gone = 0;
+    for (uint32_t i = 0; i < left->verdicts.n; i++) {
+        PROMISE (check->record, !check->out[left->verdicts.items[i].host], "host%u was left behind twice",
+                 left->verdicts.items[i].host);
+        leave (check, left->verdicts.items[i].host);
+    }
+    for (uint32_t i = 0; i < check->record->options.hosts; i++)
+        gone += check->out[i];
+    PROMISE (check->record,
+             check->record->plan->climb.keep_going ||
+                 check->record->options.hosts - gone >= check->record->plan->climb.min_hosts,
+             "%u of %u hosts are gone", gone, check->record->options.hosts);
+    PROMISE (check->record, gone < check->record->options.hosts, "nobody is left");
+}
+
 /* ---- what was run again: never more than the budget, nor before its time; and parts of the slice within theirs ----
  */
 
@@ -76,6 +130,7 @@ static void check_began (struct promises *check, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
     const struct world_record *record = check->record;
+    check_takes_part (check, began);
     check->counts = began->purpose != PURPOSE_ISOLATION;
     check->hosts_n = began->hosts.n;
     check->proved_n = 0;
@@ -131,7 +186,12 @@ static void check_fact (struct promises *check, const struct fact *fact, uint64_
     case FACT_ATTEMPT_ENDED: check_attempt (check, &fact->of.attempt_ended); break;
     case FACT_PASS_BEGAN: check_began (check, fact); break;
     case FACT_METRIC_JUDGED: check->proved_n += fact->of.metric_judged.proof == PROOF_PROVED; break;
-    case FACT_PASS_ENDED: check_passed (check, &fact->of.pass_ended); break;
+    case FACT_PASS_ENDED:
+        if (fact->of.pass_ended.key.attempt) /* else it was blocked */
+            check_passed (check, &fact->of.pass_ended);
+        note_ended (check, &fact->of.pass_ended);
+        break;
+    case FACT_HOSTS_LEFT_BEHIND: check_left (check, &fact->of.hosts_left_behind); break;
     case FACT_RETRY_PLANNED: check_planned (check, &fact->of.retry_planned); break;
     case FACT_SUSPECTS_NAMED: check_named (check, &fact->of.suspects_named); break;
     case FACT_RUN_ENDED: check_end (check, &fact->of.run_ended, i); break;

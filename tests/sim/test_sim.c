@@ -269,6 +269,95 @@ static void isolation_ends_when_a_worker_dies (void **state)
     every_seed (options, 60, bounded);
 }
 
+/* ---- a climb that goes on ---- */
+
+static void gone_on (const struct world_options *options, const struct world_report *report)
+{
+    uint32_t most = options->hosts > options->min_hosts ? options->hosts - options->min_hosts : 0;
+    ended_somehow (options, report);
+    if (options->hosts <= options->min_hosts || options->strangers == 0)
+        return;
+    bool enough = options->strangers <= most;
+    if (enough ? report->exit_status != 1 || report->blocked == 0 : report->exit_status != 3)
+        fail_msg ("seed %llu, %u hosts: %u left behind, %u blocked, exit %u: %s", (unsigned long long) options->seed,
+                  options->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
+}
+
+static void the_climb_goes_on_without_hosts_that_never_join (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5,
+                                     .repeat_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .coordinator_kills = 3,
+                                     .min_hosts = 2,
+                                     .strangers = 1,
+                                     .bound_ms = 900000 };
+    every_seed (options, 60, gone_on);
+}
+
+static uint32_t left_behind, blocked;
+
+static void counted (const struct world_options *options, const struct world_report *report)
+{
+    ended_somehow (options, report);
+    left_behind += report->left_behind;
+    blocked += report->blocked;
+}
+
+static void workers_that_die_are_left_behind (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .worker_kills = 3,
+                                     .coordinator_kills = 2,
+                                     .min_hosts = 2,
+                                     .retries = 1,
+                                     .transients = 1,
+                                     .kills_until_ms = 60000,
+                                     .bound_ms = 900000 };
+    every_seed (options, 100, counted);
+    options.keep_going = true;
+    every_seed (options, 100, counted);
+    options.min_hosts = 0;
+    every_seed (options, 100, counted);
+    options.keep_going = false;
+    options.fail_fast = true;
+    every_seed (options, 60, counted);
+    print_message ("  %u hosts were left behind, %u rungs blocked\n", left_behind, blocked);
+    assert_true (left_behind > 0 && blocked > 0);
+}
+
+/* The host whose turn it is fails rung tiny; of the writer's failure nothing is left to restore. */
+static void kept_going (const struct world_options *options, const struct world_report *report)
+{
+    bool alone = options->hosts == 1;
+    if (report->exit_status != 1 || report->outcome != OUTCOME_FAILED || (!alone && report->blocked == 0))
+        fail_msg ("seed %llu, %u hosts: %u left behind, %u blocked, exit %u: %s", (unsigned long long) options->seed,
+                  options->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
+}
+
+static void a_host_that_fails_is_left_behind (void **state)
+{
+    (void) state;
+    struct world_options options = { .loss_percent = 5,
+                                     .repeat_percent = 5,
+                                     .delay_max_ms = 300,
+                                     .coordinator_kills = 4,
+                                     .keep_going = true,
+                                     .fall_alone = true,
+                                     .bound_ms = 900000 };
+    every_seed (options, 60, kept_going);
+}
+
+static void isolation_follows_a_climb_that_kept_going (void **state)
+{
+    (void) state;
+    struct world_options options = { .delay_max_ms = 300, .silent = true, .keep_going = true, .bound_ms = 3000000 };
+    every_seed (options, 60, isolated);
+}
+
 static uint32_t put_backs, doubts;
 
 /* Nothing is climbed again from a journal that a worker knows to be older. A verdict that follows from it is given. */
@@ -316,6 +405,10 @@ int main (void)
         cmocka_unit_test (a_silent_host_or_pair_is_among_the_suspects),
         cmocka_unit_test (isolation_lives_through_the_deaths_of_coordinators),
         cmocka_unit_test (isolation_ends_when_a_worker_dies),
+        cmocka_unit_test (the_climb_goes_on_without_hosts_that_never_join),
+        cmocka_unit_test (workers_that_die_are_left_behind),
+        cmocka_unit_test (a_host_that_fails_is_left_behind),
+        cmocka_unit_test (isolation_follows_a_climb_that_kept_going),
         cmocka_unit_test (an_older_copy_of_the_journal_is_not_climbed_from),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

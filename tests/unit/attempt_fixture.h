@@ -112,10 +112,11 @@ static inline void pass (void *owner)
     loop_set_deadline (bench->loop, attempt_deadline_ms (bench->attempt));
 }
 
-static inline void on_signal (void *owner, int signal_number, int64_t pid)
+static inline void on_signal (void *owner, int signal_number, int64_t pid, int value)
 {
     (void) owner;
     (void) pid;
+    (void) value;
     assert_int_equal (signal_number, SIGCHLD);
 }
 

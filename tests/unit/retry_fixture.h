@@ -21,7 +21,8 @@ struct bench {
     struct fact facts[FACTS_MAX]; /* durable ones, copied */
     uint32_t facts_n;
     uint32_t said[MSG_LEASE + 1]; /* by kind */
-    struct msg_run runs[HOSTS];   /* the last one said to each host */
+    bool launched[HOSTS];
+    struct msg_run runs[HOSTS]; /* the last one said to each host */
     uint64_t now_ms, seq;
 };
 
@@ -31,6 +32,8 @@ static inline void collect (struct bench *bench)
         struct outbox_item *item = &bench->out.items[i];
         if (item->is_fact && !fact_is_soft (item->fact.kind))
             fact_copy (&bench->facts[bench->facts_n++], &item->fact, &bench->arena);
+        if (!item->is_fact && item->effect.kind == FX_LAUNCH)
+            bench->launched[item->effect.host] = true;
         if (item->is_fact || item->effect.kind != FX_SEND)
             continue;
         bench->said[item->effect.msg->kind]++;
@@ -62,17 +65,21 @@ static inline void tell (struct bench *bench, uint32_t host, struct msg *msg)
     step (bench, &in);
 }
 
-static inline void all_join (struct bench *bench)
+static inline void join (struct bench *bench, uint32_t host)
 {
-    for (uint32_t host = 0; host < HOSTS; host++) {
-        struct msg msg = { .kind = MSG_HELLO,
-                           .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
-        tell (bench, host, &msg);
-    }
+    struct msg msg = { .kind = MSG_HELLO,
+                       .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + host, .pid_start = 1 } };
+    tell (bench, host, &msg);
 }
 
-/* A run of one slice-wide rung, which has begun on all hosts; `with` mends the plan. */
-static inline void bench_open_with (struct bench *bench, void (*with) (struct plan *plan))
+static inline void all_join (struct bench *bench)
+{
+    for (uint32_t host = 0; host < HOSTS; host++)
+        join (bench, host);
+}
+
+/* A run of one slice-wide rung, that nobody has joined; `with` mends the plan. */
+static inline void bench_open_alone (struct bench *bench, void (*with) (struct plan *plan))
 {
     *bench = (struct bench){ .now_ms = 1000 };
     sample_plan (&bench->plan, HOSTS, &bench->arena);
@@ -89,6 +96,12 @@ static inline void bench_open_with (struct bench *bench, void (*with) (struct pl
     coord_open (bench->coord, text_of ("00112233445566778899aabbccddeeff"), &bench->plan, 7, text_of ("t"), 1,
                 bench->now_ms, &bench->out);
     collect (bench);
+}
+
+/* The same, which has begun on all hosts. */
+static inline void bench_open_with (struct bench *bench, void (*with) (struct plan *plan))
+{
+    bench_open_alone (bench, with);
     all_join (bench);
 }
 
@@ -142,6 +155,7 @@ static inline void die_unheard (struct bench *bench, enum fact_kind kind)
     bench->coord = coord_create ();
     replay (bench);
     memset (bench->said, 0, sizeof (bench->said));
+    memset (bench->launched, 0, sizeof (bench->launched));
     coord_resume (bench->coord, 2, 0, ++bench->now_ms, &bench->out);
     collect (bench);
 }

@@ -91,7 +91,7 @@ static void what_is_not_there_does_not_start (void **state)
     b->argv[0] = TEXT_LIT ("no-such-program");
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_NOT_STARTED);
-    has (r->problem, "no-such-program was not found along PATH");
+    has (r->problem, "no program no-such-program on the PATH of this host");
 }
 
 static void a_log_has_a_cap_and_the_rest_is_counted (void **state)

@@ -21,18 +21,20 @@ static const struct bad bad_cases[] = {
     { PROFILE ("inherit: [[A]]\n"), "p.yaml:5:11: a list is not a variable name" },
     { PROFILE ("inherit: [SLICEUP_FD]\n"), "p.yaml:5:11: the worker sets SLICEUP_FD itself" },
     /* YAML itself */
-    { "slice.yaml", "slice: [a\n", "slice.yaml:2:1: not YAML: " },
-    { "slice.yaml", "", "slice.yaml:1:1: an empty file, expected a map" },
-    { "slice.yaml", "# nothing\n", "slice.yaml:1:1: an empty file, expected a map" },
+    { "slice.yaml", "slice: [a\n", "slice.yaml:1:8: not YAML: this [ is not closed" },
+    { "slice.yaml", "",
+      "slice.yaml:1:1: an empty file, expected a slice file: a map with at least the keys slice, hosts" },
+    { "slice.yaml", "# nothing\n",
+      "slice.yaml:1:1: an empty file, expected a slice file: a map with at least the keys slice, hosts" },
     { "slice.yaml", "a:\n  b: >0\n", "slice.yaml:2:3: not YAML: the error is after this place" },
     { "slice.yaml", "- a\n", "slice.yaml:1:1: a list stands here, expected a map with the keys of a slice file" },
     { "slice.yaml", "slice: s\n---\na: b\n", "slice.yaml:2:1: a second document" },
     { "slice.yaml", "a: b\nc: \"\x01\"\n", "slice.yaml:2:1: this line has bytes that are not text" },
     { "slice.yaml", "a: b\nc: \xff\n", "slice.yaml:2:1: this line has bytes that are not text" },
     { SLICE ("env_dir: \"a\\0b\"\n"), "slice.yaml:6:10: a value with control characters" },
-    { SLICE ("mesh: &m {host: 4}\n"), "slice.yaml:6:10: an anchor (&name), expected only the value" },
+    { SLICE ("mesh: &m {host: 4}\n"), "slice.yaml:6:7: an anchor (&name), expected only the value" },
     { SLICE ("signatures: [*m]\n"), "slice.yaml:6:14: an alias (*name), expected the value itself" },
-    { SLICE ("env_dir: !x e\n"), "slice.yaml:6:13: a tag (!name), expected only the value" },
+    { SLICE ("env_dir: !x e\n"), "slice.yaml:6:10: a tag (!name), expected only the value" },
     { SLICE ("pins: q\n"), "slice.yaml:6:1: the key 'pins' is given twice, first in line 4" },
     { SLICE ("mesh: {host: 4, host: 4}\n"), "slice.yaml:6:17: the key 'host' is given twice, first in line 6" },
     { SLICE ("[a]: b\n"), "slice.yaml:6:1: the key of this map is a list, expected a name" },
@@ -81,7 +83,7 @@ static const struct bad bad_cases[] = {
     { SLICE ("launcher: [ssh]\n"), "slice.yaml:6:11: launcher is a list, expected one of local" },
     /* mesh */
     { SLICE ("mesh: {a: 3, b: 2}\n"),
-      "slice.yaml:6:7: the sizes of the mesh do not multiply to 4 devices, expected 2 hosts times 2 devices_per_host" },
+      "slice.yaml:6:7: the sizes of the mesh multiply to 6 devices, expected 4: 2 hosts times 2 devices_per_host" },
     { SLICE ("mesh: {a: 0}\n"), "slice.yaml:6:11: the size of axis a is not usable, expected a whole number" },
     { SLICE ("mesh: {a-b: 4}\n"), "slice.yaml:6:8: 'a-b' is not an axis name" },
     { SLICE ("mesh: {}\n"), "slice.yaml:6:7: a mesh of 0 axes, expected 1 to 6" },
@@ -113,8 +115,7 @@ static const struct bad bad_cases[] = {
       "slice.yaml:4:24: setup script 'z' does not exist" },
     { SLICE ("signatures: [nine]\n"), "slice.yaml:6:14: signature list 'nine' does not exist" },
     { SLICE ("signatures: [[jax]]\n"), "slice.yaml:6:14: an item is a list, expected the name" },
-    { SLICE ("signatures: [configs/]\n"),
-      "slice.yaml:6:14: signature list 'configs/' cannot be read: it is not a regular file" },
+    { SLICE ("signatures: [configs/]\n"), "slice.yaml:6:14: signature list 'configs/' cannot be read: it is a folder" },
     /* profile */
     { "configs/profiles/p.yaml", "profile: p\nfrontend: jaxx\nbackend: cpu\ndevices_per_host: 2\n",
       "p.yaml:2:11: unknown frontend 'jaxx', expected one of jax, torch_xla, plain; did you mean 'jax'?" },
@@ -184,7 +185,7 @@ static const struct bad bad_cases[] = {
     { LADDER ("- {id: a, builtin: fcats}\n"),
       "builtin is 'fcats', expected one of facts, restore, cache, probe; did you mean 'facts'?" },
     { LADDER ("- {id: a, canary: jax/tony.py}\n"), "configs/ladders/l.yaml:3:19: canary 'jax/tony.py' does not exist" },
-    { LADDER ("- {id: a, canary: jax/tony.py}\n"), "did you mean 'tiny'?" },
+    { LADDER ("- {id: a, canary: jax/tony.py}\n"), "did you mean 'jax/tiny.py'?" },
     { LADDER ("- {id: a, canary: jax/tiny.py, timeout: soon}\n"),
       "configs/ladders/l.yaml:3:41: timeout is 'soon', expected a duration" },
     { LADDER ("- {id: a, canary: jax/tiny.py, scope: hosts}\n"),
@@ -314,7 +315,7 @@ static void what_is_no_name_cannot_name_a_pin_set (void **state)
     assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = path }), -1);
     assert_non_null (strstr (line_of (&share, 0), "the pin set is named 'q q', expected a file name of letters"));
     assert_int_equal (share_load_with (&share, (struct conf_options){ .pins = "" }), -1);
-    assert_non_null (strstr (line_of (&share, 0), "--pins:1:1: an empty name, expected the name or path of a pin set"));
+    assert_non_null (strstr (line_of (&share, 0), "--pins: an empty name, expected the name or path of a pin set"));
     assert_int_equal (unlink (path), 0);
     share_close (&share);
 }

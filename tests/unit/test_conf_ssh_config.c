@@ -99,7 +99,7 @@ static void the_slice_file_wins (void **state)
     loads (&share,
            SLICE ("[{name: a, ssh: {port: 22, jump: '', host_key_alias: mine}}, {name: b, address: 10.0.0.7, ssh: "
                   "{address: z}}, {name: c, address: a}]",
-                  ", user: tpu, identities: [/k], known_hosts: /kh") "coordinator: {address: 10.0.0.1}\n",
+                  ", user: tpu, identities: [/dev/zero], known_hosts: /dev/null") "coordinator: {address: 10.0.0.1}\n",
            "Host a b\nUser no\nPort 7\nProxyCommand x\nHostKeyAlias no\nIdentityFile /no\nHost z\nHostName %h.example\n"
            "Port 8\nProxyJump j\nUser no\nUserKnownHostsFile /no-%r\nHost c\nHostName 34.9.9.9\n");
     assert_true (text_is (route (&share, 0)->user, "tpu") && route (&share, 0)->port == 22);
@@ -108,8 +108,8 @@ static void the_slice_file_wins (void **state)
     assert_true (text_is (route (&share, 1)->address, "z.example") && text_is (route (&share, 1)->user, "tpu"));
     assert_true (text_is (route (&share, 1)->jump, "me@j:22") && route (&share, 1)->port == 8);
     assert_true (text_is (route (&share, 2)->address, "34.9.9.9") && text_is (share.plan.hosts.items[2].address, "a"));
-    assert_true (text_is (share.plan.start.ssh.identities.items[0], "/k") &&
-                 text_is (share.plan.start.ssh.known_hosts, "/kh"));
+    assert_true (text_is (share.plan.start.ssh.identities.items[0], "/dev/zero") &&
+                 text_is (share.plan.start.ssh.known_hosts, "/dev/null"));
     end (&share);
 }
 

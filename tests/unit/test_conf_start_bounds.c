@@ -19,7 +19,7 @@ static void lists_have_their_bounds (void **state)
             buf_printf (&text, "slice: s\nlauncher: %s\nhosts: a\n%s: [", slurm ? "slurm" : "ssh",
                         slurm ? "slurm: {options" : "ssh: {identities");
             for (int i = 0; i < n; i++)
-                buf_printf (&text, "%s%d, ", slurm ? "--x" : "/k", i);
+                buf_printf (&text, "%s%d, ", slurm ? "--x" : "/dev/fd/", slurm ? i : 0);
             buf_puts (&text, "]}\n" REST);
             write_file (&share, "slice.yaml", text.ptr, text.len);
             assert_int_equal (share_load (&share), n == 16 ? 0 : -1);

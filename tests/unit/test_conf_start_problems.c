@@ -55,7 +55,7 @@ static const struct bad bad_cases[] = {
     { ELSEWHERE ("ssh", "coordinator: {control_port: 65536}\n"),
       "control_port is '65536', expected a whole number from 0 to 65535" },
     { ELSEWHERE ("ssh", "coordinator: {control_port: 7001, bulk_port: 7001}\n"),
-      "slice.yaml:7:46: bulk_port is the same port as control_port, expected another port" },
+      "slice.yaml:7:46: bulk_port is 7001, the same port as control_port, expected another port" },
     { ELSEWHERE ("join", "coordinator: {control_port: 1, bulk_port: 2}\n"),
       "slice.yaml:7:14: launcher: join without coordinator.address, expected the address of this machine" },
     { ELSEWHERE ("join", "coordinator: {address: a, bulk_port: 2}\n"),
@@ -160,12 +160,12 @@ static const struct bad bad_cases[] = {
     { SLICE ("exclude: h[0-1]\n"), "slice.yaml:2:8: the slice has no hosts left, expected at least one" },
     { SLICE ("exclude: [h0]\n"), "slice.yaml:6:10: exclude is a list, expected a host set such as v6e[0-3]" },
     { SLICE ("exclude: h1\nmesh: {a: 2, b: 2}\n"),
-      "do not multiply to 2 devices, expected 1 hosts (others are excluded) times 2 devices_per_host; a mesh of {a: 1, "
+      "multiply to 4 devices, expected 2: 1 hosts (without h1, left out) times 2 devices_per_host; a mesh of {a: 1, "
       "b: 2} would fit" },
     { SLICE ("exclude: h0\ncache: {writer: h0}\n"),
       "slice.yaml:7:17: the writer 'h0' is not a host of this slice, expected one of its hosts that are not excluded" },
     { SLICE ("mesh: {a: 3, b: 3}\n"),
-      "do not multiply to 4 devices, expected 2 hosts times 2 devices_per_host; a mesh of {host: 4}" },
+      "multiply to 9 devices, expected 4: 2 hosts times 2 devices_per_host; a mesh of {host: 4}" },
     { SLICE ("mesh: {a: 4, b: 2}\n"), "; a mesh of {a: 2, b: 2} would fit" },
     { "slice.yaml", "slice: s\nhosts: {from: slurn}\nprofile: p\npins: q\nladder: l\n",
       "slice.yaml:2:15: from is 'slurn', expected one of slurm, tpu, file; did you mean 'slurm'?" },

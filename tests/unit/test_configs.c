@@ -317,29 +317,14 @@ static char *read_whole (const char *path)
 }
 
 /* In the order of the page; NULL ends the list. */
-static const struct section_schema *const conf_sections[] = { &slice_section,
-                                                              &host_section,
-                                                              &ssh_route_section,
-                                                              &from_section,
-                                                              &start_section,
-                                                              &coordinator_section,
-                                                              &ssh_section,
-                                                              &slurm_section,
-                                                              &pins_section,
-                                                              &cache_section,
-                                                              &limits_section,
-                                                              &profile_section,
-                                                              &ladder_section,
-                                                              &rung_section,
-                                                              &signatures_section,
-                                                              &signature_section,
-                                                              &bundles_section,
-                                                              &bundle_section,
-                                                              &machines_section,
-                                                              &machine_section,
-                                                              &drifts_section,
-                                                              &drift_rule_section,
-                                                              NULL };
+static const struct section_schema *const conf_sections[] = {
+    &slice_section,     &host_section,        &ssh_route_section,  &from_section,
+    &start_section,     &coordinator_section, &ssh_section,        &slurm_section,
+    &pins_section,      &cache_section,       &limits_section,     &on_end_section,
+    &profile_section,   &ladder_section,      &rung_section,       &signatures_section,
+    &signature_section, &bundles_section,     &bundle_section,     &machines_section,
+    &machine_section,   &drifts_section,      &drift_rule_section, NULL
+};
 
 /* The section as a table in Markdown, as docs/spec/configuration.md must hold it. */
 static void section_reference (const struct section_schema *section, struct buf *out)

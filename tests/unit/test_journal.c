@@ -235,6 +235,43 @@ static pid_t hold_elsewhere (const struct place *place)
     return pid;
 }
 
+static void remove_lock_file (const struct place *place)
+{
+    char name[PATH_MAX];
+    snprintf (name, sizeof name, "%s.lock", place->path);
+    assert_int_equal (unlink (name), 0);
+}
+
+static void names_holder (const struct place *place, pid_t pid)
+{
+    struct err err = { 0 };
+    int64_t holder = 0;
+    int pidfd = journal_open_holder (place->path, &holder, &err);
+    assert_true (pidfd >= 0);
+    assert_int_equal (holder, pid);
+    close (pidfd);
+}
+
+/* A number in a file is no proof. */
+static void a_process_without_the_lock_is_not_named (void **state)
+{
+    const struct place *place = *state;
+    struct err err = { 0 };
+    int64_t holder = 0;
+    char name[PATH_MAX];
+    make_journal (place->path, 3);
+    pid_t pid = hold_elsewhere (place);
+    snprintf (name, sizeof name, "%s.lock", place->path);
+    FILE *lock = fopen (name, "r+");
+    assert_true (fprintf (lock, "%d\n", (int) getpid ()) > 0);
+    assert_int_equal (fclose (lock), 0);
+    assert_int_equal (journal_open_holder (place->path, &holder, &err), -1);
+    assert_int_equal (err.code, ERR_STATE);
+    assert_non_null (strstr (err.text, "not by process"));
+    assert_int_equal (kill (pid, SIGKILL), 0);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+}
+
 static void a_second_coordinator_hears_who_holds_it (void **state)
 {
     const struct place *place = *state;
@@ -250,19 +287,16 @@ static void a_second_coordinator_hears_who_holds_it (void **state)
     assert_non_null (strstr (err.text, text));
     assert_int_equal (journal_is_locked (place->path, &holder, NULL), 1);
     assert_int_equal (holder, pid);
+    names_holder (place, pid);
+    remove_lock_file (place);
+    names_holder (place, pid); /* by the mark's lock */
     assert_int_equal (kill (pid, SIGKILL), 0);
     assert_int_equal (waitpid (pid, NULL, 0), pid);
     assert_int_equal (journal_is_locked (place->path, &holder, NULL), 0);
+    assert_int_equal (journal_open_holder (place->path, &holder, &err), -1);
     struct journal *journal = journal_open (place->path, &err);
     assert_non_null (journal);
     journal_close (journal);
-}
-
-static void remove_lock_file (const struct place *place)
-{
-    char name[PATH_MAX];
-    snprintf (name, sizeof name, "%s.lock", place->path);
-    assert_int_equal (unlink (name), 0);
 }
 
 static void refused_by (const struct place *place, pid_t pid)
@@ -445,6 +479,7 @@ int main (void)
         IN_PLACE (nobody_else_can_read_its_files),
         IN_PLACE (a_journal_that_others_could_change_is_not_opened),
         IN_PLACE (a_link_is_not_followed),
+        IN_PLACE (a_process_without_the_lock_is_not_named),
         IN_PLACE (a_second_coordinator_hears_who_holds_it),
         IN_PLACE (a_lock_file_that_is_gone_lets_no_second_coordinator_in),
         IN_PLACE (the_lock_of_a_dead_coordinator_is_waited_for),

@@ -384,6 +384,13 @@ static void the_kernel_s_counters_say_who_killed (void **state)
           "exited with status 1 in phase run; the kernel killed a process" },
         { ENDING_EXITED, 1, 0, 1, "", OWNER_UNKNOWN, false, "exited with status 1 in phase run" },
         { ENDING_SIGNALLED, SIGSEGV, 0, 0, "", OWNER_UNKNOWN, false, "signal 11" },
+        { ENDING_EXITED, 139, 0, 0, "", OWNER_UNKNOWN, false,
+          "exited with status 139, which a shell reports of a program killed by signal 11 (Segmentation fault) in" },
+        { ENDING_EXITED, 160, 0, 0, "", OWNER_UNKNOWN, false, "exited with status 160 in phase run" },
+        { ENDING_EXITED, 127, 0, 0, "", OWNER_UNKNOWN, false,
+          "which a shell reports of a program that it did not find" },
+        { ENDING_EXITED, 126, 0, 0, "", OWNER_UNKNOWN, false, "which a shell reports of a program that it may not" },
+        { ENDING_EXITED, 124, 0, 0, "", OWNER_UNKNOWN, false, "which timeout(1) reports of a program that it ended" },
         { ENDING_TIMEOUT, 0, 1, 1, "", OWNER_HOST, true, "killed; the kernel killed a process of this program's" },
     };
     (void) state;

@@ -24,6 +24,7 @@ struct lab {
     int calls, passes, passes_wanted;
     int last_signal;
     int64_t last_pid;
+    int last_value;
     int forget_fd;
     uint64_t deadline_ms;
     char order[16];
@@ -286,12 +287,13 @@ static void the_first_pass_does_not_wait (void **state)
 
 /* ---- signals ---- */
 
-static void on_signal (void *owner, int signal, int64_t pid)
+static void on_signal (void *owner, int signal, int64_t pid, int value)
 {
     struct lab *lab = owner;
     lab->calls++;
     lab->last_signal = signal;
     lab->last_pid = pid;
+    lab->last_value = value;
 }
 
 static void signals_arrive_with_their_sender (void **state)
@@ -306,10 +308,15 @@ static void signals_arrive_with_their_sender (void **state)
     run (lab);
     assert_int_equal (lab->last_signal, SIGUSR1);
     assert_int_equal (lab->last_pid, getpid ());
+    assert_int_equal (lab->last_value, 0);
+    assert_int_equal (sigqueue (getpid (), SIGUSR1, (union sigval){ .sival_int = 2 }), 0);
+    lab->passes_wanted = 2;
+    run (lab);
+    assert_int_equal (lab->last_value, 2);
     pid_t child = fork ();
     if (child == 0)
         _exit (0);
-    lab->passes_wanted = 2;
+    lab->passes_wanted = 3;
     run (lab);
     assert_int_equal (lab->last_signal, SIGCHLD);
     assert_int_equal (lab->last_pid, child);

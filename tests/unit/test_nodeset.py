@@ -223,7 +223,7 @@ class Hosts(HostsTest):
                            (("--folt", "a"), "--fold"), (("--each", "a"), "--each"),
                            (("--from", "elsewhere"), "slurm, tpu or env"), (("",), "empty"),
                            (("--from-file", "/nowhere/at/all"), "/nowhere/at/all"),
-                           (("-S", "x" * 64, "a"), "64 bytes"), (("a\x1b[2J",), "\\x1b")):
+                           (("-e", "-S", "x" * 64, "a"), "64 bytes"), (("-S", ",", "a"), "--expand"), (("a\x1b[2J",), "\\x1b")):
             self.assertIn(why, self.refusal(*words), words)
             self.assertNotIn("\x1b", self.refusal(*words))
         self.refusal("--from-file", self.home, status=3)

@@ -62,27 +62,12 @@ static void the_worst_is_the_one_that_matters_more (void **state)
         assert_int_equal (outcome_order[N - 1 - i], rising[i]);
 }
 
-/* The failure that a canary tells is also what it prints. */
-static void what_the_cause_says_is_not_said_again (void **state)
-{
-    (void) state;
-    const struct text cause = TEXT_LIT ("5 compilations, expected 1 (exited with status 1)");
-    assert_int_equal (error_line_of (TEXT_LIT ("5 compilations, expected 1\nmore"), cause).len, 0);
-    assert_int_equal (error_line_of (TEXT_LIT ("sliceup_canary.Failure: 5 compilations, expected 1"), cause).len, 0);
-    struct text other = TEXT_LIT ("sliceup_canary.Failure: 6 compilations, expected 1");
-    assert_true (text_equal (error_line_of (other, cause), other));
-    other = TEXT_LIT ("ValueError: 5 compilations, expected 1");
-    assert_true (text_equal (error_line_of (other, cause), other));
-    assert_int_equal (error_line_of ((struct text){ 0 }, cause).len, 0);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (the_words_are_those_of_the_receipt),
         cmocka_unit_test (words_of_before_are_still_read),
         cmocka_unit_test (the_worst_is_the_one_that_matters_more),
-        cmocka_unit_test (what_the_cause_says_is_not_said_again),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

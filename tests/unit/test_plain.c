@@ -101,7 +101,7 @@ static void failures_are_told_at_once_and_judged_in_groups (void **state)
                   "error matched "
                   "so far\n"
                   "[     0.2 s] all restored: host3 failed: killed by signal 15 (Terminated) in phase run; nothing in "
-                  "its log says by whom; owner "
+                  "its log says by whom (dmesg of the host tells of the kernel, which kills for want of memory); owner "
                   "unknown: no known "
                   "error matched so far\n"
                   "[     0.2 s] all restored: 2 passed, 1 failed, 1 cascade in 900 ms\n"

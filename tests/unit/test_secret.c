@@ -55,6 +55,21 @@ static void a_word_of_a_command_line_shows_no_secret (void **state)
     arena_release (&arena);
 }
 
+static void what_a_program_printed_shows_no_secret_of_its_profile (void **state)
+{
+    (void) state;
+    struct var shared[] = { { TEXT_LIT ("HF_TOKEN"), TEXT_LIT ("tok-5ecr3t") },
+                            { TEXT_LIT ("MODE"), TEXT_LIT ("abcdefg") } };
+    struct var own[] = { { TEXT_LIT ("DB_PASSWORD"), TEXT_LIT ("hunter2") },
+                         { TEXT_LIT ("A_KEY"), TEXT_LIT ("short") } };
+    const struct profile profile = { .env = { shared, 2 }, .host_env.set = { own, 2 } };
+    struct arena arena = { 0 };
+    struct text shown = secret_redact_values (
+        &arena, &profile, TEXT_LIT ("tok-5ecr3t, tok-5ecr3t; abcdefg short\nhttps://me:word@host/x hunter2"));
+    assert_true (text_is (shown, "***, ***; abcdefg short\nhttps://***@host/x ***"));
+    arena_release (&arena);
+}
+
 static void what_grows_by_it_still_fits_a_record (void **state)
 {
     (void) state;
@@ -88,6 +103,7 @@ int main (void)
         cmocka_unit_test (a_secret_is_only_said_to_be_there),
         cmocka_unit_test (passwords_of_addresses_are_cut),
         cmocka_unit_test (a_word_of_a_command_line_shows_no_secret),
+        cmocka_unit_test (what_a_program_printed_shows_no_secret_of_its_profile),
         cmocka_unit_test (what_grows_by_it_still_fits_a_record),
         cmocka_unit_test (a_list_keeps_names_and_order),
     };

@@ -87,6 +87,8 @@ static inline void all_join (struct bench *bench)
 
 enum { TINY = 1, ALL };
 
+static struct climb_policy bench_climb; /* of those that are opened from now on */
+
 /* One rung of the sample's; writers host0 and host1. */
 static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mode, uint32_t rung, uint64_t term_ms)
 {
@@ -102,6 +104,7 @@ static inline void bench_open_rung_term (struct bench *bench, enum cache_mode mo
     bench->plan.limits.lease_ms = term_ms;
     bench->plan.limits.retries = 1;
     bench->plan.limits.retry_wait_ms = RETRY_WAIT_MS;
+    bench->plan.climb = bench_climb;
     bench->plan.rungs.items += rung;
     bench->plan.rungs.n = 1;
     bench->coord = coord_create ();

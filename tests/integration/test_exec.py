@@ -1,0 +1,345 @@
+"""sliceup exec: one command on many hosts, with real local processes and real ssh servers. Outputs fold, ends are told by
+set, and whatever happens nothing of a command stays."""
+import os
+import pathlib
+import re
+import resource
+import secrets
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+import lab
+import schema
+import sshd
+import terminal
+
+# Whatever ends it politely is ignored, by it, by what it leaves behind in a session of its own, and by a child.
+STUBBORN = 'trap "" INT TERM HUP; (setsid sh -c "trap \\"\\" INT TERM HUP; sleep {0}" &) ; sleep {0} & echo begun; while :; do sleep {0}; done'
+
+
+def processes_with(mark):
+    """pid -> the first word of what has the mark on its command line; sliceup itself was given it."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else [b""]
+        except OSError:
+            continue
+        name = pathlib.Path(os.fsdecode(words[0])).name
+        if any(mark.encode() in word for word in words) and name != "sliceup":
+            found[int(entry.name)] = name
+    return found
+
+
+def number():
+    """What no other process has on its command line: a long time to sleep."""
+    return str(10 ** 9 + secrets.randbelow(10 ** 9))
+
+
+class ExecTest(lab.LabTest):
+    def exec(self, *words, **more):
+        return self.lab.sliceup("exec", *self.where, *words, bound_s=120, **more)
+
+    def gone(self, mark, bound_s=60):
+        lab.wait_for(lambda: not processes_with(mark), lambda: f"processes {processes_with(mark)} to be gone", bound_s)
+
+
+class Local(ExecTest):
+    where = ("--launcher", "local")
+
+    def test_equal_outputs_are_shown_once(self):
+        ended = self.exec("-w", "n[0-3]", "--", "echo", "a  b", "$HOME")
+        self.assertEqual((ended.status, ended.out, ended.err), (0, "n[0-3] (4 hosts):\na  b $HOME\n", ""), ended)
+
+    def test_one_word_is_for_a_shell_and_several_are_not(self):
+        self.assertEqual(self.exec("-w", "n0", "echo $((1 + 2)) $SLICEUP_HOST $SLICEUP_RANK").out, "n0:\n3 n0 0\n")
+        self.assertEqual(self.exec("-w", "n0", "--", "printf", "%s", "$((1+2))").out, "n0:\n$((1+2))\n")
+
+    def test_sets_add_up_and_leave_out(self):
+        ended = self.exec("-w", "n[0-3]", "--hosts", "n9", "-x", "n1", "--exclude=n2", "--", "echo", "x")
+        self.assertEqual(ended.out, "n[0,3,9] (3 hosts):\nx\n", ended)
+
+    def begin(self, *words, before=None, out=subprocess.PIPE):
+        """As a process of its own; `before` is done in it first."""
+        process = subprocess.Popen([str(lab.SLICEUP), "exec", *self.where, *words], env=self.lab.env(), stdout=out,
+                                   stderr=subprocess.PIPE, preexec_fn=before)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_ctrl_c_is_heard_though_nobody_reads_the_output(self):
+        mark = number()
+        for form in ((), ("--lines",)):
+            unread, full = os.pipe()
+            process = self.begin(*form, "--timeout", "2m", "-w", "n0", f"yes {mark} | head -c 1000000" + ("; sleep " + mark if form else ""),
+                                 out=full)
+            lab.wait_for(lambda: not select.select([], [full], [], 0)[1], "the pipe to be full", 30)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=30)[1].decode()
+            self.assertEqual(130, process.returncode, (form, said))
+            os.close(unread)
+            os.close(full)
+            self.gone(mark)
+
+    def test_names_that_do_not_fold_are_no_mistake(self):
+        names = ",".join(f"n{secrets.token_hex(28)}" for _ in range(100))
+        self.assertEqual((0, ""), (lambda ended: (ended.status, ended.err))(self.exec("-w", names, "--", "true")))
+
+    def test_too_few_open_files_are_told_before_anything_is_begun(self):
+        process = self.begin("-w", "n[0-99]", "--", "true", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+        said = process.communicate(timeout=30)[1].decode()
+        self.assertEqual(3, process.returncode, said)
+        self.assertRegex(said, r"--at-once takes fewer.* open files")
+
+    def test_the_umask_is_that_of_who_asks(self):
+        process = self.begin("-w", "n0", "umask; true", before=lambda: os.umask(0o027))
+        self.assertEqual(b"n0:\n0027\n", process.communicate(timeout=30)[0])
+
+    def test_ends_are_told_by_set(self):
+        ended = self.exec("-w", "n[0-5]", "case $SLICEUP_RANK in 1|4) exit 7;; 2) kill -9 $$;; esac")
+        self.assertEqual(ended.status, 1, ended)
+        self.assertEqual(ended.err, "n[1,4] (2 hosts): exit status 7\nn2: killed by signal 9 (SIGKILL)\n"
+                                    "exit status 0 on 3 of 6 hosts\n")
+
+    def test_a_command_that_is_not_there(self):
+        ended = self.exec("-w", "n[0-1]", "--", "no-such-program")
+        self.assertEqual((ended.status, ended.err), (1, "n[0-1] (2 hosts): cannot start 'no-such-program': No such file or directory\n"
+                                                        "exit status 0 on 0 of 2 hosts\n"))
+
+    def test_a_timeout_ends_all_of_it(self):
+        mark = number()
+        began = time.monotonic()
+        ended = self.exec("-w", "n[0-1]", "--timeout", "1s", "--", "sh", "-c", STUBBORN.format(mark))
+        self.assertEqual((ended.status, ended.out), (1, "n[0-1] (2 hosts):\nbegun\n"), ended)
+        self.assertEqual(ended.err, "n[0-1] (2 hosts): still running after 1 s, ended (--timeout)\nexit status 0 on 0 of 2 hosts\n")
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(processes_with(mark), {})
+
+    def test_what_a_command_leaves_behind_is_killed_and_told(self):
+        mark, fifo = number(), self.lab.files / "fifo"
+        os.mkfifo(fifo)
+        ended = self.exec("-w", "n0", f"setsid sh -c 'echo > {fifo}; exec sleep {mark}' & read x < {fifo}; echo left")
+        self.assertEqual((ended.status, ended.out), (0, "n0:\nleft\n"), ended)
+        self.assertEqual(ended.err, "n0: exit status 0; 1 process that it left behind was killed\nexit status 0 on 1 of 1 host\n")
+        self.assertEqual(processes_with(mark), {})
+
+    def interrupted(self, times):
+        mark = number()
+        running = self.lab.start("exec", *self.where, "-w", "n[0-2]", "--lines", "--", "sh", "-c", STUBBORN.format(mark))
+        for host in range(3):
+            running.wait_out(f"n{host}: begun")
+        began = time.monotonic()
+        running.kill(signal.SIGINT)
+        running.wait_out("stopping the commands")
+        if times > 1:
+            running.kill(signal.SIGINT)
+        ended = running.end(60)
+        self.assertEqual(ended.status, 130, ended)
+        self.assertIn("n[0-2] (3 hosts): stopped\nexit status 0 on 0 of 3 hosts\n", ended.out)
+        self.assertEqual(processes_with(mark), {})
+        return time.monotonic() - began
+
+    def test_an_interrupt_ends_all_of_it(self):
+        self.assertGreaterEqual(self.interrupted(1), 4)
+
+    def test_a_second_interrupt_ends_it_at_once(self):
+        self.assertLess(self.interrupted(2), 4)
+
+    def test_a_killed_coordinator_leaves_nothing(self):
+        mark = number()
+        running = self.lab.start("exec", *self.where, "-w", "n[0-1]", "--lines", "--", "sh", "-c", STUBBORN.format(mark))
+        running.wait_out("n0: begun")
+        running.wait_out("n1: begun")
+        running.kill()
+        self.gone(mark)
+
+    def test_a_large_output_keeps_its_two_ends(self):
+        ended = self.exec("-w", "n[0-1]", "echo first; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo last")
+        self.assertEqual(ended.status, 0)
+        self.assertTrue(ended.out.startswith("n[0-1] (2 hosts):\nfirst\nxxx"), ended.out[:100])
+        self.assertTrue(ended.out.endswith("xxx\nlast\n"), ended.out[-100:])
+        dropped = int(re.search(r"\n\[(\d+) bytes are left out here\]\n", ended.out)[1])
+        self.assertEqual(dropped, 100000000 + len("first\n\nlast\n") - (1 << 20))
+
+    def test_bytes_are_shown_safely_or_as_they_are(self):
+        command = "printf 'a\\0\\0\\0\\0\\0b\\033[31m\\377\\n'"
+        self.assertEqual(self.exec("-w", "n0", command).out, "n0:\na" + "\\x00" * 5 + "b\\x1b[31m\\xff\n")
+        self.assertEqual(self.exec("--raw", "-w", "n0", command).out.encode(errors="surrogateescape"), b"n0:\na" + b"\0" * 5 + b"b\x1b[31m\xff\n")
+
+    def test_lines_come_as_they_are_printed(self):
+        fifo = self.lab.files / "fifo"
+        os.mkfifo(fifo)
+        running = self.lab.start("exec", *self.where, "-w", "n0", "--lines", f"echo one; read x < {fifo}; printf 'two'")
+        running.wait_out("n0: one\n")
+        fifo.write_text("go on\n")
+        self.assertEqual(running.end(60).out, "n0: one\nn0: two\n")
+
+    def test_a_reader_that_leaves_changes_no_exit_status(self):
+        for words in (["seq 1 100000"], ["--lines", "--", "yes"]):
+            command = [str(lab.SLICEUP), "exec", *self.where, "-w", "n[0-2]", *words]
+            done = subprocess.run(["bash", "-c", '"$@" | head -2; exit "${PIPESTATUS[0]}"', "bash", *command], env=self.lab.env(),
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr, len(done.stdout.splitlines())), (0, "", 2), words)
+
+    def test_on_a_terminal_a_text_is_shown_once_it_is_quiet(self):
+        fifo = self.lab.files / "fifo"
+        os.mkfifo(fifo)
+        command = f"[ $SLICEUP_RANK != 5 ] || read x < {fifo}; echo hello"
+        running = terminal.Terminal([str(lab.SLICEUP), "exec", *self.where, "-w", "n[0-5]", command], self.lab.env(TERM="xterm"), columns=60)
+        running.read_until(rb"n\[0-4\] \(5 hosts\):\r?\nhello")
+        running.read_until(rb"5 of 6 hosts ended \(\d+ m?s; at most 10 min each\); waiting")
+        fifo.write_text("go on\n")
+        self.assertEqual(running.end(), 0)
+        shown = running.screen.text.rstrip().splitlines()
+        self.assertEqual(shown, ["n[0-4] (5 hosts):", "hello", "n5: the same output as n[0-4] (5 hosts)", "exit status 0 on 6 of 6 hosts"])
+        self.assertLess(running.screen.widest, 60)
+        self.assertEqual(running.screen.foreign, [])
+
+    def test_the_document(self):
+        ended = self.exec("--json", "-w", "n[0-2]", "printf 'x\\377'; exit $SLICEUP_RANK")
+        document = schema.document(ended.out)
+        self.assertEqual((ended.status, document["exit_status"], document["hosts_n"], document["well_n"]), (1, 1, 3, 1))
+        self.assertEqual([(o["hosts"], o["output"], o["escaped"]) for o in document["outputs"]], [("n[0-2]", "x\\xff\\x0a", True)])
+        self.assertEqual([(e["hosts"], e["end"], e["exit_status"]) for e in document["ends"]],
+                         [("n0", "exited", 0), ("n1", "exited", 1), ("n2", "exited", 2)])
+
+    def test_at_once_is_kept_to(self):
+        folder = self.lab.files
+        ended = self.exec("-w", "n[0-5]", "--at-once", "2", f"mkdir {folder}/$SLICEUP_HOST; ls {folder} | wc -l; sleep 0.2; rmdir {folder}/$SLICEUP_HOST")
+        self.assertTrue(set(re.findall(r"^\d+$", ended.out, re.M)) <= {"1", "2"}, ended)
+
+    def test_usage(self):
+        for words, says in ((("--launcher", "local", "ls"), "expected hosts: -w SET"),
+                            (("-w", "n0"), "expected COMMAND"),
+                            (("-w", "n[0", "--", "ls"), "-w: "),
+                            (("-w", "n0", "--timeout", "0", "--", "ls"), "--timeout 0: expected a duration"),
+                            (("-w", "n0", "--launcher", "join", "--", "ls"), "let nobody in"),
+                            (("-w", "n0", "-x", "n0", "--launcher", "local", "--", "ls"), "leave no host"),
+                            (("-w", "n0", "--tmeout=3s", "--", "ls"), "did you mean --timeout?")):
+            ended = self.lab.sliceup("exec", *words)
+            self.assertEqual(ended.status, 2, ended)
+            self.assertIn(says, ended.err)
+
+    def test_options_behind_the_command_are_its_own(self):
+        for mark in (("--",), ()):
+            self.assertEqual(self.exec("-w", "n0", *mark, "echo", "--help", "--home", "-w").out, "n0:\n--help --home -w\n")
+
+    def test_hosts_of_a_slice_file_and_its_groups(self):
+        slice_file = self.lab.slice(hosts=4, groups={"odd": "h[1,3]"})
+        ended = self.lab.sliceup("exec", "--slice", slice_file, "-w", "@odd", "--", "sh", "-c", "echo $SLICEUP_RANK")
+        self.assertEqual(ended.out, "h1:\n1\n\nh3:\n3\n", ended)
+        self.assertIn("h9 is no host of", self.lab.sliceup("exec", "--slice", slice_file, "-w", "h9", "--", "true").err)
+
+
+@unittest.skipIf(sshd.why_not(), sshd.why_not())
+class OverSsh(ExecTest):
+    def setUp(self):
+        super().setUp()
+        self.server = sshd.Server(self.lab.root / "sshd").start()
+        self.addCleanup(self.server.stop)
+        self.user = self.lab.root / "user"
+        (self.user / ".ssh").mkdir(parents=True)
+        self.server.known_hosts()
+        self.directory = self.lab.root / "host"
+        self.where = ("--directory", str(self.directory))
+        self.configure("")
+
+    def configure(self, more):
+        (self.user / ".ssh" / "config").write_text(
+            f"{more}\nHost *\n HostName 127.0.0.1\n Port {self.server.port}\n IdentityFile {self.server.user_key}\n"
+            f" UserKnownHostsFile {self.server.folder}/known_hosts\n IdentitiesOnly yes\n")
+
+    def exec(self, *words, **more):
+        return super().exec(*words, env=self.lab.env(HOME=str(self.user)), **more)
+
+    def start(self, *words):
+        return self.lab.start("exec", *self.where, *words, env=self.lab.env(HOME=str(self.user)))
+
+    def test_the_bundle_is_brought_once_and_its_head_alone_is_run(self):
+        first = self.exec("-w", "v[0-3]", "--", "sh", "-c", "cat; echo hi; echo oops >&2; pwd")
+        self.assertEqual((first.status, first.err), (0, ""), first)
+        self.assertEqual(first.out, f"v[0-3] (4 hosts):\nhi\noops\n{pathlib.Path.home()}\n")
+        bundle = next((self.directory / "bundles").iterdir())
+        head = int(lab.BUNDLE.with_name(lab.BUNDLE.name + ".head").read_text().split()[1])
+        os.truncate(bundle, head)     # what a worker needs is gone; nothing of it is needed for a command
+        self.assertEqual(self.exec("-w", "v0", "--", "echo", "again").out, "v0:\nagain\n")
+
+    def test_a_changed_head_is_never_run(self):
+        self.exec("-w", "v0", "--", "true")
+        bundle = next((self.directory / "bundles").iterdir())
+        bytes_then = bundle.read_bytes()
+        changed = bytearray(bytes_then)
+        changed[5000] ^= 1
+        bundle.write_bytes(changed)
+        self.assertEqual(self.exec("-w", "v0", "--", "echo", "again").out, "v0:\nagain\n")
+        self.assertEqual(bundle.read_bytes(), bytes_then)
+
+    def test_ends_and_hosts_that_are_not_reached(self):
+        self.configure("Host gone\n Port 1\nHost stranger\n HostName localhost\n")
+        ended = self.exec("-w", "v[0-2],gone,stranger", "--", "sh", "-c", "echo ok; exit $(( SLICEUP_RANK == 1 ))")
+        self.assertEqual(ended.status, 3, ended)
+        self.assertIn("v[0-2] (3 hosts):\nok\n", ended.out)
+        self.assertRegex(ended.err, r"(?m)^gone: not reached: connect: .*refused")
+        self.assertRegex(ended.err, r"(?m)^stranger: not reached: host-key: .*known")
+        self.assertRegex(ended.err, r"(?m)^exit status 0 on \d of 5 hosts$")
+
+    def test_no_word_of_the_command_is_seen_from_outside_but_its_own(self):
+        mark = number()
+        running = self.start("-w", "v0", "--lines", "--", "sh", "-c", f"x={mark}; echo begun; read y < {self.fifo()}")
+        running.wait_out("v0: begun")
+        self.assertEqual(list(processes_with(mark).values()), ["sh"])  # no courier, no worker, no shell of the login
+        pathlib.Path(self.lab.files / "fifo").write_text("x\n")
+        self.assertEqual(running.end(60).status, 0)
+
+    def fifo(self):
+        os.mkfifo(self.lab.files / "fifo")
+        return self.lab.files / "fifo"
+
+    def test_an_interrupt_ends_all_of_it(self):
+        mark = number()
+        running = self.start("-w", "v[0-1]", "--lines", "--", "sh", "-c", STUBBORN.format(mark))
+        running.wait_out("v0: begun")
+        running.wait_out("v1: begun")
+        running.kill(signal.SIGINT)
+        ended = running.end(60)
+        self.assertEqual(ended.status, 130, ended)
+        self.assertIn("v[0-1] (2 hosts): stopped\n", ended.out)
+        self.assertEqual(processes_with(mark), {})
+
+    def test_a_cut_connection_ends_it_and_is_told(self):
+        mark = number()
+        running = self.start("-w", "v0", "--lines", "--", "sh", "-c", STUBBORN.format(mark))
+        running.wait_out("v0: begun")
+        worker = lab.parent_of(min(processes_with(mark)))  # the shell's
+        for pid in sshd.children_of(self.server.process.pid):
+            try:
+                if b"sshd" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+        ended = running.end(60)
+        self.assertEqual(ended.status, 3, ended)
+        self.assertIn("v0: the end is not confirmed: the connection ended first", ended.out)
+        self.gone(mark)
+        lab.wait_for(lambda: not lab.alive(worker), "the worker to be gone")
+
+    def test_a_host_that_hears_nothing_ends_its_command(self):
+        mark = number()
+        running = self.start("-w", "v0", "--lines", "--", "sh", "-c", STUBBORN.format(mark))
+        running.wait_out("v0: begun")
+        couriers = [pid for pid in sshd.children_of(running.process.pid)]
+        for pid in couriers:
+            os.kill(pid, signal.SIGSTOP)     # a network that is cut: nothing is closed, nothing comes
+        try:
+            self.gone(mark, 60)
+        finally:
+            for pid in couriers:
+                os.kill(pid, signal.SIGCONT)
+        self.assertNotEqual(running.end(60).status, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

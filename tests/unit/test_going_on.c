@@ -1,0 +1,478 @@
+/* links: simulated */
+/* A climb that goes on: without hosts that are absent, past rungs that did not pass; or that stops the sooner. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "retry_fixture.h"
+
+enum { FACTS, TINY, ALL };
+
+/* The whole ladder of the sample: facts and tiny on each host, then all. */
+static void whole_ladder (struct plan *plan)
+{
+    plan->rungs.items -= 2;
+    plan->rungs.n = 3;
+    plan->rungs.items[TINY].warm = WARM_NONE;
+    plan->limits.retries = 0;
+}
+
+static void at_least_3 (struct plan *plan)
+{
+    whole_ladder (plan);
+    plan->climb.min_hosts = 3;
+}
+
+static void keeps_going (struct plan *plan)
+{
+    whole_ladder (plan);
+    plan->climb.keep_going = true;
+}
+
+static void fails_fast (struct plan *plan)
+{
+    whole_ladder (plan);
+    plan->climb.fail_fast = true;
+}
+
+/* As keeps_going, with the slice-wide rung in the middle. */
+static void keeps_going_in_the_middle (struct plan *plan)
+{
+    keeps_going (plan);
+    struct rung tiny = plan->rungs.items[TINY];
+    plan->rungs.items[TINY] = plan->rungs.items[ALL];
+    plan->rungs.items[ALL] = tiny;
+}
+
+/* Those before `n` join, and the time for the others passes; until then nothing is begun. */
+static void open_some (struct bench *bench, uint32_t n, void (*with) (struct plan *plan))
+{
+    bench_open_alone (bench, with);
+    for (uint32_t host = 0; host < n; host++)
+        join (bench, host);
+    for (uint32_t second = 1; second <= 30; second++) {
+        assert_int_equal (count (bench, FACT_PASS_BEGAN), 0);
+        tick_at (bench, 1001 + second * 1000);
+        for (uint32_t host = 0; host < n; host++)
+            tell (bench, host, &(struct msg){ .kind = MSG_HEARTBEAT });
+    }
+}
+
+static void assert_hosts (const struct bench *bench, uint32_t rung, const char *hosts)
+{
+    const struct fact_pass_began *began = &last (bench, FACT_PASS_BEGAN)->of.pass_began;
+    char text[HOSTS + 1] = "";
+    for (uint32_t i = 0; i < began->hosts.n; i++)
+        text[i] = (char) ('0' + began->hosts.items[i]);
+    assert_int_equal (began->key.rung, rung);
+    assert_string_equal (text, hosts);
+}
+
+static const struct fact_run_ended *ended (const struct bench *bench)
+{
+    const struct fact *fact = last (bench, FACT_RUN_ENDED);
+    assert_non_null (fact);
+    return &fact->of.run_ended;
+}
+
+static void assert_said (struct text text, const char *words)
+{
+    if (!text_find (text, text_of (words), NULL))
+        fail_msg ("'%s' is not in: %.*s", words, TEXT_ARG (text));
+}
+
+/* The rung was blocked for `n` hosts, and never began. */
+static void assert_blocked (const struct bench *bench, uint32_t rung, uint32_t n, const char *cause)
+{
+    const struct fact_pass_ended *blocked = &last (bench, FACT_PASS_ENDED)->of.pass_ended;
+    assert_int_equal (blocked->key.rung, rung);
+    assert_int_equal (blocked->key.attempt, 0);
+    assert_int_equal (blocked->outcome, OUTCOME_BLOCKED);
+    assert_int_equal (blocked->verdicts.n, n);
+    assert_said (blocked->verdicts.items[0].cause, cause);
+}
+
+static void fail_one (struct bench *bench, uint32_t host)
+{
+    end (bench, host, ENDING_EXITED, 3, "");
+}
+
+static void pass_one (struct bench *bench, uint32_t host)
+{
+    struct arena arena = { 0 };
+    uint64_t secrets[HOSTS] = { 0 };
+    struct msg msg = { .kind = MSG_RESULT };
+    sample_result (&bench->runs[host], secrets, &msg.of.result, &arena);
+    tell (bench, host, &msg);
+    arena_release (&arena);
+}
+
+/* ---- absent hosts ---- */
+
+static void with_command (struct plan *plan)
+{
+    static struct text words[] = { TEXT_LIT ("sliceup"),     TEXT_LIT ("run"),   TEXT_LIT ("my slice's.yaml"),
+                                   TEXT_LIT ("--min-hosts"), TEXT_LIT ("4"),     TEXT_LIT ("--min-hosts=4"),
+                                   TEXT_LIT ("--exclude"),   TEXT_LIT ("v[1-2]") };
+    whole_ladder (plan);
+    plan->origin.command.items = words;
+    plan->origin.command.n = sizeof (words) / sizeof (words[0]);
+}
+
+static void a_host_that_never_joins_ends_the_run_with_the_command_to_go_on (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_some (&bench, 3, with_command);
+    assert_int_equal (count (&bench, FACT_HOSTS_LEFT_BEHIND), 0);
+    assert_int_equal (ended (&bench)->exit_status, 3);
+    assert_said (ended (&bench)->sentence, "; to go on with the 3 that are up: sliceup run 'my slice'\\''s.yaml' "
+                                           "--exclude 'v[1-2]' --min-hosts 3");
+    bench_close (&bench);
+}
+
+static void who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_some (&bench, 3, at_least_3);
+    const struct fact_hosts_left_behind *left = &last (&bench, FACT_HOSTS_LEFT_BEHIND)->of.hosts_left_behind;
+    assert_int_equal (left->rung, FACTS);
+    assert_int_equal (left->verdicts.n, 1);
+    assert_int_equal (left->verdicts.items[0].host, 3);
+    assert_int_equal (left->verdicts.items[0].outcome, OUTCOME_BLOCKED);
+    assert_hosts (&bench, FACTS, "012");
+    pass (&bench);
+    assert_hosts (&bench, TINY, "012");
+    pass (&bench);
+    assert_blocked (&bench, ALL, 3, "went on without host3");
+    assert_int_equal (ended (&bench)->exit_status, 1);
+    assert_int_equal (ended (&bench)->outcome, OUTCOME_BLOCKED);
+    assert_said (ended (&bench)->sentence, "2 of 3 rungs passed on host[0-2]");
+    assert_said (ended (&bench)->sentence, "; went on without host3 (host3: its worker did not join within 30 s)");
+    assert_said (ended (&bench)->sentence, "; not passed: all (blocked); rung all (3 of 3): host[0-2] blocked");
+    bench_close (&bench);
+}
+
+static void fewer_than_asked_for_stop_and_both_numbers_are_told (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_some (&bench, 2, at_least_3);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 0);
+    assert_int_equal (ended (&bench)->exit_status, 3);
+    assert_said (ended (&bench)->sentence, "; 2 of 4 hosts are up, and --min-hosts asks for 3; to go on with the 2 ");
+    bench_close (&bench);
+}
+
+static void all_hosts_need_no_policy (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, at_least_3);
+    for (uint32_t rung = FACTS; rung <= ALL; rung++) {
+        assert_hosts (&bench, rung, "0123");
+        pass (&bench);
+    }
+    assert_int_equal (ended (&bench)->exit_status, 0);
+    bench_close (&bench);
+}
+
+static void a_host_lost_in_a_rung_is_absent_from_then_on (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, at_least_3);
+    lose (&bench, 2);
+    pass (&bench);
+    const struct fact_pass_ended *facts = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+    assert_int_equal (facts->verdicts.n, 1);
+    assert_int_equal (facts->verdicts.items[0].host, 2);
+    assert_int_equal (facts->verdicts.items[0].outcome, OUTCOME_LOST);
+    assert_hosts (&bench, TINY, "013");
+    pass (&bench);
+    assert_blocked (&bench, ALL, 3, "went on without host2");
+    assert_int_equal (ended (&bench)->outcome, OUTCOME_LOST);
+    assert_int_equal (ended (&bench)->exit_status, 1);
+    bench_close (&bench);
+}
+
+static void the_climb_ends_when_too_few_are_left (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_some (&bench, 3, at_least_3);
+    lose (&bench, 0);
+    pass (&bench);
+    assert_int_equal (ended (&bench)->outcome, OUTCOME_LOST);
+    assert_said (ended (&bench)->sentence, "2 of 4 hosts are up, and --min-hosts asks for 3");
+    bench_close (&bench);
+}
+
+static void a_host_that_fails_is_not_absent (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, at_least_3);
+    fail_one (&bench, 1);
+    pass (&bench);
+    assert_int_equal (ended (&bench)->outcome, OUTCOME_FAILED);
+    assert_false (text_find (ended (&bench)->sentence, TEXT_LIT ("not passed"), NULL));
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    bench_close (&bench);
+}
+
+/* The next process knows who was left behind, awaits nobody else, and tells one that comes to leave. */
+static void a_resumed_climb_stays_without_them (void **state)
+{
+    (void) state;
+    static const enum fact_kind moments[] = { FACT_HOSTS_LEFT_BEHIND, FACT_PASS_BEGAN, FACT_PASS_ENDED };
+    for (uint32_t i = 0; i < 3; i++) {
+        struct bench bench;
+        open_some (&bench, 3, at_least_3);
+        if (moments[i] == FACT_PASS_ENDED)
+            pass (&bench);
+        die_unheard (&bench, moments[i]);
+        assert_false (bench.launched[3]);
+        join (&bench, 3);
+        assert_int_equal (bench.said[MSG_SHUTDOWN], 1);
+        assert_int_equal (bench.said[MSG_WELCOME], 0);
+        for (uint32_t host = 0; host < 3; host++)
+            join (&bench, host);
+        if (moments[i] != FACT_PASS_ENDED) {
+            assert_hosts (&bench, FACTS, "012");
+            for (uint32_t host = 0; host < 3; host++)
+                bench.runs[host].key = last (&bench, FACT_PASS_BEGAN)->of.pass_began.key;
+            pass (&bench);
+        }
+        assert_hosts (&bench, TINY, "012");
+        assert_int_equal (count (&bench, FACT_HOSTS_LEFT_BEHIND), 1);
+        bench_close (&bench);
+    }
+}
+
+/* ---- rungs that did not pass ---- */
+
+static void a_failed_host_takes_no_further_part (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, keeps_going);
+    fail_one (&bench, 1);
+    pass (&bench);
+    assert_hosts (&bench, TINY, "023");
+    fail_one (&bench, 3);
+    pass (&bench);
+    assert_blocked (&bench, ALL, 2, "went on without host[1,3]");
+    assert_int_equal (ended (&bench)->outcome, OUTCOME_FAILED);
+    assert_int_equal (ended (&bench)->exit_status, 1);
+    assert_said (ended (&bench)->sentence, "0 of 3 rungs passed on host[0,2]");
+    assert_said (ended (&bench)->sentence, "not passed: facts (failed), tiny (failed), all (blocked)");
+    assert_said (ended (&bench)->sentence, "; rung facts (1 of 3): host1 failed: ");
+    bench_close (&bench);
+}
+
+/* One that is out need not come back to the next coordinator. */
+static void a_failed_host_is_not_waited_for (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, keeps_going);
+    fail_one (&bench, 1);
+    pass (&bench);
+    die_unheard (&bench, FACT_PASS_ENDED);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        if (host != 1)
+            join (&bench, host);
+    assert_hosts (&bench, TINY, "023");
+    bench_close (&bench);
+}
+
+static void nobody_left_ends_the_climb (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, keeps_going);
+    end_all (&bench, ENDING_EXITED, 3, "");
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    assert_said (ended (&bench)->sentence, "stopped at rung facts");
+    bench_close (&bench);
+}
+
+static void a_failed_slice_wide_rung_is_left_behind (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, keeps_going_in_the_middle);
+    pass (&bench);
+    assert_hosts (&bench, 1, "0123");
+    end_all (&bench, ENDING_EXITED, 3, "");
+    assert_hosts (&bench, 2, "0123");
+    pass (&bench);
+    assert_int_equal (ended (&bench)->exit_status, 1);
+    assert_said (ended (&bench)->sentence, "2 of 3 rungs passed on host[0-3]");
+    bench_close (&bench);
+}
+
+/* Without a cause: parts of the slice are run by themselves, and only when all rungs were tried. */
+static void isolation_comes_last (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, keeps_going_in_the_middle);
+    pass (&bench);
+    hang (&bench);
+    assert_hosts (&bench, 2, "0123");
+    assert_int_equal (last (&bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_CLIMB);
+    pass (&bench);
+    assert_int_equal (last (&bench, FACT_PASS_BEGAN)->of.pass_began.purpose, PURPOSE_ISOLATION);
+    for (uint32_t i = 0; i < 20 && !last (&bench, FACT_RUN_ENDED); i++)
+        pass (&bench);
+    assert_int_equal (count (&bench, FACT_SUSPECTS_NAMED), 1);
+    assert_int_equal (ended (&bench)->exit_status, 1);
+    bench_close (&bench);
+}
+
+static void one_that_never_came_is_not_done_without (void **state)
+{
+    (void) state;
+    struct bench bench;
+    open_some (&bench, 3, keeps_going);
+    assert_int_equal (ended (&bench)->exit_status, 3);
+    bench_close (&bench);
+}
+
+static void one_that_is_lost_in_between_is (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, keeps_going);
+    for (uint32_t host = 0; host < HOSTS - 1; host++)
+        pass_one (&bench, host);
+    die_unheard (&bench, FACT_ATTEMPT_ENDED);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        if (host != 1)
+            join (&bench, host);
+    pass_one (&bench, 3);
+    assert_int_equal (count (&bench, FACT_PASS_BEGAN), 1);
+    lose (&bench, 1);
+    assert_int_equal (count (&bench, FACT_HOSTS_LEFT_BEHIND), 1);
+    assert_int_equal (last (&bench, FACT_HOSTS_LEFT_BEHIND)->of.hosts_left_behind.verdicts.items[0].outcome,
+                      OUTCOME_LOST);
+    assert_hosts (&bench, TINY, "023");
+    bench_close (&bench);
+}
+
+static void cancel_ends_it (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, keeps_going);
+    for (uint32_t host = 0; host < HOSTS - 1; host++)
+        pass_one (&bench, host);
+    cancel (&bench);
+    end (&bench, HOSTS - 1, ENDING_CANCELLED, 0, "");
+    assert_int_equal (ended (&bench)->exit_status, 130);
+    assert_said (ended (&bench)->sentence, "before rung 1 of 3 had ended");
+    bench_close (&bench);
+}
+
+/* ---- the first failure stops the others ---- */
+
+static uint32_t cancels_after_a_failure (void (*with) (struct plan *plan))
+{
+    struct bench bench;
+    bench_open_with (&bench, with);
+    bench.said[MSG_CANCEL] = 0;
+    fail_one (&bench, 0);
+    bool at_once = coord_deadline_ms (bench.coord) <= bench.now_ms;
+    tick_at (&bench, bench.now_ms + 1);
+    uint32_t cancels = bench.said[MSG_CANCEL];
+    assert_true (at_once == (cancels > 0));
+    for (uint32_t host = 1; host < HOSTS && cancels; host++)
+        end (&bench, host, ENDING_CANCELLED, 0, "");
+    if (cancels) {
+        const struct fact_pass_ended *facts = &last (&bench, FACT_PASS_ENDED)->of.pass_ended;
+        assert_int_equal (facts->outcome, OUTCOME_FAILED);
+        assert_int_equal (facts->verdicts.items[1].outcome, OUTCOME_CANCELLED);
+        assert_said (ended (&bench)->sentence, "host0 failed");
+    }
+    bench_close (&bench);
+    return cancels;
+}
+
+static void the_first_failure_stops_the_others (void **state)
+{
+    (void) state;
+    assert_int_equal (cancels_after_a_failure (whole_ladder), 0);
+    assert_int_equal (cancels_after_a_failure (keeps_going), 0);
+    assert_int_equal (cancels_after_a_failure (fails_fast), HOSTS - 1);
+}
+
+static void fails_fast_and_retries (struct plan *plan)
+{
+    fails_fast (plan);
+    plan->limits.retries = 1;
+}
+
+static void who_was_stopped_does_not_keep_it_from_being_run_again (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, fails_fast_and_retries);
+    fall_for_a_while (&bench);
+    assert_int_equal (count (&bench, FACT_RETRY_PLANNED), 1);
+    bench_close (&bench);
+}
+
+static void at_least_3_and_fast (struct plan *plan)
+{
+    at_least_3 (plan);
+    plan->climb.fail_fast = true;
+}
+
+static void a_lost_host_that_is_done_without_stops_nobody (void **state)
+{
+    (void) state;
+    struct bench bench;
+    bench_open_with (&bench, at_least_3_and_fast);
+    bench.said[MSG_CANCEL] = 0;
+    lose (&bench, 0);
+    tick_at (&bench, bench.now_ms + 2);
+    assert_int_equal (bench.said[MSG_CANCEL], 0);
+    pass (&bench);
+    assert_hosts (&bench, TINY, "123");
+    fail_one (&bench, 1);
+    tick_at (&bench, bench.now_ms + 2);
+    assert_int_equal (bench.said[MSG_CANCEL], 2);
+    bench_close (&bench);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_host_that_never_joins_ends_the_run_with_the_command_to_go_on),
+        cmocka_unit_test (who_is_up_climbs_alone_and_slice_wide_rungs_are_blocked),
+        cmocka_unit_test (fewer_than_asked_for_stop_and_both_numbers_are_told),
+        cmocka_unit_test (all_hosts_need_no_policy),
+        cmocka_unit_test (a_host_lost_in_a_rung_is_absent_from_then_on),
+        cmocka_unit_test (the_climb_ends_when_too_few_are_left),
+        cmocka_unit_test (a_host_that_fails_is_not_absent),
+        cmocka_unit_test (a_resumed_climb_stays_without_them),
+        cmocka_unit_test (a_failed_host_takes_no_further_part),
+        cmocka_unit_test (a_failed_host_is_not_waited_for),
+        cmocka_unit_test (nobody_left_ends_the_climb),
+        cmocka_unit_test (a_failed_slice_wide_rung_is_left_behind),
+        cmocka_unit_test (isolation_comes_last),
+        cmocka_unit_test (one_that_never_came_is_not_done_without),
+        cmocka_unit_test (one_that_is_lost_in_between_is),
+        cmocka_unit_test (cancel_ends_it),
+        cmocka_unit_test (the_first_failure_stops_the_others),
+        cmocka_unit_test (who_was_stopped_does_not_keep_it_from_being_run_again),
+        cmocka_unit_test (a_lost_host_that_is_done_without_stops_nobody),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
