@@ -8,9 +8,9 @@
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/follow.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/options.h"
+#include "coordinator/follow/follow.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/journal/journal.h"
 

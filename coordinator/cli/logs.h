@@ -5,8 +5,8 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/follow.h"
 #include "coordinator/cli/host_filter.h"
+#include "coordinator/follow/follow.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/view/board.h"
 

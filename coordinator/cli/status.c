@@ -2,8 +2,8 @@
 #include "coordinator/view/status.h"
 #include "common/io/clock.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/follow.h"
 #include "coordinator/cli/options.h"
+#include "coordinator/follow/follow.h"
 #include "coordinator/home/run_begun.h"
 
 /* Workers beat once a second: after this every one that can has said where it stands. */

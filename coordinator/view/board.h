@@ -12,10 +12,37 @@
 
 enum { BOARD_CAUSE_MAX_BYTES = 1024, BOARD_GROUPS_MAX = 12, BOARD_METRICS_MAX = 256, BOARD_PASSES = PASS_RESTORED + 1 };
 
+enum { BOARD_ATTEMPTS_MAX = 128, BOARD_WORDS_MAX = 1 << 20 };
+
 enum board_life { BOARD_EXPECTED = 0, BOARD_KEYED, BOARD_JOINED, BOARD_LOST };
 extern const struct enum_names board_life_names; /* of life + 1: expected keyed joined lost */
 
+/* A phase of an attempt that has ended, and how long the host was in it; "gate:NAME" is a wait for other hosts. */
+struct board_span {
+    uint32_t word; /* board_word */
+    uint32_t ms;
+};
+/* What a host did in one pass, a part of the slice by itself included. */
+struct board_attempt {
+    struct attempt_key key;
+    enum purpose purpose;
+    bool ended, judged;
+    enum outcome outcome; /* judged: the verdict; else what its own result says: NONE: nothing bad */
+    enum owner owner;
+    uint64_t began_ms, duration_ms; /* run clock; the worker's own time, 0 until it has ended */
+    uint64_t ended_ms;              /* run clock: when its result was recorded */
+    struct board_span *spans;       /* in the order in which they were first entered */
+    uint32_t spans_n;
+};
+struct board_host_fact {
+    uint32_t name, value; /* board_word */
+};
+
 struct board_host {
+    uint64_t changed;                        /* revision */
+    LIST_OF (struct board_attempt) attempts; /* the newest BOARD_ATTEMPTS_MAX, in the order in which they began */
+    uint32_t attempts_left_out;
+    LIST_OF (struct board_host_fact) facts; /* what it last told of itself */
     enum board_life life;
     uint64_t epoch; /* of the coordinator that it last joined, or was lost to */
     uint32_t joins;
@@ -41,6 +68,7 @@ struct board_host {
 
 /* Hosts whose verdicts say the same, in error lines that are alike but for their numbers. */
 struct board_verdict_group {
+    uint64_t changed; /* revision */
     enum outcome outcome;
     enum owner owner;
     bool likely;      /* struct verdict */
@@ -76,6 +104,7 @@ struct board_pass {
 };
 
 struct board_rung {
+    uint64_t changed; /* revision */
     struct board_pass passes[BOARD_PASSES];
     struct board_pass part; /* of the slice by itself, the last one: it does not change how the rung stands;
                                duration_ms: of all of them that have ended */
@@ -133,7 +162,12 @@ struct board_generation {
 };
 
 struct preliminary_judge;
+struct board_words;
 struct board {
+    uint64_t revision;               /* facts applied, soft ones too; what a fact changed carries it */
+    uint64_t metrics_changed;        /* revisions */
+    struct board_words *words;       /* each text of the history once */
+    struct arena history;            /* of spans and facts */
     struct preliminary_judge *judge; /* once it is opened */
     struct arena arena;              /* of the plan and the tables */
     bool opened;                     /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */
@@ -191,6 +225,9 @@ uint32_t board_trials_max (const struct board *board);
 uint64_t board_trial_timeout_ms (const struct board *board);
 /* The names of `n` hosts of the plan, folded and escaped. Ranks outside the plan are left out. */
 void board_print_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
+struct text board_word (const struct board *board, uint32_t word); /* as it was said, bounded; "" outside */
+/* The last attempt of the host at the rung in passes of the whole slice; NULL: none. Of two passes the later. */
+const struct board_attempt *board_last_attempt (const struct board *board, uint32_t host, uint32_t rung);
 struct text board_host_name (const struct board *board, uint32_t host); /* "?" outside the plan */
 struct text board_rung_id (const struct board *board, uint32_t rung);   /* "?" outside the plan */
 

@@ -23,7 +23,7 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/climb.h"
-#include "coordinator/cli/follow.h"
+#include "coordinator/follow/follow.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/run/driver.h"
 #include "sample.h"

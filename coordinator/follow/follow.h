@@ -4,8 +4,8 @@
  * Every durable fact is handed on once, in order, whichever way it came first; a gap between events is closed from the
  * journal. Soft facts are handed on as they come. With a monitor key there is no journal here: its coordinator is asked
  * instead, and everything below means that. Never writes anything of the run. One thread. */
-#ifndef SLICEUP_COORDINATOR_CLI_FOLLOW_H
-#define SLICEUP_COORDINATOR_CLI_FOLLOW_H
+#ifndef SLICEUP_COORDINATOR_FOLLOW_FOLLOW_H
+#define SLICEUP_COORDINATOR_FOLLOW_FOLLOW_H
 
 #include "common/model/fact.h"
 #include "coordinator/home/run_dir.h"

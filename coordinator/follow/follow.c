@@ -1,4 +1,4 @@
-#include "coordinator/cli/follow.h"
+#include "coordinator/follow/follow.h"
 
 #include <poll.h>
 

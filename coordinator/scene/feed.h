@@ -1,0 +1,38 @@
+/* feed.h - what scenes are made of: the board of a run, and the newest notes of what happened.
+ *
+ * Facts go in, durable and soft ones. Each raises the feed's revision, which only grows; what a fact changed carries
+ * that revision. So whoever has seen revision r asks for what is newer, however long ago that was: nothing is queued
+ * for a watcher, and none can hold memory. Notes are numbered from 1, and the newest FEED_NOTES_KEPT are kept.
+ * Knows no clock: it is told the time. Owns everything it points at. One thread. No errors. */
+#ifndef SLICEUP_COORDINATOR_SCENE_FEED_H
+#define SLICEUP_COORDINATOR_SCENE_FEED_H
+
+#include "coordinator/view/board.h"
+
+enum { FEED_NOTES_KEPT = 256, FEED_NOTE_BYTES = 2048 };
+
+struct feed_note {
+    uint64_t number, at_ms; /* run clock */
+    struct text text;       /* one line, escaped (buf_escaped), without the run's clock in front */
+};
+
+struct feed;
+struct feed *feed_create (void);
+void feed_destroy (struct feed *feed); /* NULL is fine */
+/* `wall_ms`: when it was heard, as clock_wall_ms tells; 0: long ago, from a journal of an ended run. */
+void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms);
+/* Notes that waited for other hosts to share them (burst.h); some times a second while the run runs. */
+void feed_tick (struct feed *feed, uint64_t wall_ms);
+/* While nothing can be heard of the run, its clock stands still. */
+void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t wall_ms);
+/* A remark that is no fact ("no coordinator holds this run"), as a note; escaped here. */
+void feed_add_remark (struct feed *feed, const char *remark);
+
+const struct board *feed_board (const struct feed *feed);
+uint64_t feed_revision (const struct feed *feed);
+uint64_t feed_now_ms (const struct feed *feed, uint64_t wall_ms); /* run clock */
+uint64_t feed_notes_last (const struct feed *feed);               /* number of the newest note; 0: there is none */
+/* The note of that number; NULL: it is not kept any more, or not there yet. */
+const struct feed_note *feed_note_at (const struct feed *feed, uint64_t number);
+
+#endif

@@ -1,0 +1,1 @@
+#include "coordinator/scene/scene.h"

@@ -1,0 +1,184 @@
+/* scene.h - what there is to draw of a run: a feed and a query, made into summary, rungs, tiles, groups, notes, spans.
+ *
+ * The terminal, the page, the report, the trace and the metrics draw scenes, and read nothing else of a run. Same feed,
+ * query and time: same scene. Every text in it is safe for a terminal (buf_escaped: control bytes, bidirectional
+ * overrides and broken UTF-8 are made visible) and bounded; a renderer escapes what its own syntax needs.
+ * Pure. Lives in the arena, and borrows from the feed until the next fact. Times are ms on the run's clock. */
+#ifndef SLICEUP_COORDINATOR_SCENE_SCENE_H
+#define SLICEUP_COORDINATOR_SCENE_SCENE_H
+
+#include "common/base/err.h"
+#include "coordinator/scene/feed.h"
+
+/* How one host stands at one rung, or now. The letter and the word mean the same in every view. */
+enum scene_mark {
+    MARK_TO_COME = 0, /* '.' not begun there */
+    MARK_PASSED,      /* 'P' */
+    MARK_NOT_REACHED, /* '-' the run ended below it, or its pass was not needed there */
+    MARK_RUNS,        /* 'r' */
+    MARK_AT_GATE,     /* 'g' waits for other hosts */
+    MARK_ENDED,       /* 'e' its own result is there and says nothing bad; not judged yet */
+    MARK_SO_FAR,      /* 'f' its own result says that it failed; not judged yet */
+    MARK_CASCADE,     /* 'c' fell because another host did */
+    MARK_CANCELLED,   /* 'X' */
+    MARK_BLOCKED,     /* 'B' */
+    MARK_TIMED_OUT,   /* 'T' */
+    MARK_LOST,        /* 'L' */
+    MARK_FAILED,      /* 'F' */
+    MARK_SILENT,      /* '?' now only: nothing was heard of it lately */
+    MARK_JOINING,     /* 'j' now only: not joined yet */
+    MARK_N
+};
+char scene_mark_letter (enum scene_mark mark);
+const char *scene_mark_word (enum scene_mark mark); /* "passed", "at a gate", ... */
+bool scene_mark_is_bad (enum scene_mark mark);      /* so far, cascade and everything behind it but joining */
+enum scene_mark scene_mark_of_outcome (enum outcome outcome);
+
+enum scene_order { SCENE_BY_RANK = 0, SCENE_WORST_FIRST, SCENE_SLOWEST_FIRST };
+enum { SCENE_NOBODY = UINT32_MAX, SCENE_GROUPS_MAX = 64, SCENE_GATES_MAX = 64, SCENE_OPENED_MAX = 2 };
+
+struct scene_query {
+    struct text hosts;                 /* a set of hosts, or of groups of the plan (hostset.h); empty: all */
+    uint32_t marks;                    /* bit i: hosts whose mark now is i; 0: any */
+    enum owner owner;                  /* of the cause; none: any */
+    struct text phase;                 /* in that phase now; empty: any */
+    struct text text;                  /* in name, phase, gate, cause or error line, without case; empty: any */
+    enum scene_order order;            /* of the tiles */
+    uint32_t opened[SCENE_OPENED_MAX]; /* ranks, whose `hosts` are made; SCENE_NOBODY: none */
+    uint64_t since;                    /* a revision: notes after it alone; 0: all that are kept */
+    uint64_t notes_since;              /* number of the last note that was seen; 0: all that are kept */
+};
+void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
+
+struct scene_rung {
+    struct text id;
+    enum outcome outcome; /* NONE: it runs, or is to come */
+    enum pass pass;       /* the last that began; NONE: not reached */
+    bool running, slice_wide;
+    uint32_t attempt;
+    uint64_t began_ms, spent_ms, limit_ms; /* of the running pass; in all passes; of one attempt */
+    uint32_t hosts_n, ended_n;
+    uint32_t marks[MARK_N]; /* hosts of the slice by how they stand there */
+    uint64_t changed;       /* revision */
+};
+
+struct scene_tile {
+    uint32_t rank;
+    struct text name;
+    enum scene_mark now;
+    const uint8_t *cells; /* enum scene_mark, one a rung */
+    enum owner owner;     /* of its cause; none: nothing failed */
+    uint32_t group;       /* of `groups`; SCENE_NOBODY: none */
+    struct text phase, gate;
+    uint64_t since_ms; /* in that phase, at that gate, or silent: for so long; 0: not known */
+    uint64_t spent_ms; /* in all its attempts */
+    uint64_t changed;  /* revision */
+};
+
+/* Hosts whose verdicts say the same, of the last attempt of a pass of a rung. */
+struct scene_group {
+    uint32_t rung;
+    enum pass pass;
+    enum outcome outcome;
+    enum owner owner;
+    bool likely, preliminary;
+    struct text signature, line, cause, next, phase;
+    struct text names; /* folded */
+    const uint32_t *ranks;
+    uint32_t n;
+    uint32_t cause_group; /* CASCADE: index of the group whose failure it follows; SCENE_NOBODY: none is known */
+    uint64_t changed;
+};
+
+struct scene_metric {
+    uint32_t rung;
+    enum pass pass;
+    struct text name, axes, why, culprits;
+    double value;
+    enum proof proof;
+};
+
+/* A gate of the last attempt of a pass: who came last, and what that cost the others. From the hosts' own phases
+ * "gate:NAME": who waited least came last. */
+struct scene_gate {
+    uint32_t rung;
+    enum pass pass;
+    uint32_t attempt;
+    struct text gate;
+    uint32_t last, hosts_n;
+    uint64_t median_wait_ms, longest_wait_ms; /* of the others */
+};
+
+struct scene_span {
+    struct text name; /* of the phase, or "gate:NAME" */
+    bool gate;
+    uint64_t began_ms, ms;
+    uint32_t awaited; /* gate: who came last; SCENE_NOBODY: not known */
+};
+struct scene_attempt {
+    uint32_t rung;
+    enum pass pass;
+    uint32_t attempt;
+    enum purpose purpose;
+    enum scene_mark mark;
+    uint64_t began_ms, ms;    /* ms: so far, while it runs */
+    uint32_t group;           /* of `groups`; SCENE_NOBODY */
+    struct scene_span *spans; /* in the order in which they were first entered; together not longer than `ms` */
+    uint32_t spans_n;
+};
+/* A host that was opened. */
+struct scene_host {
+    uint32_t rank;
+    struct text name, life, why; /* life: expected keyed joined lost */
+    struct scene_attempt *attempts;
+    uint32_t attempts_n;
+    struct scene_fact {
+        struct text name, value;
+    } * facts; /* by name; the last that it told */
+    uint32_t facts_n;
+};
+
+struct scene {
+    uint64_t revision, now_ms, opened_wall_ms;
+    struct text run, slice, ladder, version, sentence, mesh; /* mesh: "data=4, model=2" */
+    bool opened, ended, cancelling;
+    enum outcome outcome;
+    uint32_t exit_status;
+    uint32_t hosts_n, joined_n, silent_n, lost_n, hidden_n; /* hidden: by the query */
+    uint32_t marks[MARK_N];                                 /* hosts by how they stand now */
+    uint32_t columns;                                       /* tiles in a row of the mesh */
+    uint32_t frontier;                                      /* rungs that passed, from the first */
+    uint64_t left_ms, usual_ms; /* of the running pass, by earlier runs; usual 0: not known */
+    uint32_t usual_runs;
+    struct scene_rung *rungs;
+    uint32_t rungs_n;
+    struct scene_tile *tiles; /* those that the query takes, in its order */
+    uint32_t tiles_n;
+    struct scene_group *groups; /* of all rungs, the first rung first; causes before their cascades */
+    uint32_t groups_n, ungrouped_n;
+    struct scene_metric *metrics;
+    uint32_t metrics_n;
+    struct scene_gate *gates;
+    uint32_t gates_n;
+    struct text *waiting; /* lines: what is waited for, who is slow, what they printed last */
+    uint32_t waiting_n;
+    const struct feed_note **notes;
+    uint32_t notes_n;
+    uint64_t notes_skipped;                     /* newer than asked for, and not kept any more */
+    struct scene_host *hosts[SCENE_OPENED_MAX]; /* NULL: not opened */
+    struct text host_set_error; /* the query's set of hosts was not understood: why; then all are shown */
+    struct {
+        uint32_t joins, retries, conflicts, violations, leases_lost; /* of the run so far */
+        uint64_t generation, entries, bytes;                         /* of the cache; generation 0: none */
+        bool adopted, dropped;
+    } counts;
+};
+
+void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t wall_ms, struct arena *arena,
+                 struct scene *out);
+/* Every host of the plan as `hosts` has it, one after the other: for the report and the trace. */
+void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,
+                      struct scene_host *out);
+const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64]);
+
+#endif
