@@ -38,6 +38,7 @@ void board_destroy (struct board *board)
         arena_release (&board->rungs[i].part.arena);
     }
     forget_metrics (board);
+    board_history_release (board);
     board_text_clear (&board->generation.bundle);
     board_text_clear (&board->sentence);
     board_text_clear (&board->awaited);
@@ -62,6 +63,7 @@ static void apply_opened (struct board *board, const struct fact *fact)
     board->hosts = arena_array (&board->arena, board->plan.hosts.n, sizeof (struct board_host));
     board->rungs = arena_array (&board->arena, board->plan.rungs.n, sizeof (struct board_rung));
     board->judge = preliminary_judge_create (&board->plan);
+    board->words = board_words_create ();
     board->opened_wall_ms = fact->wall_ms;
     board->opened = true;
 }
@@ -73,14 +75,17 @@ static void apply_epoch (struct board *board, const struct fact *fact)
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
         board->hosts[i].received_ms = fact->at_ms;
         board->hosts[i].suspected = false;
+        board_host_changed (board, i);
     }
 }
 
 static void apply_keyed (struct board *board, const struct fact_host_keyed *keyed)
 {
     struct board_host *host = board_find_host (board, keyed->host);
-    if (host && host->life != BOARD_JOINED)
-        host->life = BOARD_KEYED;
+    if (host == NULL || host->life == BOARD_JOINED)
+        return;
+    host->life = BOARD_KEYED;
+    board_host_changed (board, keyed->host);
 }
 
 static void apply_joined (struct board *board, const struct fact *fact)
@@ -98,6 +103,7 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->suspected = false;
     board_text_clear (&host->why);
     board_text_clear (&host->step);
+    board_host_changed (board, fact->of.host_joined.host);
 }
 
 static void apply_lost (struct board *board, const struct fact_host_lost *lost)
@@ -110,6 +116,7 @@ static void apply_lost (struct board *board, const struct fact_host_lost *lost)
     host->epoch = board->epoch;
     host->suspected = false;
     board_text_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
+    board_host_changed (board, lost->host);
 }
 
 static void hold (struct board *board, struct board_host *host, const struct holding *held, uint64_t at_ms)
@@ -117,10 +124,14 @@ static void hold (struct board *board, struct board_host *host, const struct hol
     uint64_t since_ms = at_ms > held->phase_ms ? at_ms - held->phase_ms : 0;
     if (host->phase.len && !text_equal (host->phase, held->phase) && since_ms > host->phase_since_ms)
         board_phase_note (board, (uint32_t) (host - board->hosts), host->phase, since_ms - host->phase_since_ms);
+    struct text gate = held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 };
+    if (host->state != held->state || !text_equal (host->phase, text_clip (held->phase, WORD_MAX_BYTES)) ||
+        !text_equal (host->gate, text_clip (gate, WORD_MAX_BYTES)))
+        board_host_changed (board, (uint32_t) (host - board->hosts));
     host->state = held->state;
     board_text_set (&host->phase, held->phase, WORD_MAX_BYTES);
     host->phase_since_ms = since_ms;
-    board_text_set (&host->gate, held->state == ATTEMPT_AT_GATE ? held->gate : (struct text){ 0 }, WORD_MAX_BYTES);
+    board_text_set (&host->gate, gate, WORD_MAX_BYTES);
 }
 
 static void apply_received (struct board *board, const struct fact *fact)
@@ -129,6 +140,8 @@ static void apply_received (struct board *board, const struct fact *fact)
     struct board_host *host = board_find_host (board, received->host);
     if (host == NULL)
         return;
+    if (host->suspected)
+        board_host_changed (board, received->host);
     host->received_ms = fact->at_ms;
     host->suspected = false;
     for (uint32_t i = 0; i < received->holdings.n; i++)
@@ -136,14 +149,18 @@ static void apply_received (struct board *board, const struct fact *fact)
             hold (board, host, &received->holdings.items[i], fact->at_ms);
             return;
         }
+    if (host->state != ATTEMPT_NONE)
+        board_host_changed (board, received->host);
     board_forget_holding (host);
 }
 
 static void apply_stepped (struct board *board, const struct fact *fact)
 {
     struct board_host *host = board_find_host (board, fact->of.host_stepped.host);
-    if (host && host->life != BOARD_JOINED)
-        board_text_set (&host->step, fact->of.host_stepped.step, WORD_MAX_BYTES);
+    if (host == NULL || host->life == BOARD_JOINED)
+        return;
+    board_text_set (&host->step, fact->of.host_stepped.step, WORD_MAX_BYTES);
+    board_host_changed (board, fact->of.host_stepped.host);
 }
 
 static void apply_suspected (struct board *board, const struct fact *fact)
@@ -152,6 +169,8 @@ static void apply_suspected (struct board *board, const struct fact *fact)
     uint64_t silent_ms = fact->of.host_suspected.silent_ms;
     if (host == NULL || host->life != BOARD_JOINED)
         return;
+    if (!host->suspected)
+        board_host_changed (board, fact->of.host_suspected.host);
     host->suspected = true;
     host->received_ms = fact->at_ms > silent_ms ? fact->at_ms - silent_ms : 0;
 }
@@ -204,6 +223,7 @@ static void apply_metric (struct board *board, const struct fact_metric_judged *
     metric->value = judged->value;
     metric->proof = judged->proof;
     metric->missing_n = judged->missing.n;
+    board->metrics_changed = board->revision;
     keep_culprits (board, judged, metric);
 }
 
@@ -252,6 +272,10 @@ static void apply_run_ended (struct board *board, const struct fact_run_ended *e
     board->retry.key.attempt = 0;
     board->outcome = ended->outcome;
     board->exit_status = ended->exit_status;
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        board->rungs[i].changed = board->revision; /* what was to come is not reached */
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        board_host_changed (board, i);
     board_text_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
 }
 
@@ -270,14 +294,14 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_PASS_BEGAN: board_pass_began (board, fact); break;
     case FACT_PASS_SKIPPED: board_pass_skipped (board, &fact->of.pass_skipped); break;
     case FACT_GATE_OPENED: board_gate_opened (board, &fact->of.gate_opened); break;
-    case FACT_ATTEMPT_ENDED: board_attempt_ended (board, &fact->of.attempt_ended); break;
+    case FACT_ATTEMPT_ENDED: board_attempt_ended (board, fact); break;
     case FACT_METRIC_JUDGED: apply_metric (board, &fact->of.metric_judged); break;
-    case FACT_PASS_ENDED: board_pass_ended (board, &fact->of.pass_ended); break;
+    case FACT_PASS_ENDED: board_pass_ended (board, fact); break;
     case FACT_RETRY_PLANNED: board_retry_planned (board, fact); break;
     case FACT_SUSPECTS_NAMED: board_suspects_named (board, &fact->of.suspects_named); break;
     case FACT_CANCEL_ASKED: board->cancel_level = fact->of.cancel_asked.level; break;
     case FACT_CONFLICT_SEEN: board->conflicts_n++; break;
-    case FACT_HOSTS_LEFT_BEHIND: board_hosts_left_behind (board, &fact->of.hosts_left_behind); break;
+    case FACT_HOSTS_LEFT_BEHIND: board_hosts_left_behind (board, fact); break;
     case FACT_RUN_ENDED: apply_run_ended (board, &fact->of.run_ended); break;
     case FACT_HOST_REPORTED: apply_received (board, fact); break;
     case FACT_HOST_SUSPECTED: apply_suspected (board, fact); break;
@@ -290,6 +314,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
 
 void board_apply (struct board *board, const struct fact *fact)
 {
+    board->revision++;
     if (fact->kind == FACT_RUN_OPENED && !board->opened)
         apply_opened (board, fact);
     else if (board->opened) {

@@ -12,7 +12,7 @@
 
 enum { BOARD_CAUSE_MAX_BYTES = 1024, BOARD_GROUPS_MAX = 12, BOARD_METRICS_MAX = 256, BOARD_PASSES = PASS_RESTORED + 1 };
 
-enum { BOARD_ATTEMPTS_MAX = 128, BOARD_WORDS_MAX = 1 << 20 };
+enum { BOARD_ATTEMPTS_MAX = 128 };
 
 enum board_life { BOARD_EXPECTED = 0, BOARD_KEYED, BOARD_JOINED, BOARD_LOST };
 extern const struct enum_names board_life_names; /* of life + 1: expected keyed joined lost */
@@ -41,8 +41,9 @@ struct board_host_fact {
 struct board_host {
     uint64_t changed;                        /* revision */
     LIST_OF (struct board_attempt) attempts; /* the newest BOARD_ATTEMPTS_MAX, in the order in which they began */
-    uint32_t attempts_left_out;
+    uint32_t attempts_room, attempts_left_out;
     LIST_OF (struct board_host_fact) facts; /* what it last told of itself */
+    uint32_t facts_room;
     enum board_life life;
     uint64_t epoch; /* of the coordinator that it last joined, or was lost to */
     uint32_t joins;
@@ -88,6 +89,7 @@ struct board_correction {
 
 /* The last attempt of one pass of one rung. */
 struct board_pass {
+    uint64_t changed; /* revision */
     uint32_t attempt; /* 0: none was begun */
     bool skipped;
     bool running;
@@ -167,7 +169,6 @@ struct board {
     uint64_t revision;               /* facts applied, soft ones too; what a fact changed carries it */
     uint64_t metrics_changed;        /* revisions */
     struct board_words *words;       /* each text of the history once */
-    struct arena history;            /* of spans and facts */
     struct preliminary_judge *judge; /* once it is opened */
     struct arena arena;              /* of the plan and the tables */
     bool opened;                     /* RUN_OPENED was seen: `plan`, `hosts` and `rungs` are there */

@@ -92,6 +92,7 @@ void board_groups_add (struct board_pass *pass, const struct verdict *verdict, b
         return;
     }
     group->preliminary = preliminary;
+    group->changed = pass->changed;
     group->hosts.items[group->hosts.n++] = verdict->host;
 }
 

@@ -11,21 +11,35 @@ static struct board_pass *pass_of (struct board *board, const struct attempt_key
     if (key->rung >= board->plan.rungs.n || key->pass <= PASS_NONE || key->pass > PASS_RESTORED)
         return NULL;
     board->rungs[key->rung].last = key->pass;
+    board->rungs[key->rung].changed = board->rungs[key->rung].passes[key->pass].changed = board->revision;
     return &board->rungs[key->rung].passes[key->pass];
+}
+
+/* The part of the slice that runs by itself, or is to. */
+static struct board_pass *part_of (struct board *board, uint32_t rung)
+{
+    board->rungs[rung].changed = board->rungs[rung].part.changed = board->revision;
+    return &board->rungs[rung].part;
+}
+
+static void all_hosts_changed (struct board *board)
+{
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        board_host_changed (board, i);
 }
 
 static void pass_clear (struct board_pass *pass)
 {
     struct arena arena = pass->arena;
     arena_reset (&arena);
-    *pass = (struct board_pass){ .arena = arena };
+    *pass = (struct board_pass){ .arena = arena, .changed = pass->changed };
 }
 
 void board_pass_began (struct board *board, const struct fact *fact)
 {
     const struct fact_pass_began *began = &fact->of.pass_began;
     bool part = began->purpose == PURPOSE_ISOLATION && began->key.rung < board->plan.rungs.n;
-    struct board_pass *pass = part ? &board->rungs[began->key.rung].part : pass_of (board, &began->key);
+    struct board_pass *pass = part ? part_of (board, began->key.rung) : pass_of (board, &began->key);
     if (pass == NULL)
         return;
     uint64_t spent_ms = part ? pass->duration_ms : 0; /* parts are counted together */
@@ -50,9 +64,12 @@ void board_pass_began (struct board *board, const struct fact *fact)
     for (uint32_t i = 0; i < began->hosts.n; i++) {
         struct board_host *host = board_find_host (board, began->hosts.items[i]);
         pass->hosts_n += host && !host->in_pass;
+        if (host && !host->in_pass)
+            board_history_begin (board, began->hosts.items[i], &began->key, fact->at_ms);
         if (host)
             host->in_pass = true;
     }
+    all_hosts_changed (board);
 }
 
 void board_pass_skipped (struct board *board, const struct fact_pass_skipped *skipped)
@@ -74,6 +91,7 @@ void board_gate_opened (struct board *board, const struct fact_gate_opened *open
         if (host->state != ATTEMPT_AT_GATE || !text_equal (host->gate, opened->gate))
             continue;
         host->state = ATTEMPT_RUNNING; /* its next heartbeat says the same */
+        board_host_changed (board, i);
         board_text_clear (&host->gate);
     }
 }
@@ -92,13 +110,14 @@ static void judge_so_far (struct board *board, struct board_pass *pass, const st
     arena_release (&arena);
 }
 
-void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended)
+void board_attempt_ended (struct board *board, const struct fact *fact)
 {
+    const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
     struct board_host *host = board_find_host (board, ended->host);
     if (host == NULL || !host->in_pass || host->ended || !board->running ||
         !attempt_key_equal (&ended->result.key, &board->key))
         return;
-    struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? &board->rungs[board->key.rung].part
+    struct board_pass *pass = board->purpose == PURPOSE_ISOLATION ? part_of (board, board->key.rung)
                                                                   : pass_of (board, &board->key);
     host->ended = true;
     for (uint32_t i = 0; !result_ended_badly (&ended->result) && i < ended->result.phases.n; i++)
@@ -110,6 +129,8 @@ void board_attempt_ended (struct board *board, const struct fact_attempt_ended *
         pass->failed_n += result_ended_badly (&ended->result);
     else
         judge_so_far (board, pass, ended);
+    board_history_end (board, fact);
+    board_host_changed (board, ended->host);
 }
 
 static void take_verdict (struct board *board, struct board_pass *pass, const struct verdict *verdict,
@@ -122,6 +143,25 @@ static void take_verdict (struct board *board, struct board_pass *pass, const st
         return;
     board->hosts[verdict->host].outcome = verdict->outcome;
     board_groups_correct (board, pass, verdict->host, verdict->outcome, verdict->owner);
+}
+
+/* Every attempt of the pass: those without a verdict passed. */
+static void judge_attempts (struct board *board, const struct fact *fact)
+{
+    const struct fact_pass_ended *ended = &fact->of.pass_ended;
+    struct board_attempt verdict = { .key = ended->key,
+                                     .purpose = ended->key.attempt ? board->purpose : PURPOSE_CLIMB,
+                                     .outcome = OUTCOME_PASSED,
+                                     .ended_ms = fact->at_ms };
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        if (board->hosts[i].in_pass)
+            board_history_judge (board, i, &verdict);
+    for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+        verdict.outcome = ended->verdicts.items[i].outcome;
+        verdict.owner = ended->verdicts.items[i].owner;
+        if (board_find_host (board, ended->verdicts.items[i].host))
+            board_history_judge (board, ended->verdicts.items[i].host, &verdict);
+    }
 }
 
 static void settle_hosts (struct board *board, const struct attempt_key *key)
@@ -140,7 +180,7 @@ static void settle_hosts (struct board *board, const struct attempt_key *key)
 /* Of a part of the slice only that it is over: what it means is told by the suspects. */
 static void part_ended (struct board *board, const struct fact_pass_ended *ended)
 {
-    struct board_pass *part = &board->rungs[board->key.rung].part;
+    struct board_pass *part = part_of (board, board->key.rung);
     part->running = board->running = false;
     part->outcome = ended->outcome;
     part->duration_ms += ended->duration_ms;
@@ -150,8 +190,12 @@ static void part_ended (struct board *board, const struct fact_pass_ended *ended
     }
 }
 
-void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
+void board_pass_ended (struct board *board, const struct fact *fact)
 {
+    const struct fact_pass_ended *ended = &fact->of.pass_ended;
+    if (ended->key.rung < board->plan.rungs.n)
+        judge_attempts (board, fact);
+    all_hosts_changed (board);
     if (board->running && board->purpose == PURPOSE_ISOLATION && attempt_key_equal (&ended->key, &board->key)) {
         part_ended (board, ended);
         return;
@@ -178,14 +222,16 @@ void board_pass_ended (struct board *board, const struct fact_pass_ended *ended)
     board->running = false;
 }
 
-void board_hosts_left_behind (struct board *board, const struct fact_hosts_left_behind *left)
+void board_hosts_left_behind (struct board *board, const struct fact *fact)
 {
+    const struct fact_hosts_left_behind *left = &fact->of.hosts_left_behind;
     for (uint32_t i = 0; i < left->verdicts.n; i++) {
         struct board_host *host = board_find_host (board, left->verdicts.items[i].host);
         if (host == NULL)
             continue;
         host->left_behind = true;
         host->outcome = left->verdicts.items[i].outcome;
+        board_host_changed (board, left->verdicts.items[i].host);
     }
 }
 
@@ -214,9 +260,10 @@ static void count_again (struct board_pass *pass, enum outcome before, enum outc
 }
 
 /* A group's hosts go where their verdicts belong now. */
-static void regroup (struct board *board, struct board_pass *pass, const struct isolate_ruling *ruling,
+static void regroup (struct board *board, const struct attempt_key *key, const struct isolate_ruling *ruling,
                      const struct board_verdict_group *from, struct arena *arena)
 {
+    struct board_pass *pass = &board->rungs[key->rung].passes[key->pass];
     for (uint32_t i = 0; i < from->hosts.n; i++) {
         struct verdict before = { .host = from->hosts.items[i],
                                   .outcome = from->outcome,
@@ -230,8 +277,11 @@ static void regroup (struct board *board, struct board_pass *pass, const struct 
         struct verdict after;
         isolate_apply_ruling (ruling, &before, arena, &after);
         count_again (pass, before.outcome, after.outcome);
-        if (board_find_host (board, after.host))
+        if (board_find_host (board, after.host)) {
+            const struct board_attempt verdict = { .key = *key, .outcome = after.outcome, .owner = after.owner };
             board->hosts[after.host].outcome = after.outcome;
+            board_history_judge (board, after.host, &verdict);
+        }
         board_groups_add (pass, &after, false, board->plan.hosts.n);
     }
 }
@@ -247,7 +297,7 @@ static void regroup_all (struct board *board, struct board_pass *pass, const str
     isolate_ruling_from_suspects (&board->plan, named, pass->outcome, &arena, &ruling);
     pass->groups.n = 0; /* their lists and texts stay in the pass's arena */
     for (uint32_t i = 0; i < n; i++)
-        regroup (board, pass, &ruling, &before[i], &arena);
+        regroup (board, &named->key, &ruling, &before[i], &arena);
     arena_release (&arena);
 }
 
@@ -267,6 +317,7 @@ void board_suspects_named (struct board *board, const struct fact_suspects_named
     board_text_set (&isolation->why, named->why, BOARD_CAUSE_MAX_BYTES);
     buf_release (&folded);
     struct board_pass *pass = &board->rungs[named->key.rung].passes[named->key.pass];
+    board->rungs[named->key.rung].changed = pass->changed = board->revision;
     if (pass->groups.items)
         regroup_all (board, pass, named);
 }

@@ -3,6 +3,7 @@
 #define SLICEUP_COORDINATOR_VIEW_BOARD_PRIVATE_H
 
 #include "coordinator/view/board.h"
+#include "coordinator/view/board_words.h"
 
 /* Kept texts are owned, bounded copies. */
 void board_text_set (struct text *kept, struct text from, uint32_t max_bytes);
@@ -11,6 +12,8 @@ uint32_t board_text_kept_bytes (struct text text, uint32_t max_bytes); /* how mu
 
 struct board_host *board_find_host (struct board *board, uint32_t host); /* NULL outside the plan */
 void board_forget_holding (struct board_host *host);
+/* It is shown otherwise since the fact that is applied now. */
+void board_host_changed (struct board *board, uint32_t host);
 
 /* board_groups.c */
 void board_groups_clear (struct board_pass *pass);
@@ -24,13 +27,20 @@ void board_groups_correct (struct board *board, struct board_pass *pass, uint32_
 void board_phases_clear (struct board *board);
 void board_phase_note (struct board *board, uint32_t host, struct text name, uint64_t spent_ms);
 
+/* board_history.c */
+void board_history_begin (struct board *board, uint32_t host, const struct attempt_key *key, uint64_t at_ms);
+void board_history_end (struct board *board, const struct fact *fact); /* ATTEMPT_ENDED of a host of the running pass */
+/* Of `verdict` what says which attempt, how it was judged, and `ended_ms`: when, where its own end is not known. */
+void board_history_judge (struct board *board, uint32_t host, const struct board_attempt *verdict);
+void board_history_release (struct board *board);
+
 /* board_pass.c */
 void board_pass_began (struct board *board, const struct fact *fact);
 void board_pass_skipped (struct board *board, const struct fact_pass_skipped *skipped);
-void board_hosts_left_behind (struct board *board, const struct fact_hosts_left_behind *left);
+void board_hosts_left_behind (struct board *board, const struct fact *fact);
 void board_gate_opened (struct board *board, const struct fact_gate_opened *opened);
-void board_attempt_ended (struct board *board, const struct fact_attempt_ended *ended);
-void board_pass_ended (struct board *board, const struct fact_pass_ended *ended);
+void board_attempt_ended (struct board *board, const struct fact *fact);
+void board_pass_ended (struct board *board, const struct fact *fact);
 void board_retry_planned (struct board *board, const struct fact *fact);
 void board_suspects_named (struct board *board, const struct fact_suspects_named *named);
 

@@ -36,6 +36,11 @@ struct board_host *board_find_host (struct board *board, uint32_t host)
     return host < board->plan.hosts.n ? &board->hosts[host] : NULL;
 }
 
+void board_host_changed (struct board *board, uint32_t host)
+{
+    board->hosts[host].changed = board->revision;
+}
+
 void board_forget_holding (struct board_host *host)
 {
     host->state = ATTEMPT_NONE;

@@ -1,0 +1,121 @@
+/* board_history.c - the part of a board that keeps what each host did: its attempts, their phases, and its facts. */
+#include <string.h>
+
+#include "coordinator/view/board_private.h"
+
+enum { ATTEMPTS_FIRST = 8 };
+
+void board_history_release (struct board *board)
+{
+    for (uint32_t i = 0; board->opened && i < board->plan.hosts.n; i++) {
+        struct board_host *host = &board->hosts[i];
+        for (uint32_t k = 0; k < host->attempts.n; k++)
+            mem_free (host->attempts.items[k].spans);
+        mem_free (host->attempts.items);
+        mem_free (host->facts.items);
+    }
+    board_words_destroy (board->words);
+}
+
+struct text board_word (const struct board *board, uint32_t word)
+{
+    return board->words ? board_words_text (board->words, word) : (struct text){ 0 };
+}
+
+/* The oldest makes room. */
+static struct board_attempt *new_attempt (struct board_host *host)
+{
+    if (host->attempts.n == BOARD_ATTEMPTS_MAX) {
+        mem_free (host->attempts.items[0].spans);
+        memmove (host->attempts.items, host->attempts.items + 1, --host->attempts.n * sizeof (*host->attempts.items));
+        host->attempts_left_out++;
+    }
+    host->attempts.items = mem_room (host->attempts.items, host->attempts.n, &host->attempts_room, ATTEMPTS_FIRST,
+                                     sizeof (*host->attempts.items));
+    return &host->attempts.items[host->attempts.n++];
+}
+
+static struct board_attempt *attempt_of (struct board_host *host, const struct attempt_key *key)
+{
+    for (uint32_t i = host->attempts.n; i > 0; i--)
+        if (attempt_key_equal (&host->attempts.items[i - 1].key, key))
+            return &host->attempts.items[i - 1];
+    return NULL;
+}
+
+void board_history_begin (struct board *board, uint32_t host, const struct attempt_key *key, uint64_t at_ms)
+{
+    *new_attempt (
+        &board->hosts[host]) = (struct board_attempt){ .key = *key, .purpose = board->purpose, .began_ms = at_ms };
+}
+
+static void keep_spans (struct board *board, struct board_attempt *attempt, const struct result *result)
+{
+    attempt->spans = mem_array (result->phases.n, sizeof (*attempt->spans));
+    for (uint32_t i = 0; i < result->phases.n; i++) {
+        uint64_t ms = result->phases.items[i].value;
+        attempt->spans[i] = (struct board_span){ board_words_take (board->words, result->phases.items[i].name),
+                                                 ms < UINT32_MAX ? (uint32_t) ms : UINT32_MAX };
+    }
+    attempt->spans_n = result->phases.n;
+}
+
+/* Each rung that reads facts tells them anew; a later one replaces what it tells, and leaves the rest. */
+static void keep_fact (struct board *board, struct board_host *host, const struct var *told)
+{
+    struct board_host_fact fact = { board_words_take (board->words, told->name),
+                                    board_words_take (board->words, told->value) };
+    for (uint32_t i = 0; i < host->facts.n; i++)
+        if (host->facts.items[i].name == fact.name) {
+            host->facts.items[i] = fact;
+            return;
+        }
+    if (fact.name == 0 || host->facts.n == RESULT_FACTS_MAX)
+        return;
+    host->facts.items = mem_room (host->facts.items, host->facts.n, &host->facts_room, ATTEMPTS_FIRST,
+                                  sizeof (*host->facts.items));
+    host->facts.items[host->facts.n++] = fact;
+}
+
+void board_history_end (struct board *board, const struct fact *fact)
+{
+    const struct result *result = &fact->of.attempt_ended.result;
+    struct board_host *host = &board->hosts[fact->of.attempt_ended.host];
+    struct board_attempt *attempt = attempt_of (host, &result->key);
+    if (attempt == NULL || attempt->ended)
+        return;
+    attempt->ended = true;
+    attempt->ended_ms = fact->at_ms;
+    attempt->duration_ms = result->duration_ms;
+    attempt->outcome = host->so_far;
+    attempt->owner = host->so_far_owner;
+    keep_spans (board, attempt, result);
+    for (uint32_t i = 0; i < result->facts.n; i++)
+        keep_fact (board, host, &result->facts.items[i]);
+}
+
+/* A pass that was blocked began on no host: its verdict is all there is of it. */
+void board_history_judge (struct board *board, uint32_t host, const struct board_attempt *verdict)
+{
+    struct board_attempt *attempt = attempt_of (&board->hosts[host], &verdict->key);
+    if (attempt == NULL) {
+        attempt = new_attempt (&board->hosts[host]);
+        *attempt = *verdict;
+        attempt->began_ms = verdict->ended_ms;
+    }
+    if (!attempt->ended)
+        attempt->ended_ms = verdict->ended_ms;
+    attempt->ended = attempt->judged = true;
+    attempt->outcome = verdict->outcome;
+    attempt->owner = verdict->owner;
+    board_host_changed (board, host);
+}
+
+const struct board_attempt *board_last_attempt (const struct board *board, uint32_t host, uint32_t rung)
+{
+    const struct board_host *of = &board->hosts[host];
+    for (uint32_t i = of->attempts.n; i > 0; i--)
+        if (of->attempts.items[i - 1].key.rung == rung && of->attempts.items[i - 1].purpose != PURPOSE_ISOLATION)
+            return &of->attempts.items[i - 1];
+    return NULL;
+}
