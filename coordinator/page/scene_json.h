@@ -1,0 +1,17 @@
+/* scene_json.h - a scene as JSON: what the page draws, live or from a report. docs/spec/web.md describes each member.
+ *
+ * Of a scene of all hosts by rank (no filter, SCENE_BY_RANK). Same scene, same bytes. Compact: what hosts have in
+ * common is run lengths, and what may be long has a share of the room: texts of groups 8 KiB together, metrics 8,
+ * notes 4. So it is at most 128 KiB, and an ordinary one of 4,096 hosts 4. What finds no room is cut, of the notes the oldest are counted as skipped. Pure. No errors. */
+#ifndef SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
+#define SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
+
+#include "coordinator/scene/scene.h"
+
+/* `since` 0: all of it; else what changed after that revision. `boot` names the process that counts revisions; ""
+ * in a file. `interrupted`: the run has not ended, and no coordinator holds it. Appends one line. */
+void scene_state_json (const struct scene *scene, const char *boot, bool interrupted, uint64_t since, struct buf *out);
+/* One host with its facts, attempts and spans: scene->hosts[i], or what scene_open_host made. */
+void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out);
+
+#endif
