@@ -21,7 +21,7 @@ static bool printed_alike (const struct rung_receipt *a, const struct rung_recei
 }
 
 /* Of an isolation pass only whether it works is shown, not which host failed because of which. */
-static bool same_line (const struct rung_receipt *a, const struct rung_receipt *b)
+bool receipt_same_line (const struct rung_receipt *a, const struct rung_receipt *b)
 {
     if (of_part (a) || of_part (b))
         return of_part (a) && of_part (b) && a->attempt == b->attempt;
@@ -35,7 +35,7 @@ static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, c
                                       uint32_t hosts, struct arena *arena)
 {
     for (uint32_t i = 0; i < *n; i++)
-        if (same_line (lines[i].rung, rung))
+        if (receipt_same_line (lines[i].rung, rung))
             return &lines[i];
     lines[*n] = (struct receipt_line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0, 0, 0 };
     return &lines[(*n)++];

@@ -11,6 +11,8 @@ struct receipt_line {
     uint64_t least_ms, most_ms; /* most_ms 0: no host told how long it ran */
 };
 
+/* Do two attempts at one rung belong to one line? */
+bool receipt_same_line (const struct rung_receipt *a, const struct rung_receipt *b);
 /* How many; they live in the arena. */
 uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text run, struct text rung,
                                 struct receipt_line **lines, struct arena *arena);
