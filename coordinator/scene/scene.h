@@ -171,6 +171,8 @@ struct scene {
         uint32_t joins, retries, conflicts, violations, leases_lost; /* of the run so far */
         uint64_t generation, entries, bytes;                         /* of the cache; generation 0: none */
         bool adopted, dropped;
+        uint64_t lease; /* the generation that a host may write now; 0: none */
+        struct board_compiling compiling;
     } counts;
 };
 

@@ -238,6 +238,19 @@ static void apply_generation (struct board *board, const struct fact *fact)
     to->bytes = from->bytes;
     to->writer = from->writer;
     to->dropped = false;
+    board->lease_token = 0;
+}
+
+static void apply_granted (struct board *board, const struct fact_writer_granted *granted)
+{
+    board->lease_token = granted->token;
+    board->lease_host = granted->host;
+}
+
+static void apply_lease_lost (struct board *board)
+{
+    board->leases_lost_n++;
+    board->lease_token = 0;
 }
 
 static void apply_dropped (struct board *board, const struct fact_generation_dropped *dropped)
@@ -290,7 +303,8 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_GENERATION_PUBLISHED: apply_generation (board, fact); break;
     case FACT_GENERATION_DROPPED: apply_dropped (board, &fact->of.generation_dropped); break;
     case FACT_CACHE_VIOLATED: board->violations_n += finding_is_violation (fact->of.cache_violated.finding.kind); break;
-    case FACT_LEASE_LOST: board->leases_lost_n++; break;
+    case FACT_WRITER_GRANTED: apply_granted (board, &fact->of.writer_granted); break;
+    case FACT_LEASE_LOST: apply_lease_lost (board); break;
     case FACT_PASS_BEGAN: board_pass_began (board, fact); break;
     case FACT_PASS_SKIPPED: board_pass_skipped (board, &fact->of.pass_skipped); break;
     case FACT_GATE_OPENED: board_gate_opened (board, &fact->of.gate_opened); break;
@@ -308,7 +322,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_HOST_STEPPED: apply_stepped (board, fact); break;
     case FACT_CACHE_AWAITED: apply_awaited (board, fact); break;
     case FACT_OUTPUT_AWAITED: apply_output (board, fact); break;
-    default: break; /* what stopped a pass is in its verdicts; who was granted the cache shows when it is published */
+    default: break; /* what stopped a pass is in its verdicts */
     }
 }
 

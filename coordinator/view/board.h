@@ -163,6 +163,13 @@ struct board_generation {
     bool dropped; /* found violated: not used any more */
 };
 
+/* What frontends told of compiling, of all results so far; they only grow. Of passes with a cache alone: programs that
+ * were found there (hits), and that had to be compiled (misses). */
+struct board_compiling {
+    uint64_t hits, misses;
+    uint64_t compile_ms; /* of all passes */
+};
+
 struct preliminary_judge;
 struct board_words;
 struct board {
@@ -194,7 +201,10 @@ struct board {
     uint32_t retries_n;                 /* of the whole run */
     uint64_t opened_gates;              /* of the running pass */
     struct board_generation generation; /* token 0: none */
+    uint64_t lease_token;               /* of the generation that a host may write now; 0: none */
+    uint32_t lease_host;
     uint32_t violations_n, leases_lost_n;
+    struct board_compiling compiling;
     struct text awaited; /* what the climb waits for that no host has to do; empty: nothing */
     uint64_t awaited_since_ms;
     LIST_OF (struct board_metric) metrics;

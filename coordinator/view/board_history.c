@@ -94,6 +94,26 @@ void board_history_end (struct board *board, const struct fact *fact)
         keep_fact (board, host, &result->facts.items[i]);
 }
 
+/* It never falls, whatever hosts say. */
+static void add_bounded (uint64_t *sum, uint64_t n)
+{
+    *sum = n <= INT64_MAX - *sum ? *sum + n : INT64_MAX;
+}
+
+/* Miss counters are not used: see common/frontend/frontend.c. */
+void board_count_compiling (struct board *board, const struct result *result)
+{
+    uint64_t requests = 0, hits = 0, compile_ms = 0;
+    result_counter (result, "compile_requests", &requests);
+    result_counter (result, "cache_hits", &hits);
+    result_counter (result, "compile_ms", &compile_ms);
+    add_bounded (&board->compiling.compile_ms, compile_ms);
+    if (result->key.pass == PASS_ONCE)
+        return;
+    add_bounded (&board->compiling.hits, hits);
+    add_bounded (&board->compiling.misses, requests > hits ? requests - hits : 0);
+}
+
 /* A pass that was blocked began on no host: its verdict is all there is of it. */
 void board_history_judge (struct board *board, uint32_t host, const struct board_attempt *verdict)
 {

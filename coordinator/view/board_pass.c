@@ -130,6 +130,9 @@ void board_attempt_ended (struct board *board, const struct fact *fact)
     else
         judge_so_far (board, pass, ended);
     board_history_end (board, fact);
+    board_count_compiling (board, &ended->result);
+    if (ended->host == board->lease_host && ended->result.ending != ENDING_LOST)
+        board->lease_token = 0;
     board_host_changed (board, ended->host);
 }
 
@@ -219,6 +222,7 @@ void board_pass_ended (struct board *board, const struct fact *fact)
         if (board->hosts[i].in_pass && board->hosts[i].outcome == OUTCOME_PASSED)
             board_groups_correct (board, pass, i, OUTCOME_PASSED, OWNER_NONE);
     settle_hosts (board, &ended->key);
+    board->lease_token = 0;
     board->running = false;
 }
 

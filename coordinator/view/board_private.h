@@ -32,6 +32,7 @@ void board_history_begin (struct board *board, uint32_t host, const struct attem
 void board_history_end (struct board *board, const struct fact *fact); /* ATTEMPT_ENDED of a host of the running pass */
 /* Of `verdict` what says which attempt, how it was judged, and `ended_ms`: when, where its own end is not known. */
 void board_history_judge (struct board *board, uint32_t host, const struct board_attempt *verdict);
+void board_count_compiling (struct board *board, const struct result *result);
 void board_history_release (struct board *board);
 
 /* board_pass.c */

@@ -133,6 +133,67 @@ static void only_what_is_shown_otherwise_has_changed (void **state)
     show_release (&show);
 }
 
+static void compiled (struct show *show, uint32_t host, uint64_t requests, uint64_t hits, uint64_t ms)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    struct named_number told[] = { { TEXT_LIT ("compile_requests"), requests },
+                                   { TEXT_LIT ("cache_hits"), hits },
+                                   { TEXT_LIT ("compile_ms"), ms } };
+    fact.of.attempt_ended.host = host;
+    fact.of.attempt_ended.result = (struct result){ .key = show->board->key, .ending = ENDING_EXITED };
+    fact.of.attempt_ended.result.counters.items = told;
+    fact.of.attempt_ended.result.counters.n = 3;
+    show_fact (show, fact);
+}
+
+static void what_was_compiled_only_grows (void **state)
+{
+    (void) state;
+    struct show show;
+    const struct board_compiling *sum;
+    show_gathered (&show, 2);
+    sum = &show.board->compiling;
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    compiled (&show, 0, 5, 0, 1000);
+    compiled (&show, 0, 5, 0, 1000); /* a result that comes twice is one */
+    assert_int_equal (sum->compile_ms, 1000);
+    assert_int_equal (sum->hits + sum->misses, 0); /* a pass without a cache */
+    show_pass_ended (&show, OUTCOME_PASSED, 1, NULL, 0);
+    show_began (&show, TINY, PASS_RESTORED, 1, 2);
+    compiled (&show, 0, 7, 4, 100);
+    compiled (&show, 1, 2, INT64_MAX, INT64_MAX);
+    assert_int_equal (sum->misses, 3);
+    assert_int_equal (sum->hits, INT64_MAX);
+    assert_int_equal (sum->compile_ms, INT64_MAX);
+    show_release (&show);
+}
+
+static void granted (struct show *show, uint64_t token)
+{
+    struct fact fact = { .kind = FACT_WRITER_GRANTED };
+    fact.of.writer_granted = (struct fact_writer_granted){ .token = token, .host = 1 };
+    show_fact (show, fact);
+}
+
+static void a_lease_is_held_until_its_writer_ends (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact lost = { .kind = FACT_LEASE_LOST };
+    show_gathered (&show, 2);
+    granted (&show, 4);
+    show_began (&show, TINY, PASS_COLD, 1, 2);
+    ended_after (&show, 0, "run", 1, "6.1");
+    assert_int_equal (show.board->lease_token, 4);
+    ended_after (&show, 1, "run", 1, "6.1");
+    assert_int_equal (show.board->lease_token, 0);
+    granted (&show, 5);
+    show_fact (&show, lost);
+    assert_int_equal (show.board->lease_token, 0);
+    assert_int_equal (show.board->leases_lost_n, 1);
+    show_release (&show);
+}
+
 static void words_are_bounded_and_found_again (void **state)
 {
     (void) state;
@@ -162,6 +223,8 @@ int main (void)
         cmocka_unit_test (facts_are_those_that_were_told_last),
         cmocka_unit_test (the_oldest_attempts_make_room),
         cmocka_unit_test (only_what_is_shown_otherwise_has_changed),
+        cmocka_unit_test (what_was_compiled_only_grows),
+        cmocka_unit_test (a_lease_is_held_until_its_writer_ends),
         cmocka_unit_test (words_are_bounded_and_found_again),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
