@@ -1,1 +1,174 @@
 #include "coordinator/scene/feed.h"
+
+#include <string.h>
+
+#include "coordinator/scene/gate_table.h"
+#include "coordinator/view/burst.h"
+
+enum { LINES_BYTES = 8 << 20, TENTH_MS = 100 };
+
+struct feed {
+    struct board *board;
+    struct burst *burst; /* its clock is the run's */
+    struct gate_table gates;
+    struct buf lines;                           /* being made */
+    struct feed_note notes[FEED_NOTES_KEPT];    /* by number; their texts are owned */
+    uint64_t note_revisions[FEED_NUMBERS_KEPT]; /* by number */
+    uint64_t notes_last;
+    uint64_t received_wall_ms, lag_ms; /* of the newest fact: when it was heard, 0: long ago; how old it was then */
+    bool frozen;
+    uint64_t frozen_ms; /* run clock */
+};
+
+struct feed *feed_create (void)
+{
+    struct feed *feed = mem_alloc (sizeof (*feed));
+    feed->board = board_create ();
+    feed->burst = burst_create (true);
+    buf_init (&feed->lines, LINES_BYTES);
+    return feed;
+}
+
+void feed_destroy (struct feed *feed)
+{
+    if (feed == NULL)
+        return;
+    for (uint32_t i = 0; i < FEED_NOTES_KEPT; i++)
+        mem_free ((void *) feed->notes[i].text.ptr);
+    burst_destroy (feed->burst);
+    board_destroy (feed->board);
+    buf_release (&feed->lines);
+    mem_free (feed);
+}
+
+const struct board *feed_board (const struct feed *feed)
+{
+    return feed->board;
+}
+
+const struct gate_table *feed_gates (const struct feed *feed)
+{
+    return &feed->gates;
+}
+
+uint64_t feed_revision (const struct feed *feed)
+{
+    return feed->board->revision;
+}
+
+/* ---- the clock ---- */
+
+/* How old a fact is, only the wall clocks of two processes tell; how time goes on from there is not for them to say. */
+static void take_age (struct feed *feed, const struct fact *fact, uint64_t wall_ms)
+{
+    if (fact->at_ms < feed->board->clock_ms)
+        return;
+    feed->received_wall_ms = wall_ms;
+    feed->lag_ms = wall_ms > fact->wall_ms ? wall_ms - fact->wall_ms : 0;
+}
+
+uint64_t feed_now_ms (const struct feed *feed, uint64_t wall_ms)
+{
+    uint64_t clock_ms = feed->board->clock_ms;
+    if (feed->frozen)
+        return feed->frozen_ms > clock_ms ? feed->frozen_ms : clock_ms;
+    if (feed->board->ended || feed->received_wall_ms == 0)
+        return clock_ms;
+    uint64_t since_ms = wall_ms > feed->received_wall_ms ? wall_ms - feed->received_wall_ms : 0;
+    uint64_t now_ms = clock_ms + feed->lag_ms + since_ms;
+    return now_ms < clock_ms ? UINT64_MAX : now_ms;
+}
+
+void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t wall_ms)
+{
+    if (frozen && !feed->frozen)
+        feed->frozen_ms = feed_now_ms (feed, wall_ms);
+    feed->frozen = frozen;
+}
+
+/* ---- notes ---- */
+
+/* Takes "[  12.3 s] " off the front, which our own printer put there. */
+static uint64_t take_clock (struct text *line)
+{
+    struct text clock = text_take_until (line, ']');
+    uint64_t tenths = 0;
+    for (uint32_t i = 0; i < clock.len; i++)
+        if (clock.ptr[i] >= '0' && clock.ptr[i] <= '9')
+            tenths = 10 * tenths + (uint64_t) (clock.ptr[i] - '0');
+    if (line->len && line->ptr[0] == ' ')
+        *line = (struct text){ line->ptr + 1, line->len - 1 };
+    return tenths * TENTH_MS;
+}
+
+static void keep_note (struct feed *feed, uint64_t at_ms, struct text line)
+{
+    struct text kept = text_clip (line, FEED_NOTE_BYTES);
+    struct feed_note *note = &feed->notes[++feed->notes_last % FEED_NOTES_KEPT];
+    char *copy = mem_alloc (kept.len);
+    memcpy (copy, kept.ptr, kept.len);
+    mem_free ((void *) note->text.ptr);
+    *note = (struct feed_note){ feed->notes_last, feed->board->revision, at_ms, { copy, kept.len } };
+    feed->note_revisions[feed->notes_last % FEED_NUMBERS_KEPT] = feed->board->revision;
+}
+
+static void keep_lines (struct feed *feed)
+{
+    struct text rest = buf_as_text (&feed->lines), line;
+    while (text_cut (&rest, '\n', &line)) {
+        uint64_t at_ms = take_clock (&line);
+        keep_note (feed, at_ms, line);
+    }
+    buf_clear (&feed->lines);
+}
+
+static const struct style uncut = { .unicode = true };
+
+void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms)
+{
+    const struct attempt_key *over = fact->kind == FACT_PASS_ENDED ? &fact->of.pass_ended.key : NULL;
+    take_age (feed, fact, wall_ms);
+    burst_tell (feed->burst, feed->board, fact->at_ms, &uncut, &feed->lines);
+    board_apply (feed->board, fact);
+    if (over && feed->board->opened)
+        gate_table_add_pass (&feed->gates, feed->board, over);
+    burst_fact (feed->burst, feed->board, fact, fact->at_ms, &uncut, &feed->lines);
+    keep_lines (feed);
+}
+
+void feed_tick (struct feed *feed, uint64_t wall_ms)
+{
+    burst_tell (feed->burst, feed->board, feed_now_ms (feed, wall_ms), &uncut, &feed->lines);
+    feed->board->revision += feed->lines.len > 0;
+    keep_lines (feed);
+}
+
+void feed_add_remark (struct feed *feed, const char *remark)
+{
+    struct buf safe;
+    buf_init (&safe, 8 * FEED_NOTE_BYTES);
+    buf_escaped (&safe, text_of (remark), FEED_NOTE_BYTES);
+    feed->board->revision++;
+    keep_note (feed, feed->board->clock_ms, buf_as_text (&safe));
+    buf_release (&safe);
+}
+
+uint64_t feed_notes_last (const struct feed *feed)
+{
+    return feed->notes_last;
+}
+
+const struct feed_note *feed_note_at (const struct feed *feed, uint64_t number)
+{
+    const struct feed_note *note = &feed->notes[number % FEED_NOTES_KEPT];
+    return number && note->number == number ? note : NULL;
+}
+
+uint64_t feed_notes_at_revision (const struct feed *feed, uint64_t revision)
+{
+    uint64_t number = feed->notes_last;
+    uint64_t oldest = number > FEED_NUMBERS_KEPT ? number - FEED_NUMBERS_KEPT : 0;
+    while (number > oldest && feed->note_revisions[number % FEED_NUMBERS_KEPT] > revision)
+        number--;
+    return number;
+}

@@ -9,19 +9,21 @@
 
 #include "coordinator/view/board.h"
 
-enum { FEED_NOTES_KEPT = 256, FEED_NOTE_BYTES = 2048 };
+enum { FEED_NOTES_KEPT = 256, FEED_NOTE_BYTES = 2048, FEED_NUMBERS_KEPT = 4096 };
 
 struct feed_note {
-    uint64_t number, at_ms; /* run clock */
-    struct text text;       /* one line, escaped (buf_escaped), without the run's clock in front */
+    uint64_t number, revision; /* revision: at which it came */
+    uint64_t at_ms;            /* run clock, in tenths of a second */
+    struct text text;          /* one line, escaped (buf_escaped), without the run's clock in front */
 };
 
 struct feed;
 struct feed *feed_create (void);
 void feed_destroy (struct feed *feed); /* NULL is fine */
-/* `wall_ms`: when it was heard, as clock_wall_ms tells; 0: long ago, from a journal of an ended run. */
+/* `wall_ms`: when it was heard, as clock_wall_ms tells; 0: long ago, from a journal: then the run's clock stands. */
 void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms);
-/* Notes that waited for other hosts to share them (burst.h); some times a second while the run runs. */
+/* Notes that waited for other hosts to share them (burst.h); some times a second while the run runs. A note raises the
+ * revision, as a fact does. */
 void feed_tick (struct feed *feed, uint64_t wall_ms);
 /* While nothing can be heard of the run, its clock stands still. */
 void feed_freeze_clock (struct feed *feed, bool frozen, uint64_t wall_ms);
@@ -34,5 +36,11 @@ uint64_t feed_now_ms (const struct feed *feed, uint64_t wall_ms); /* run clock *
 uint64_t feed_notes_last (const struct feed *feed);               /* number of the newest note; 0: there is none */
 /* The note of that number; NULL: it is not kept any more, or not there yet. */
 const struct feed_note *feed_note_at (const struct feed *feed, uint64_t number);
+/* The number of the last note that was there at `revision`; of the newest FEED_NUMBERS_KEPT notes, whoever asks for an
+ * older one is told the one before these. */
+uint64_t feed_notes_at_revision (const struct feed *feed, uint64_t revision);
+
+struct gate_table;
+const struct gate_table *feed_gates (const struct feed *feed); /* for this room (gate_table.h) */
 
 #endif

@@ -35,7 +35,7 @@ bool scene_mark_is_bad (enum scene_mark mark);      /* so far, cascade and every
 enum scene_mark scene_mark_of_outcome (enum outcome outcome);
 
 enum scene_order { SCENE_BY_RANK = 0, SCENE_WORST_FIRST, SCENE_SLOWEST_FIRST };
-enum { SCENE_NOBODY = UINT32_MAX, SCENE_GROUPS_MAX = 64, SCENE_GATES_MAX = 64, SCENE_OPENED_MAX = 2 };
+enum { SCENE_NOBODY = UINT32_MAX, SCENE_GROUPS_MAX = 256, SCENE_OPENED_MAX = 2 };
 
 struct scene_query {
     struct text hosts;                 /* a set of hosts, or of groups of the plan (hostset.h); empty: all */
@@ -45,7 +45,7 @@ struct scene_query {
     struct text text;                  /* in name, phase, gate, cause or error line, without case; empty: any */
     enum scene_order order;            /* of the tiles */
     uint32_t opened[SCENE_OPENED_MAX]; /* ranks, whose `hosts` are made; SCENE_NOBODY: none */
-    uint64_t since;                    /* a revision: notes after it alone; 0: all that are kept */
+    uint64_t since;                    /* a revision: only notes that came after it; 0: all that are kept */
     uint64_t notes_since;              /* number of the last note that was seen; 0: all that are kept */
 };
 void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
@@ -66,13 +66,13 @@ struct scene_tile {
     uint32_t rank;
     struct text name;
     enum scene_mark now;
-    const uint8_t *cells; /* enum scene_mark, one a rung */
-    enum owner owner;     /* of its cause; none: nothing failed */
-    uint32_t group;       /* of `groups`; SCENE_NOBODY: none */
-    struct text phase, gate;
-    uint64_t since_ms; /* in that phase, at that gate, or silent: for so long; 0: not known */
-    uint64_t spent_ms; /* in all its attempts */
-    uint64_t changed;  /* revision */
+    const uint8_t *cells;    /* enum scene_mark, one a rung */
+    enum owner owner;        /* of its cause; none: nothing failed */
+    uint32_t group;          /* of `groups`; SCENE_NOBODY: none */
+    struct text phase, gate; /* phase: not joined yet: the step of its launch */
+    uint64_t since_ms;       /* in that phase, at that gate, or silent: for so long; 0: not known */
+    uint64_t spent_ms;       /* in all its attempts */
+    uint64_t changed;        /* revision */
 };
 
 /* Hosts whose verdicts say the same, of the last attempt of a pass of a rung. */

@@ -39,6 +39,8 @@ struct show {
     struct style style; /* of `lines` */
     struct burst *burst;
     bool bursts; /* what hosts share waits for its time; else every fact is told by itself */
+    void (*heard) (void *owner, const struct fact *fact); /* NULL: nobody else hears the facts */
+    void *owner;
 };
 
 static inline void show_fact (struct show *show, struct fact fact)
@@ -47,6 +49,8 @@ static inline void show_fact (struct show *show, struct fact fact)
     fact.at_ms = show->at_ms;
     fact.wall_ms = SHOW_WALL_MS + show->at_ms;
     board_apply (show->board, &fact);
+    if (show->heard)
+        show->heard (show->owner, &fact);
     burst_fact (show->burst, show->board, &fact, show->at_ms, &show->style, &show->lines);
     if (!show->bursts)
         burst_tell (show->burst, show->board, UINT64_MAX, &show->style, &show->lines);

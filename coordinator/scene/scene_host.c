@@ -1,0 +1,122 @@
+/* scene_host.c - a host that was opened: what it did and what it told of itself. */
+#include "coordinator/scene/scene_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t group_of (const struct scene *scene, uint32_t rank, const struct board_attempt *attempt,
+                          const struct board *board)
+{
+    if (attempt->key.attempt != board->rungs[attempt->key.rung].passes[attempt->key.pass].attempt)
+        return SCENE_NOBODY; /* only those of the last attempt are there */
+    for (uint32_t i = 0; i < scene->groups_n; i++) {
+        const struct scene_group *group = &scene->groups[i];
+        for (uint32_t k = 0; group->rung == attempt->key.rung && group->pass == attempt->key.pass && k < group->n; k++)
+            if (group->ranks[k] == rank)
+                return i;
+    }
+    return SCENE_NOBODY;
+}
+
+/* One behind the other, as far as the attempt is long. */
+static void fill_spans (const struct feed *feed, const struct board_attempt *from, struct arena *arena,
+                        struct scene_attempt *out)
+{
+    const struct board *board = feed_board (feed);
+    uint64_t spent_ms = 0;
+    out->spans = arena_array (arena, from->spans_n, sizeof (*out->spans));
+    for (out->spans_n = 0; out->spans_n < from->spans_n; out->spans_n++) {
+        const struct board_span *span = &from->spans[out->spans_n];
+        uint64_t left_ms = out->ms - spent_ms, ms = span->ms < left_ms ? span->ms : left_ms;
+        struct text word = board_word (board, span->word);
+        struct scene_span *to = &out->spans[out->spans_n];
+        *to = (struct scene_span){ .name = scene_text (arena, word, SCENE_WORD_COLUMNS),
+                                   .gate = text_starts (word, GATE_SPAN),
+                                   .began_ms = out->began_ms + spent_ms,
+                                   .ms = ms,
+                                   .awaited = SCENE_NOBODY };
+        const struct gate_wait *wait = to->gate ? gate_table_find (feed_gates (feed), &from->key, span->word) : NULL;
+        if (wait)
+            to->awaited = wait->last;
+        spent_ms += ms;
+    }
+}
+
+static void fill_attempts (const struct feed *feed, const struct scene *scene, struct arena *arena,
+                           struct scene_host *out)
+{
+    const struct board *board = feed_board (feed);
+    const struct board_host *host = &board->hosts[out->rank];
+    out->attempts = arena_array (arena, host->attempts.n, sizeof (*out->attempts));
+    for (uint32_t i = 0; i < host->attempts.n; i++) {
+        const struct board_attempt *from = &host->attempts.items[i];
+        struct scene_attempt *to = &out->attempts[out->attempts_n];
+        if (from->key.rung >= board->plan.rungs.n || (uint32_t) from->key.pass >= BOARD_PASSES)
+            continue;
+        *to = (struct scene_attempt){ .rung = from->key.rung,
+                                      .pass = from->key.pass,
+                                      .attempt = from->key.attempt,
+                                      .purpose = from->purpose ? from->purpose : PURPOSE_CLIMB,
+                                      .mark = scene_mark_of_attempt (board, out->rank, from),
+                                      .began_ms = from->began_ms,
+                                      .ms = scene_attempt_ms (board, from, scene->now_ms),
+                                      .group = SCENE_NOBODY };
+        if (scene_mark_is_bad (to->mark) && from->purpose != PURPOSE_ISOLATION)
+            to->group = group_of (scene, out->rank, from, board);
+        fill_spans (feed, from, arena, to);
+        out->attempts_n++;
+    }
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return text_compare (((const struct scene_fact *) a)->name, ((const struct scene_fact *) b)->name);
+}
+
+static void fill_facts (const struct board *board, struct arena *arena, struct scene_host *out)
+{
+    const struct board_host *host = &board->hosts[out->rank];
+    out->facts = arena_array (arena, host->facts.n, sizeof (*out->facts));
+    for (out->facts_n = 0; out->facts_n < host->facts.n; out->facts_n++) {
+        const struct board_host_fact *from = &host->facts.items[out->facts_n];
+        out->facts[out->facts_n].name = scene_text (arena, board_word (board, from->name), SCENE_WORD_COLUMNS);
+        out->facts[out->facts_n].value = scene_text (arena, board_word (board, from->value), SCENE_LINE_COLUMNS);
+    }
+    qsort (out->facts, out->facts_n, sizeof (*out->facts), by_name);
+}
+
+void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,
+                      struct scene_host *out)
+{
+    const struct board *board = feed_board (feed);
+    *out = (struct scene_host){ .rank = rank };
+    if (!board->opened || rank >= board->plan.hosts.n)
+        return;
+    const struct board_host *host = &board->hosts[rank];
+    out->name = scene_text (arena, board->plan.hosts.items[rank].name, SCENE_WORD_COLUMNS);
+    out->life = text_of (enum_name_of (&board_life_names, host->life + 1));
+    out->why = scene_text (arena, host->why, SCENE_LINE_COLUMNS);
+    fill_attempts (feed, scene, arena, out);
+    fill_facts (board, arena, out);
+}
+
+void scene_make_hosts (struct maker *maker)
+{
+    for (uint32_t i = 0; i < SCENE_OPENED_MAX; i++) {
+        if (maker->query->opened[i] >= maker->board->plan.hosts.n)
+            continue;
+        maker->scene->hosts[i] = arena_alloc (maker->arena, sizeof (struct scene_host));
+        scene_open_host (maker->feed, maker->scene, maker->query->opened[i], maker->arena, maker->scene->hosts[i]);
+    }
+}
+
+const char *scene_host_name (const struct scene *scene, const struct feed *feed, uint32_t rank, char out[64])
+{
+    struct arena arena = { 0 };
+    struct text name = scene_text (&arena, board_host_name (feed_board (feed), rank), 63);
+    (void) scene;
+    if (!text_to_c (text_clip (name, 63), out, 64))
+        strcpy (out, "?");
+    arena_release (&arena);
+    return out;
+}

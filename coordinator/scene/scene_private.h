@@ -1,0 +1,44 @@
+/* scene_private.h - shared by the files of this room, and by nobody else. */
+#ifndef SLICEUP_COORDINATOR_SCENE_SCENE_PRIVATE_H
+#define SLICEUP_COORDINATOR_SCENE_SCENE_PRIVATE_H
+
+#include "coordinator/scene/gate_table.h"
+#include "coordinator/scene/scene.h"
+
+/* Columns of the longest texts. */
+enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024, SCENE_NAMES_COLUMNS = 4096 };
+
+/* A scene that is being made. */
+struct maker {
+    const struct feed *feed;
+    const struct board *board;
+    const struct scene_query *query;
+    struct arena *arena;
+    struct scene *scene;
+    uint32_t *group_of; /* per host: the last of the scene's groups that names it; SCENE_NOBODY: none */
+};
+
+/* scene_text.c: the text made safe and cut to so many columns; borrowed, where it is that already. */
+struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
+
+/* scene_mark.c */
+const struct board_attempt *scene_attempt_of (const struct board *board, uint32_t host, const struct attempt_key *key);
+enum scene_mark scene_mark_of_attempt (const struct board *board, uint32_t host, const struct board_attempt *attempt);
+enum scene_mark scene_mark_now (const struct board *board, uint32_t host);
+uint32_t scene_mark_badness (enum scene_mark mark); /* from 0, the worst highest */
+bool scene_attempt_runs (const struct board *board, const struct board_attempt *attempt);
+uint64_t scene_attempt_ms (const struct board *board, const struct board_attempt *attempt, uint64_t now_ms);
+
+/* scene_groups.c: before the tiles, which name their group. */
+void scene_make_groups (struct maker *maker);
+/* scene_tiles.c: tiles, and the marks of rungs and scene. */
+void scene_make_tiles (struct maker *maker);
+/* scene_query.c */
+struct scene_filter;
+struct scene_filter *scene_filter_make (struct maker *maker);
+bool scene_filter_takes (const struct scene_filter *filter, const struct scene_tile *tile);
+void scene_order_tiles (const struct maker *maker);
+/* scene_host.c */
+void scene_make_hosts (struct maker *maker);
+
+#endif

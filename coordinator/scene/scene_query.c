@@ -1,0 +1,164 @@
+/* scene_query.c - which tiles a query takes, and in which order. */
+#include "coordinator/scene/scene_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct scene_filter {
+    const struct scene *scene;
+    const struct scene_query *query;
+    bool *chosen;     /* per host, by the set of hosts; NULL: all */
+    bool *group_says; /* per group: the searched text is in its cause or error line */
+};
+
+void scene_query_init (struct scene_query *query)
+{
+    *query = (struct scene_query){ 0 };
+    for (uint32_t i = 0; i < SCENE_OPENED_MAX; i++)
+        query->opened[i] = SCENE_NOBODY;
+}
+
+/* ---- the set of hosts ---- */
+
+struct known_groups {
+    struct text everything; /* "@*" */
+    const struct plan *plan;
+};
+
+static bool find_group (const void *owner, struct text name, struct text *expression)
+{
+    const struct known_groups *known = owner;
+    if (!text_is (name, "*"))
+        return var_find (&known->plan->groups, name, expression);
+    *expression = known->everything;
+    return true;
+}
+
+static struct text fold_everything (const struct plan *plan, struct arena *arena)
+{
+    struct text *names = arena_array (arena, plan->hosts.n, sizeof (*names));
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        names[i] = plan->hosts.items[i].name;
+    return hostset_folded (names, plan->hosts.n, UINT32_MAX, arena);
+}
+
+static int by_name (const void *a, const void *b)
+{
+    return text_compare (*(const struct text *) a, *(const struct text *) b);
+}
+
+static bool *choose_hosts (struct maker *maker)
+{
+    const struct plan *plan = &maker->board->plan;
+    struct arena *arena = maker->arena;
+    struct name_list names = { 0 };
+    struct err err = { 0 };
+    bool groups = text_find (maker->query->hosts, TEXT_LIT ("@"), NULL);
+    const struct known_groups known = { groups ? fold_everything (plan, arena) : (struct text){ 0 }, plan };
+    const struct hostset_group_lookup lookup = { find_group, &known };
+    const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &lookup };
+    if (hostset_read (maker->query->hosts, &rules, arena, &names, &err) != 0) {
+        maker->scene->host_set_error = scene_text (arena, text_copy (arena, text_of (err.text)), SCENE_LINE_COLUMNS);
+        return NULL;
+    }
+    bool *chosen = arena_array (arena, plan->hosts.n, sizeof (*chosen));
+    if (names.n)
+        qsort (names.items, names.n, sizeof (*names.items), by_name);
+    for (uint32_t i = 0; names.n && i < plan->hosts.n; i++)
+        chosen[i] = bsearch (&plan->hosts.items[i].name, names.items, names.n, sizeof (*names.items), by_name) != NULL;
+    return chosen;
+}
+
+/* ---- one tile ---- */
+
+static char lower (char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char) (c + 'a' - 'A') : c;
+}
+
+static bool says (struct text text, struct text searched)
+{
+    for (uint32_t at = 0; searched.len <= text.len && at <= text.len - searched.len; at++) {
+        uint32_t same = 0;
+        while (same < searched.len && lower (text.ptr[at + same]) == lower (searched.ptr[same]))
+            same++;
+        if (same == searched.len)
+            return true;
+    }
+    return false;
+}
+
+struct scene_filter *scene_filter_make (struct maker *maker)
+{
+    struct scene_filter *filter = arena_alloc (maker->arena, sizeof (*filter));
+    const struct scene_query *query = maker->query;
+    *filter = (struct scene_filter){ .scene = maker->scene, .query = query };
+    if (query->hosts.len)
+        filter->chosen = choose_hosts (maker);
+    filter->group_says = arena_array (maker->arena, maker->scene->groups_n, sizeof (*filter->group_says));
+    for (uint32_t i = 0; query->text.len && i < maker->scene->groups_n; i++)
+        filter->group_says[i] = says (maker->scene->groups[i].cause, query->text) ||
+                                says (maker->scene->groups[i].line, query->text);
+    return filter;
+}
+
+static bool has_text (const struct scene_filter *filter, const struct scene_tile *tile)
+{
+    struct text searched = filter->query->text;
+    return says (tile->name, searched) || says (tile->phase, searched) || says (tile->gate, searched) ||
+           (tile->group != SCENE_NOBODY && filter->group_says[tile->group]);
+}
+
+bool scene_filter_takes (const struct scene_filter *filter, const struct scene_tile *tile)
+{
+    const struct scene_query *query = filter->query;
+    return (filter->chosen == NULL || filter->chosen[tile->rank]) &&
+           (query->marks == 0 || (query->marks >> tile->now & 1)) &&
+           (query->owner == OWNER_NONE || query->owner == tile->owner) &&
+           (query->phase.len == 0 || text_equal (query->phase, tile->phase)) &&
+           (query->text.len == 0 || has_text (filter, tile));
+}
+
+/* ---- the order ---- */
+
+struct place {
+    uint64_t key; /* the greatest first */
+    uint32_t at;  /* by rank */
+};
+
+static int first_of (const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key > y->key ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+/* How it stands now counts more than how it ever stood. */
+static uint64_t badness (const struct scene_tile *tile, uint32_t rungs)
+{
+    uint64_t worst = 0;
+    for (uint32_t i = 0; i < rungs; i++)
+        if (scene_mark_is_bad (tile->cells[i]) && scene_mark_badness (tile->cells[i]) > worst)
+            worst = scene_mark_badness (tile->cells[i]);
+    return scene_mark_badness (tile->now) << 8 | worst;
+}
+
+void scene_order_tiles (const struct maker *maker)
+{
+    struct scene *scene = maker->scene;
+    uint32_t n = scene->tiles_n;
+    if (maker->query->order == SCENE_BY_RANK || n == 0)
+        return;
+    struct place *places = arena_array (maker->arena, n, sizeof (*places));
+    struct scene_tile *sorted = arena_array (maker->arena, n, sizeof (*sorted));
+    for (uint32_t i = 0; i < n; i++) {
+        const struct scene_tile *tile = &scene->tiles[i];
+        bool worst = maker->query->order == SCENE_WORST_FIRST;
+        places[i] = (struct place){ worst ? badness (tile, scene->rungs_n) : tile->spent_ms, i };
+    }
+    qsort (places, n, sizeof (*places), first_of);
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = scene->tiles[places[i].at];
+    scene->tiles = sorted;
+}
