@@ -1,5 +1,5 @@
 /* links: page */
-/* A scene as JSON: run lengths, what changed, and its size at 4,096 hosts by 12 rungs. */
+/* A scene as JSON: run lengths, what changed, and its size at 4,096 hosts by 12 rungs; and the files of the page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/page/page_file.h"
 #include "coordinator/page/scene_json.h"
 
-enum { RUNGS = 12, FIRST_STATE_BYTES = 64 << 10, UPDATE_BYTES = 32 << 10 };
+enum { RUNGS = 12, FIRST_STATE_BYTES = 64 << 10, UPDATE_BYTES = 32 << 10, PAGE_BYTES = 120 << 10 };
 
 /* As docs/spec/web.md has them; the test needs no other part of the scene. */
 char scene_mark_letter (enum scene_mark mark)
@@ -322,6 +323,21 @@ static void a_host_has_its_attempts_spans_and_facts (void **state)
     free (picture);
 }
 
+static void the_files_of_the_page_are_in_the_program (void **state)
+{
+    (void) state;
+    const char *names[] = { "page.html", "page.css", "page.js" };
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct text file = page_file (names[i]);
+        assert_true (file.len > 0 && text_is_utf8 (file));
+        bytes += file.len;
+    }
+    print_message ("the page: %u bytes\n", bytes);
+    assert_in_range (bytes, 1, PAGE_BYTES);
+    assert_int_equal (page_file ("page.htm").len, 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +349,7 @@ int main (void)
         cmocka_unit_test (the_worst_state_is_bounded),
         cmocka_unit_test (a_bad_rung_is_a_small_state_and_a_smaller_update),
         cmocka_unit_test (same_scene_same_bytes),
+        cmocka_unit_test (the_files_of_the_page_are_in_the_program),
         cmocka_unit_test (a_host_has_its_attempts_spans_and_facts),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
