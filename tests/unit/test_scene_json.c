@@ -16,13 +16,8 @@
 #include "coordinator/page/page_file.h"
 #include "coordinator/page/scene_json.h"
 
-enum { RUNGS = 12, FIRST_STATE_BYTES = 64 << 10, UPDATE_BYTES = 32 << 10, PAGE_BYTES = 120 << 10 };
+enum { GATES = 64, RUNGS = 12, FIRST_STATE_BYTES = 64 << 10, UPDATE_BYTES = 32 << 10, PAGE_BYTES = 120 << 10 };
 
-/* As docs/spec/web.md has them; the test needs no other part of the scene. */
-char scene_mark_letter (enum scene_mark mark)
-{
-    return ".P-rgefcXBTLF?j"[mark];
-}
 
 /* The hosts of a slice, each rung passed by all of them. */
 struct picture {
@@ -34,7 +29,7 @@ struct picture {
     struct scene_group groups[SCENE_GROUPS_MAX];
     uint32_t ranks[HOSTS_MAX];
     struct scene_metric metrics[256];
-    struct scene_gate gates[SCENE_GATES_MAX];
+    struct scene_gate gates[GATES];
     struct feed_note notes[FEED_NOTES_KEPT];
     const struct feed_note *note_list[FEED_NOTES_KEPT];
     char long_text[FEED_NOTE_BYTES];
