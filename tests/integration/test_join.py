@@ -289,7 +289,7 @@ class Runs(Joiners):
         outside.kill(signal.SIGTERM)
         self.assertEqual(0, outside.end(30).status)
         self.come("h0", "--stay")
-        self.passes(self.lab.sliceup("run", path))
+        self.passes(self.lab.sliceup("run", self.slice()))  # the same slice, that waits longer for whoever may come
 
     def test_a_key_speaks_for_its_own_host_only(self):
         path = self.slice(limits={"join": "6s"})
