@@ -93,20 +93,3 @@ struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *
         *left_out += bytes.ptr[at] == '\n';
     return (struct text){ bytes.ptr + from, bytes.len - from };
 }
-
-static bool is_word (struct text name)
-{
-    return name.len && name.len <= ID_MAX_BYTES && name.ptr[0] != '.' && memchr (name.ptr, '/', name.len) == NULL &&
-           memchr (name.ptr, '\0', name.len) == NULL;
-}
-
-bool log_output_names_path_safe (const struct board *board)
-{
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        if (!host_name_valid (board_host_name (board, i)) || !is_word (board_host_name (board, i)))
-            return false;
-    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
-        if (!is_word (board_rung_id (board, i)))
-            return false;
-    return true;
-}

@@ -200,7 +200,7 @@ static int prepare (struct logs *logs, struct follow *follow, struct err *err)
 {
     if (follow_read_journal (follow, err) < 0 || follow_check_begun (follow, err) < 0)
         return -1;
-    if (!log_output_names_path_safe (logs->board))
+    if (!run_dir_names_path_safe (&logs->board->plan))
         return err_set (err, ERR_DAMAGE, "run %.8s: a host or rung of its plan has an invalid name", logs->dir.id);
     return log_filter_resolve (&logs->filter, logs->board, err);
 }

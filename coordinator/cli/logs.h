@@ -54,8 +54,6 @@ void log_output_put_body (struct text bytes, bool raw, struct buf *out);
 void log_output_put_whole (struct text bytes, bool raw, struct buf *out);
 /* The last `lines` lines of `bytes`; `left_out`: how many lines are before them. */
 struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *left_out);
-/* May these names of a journal be parts of a path? They may when the configuration would have let them through. */
-bool log_output_names_path_safe (const struct board *board);
 
 /* ---- log_follow.c: outputs of a running run as they grow, until it ends ---- */
 

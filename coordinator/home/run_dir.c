@@ -41,6 +41,23 @@ const char *run_dir_log_path (const struct run_dir *dir, const struct plan *plan
     return run_dir_path (dir, name, out);
 }
 
+static bool is_word (struct text name)
+{
+    return name.len && name.len <= ID_MAX_BYTES && name.ptr[0] != '.' && memchr (name.ptr, '/', name.len) == NULL &&
+           memchr (name.ptr, '\0', name.len) == NULL;
+}
+
+bool run_dir_names_path_safe (const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
+        if (!host_name_valid (plan->hosts.items[i].name) || !is_word (plan->hosts.items[i].name))
+            return false;
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        if (!is_word (plan->rungs.items[i].id))
+            return false;
+    return true;
+}
+
 static int set_home (struct run_dir *dir, const char *home, struct err *err)
 {
     if (home[0] != '/' || strlen (home) >= sizeof (dir->home))

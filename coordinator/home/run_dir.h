@@ -40,6 +40,10 @@ const char *run_dir_unbegun_path (const struct run_dir *dir, char out[RUN_PATH_B
 const char *run_dir_log_path (const struct run_dir *dir, const struct plan *plan, uint32_t host,
                               const struct attempt_key *key, char out[RUN_PATH_BYTES]);
 
+/* May the names of a plan that was read from a journal be parts of a path? They may when the configuration would have
+ * let them through. Asked before run_dir_log_path. */
+bool run_dir_names_path_safe (const struct plan *plan);
+
 /* hub.json: where a live run listens, and how it is reached from elsewhere. */
 struct run_addresses {
     char address[NAME_MAX_BYTES + 1]; /* bound */

@@ -64,14 +64,28 @@ int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, str
     return rc;
 }
 
-int run_facts_read_first (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
+static int read_one (const struct run_dir *dir, bool last, run_fact_fn *fn, void *owner, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
     bool more = false;
     struct journal_reader *reader = journal_reader_open (run_dir_path (dir, "journal.db", path), err);
-    int rc = reader ? journal_reader_read_some (reader, 1, read_fact, &reading, &more, err) : -1;
+    int rc = reader ? 0 : -1;
+    if (rc == 0 && last)
+        rc = journal_reader_seek_last (reader, err);
+    if (rc == 0)
+        rc = journal_reader_read_some (reader, 1, read_fact, &reading, &more, err);
     journal_reader_close (reader);
     arena_release (&reading.arena);
     return rc < 0 || more ? rc : err_set (err, ERR_STATE, "run %.8s has no facts", dir->id);
+}
+
+int run_facts_read_first (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
+{
+    return read_one (dir, false, fn, owner, err);
+}
+
+int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
+{
+    return read_one (dir, true, fn, owner, err);
 }

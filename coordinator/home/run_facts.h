@@ -10,6 +10,8 @@ typedef void run_fact_fn (void *owner, const struct fact *fact);
 int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
 /* The same for the first fact alone, which holds the plan. ERR_STATE: there is none. */
 int run_facts_read_first (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
+/* And for the last one that is there, without reading on to it: what is before it is believed. */
+int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
 /* One fact as a journal holds it at `index`; it lives in `arena`, which is reset first. ERR_DAMAGE: it is none. */
 int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
                       struct err *err);

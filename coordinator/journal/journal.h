@@ -50,6 +50,8 @@ int journal_reader_read_some (struct journal_reader *reader, uint32_t most, jour
                               bool *more, struct err *err);
 /* The next call continues after this fact, whose chain is believed. 1: it is not there yet. */
 int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, struct err *err);
+/* The same before the last fact that is there. 1: there is none. */
+int journal_reader_seek_last (struct journal_reader *reader, struct err *err);
 void journal_reader_close (struct journal_reader *reader);
 bool journal_exists (const char *path); /* it is there, or a mark that names facts of it is */
 /* Does a coordinator hold it now, and which? 1: yes; 0: no, or there is none; -1: unknown. `pid` may be NULL. */

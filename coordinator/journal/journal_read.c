@@ -262,6 +262,18 @@ int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, st
     return rc;
 }
 
+int journal_reader_seek_last (struct journal_reader *reader, struct err *err)
+{
+    sqlite3_stmt *newest = database_prepare (reader->db, "SELECT max (idx) FROM fact", NULL);
+    if (!newest || sqlite3_step (newest) != SQLITE_ROW) {
+        sqlite3_finalize (newest); /* repeats the error */
+        return read_failed (reader, 0, err);
+    }
+    sqlite3_int64 last = sqlite3_column_int64 (newest, 0);
+    sqlite3_finalize (newest); /* nothing failed */
+    return last < 1 ? 1 : journal_reader_seek (reader, (uint64_t) last - 1, err);
+}
+
 /* One value of meta as text. */
 static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, const char *name, char *out,
                       size_t out_bytes, struct err *err)
