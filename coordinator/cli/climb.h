@@ -16,8 +16,12 @@ int climb_check_capacity (uint32_t hosts, struct err *err);
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
            bool json);
 
-/* run.c: begins a new run of a complete plan, and drives it to its end. `again`: with launches that are known bad. */
-int run_new (struct cli *cli, struct plan *plan, struct arena *arena, bool again, bool json);
+/* run.c: begins a new run of a complete plan, and drives it to its end. */
+struct run_choices {
+    bool again; /* with launches that are known bad */
+    bool json, web;
+};
+int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices);
 /* A program or library of this build: they lie side by side. */
 void climb_path_beside (const struct cli *cli, const char *name, char out[RUN_PATH_BYTES]);
 

@@ -42,7 +42,7 @@ static int rehearse (struct cli *cli, struct plan *plan, struct arena *arena, bo
         return EXIT_HOLDS;
     }
     /* Known bad launches count by the profile, and a rehearsal is there to try what failed. */
-    int status = run_new (cli, plan, arena, true, json);
+    int status = run_new (cli, plan, arena, &(struct run_choices){ .again = true, .json = json });
     if (!json)
         printf ("This was a rehearsal: programs ran on the CPU of this machine, and no TPU was used. What it cannot "
                 "show is in "

@@ -3,9 +3,10 @@
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
+#include "coordinator/cli/web_program.h"
 #include "coordinator/home/run_begun.h"
 
-enum { RUN_AGAIN = CLI_OWN, RUN_BESIDE };
+enum { RUN_AGAIN = CLI_OWN, RUN_BESIDE, RUN_WEB };
 
 static void write_signatures (const struct cli *cli, struct plan *plan, struct arena *arena)
 {
@@ -16,24 +17,39 @@ static void write_signatures (const struct cli *cli, struct plan *plan, struct a
                    err.text);
 }
 
-int run_new (struct cli *cli, struct plan *plan, struct arena *arena, bool again, bool json)
+/* Without the page the run is as good. */
+static void start_page (const struct cli *cli, const struct run_dir *dir, char *url, size_t url_bytes)
+{
+    struct err err = { 0 };
+    url[0] = '\0';
+    if (web_program_start (cli, dir, url, url_bytes, &err) == 0)
+        return;
+    log_print (&cli->log, "no page (--web): %s; try sliceup%s serve %.8s", err.text, cli->hint, dir->id);
+    url[0] = '\0';
+}
+
+int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices)
 {
     struct run_dir dir;
     struct err err = { 0 };
-    char heading[256 + RUN_PATH_BYTES];
+    char heading[512 + RUN_PATH_BYTES], url[128] = "";
     int making_fd = -1;
     if (planning_check_cache_owners (plan, &err) < 0)
         return cli_fail (cli, &err);
-    launch_measures_annotate_plan (cli, again, arena, plan);
+    launch_measures_annotate_plan (cli, choices->again, arena, plan);
     if (climb_check_capacity (plan->hosts.n, &err) < 0 ||
         (making_fd = run_begun_create_run (&dir, cli->home, &err)) < 0)
         return cli_fail (cli, &err);
     write_signatures (cli, plan, arena);
+    if (choices->web)
+        start_page (cli, &dir, url, sizeof url);
+    if (url[0] && choices->json)
+        log_print (&cli->log, "in a browser: %s", url);
     snprintf (heading, sizeof heading,
-              "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup%s watch %.8s)", dir.id,
+              "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup%s watch %.8s%s%s)", dir.id,
               TEXT_ARG (plan->slice), plan->hosts.n, plan->hosts.n == 1 ? "" : "s", plan->rungs.n,
-              plan->rungs.n == 1 ? "" : "s", cli->hint, dir.id);
-    return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json);
+              plan->rungs.n == 1 ? "" : "s", cli->hint, dir.id, url[0] ? "; in a browser: " : "", url);
+    return climb (cli, &dir, plan, making_fd, choices->json ? NULL : heading, choices->json);
 }
 
 /* One process of a home at a time: two that begin at once would not see each other. */
@@ -58,7 +74,10 @@ static int run_run (struct cli *cli, const struct cli_arguments *arguments)
     if (status == EXIT_HOLDS && !arguments->values[RUN_BESIDE] && check_hosts (cli, &plan, &err) < 0)
         status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
-        status = run_new (cli, &plan, &arena, arguments->values[RUN_AGAIN], arguments->values[CLI_JSON]);
+        status = run_new (cli, &plan, &arena,
+                          &(struct run_choices){ .again = arguments->values[RUN_AGAIN],
+                                                 .json = arguments->values[CLI_JSON],
+                                                 .web = arguments->values[RUN_WEB] });
     arena_release (&arena);
     return status;
 }
@@ -70,6 +89,7 @@ static const struct cli_option options[] = {
     OPTIONS_OF_CLIMB,
     { RUN_AGAIN, "--again", .help = "also run launches that are known bad (sliceup calibration)" },
     { RUN_BESIDE, "--beside", .help = "also when another run of this home has one of the hosts now" },
+    { RUN_WEB, "--web", .help = "show it in a browser as well, as sliceup serve does, until the run has ended" },
     { OPTION_JSON_EVENTS },
     { 0 },
 };

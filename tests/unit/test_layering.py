@@ -35,7 +35,8 @@ FENCED = {
     r"openssl": {"common/base"},
     r"dlfcn": {"worker/probe", "worker/standin"},
     r"libssh": {"coordinator/courier"},
-    r"jansson": {"coordinator/cli", "coordinator/courier", "coordinator/exec", "coordinator/home", "coordinator/keys", "coordinator/launch", "coordinator/view",
+    r"microhttpd": {"coordinator/web"},
+    r"jansson": {"coordinator/cli", "coordinator/courier", "coordinator/exec", "coordinator/home", "coordinator/keys", "coordinator/launch", "coordinator/view", "coordinator/web",
                  "worker/builtin", "worker/command", "worker/facts", "worker/link", "worker/protocol", "worker/run"},
     # view prints dates; it asks no clock
     r"time|sys/(?:time|ioctl)": {"common/io", "coordinator/catalogue", "coordinator/cli", "coordinator/courier", "coordinator/journal",

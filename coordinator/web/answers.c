@@ -1,0 +1,157 @@
+#include "coordinator/web/answers.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "coordinator/page/page_file.h"
+#include "coordinator/page/scene_json.h"
+#include "coordinator/scene/scene.h"
+#include "coordinator/view/record_json.h"
+
+enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, JSON_MAX_BYTES = 4 << 20 };
+#define JSON_TYPE "application/json"
+
+struct http_answer *answer_refusal (unsigned status, const char *why)
+{
+    struct buf line;
+    buf_init (&line, 16 * ERR_TEXT_BYTES);
+    buf_escaped (&line, text_of (why), 0);
+    buf_byte (&line, '\n');
+    struct http_answer *answer = http_answer_bytes (status, "text/plain; charset=utf-8", buf_as_text (&line));
+    buf_release (&line);
+    if (status == 503)
+        http_answer_add_header (answer, "Retry-After", "1");
+    if (status == 401)
+        http_answer_add_header (answer, "WWW-Authenticate", "Bearer");
+    return answer;
+}
+
+struct http_answer *answer_page_file (const char *path)
+{
+    static const char *const files[][3] = { { "/", "page.html", "text/html; charset=utf-8" },
+                                            { "/page.js", "page.js", "text/javascript; charset=utf-8" },
+                                            { "/page.css", "page.css", "text/css; charset=utf-8" } };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (strcmp (path, files[i][0]) == 0)
+            return http_answer_fixed (OK, files[i][2], page_file (files[i][1]));
+    return answer_refusal (NOT_FOUND, "there is no such page");
+}
+
+/* Releases `json`. */
+static struct http_answer *answer_json (struct buf *json)
+{
+    struct http_answer *answer = json->overflow ? answer_refusal (TOO_LARGE, "the answer would be larger than 4 MiB")
+                                                : http_answer_bytes (OK, JSON_TYPE, buf_as_text (json));
+    buf_release (json);
+    return answer;
+}
+
+struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms)
+{
+    struct buf json;
+    buf_init (&json, JSON_MAX_BYTES);
+    json_print_release (served_runs_json (runs, boot_ms), JSON_COMPACT | JSON_ENSURE_ASCII, &json);
+    return answer_json (&json);
+}
+
+struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t wall_ms)
+{
+    struct arena arena = { 0 };
+    struct scene_query query;
+    struct scene scene;
+    struct buf json;
+    scene_query_init (&query);
+    query.since = since;
+    scene_make (run->feed, &query, wall_ms, &arena, &scene);
+    buf_init (&json, JSON_MAX_BYTES);
+    scene_state_json (&scene, boot, run->state == SERVED_INTERRUPTED, since, &json);
+    arena_release (&arena);
+    return answer_json (&json);
+}
+
+static uint32_t find_host (const struct plan *plan, const char *name)
+{
+    uint32_t i = 0;
+    while (i < plan->hosts.n && !text_is (plan->hosts.items[i].name, name))
+        i++;
+    return i;
+}
+
+struct http_answer *answer_host (const struct served_run *run, const char *boot, const char *host, uint64_t wall_ms)
+{
+    const struct plan *plan = &feed_board (run->feed)->plan;
+    uint32_t rank = find_host (plan, host);
+    struct arena arena = { 0 };
+    struct scene_query query;
+    struct scene scene;
+    struct buf json;
+    if (rank == plan->hosts.n)
+        return answer_refusal (NOT_FOUND, "the run has no such host");
+    scene_query_init (&query);
+    query.opened[0] = rank;
+    scene_make (run->feed, &query, wall_ms, &arena, &scene);
+    buf_init (&json, JSON_MAX_BYTES);
+    scene_host_json (&scene, scene.hosts[0], boot, &json);
+    arena_release (&arena);
+    return answer_json (&json);
+}
+
+/* ---- logs ---- */
+
+/* The file of an attempt below the run's folder: by the plan's own names, never by those of a request. -1: none. */
+static int open_log (const struct served_run *run, const struct web_request *request)
+{
+    const struct plan *plan = &feed_board (run->feed)->plan;
+    uint32_t host = find_host (plan, request->host), rung = 0;
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    while (rung < plan->rungs.n && !text_is (plan->rungs.items[rung].id, request->rung))
+        rung++;
+    if (host == plan->hosts.n || rung == plan->rungs.n || !run_dir_names_path_safe (plan))
+        return -1;
+    const struct attempt_key key = { rung, request->pass, (uint32_t) request->attempt };
+    int fd = open (run_dir_log_path (&run->dir, plan, host, &key, path),
+                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode))
+        return fd;
+    if (fd >= 0)
+        close (fd);
+    return -1;
+}
+
+struct http_answer *answer_log (const struct served_run *run, const struct web_request *request)
+{
+    static char piece[ANSWER_LOG_BYTES];
+    char next[24];
+    int fd = open_log (run, request);
+    if (fd < 0)
+        return answer_refusal (NOT_FOUND, "nothing was printed there yet, or there is no such host, rung or attempt");
+    ssize_t n = pread (fd, piece, sizeof piece, (off_t) request->from);
+    close (fd);
+    if (n < 0)
+        return answer_refusal (TOO_LARGE, "the log cannot be read");
+    struct http_answer *answer = http_answer_bytes (OK, "application/octet-stream",
+                                                    (struct text){ piece, (uint32_t) n });
+    snprintf (next, sizeof next, "%" PRIu64, request->from + (uint64_t) n);
+    http_answer_add_header (answer, "X-Sliceup-Next", next);
+    return answer;
+}
+
+struct http_answer *answer_made (const struct served_run *run, const struct web_request *request, int fd,
+                                 uint64_t bytes)
+{
+    static const char *const types[][2] = { [FORM_JSON] = { JSON_TYPE, "json" },
+                                            [FORM_MARKDOWN] = { "text/markdown; charset=utf-8", "md" },
+                                            [FORM_JUNIT] = { "application/xml", "junit.xml" },
+                                            [FORM_TRACE] = { "application/octet-stream", "perfetto-trace" } };
+    char name[96];
+    struct http_answer *answer = http_answer_file (OK, types[request->form][0], fd, bytes);
+    snprintf (name, sizeof name, "attachment; filename=\"sliceup-%.8s.%s\"", run->dir.id, types[request->form][1]);
+    if (request->route == ROUTE_RECEIPT)
+        http_answer_add_header (answer, "Content-Disposition", name);
+    return answer;
+}

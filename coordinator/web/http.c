@@ -1,0 +1,327 @@
+#include "coordinator/web/http.h"
+
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "common/io/clock.h"
+
+enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS = 4 };
+
+/* A connection, as long as it lives. */
+struct line {
+    struct line *next, **at;
+    int fd;
+    uint64_t due_ms; /* until then its request has to be whole, or its answer taken; 0: it is held */
+};
+struct http_exchange {
+    struct http *http;
+    struct line *line;
+    struct MHD_Connection *connection;
+    char *target;
+    struct http_answer *answer;
+    bool asked, held;
+};
+struct http {
+    struct loop *loop;
+    struct MHD_Daemon *daemon;
+    int epoll_fd;
+    struct line *lines;
+    http_request_fn *fn;
+    void *owner;
+};
+
+/* ---- answers ---- */
+
+static const char *const policy[][2] = {
+    { "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+      "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; "
+      "trusted-types 'none'" },
+    { "X-Content-Type-Options", "nosniff" },
+    { "X-Frame-Options", "DENY" },
+    { "Referrer-Policy", "no-referrer" },
+    { "Cache-Control", "no-store" },
+    { "Cross-Origin-Opener-Policy", "same-origin" },
+    { "Cross-Origin-Embedder-Policy", "require-corp" },
+    { "Cross-Origin-Resource-Policy", "same-origin" },
+};
+
+struct http_answer {
+    struct MHD_Response *response;
+    unsigned status;
+    bool is_file;
+    uint32_t holds;
+};
+
+static struct http_answer *make_answer (unsigned status, const char *type, struct MHD_Response *response)
+{
+    if (!response)
+        mem_exit_exhausted (0);
+    struct http_answer *answer = mem_alloc (sizeof *answer);
+    *answer = (struct http_answer){ .response = response, .status = status, .holds = 1 };
+    for (size_t i = 0; i < sizeof policy / sizeof policy[0]; i++)
+        http_answer_add_header (answer, policy[i][0], policy[i][1]);
+    http_answer_add_header (answer, "Content-Type", type);
+    return answer;
+}
+
+struct http_answer *http_answer_bytes (unsigned status, const char *type, struct text bytes)
+{
+    return make_answer (status, type,
+                        MHD_create_response_from_buffer (bytes.len, (void *) bytes.ptr, MHD_RESPMEM_MUST_COPY));
+}
+
+struct http_answer *http_answer_fixed (unsigned status, const char *type, struct text bytes)
+{
+    return make_answer (status, type,
+                        MHD_create_response_from_buffer (bytes.len, (void *) bytes.ptr, MHD_RESPMEM_PERSISTENT));
+}
+
+struct http_answer *http_answer_file (unsigned status, const char *type, int fd, uint64_t bytes)
+{
+    struct http_answer *answer = make_answer (status, type, MHD_create_response_from_fd64 (bytes, fd));
+    answer->is_file = true;
+    return answer;
+}
+
+void http_answer_add_header (struct http_answer *answer, const char *name, const char *value)
+{
+    if (MHD_add_response_header (answer->response, name, value) != MHD_YES)
+        mem_exit_exhausted (0);
+}
+
+struct http_answer *http_answer_hold (struct http_answer *answer)
+{
+    if (answer)
+        answer->holds++;
+    return answer;
+}
+
+void http_answer_release (struct http_answer *answer)
+{
+    if (!answer || --answer->holds > 0)
+        return;
+    MHD_destroy_response (answer->response); /* it has holds of its own while it is sent */
+    mem_free (answer);
+}
+
+/* ---- connections ---- */
+
+static void line_opened (struct http *http, struct MHD_Connection *connection, void **context)
+{
+    struct line *line = mem_alloc (sizeof *line);
+    line->fd = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    line->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
+    line->next = http->lines;
+    line->at = &http->lines;
+    if (line->next)
+        line->next->at = &line->next;
+    http->lines = line;
+    *context = line;
+}
+
+static void line_closed (struct line *line)
+{
+    *line->at = line->next;
+    if (line->next)
+        line->next->at = line->at;
+    mem_free (line);
+}
+
+static void on_connection (void *owner, struct MHD_Connection *connection, void **context,
+                           enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        line_opened (owner, connection, context);
+    else if (*context)
+        line_closed (*context);
+}
+
+uint64_t http_tick (struct http *http, uint64_t now_ms)
+{
+    uint64_t wanted_ms = UINT64_MAX;
+    MHD_UNSIGNED_LONG_LONG most_ms;
+    for (struct line *line = http->lines; line; line = line->next) {
+        if (line->due_ms && now_ms >= line->due_ms) {
+            (void) shutdown (line->fd, SHUT_RDWR); /* the library hears of it, and closes it */
+            line->due_ms = now_ms + HTTP_REQUEST_MS;
+        }
+        if (line->due_ms && line->due_ms < wanted_ms)
+            wanted_ms = line->due_ms;
+    }
+    (void) MHD_run (http->daemon);
+    if (MHD_get_timeout (http->daemon, &most_ms) == MHD_YES && now_ms + most_ms < wanted_ms)
+        wanted_ms = now_ms + most_ms;
+    return wanted_ms;
+}
+
+/* ---- requests ---- */
+
+static void *on_target (void *owner, const char *target, struct MHD_Connection *connection)
+{
+    struct http_exchange *exchange = mem_alloc (sizeof *exchange);
+    exchange->http = owner;
+    exchange->connection = connection;
+    exchange->line = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    exchange->target = mem_text (target);
+    return exchange;
+}
+
+static void on_completed (void *owner, struct MHD_Connection *connection, void **context,
+                          enum MHD_RequestTerminationCode code)
+{
+    struct http_exchange *exchange = *context;
+    (void) owner;
+    (void) connection;
+    (void) code;
+    if (!exchange)
+        return;
+    if (exchange->line)
+        exchange->line->due_ms = clock_boot_ms () + HTTP_REQUEST_MS; /* of the next request */
+    http_answer_release (exchange->answer);
+    mem_free (exchange->target);
+    mem_free (exchange);
+    *context = NULL;
+}
+
+/* Nobody waits for the answer here: the library sends it. */
+static enum MHD_Result send_answer (struct http_exchange *exchange)
+{
+    const struct http_answer *answer = exchange->answer;
+    exchange->held = false;
+    exchange->line->due_ms = clock_boot_ms () + (answer->is_file ? (uint64_t) FILE_MS : HTTP_ANSWER_MS);
+    return MHD_queue_response (exchange->connection, answer->status, answer->response);
+}
+
+static const char *header (struct MHD_Connection *connection, const char *name)
+{
+    return MHD_lookup_connection_value (connection, MHD_HEADER_KIND, name);
+}
+
+/* -1: a request without a body that fits; else the status to refuse it with. */
+static int judge (struct MHD_Connection *connection, const char *method)
+{
+    const union MHD_ConnectionInfo *size = MHD_get_connection_info (connection,
+                                                                    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const char *length = header (connection, "Content-Length");
+    if (strcmp (method, "GET") != 0 && strcmp (method, "HEAD") != 0)
+        return MHD_HTTP_METHOD_NOT_ALLOWED;
+    if (header (connection, "Transfer-Encoding") || (length && strcmp (length, "0") != 0))
+        return MHD_HTTP_CONTENT_TOO_LARGE;
+    return size && size->header_size > HTTP_REQUEST_BYTES ? MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE : -1;
+}
+
+static void refuse (struct http_exchange *exchange, unsigned status)
+{
+    const char *why = status == MHD_HTTP_METHOD_NOT_ALLOWED  ? "GET and HEAD are answered\n"
+                      : status == MHD_HTTP_CONTENT_TOO_LARGE ? "a request has no body here\n"
+                                                             : "the request is larger than 8 KiB\n";
+    exchange->answer = http_answer_fixed (status, "text/plain; charset=utf-8", text_of (why));
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        http_answer_add_header (exchange->answer, "Allow", "GET, HEAD");
+    http_answer_add_header (exchange->answer, "Connection", "close");
+}
+
+static void ask_owner (struct http_exchange *exchange, const char *method)
+{
+    const struct http_request request = { .method = method,
+                                          .target = exchange->target,
+                                          .host = header (exchange->connection, "Host"),
+                                          .authorization = header (exchange->connection, "Authorization"),
+                                          .site = header (exchange->connection, "Sec-Fetch-Site") };
+    exchange->http->fn (exchange->http->owner, exchange, &request);
+}
+
+/* Called with the headers, with what is left of a body that nobody wants, and again once a held one was answered. */
+static enum MHD_Result on_request (void *owner, struct MHD_Connection *connection, const char *url, const char *method,
+                                   const char *version, const char *upload, size_t *upload_bytes, void **context)
+{
+    struct http_exchange *exchange = *context;
+    (void) owner;
+    (void) url;
+    (void) version;
+    (void) upload;
+    if (!exchange || !exchange->line)
+        return MHD_NO;
+    int refused = exchange->asked ? -1 : judge (connection, method);
+    if (refused > 0)
+        refuse (exchange, (unsigned) refused);
+    if (!exchange->asked && refused < 0) {
+        exchange->asked = true;
+        return MHD_YES; /* whole at the next call */
+    }
+    *upload_bytes = 0;
+    if (!exchange->answer && !exchange->held)
+        ask_owner (exchange, method);
+    if (exchange->answer)
+        return send_answer (exchange);
+    exchange->held = true;
+    exchange->line->due_ms = 0;
+    MHD_suspend_connection (connection);
+    return MHD_YES;
+}
+
+void http_reply (struct http_exchange *exchange, struct http_answer *answer)
+{
+    exchange->answer = http_answer_hold (answer);
+    if (exchange->held)
+        MHD_resume_connection (exchange->connection);
+}
+
+/* ---- the server ---- */
+
+/* The pass that begins ends with http_tick. */
+static void on_ready (void *owner, int fd, uint32_t events)
+{
+    (void) owner;
+    (void) fd;
+    (void) events;
+}
+
+static struct MHD_Daemon *start (struct http *http, int listen_fd)
+{
+    return MHD_start_daemon (MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, http,
+                             MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+                             (unsigned) HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) POOL_BYTES,
+                             MHD_OPTION_CONNECTION_TIMEOUT, (unsigned) (HTTP_ANSWER_MS / 1000),
+                             MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
+                             on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
+                             MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+}
+
+struct http *http_open (struct loop *loop, int listen_fd, http_request_fn *fn, void *owner, struct err *err)
+{
+    struct http *http = mem_alloc (sizeof *http);
+    *http = (struct http){ .loop = loop, .fn = fn, .owner = owner, .epoll_fd = -1 };
+    http->daemon = start (http, listen_fd);
+    if (!http->daemon) {
+        err_errno (err, ERR_IO, "the HTTP server did not start");
+        close (listen_fd);
+    } else {
+        int fd = MHD_get_daemon_info (http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+        if (loop_watch (loop, fd, EPOLLIN, on_ready, http, err) == 0) {
+            http->epoll_fd = fd;
+            return http;
+        }
+    }
+    http_close (http);
+    return NULL;
+}
+
+void http_close (struct http *http)
+{
+    if (!http)
+        return;
+    if (http->epoll_fd >= 0)
+        loop_forget (http->loop, http->epoll_fd);
+    if (http->daemon) {
+        for (int i = 0; i < LAST_RUNS; i++) /* each takes a connection a step on */
+            (void) MHD_run (http->daemon);
+        MHD_stop_daemon (http->daemon);
+    }
+    mem_free (http);
+}

@@ -1,0 +1,188 @@
+/* main.c - sliceup-web: answers browsers and scripts that watch runs. */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/io/clock.h"
+#include "common/io/fd.h"
+#include "common/io/program_start.h"
+#include "coordinator/web/listen.h"
+#include "coordinator/web/server.h"
+
+/* Once who started it has ended: for pages that fetch the end of the run. */
+enum { LINGER_MS = 3000, TIDY_NICE = 10 };
+enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
+
+static const char help[] =
+    "usage: sliceup-web --home DIR [--run ID] [--listen ADDRESS:PORT] [--name HOST]... [--until-eof]\n"
+    "\n"
+    "Answers browsers and scripts that watch the runs of a home: docs/spec/web.md. It reads, and changes nothing.\n"
+    "sliceup serve starts it. The first line on standard output is its address. --until-eof: it ends soon after its\n"
+    "standard input does.\n"
+    "\n"
+    "Exit status: 0 it was ended (SIGTERM, SIGINT); 2 usage; 3 it could not listen.\n";
+
+struct web {
+    const char *home, *run, *where;
+    bool until_eof;
+    struct web_access access;
+    struct web_listen listen;
+    struct loop *loop;
+    struct served_runs *runs;
+    struct makers *makers;
+    struct server *server;
+    struct http *http;
+    uint64_t end_ms; /* 0: not yet */
+};
+
+static int read_options (struct web *web, int argc, char **argv)
+{
+    static const struct option options[] = { { "home", 1, NULL, 'h' },      { "run", 1, NULL, 'r' },
+                                             { "listen", 1, NULL, 'l' },    { "name", 1, NULL, 'n' },
+                                             { "until-eof", 0, NULL, 'e' }, { 0 } };
+    int option;
+    while ((option = getopt_long (argc, argv, "", options, NULL)) >= 0) {
+        if (option == 'h')
+            web->home = optarg;
+        else if (option == 'r')
+            web->run = optarg;
+        else if (option == 'l')
+            web->where = optarg;
+        else if (option == 'n' && web->access.names_n < WEB_NAMES_MAX - 3) /* listen.c adds three */
+            web->access.names[web->access.names_n++] = optarg;
+        else if (option == 'e')
+            web->until_eof = true;
+        else
+            return -1;
+    }
+    return web->home && web->home[0] == '/' && optind == argc ? 0 : -1;
+}
+
+/* Whatever it does, a coordinator on this machine comes first. */
+static void stand_back (void)
+{
+    if (setpriority (PRIO_PROCESS, 0, TIDY_NICE) < 0 || proc_file_write ("/proc/self/oom_score_adj", "500") < 0)
+        errno = 0; /* best effort */
+}
+
+static void on_signal (void *owner, int signal, int64_t pid, int value)
+{
+    struct web *web = owner;
+    (void) pid;
+    (void) value;
+    if (signal != SIGCHLD && signal != SIGPIPE && signal != SIGHUP)
+        loop_stop (web->loop);
+}
+
+static void on_input (void *owner, int fd, uint32_t events)
+{
+    struct web *web = owner;
+    char bytes[256];
+    (void) events;
+    ssize_t n = fd_read (fd, bytes, sizeof bytes);
+    if (n > 0 || (n < 0 && errno == EAGAIN))
+        return;
+    loop_forget (web->loop, fd);
+    web->end_ms = clock_boot_ms () + LINGER_MS;
+}
+
+static uint64_t least (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void on_iteration (void *owner)
+{
+    struct web *web = owner;
+    uint64_t now_ms = clock_boot_ms ();
+    uint64_t runs_ms = served_runs_tick (web->runs, now_ms, clock_wall_ms ());
+    server_tick (web->server, now_ms);
+    uint64_t http_ms = http_tick (web->http, now_ms);
+    uint64_t server_ms = server_next_ms (web->server, now_ms);
+    if (web->end_ms && now_ms >= web->end_ms)
+        loop_stop (web->loop);
+    loop_set_deadline (web->loop,
+                       least (least (runs_ms, server_ms), least (http_ms, web->end_ms ? web->end_ms : UINT64_MAX)));
+}
+
+static int open_all (struct web *web, const char *program, struct err *err)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, 0 };
+    if ((web->loop = loop_open (err)) == NULL || loop_watch_signals (web->loop, signals, on_signal, web, err) < 0 ||
+        web_listen_open (web->where, &web->listen, err) < 0 ||
+        web_listen_admit (&web->listen, web->home, &web->access, err) < 0)
+        return -1;
+    web->runs = served_runs_open (web->home, web->run);
+    web->makers = makers_open (program, web->home);
+    web->server = server_open (&web->access, web->runs, web->makers, err);
+    if (!web->server)
+        return -1;
+    web->http = http_open (web->loop, web->listen.fd, server_ask, web->server, err);
+    if (!web->http)
+        return -1;
+    loop_set_iteration_fn (web->loop, on_iteration, web);
+    return web->until_eof ? loop_watch (web->loop, STDIN_FILENO, EPOLLIN, on_input, web, err) : 0;
+}
+
+static void close_all (struct web *web)
+{
+    server_close (web->server);
+    http_close (web->http);
+    makers_close (web->makers);
+    served_runs_close (web->runs);
+    loop_close (web->loop);
+    explicit_bzero (web->access.token, sizeof web->access.token);
+}
+
+static void say_url (const struct web *web)
+{
+    struct buf url;
+    buf_init (&url, 1024);
+    web_listen_print_url (&web->listen, &web->access, &url);
+    printf ("%s\n", buf_c (&url));
+    (void) fflush (stdout);
+    buf_release (&url);
+}
+
+/* sliceup, which lies beside this program. */
+static void find_sliceup (char out[1200])
+{
+    char self[1024];
+    ssize_t len = readlink ("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    const char *slash = strrchr (self, '/');
+    snprintf (out, 1200, "%.*ssliceup", slash ? (int) (slash + 1 - self) : 0, self);
+}
+
+int main (int argc, char **argv)
+{
+    struct web web = { .where = "127.0.0.1:8420", .listen = { .fd = -1 } };
+    struct err err = { 0 };
+    char program[1200];
+    standard_fds_keep ();
+    exhaustion_install_handlers ("sliceup-web");
+    signal (SIGPIPE, SIG_IGN);
+    json_set_alloc_funcs (mem_alloc, mem_free);
+    if (read_options (&web, argc, argv) < 0) {
+        fputs (help, stderr);
+        return EXIT_USAGE;
+    }
+    find_sliceup (program);
+    stand_back ();
+    int rc = open_all (&web, program, &err);
+    if (rc == 0) {
+        say_url (&web);
+        rc = loop_run (web.loop, &err);
+    }
+    close_all (&web);
+    if (rc < 0)
+        fprintf (stderr, "sliceup-web: %s\n", err.text);
+    return rc == 0 ? EXIT_GOOD : err.code == ERR_USAGE ? EXIT_USAGE : EXIT_COULD_NOT;
+}

@@ -1,0 +1,246 @@
+#include "coordinator/web/server.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/io/clock.h"
+#include "coordinator/web/answers.h"
+
+enum { BAD_REQUEST = 400, NOT_FOUND = 404, FAILED = 500, NOT_NOW = 503 };
+enum { STATES_KEPT = 8, SCENE_MS = 25, LOOK_MS = 100 };
+
+/* Who waits for an answer. */
+struct waiter {
+    struct http_exchange *exchange; /* NULL: a free place */
+    struct web_request request;
+    uint64_t until_ms;
+};
+/* An answer that others who ask the same are given too. */
+struct shared_state {
+    char run[RUN_ID_HEX_BYTES];
+    uint64_t since, revision, made_ms;
+    struct http_answer *answer; /* NULL: a free place */
+};
+struct server {
+    const struct web_access *access;
+    struct served_runs *runs;
+    struct makers *makers;
+    char boot[9];
+    struct waiter waiters[HTTP_CONNECTIONS];
+    struct shared_state states[STATES_KEPT];
+    uint32_t states_next;
+    bool ending;
+};
+
+struct server *server_open (const struct web_access *access, struct served_runs *runs, struct makers *makers,
+                            struct err *err)
+{
+    uint32_t random;
+    if (getrandom (&random, sizeof random, 0) != sizeof random) {
+        err_errno (err, ERR_IO, "cannot get random numbers");
+        return NULL;
+    }
+    struct server *server = mem_alloc (sizeof *server);
+    *server = (struct server){ .access = access, .runs = runs, .makers = makers };
+    snprintf (server->boot, sizeof server->boot, "%08x", random);
+    return server;
+}
+
+/* ---- states ---- */
+
+/* Milliseconds since a state of the run was made last. */
+static uint64_t age_of_states (const struct server *server, const struct served_run *run, uint64_t boot_ms)
+{
+    uint64_t age_ms = UINT64_MAX;
+    for (uint32_t i = 0; i < STATES_KEPT; i++) {
+        const struct shared_state *state = &server->states[i];
+        if (state->answer && strcmp (state->run, run->dir.id) == 0 && boot_ms - state->made_ms < age_ms)
+            age_ms = boot_ms - state->made_ms;
+    }
+    return age_ms;
+}
+
+static struct http_answer *find_state (const struct server *server, const struct served_run *run, uint64_t since,
+                                       uint64_t boot_ms)
+{
+    for (uint32_t i = 0; i < STATES_KEPT; i++) {
+        const struct shared_state *state = &server->states[i];
+        if (state->answer && state->since == since && strcmp (state->run, run->dir.id) == 0 &&
+            boot_ms - state->made_ms < WEB_PACE_MS)
+            return state->answer;
+    }
+    return NULL;
+}
+
+static struct http_answer *make_state (struct server *server, const struct served_run *run, uint64_t since,
+                                       uint64_t boot_ms)
+{
+    struct shared_state *state = &server->states[server->states_next++ % STATES_KEPT];
+    http_answer_release (state->answer);
+    *state = (struct shared_state){ .since = since, .revision = feed_revision (run->feed), .made_ms = boot_ms };
+    memcpy (state->run, run->dir.id, sizeof state->run);
+    state->answer = answer_state (run, server->boot, since, clock_wall_ms ());
+    return state->answer;
+}
+
+/* NULL: later. The answer is borrowed. */
+static struct http_answer *try_state (struct server *server, const struct waiter *waiter, const struct served_run *run,
+                                      uint64_t boot_ms)
+{
+    uint64_t since = waiter->request.since, age_ms = age_of_states (server, run, boot_ms);
+    bool waits = waiter->request.wait && boot_ms < waiter->until_ms && !server->ending;
+    if (since > feed_revision (run->feed))
+        since = 0; /* it was told by another process */
+    if (waits && run->changed <= since && since)
+        return NULL;
+    struct http_answer *shared = find_state (server, run, since, boot_ms);
+    if (shared)
+        return shared;
+    /* Made in this tick: whoever has seen something else is answered now as well. */
+    if (age_ms > 0 && age_ms < (waits ? (uint64_t) WEB_PACE_MS : SCENE_MS) && !server->ending)
+        return NULL;
+    return make_state (server, run, since, boot_ms);
+}
+
+/* ---- all others ---- */
+
+static struct http_answer *try_made (struct server *server, const struct waiter *waiter, const struct served_run *run,
+                                     uint64_t boot_ms)
+{
+    static const char *const forms[] = { "--json", "--markdown", "junit", "trace" };
+    const struct web_request *request = &waiter->request;
+    const char *word = forms[request->form], *id = run->dir.id;
+    const char *const drift[] = { "drift", id, "--json", NULL };
+    const char *const receipt[] = { "receipt", id, word, NULL };
+    const char *const report[] = { "report", id, "--print", word, NULL };
+    const char *const compare[] = { "report", id, "--against", request->against, "--print", "compare", NULL };
+    const char *const *words = request->route == ROUTE_DRIFT     ? drift
+                               : request->route == ROUTE_COMPARE ? compare
+                               : request->form >= FORM_JUNIT     ? report
+                                                                 : receipt;
+    struct err err = { 0 };
+    uint64_t bytes = 0;
+    int fd = -1;
+    int made = makers_ask (server->makers, words, run->state == SERVED_ENDED, boot_ms, &fd, &bytes, &err);
+    if (made > 0)
+        return answer_made (run, request, fd, bytes);
+    return made < 0 ? answer_refusal (FAILED, err.text) : NULL;
+}
+
+static struct http_answer *try_run (struct server *server, const struct waiter *waiter, struct served_run *run,
+                                    uint64_t boot_ms)
+{
+    const struct web_request *request = &waiter->request;
+    struct err err = { 0 };
+    if (request->route == ROUTE_DRIFT || request->route == ROUTE_RECEIPT || request->route == ROUTE_COMPARE)
+        return try_made (server, waiter, run, boot_ms);
+    int whole = served_run_want (server->runs, run, boot_ms, &err);
+    if (whole < 0)
+        return answer_refusal (err.code == ERR_STATE ? NOT_NOW : FAILED, err.text);
+    if (whole == 0)
+        return NULL;
+    if (request->route == ROUTE_HOST)
+        return answer_host (run, server->boot, request->host, clock_wall_ms ());
+    return answer_log (run, request);
+}
+
+/* Its answer is the caller's; NULL: later. */
+static struct http_answer *try_waiter (struct server *server, struct waiter *waiter, uint64_t boot_ms)
+{
+    struct web_request *request = &waiter->request;
+    struct err err = { 0 };
+    struct served_run *run = served_runs_find (server->runs, request->run, &err), *other = NULL;
+    if (run && request->route == ROUTE_COMPARE && (other = served_runs_find (server->runs, request->against, &err)))
+        memcpy (request->against, other->dir.id, RUN_ID_HEX_BYTES);
+    if (!run || (request->route == ROUTE_COMPARE && !other))
+        return answer_refusal (NOT_FOUND, err.text);
+    struct http_answer *answer = NULL;
+    if (request->route == ROUTE_STATE && served_run_want (server->runs, run, boot_ms, NULL) > 0)
+        answer = http_answer_hold (try_state (server, waiter, run, boot_ms));
+    else
+        answer = try_run (server, waiter, run, boot_ms);
+    if (!answer && (server->ending || boot_ms >= waiter->until_ms))
+        answer = answer_refusal (NOT_NOW, "the run is still being read, or the answer is being made: ask again");
+    return answer;
+}
+
+static void serve (struct server *server, struct waiter *waiter, uint64_t boot_ms)
+{
+    struct http_answer *answer = try_waiter (server, waiter, boot_ms);
+    if (answer)
+        http_reply (waiter->exchange, answer);
+    http_answer_release (answer);
+    if (answer)
+        waiter->exchange = NULL;
+}
+
+void server_tick (struct server *server, uint64_t boot_ms)
+{
+    makers_tick (server->makers, boot_ms);
+    for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
+        if (server->waiters[i].exchange)
+            serve (server, &server->waiters[i], boot_ms);
+}
+
+uint64_t server_next_ms (const struct server *server, uint64_t boot_ms)
+{
+    for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
+        if (server->waiters[i].exchange)
+            return boot_ms + LOOK_MS;
+    return UINT64_MAX;
+}
+
+void server_close (struct server *server)
+{
+    if (!server)
+        return;
+    server->ending = true;
+    server_tick (server, clock_boot_ms ());
+    for (size_t i = 0; i < STATES_KEPT; i++)
+        http_answer_release (server->states[i].answer);
+    mem_free (server);
+}
+
+/* ---- requests ---- */
+
+static struct http_answer *answer_at_once (struct server *server, const struct http_request *asked,
+                                           struct web_request *request, uint64_t boot_ms)
+{
+    struct err err = { 0 };
+    const char *why = NULL;
+    bool bad = web_request_parse (text_of (asked->target), request, &err) < 0;
+    unsigned status = web_access_judge (server->access, request, asked->host, asked->authorization, asked->site, &why);
+    if (status)
+        return answer_refusal (status, why); /* first: a stranger learns nothing else */
+    if (bad)
+        return answer_refusal (err.code == ERR_USAGE ? NOT_FOUND : BAD_REQUEST, err.text);
+    if (request->route == ROUTE_PAGE)
+        return answer_page_file (request->file);
+    return request->route == ROUTE_RUNS ? answer_runs (server->runs, boot_ms) : NULL;
+}
+
+static struct waiter *find_place (struct server *server)
+{
+    for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
+        if (!server->waiters[i].exchange)
+            return &server->waiters[i];
+    return NULL;
+}
+
+void server_ask (void *owner, struct http_exchange *exchange, const struct http_request *asked)
+{
+    struct server *server = owner;
+    struct web_request request;
+    uint64_t boot_ms = clock_boot_ms ();
+    struct http_answer *answer = answer_at_once (server, asked, &request, boot_ms);
+    struct waiter *place = answer ? NULL : find_place (server);
+    if (!answer && !place)
+        answer = answer_refusal (NOT_NOW, "too many wait: ask again"); /* there are as many as connections */
+    if (answer)
+        http_reply (exchange, answer);
+    http_answer_release (answer);
+    if (!place)
+        return;
+    *place = (struct waiter){ exchange, request, boot_ms + WEB_WAIT_MS };
+    serve (server, place, boot_ms);
+}

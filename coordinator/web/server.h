@@ -1,0 +1,28 @@
+/* server.h - decides what each request is answered, and when: at once, when the run has changed, or when what was asked
+ * for has been made; after WEB_WAIT_MS in any case.
+ *
+ * Watchers of the same run who have seen the same are given the same bytes, made once, at most every WEB_PACE_MS. A
+ * watcher that waits costs a place in a table. One thread. */
+#ifndef SLICEUP_COORDINATOR_WEB_SERVER_H
+#define SLICEUP_COORDINATOR_WEB_SERVER_H
+
+#include "coordinator/web/http.h"
+#include "coordinator/web/makers.h"
+#include "coordinator/web/request.h"
+#include "coordinator/web/served_runs.h"
+
+enum { WEB_WAIT_MS = 10 * 1000, WEB_PACE_MS = 250 };
+
+struct server;
+/* Borrows all of them. */
+struct server *server_open (const struct web_access *access, struct served_runs *runs, struct makers *makers,
+                            struct err *err);
+void server_close (struct server *server); /* answers who still waits: 503 */
+/* http_request_fn of http.h. */
+void server_ask (void *owner, struct http_exchange *exchange, const struct http_request *request);
+/* After served_runs_tick, before http_tick. */
+void server_tick (struct server *server, uint64_t boot_ms);
+/* The boot time in ms at which somebody who waits is to be looked at again; UINT64_MAX: nobody waits. */
+uint64_t server_next_ms (const struct server *server, uint64_t boot_ms);
+
+#endif
