@@ -1,1 +1,992 @@
+/* page.js - draws a run: what sliceup-web tells of it (docs/spec/web.md), or what a report has inside.
+ *
+ * `run` is what is known of the run, `view` what the person chose. An update changes `run`, a key changes `view`, and
+ * both ask for the parts that show it to be drawn again, at the next frame. Text becomes text nodes, through `visible`,
+ * and never markup. It asks and never tells: nothing here changes a run. */
 "use strict";
+(() => {
+
+const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 200, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256;
+
+/* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others */
+const MARKS = {
+    ".": ["to come", "come", 0], "P": ["passed", "passed", 0], "-": ["not reached", "come", 0], "r": ["runs", "runs", 0],
+    "g": ["waits at a gate", "gate", 0], "e": ["ended, not judged yet", "ended", 0], "f": ["failed so far", "sofar", 2],
+    "c": ["cascade", "cascade", 1], "X": ["cancelled", "cancelled", 1], "B": ["blocked", "blocked", 2],
+    "T": ["timed out", "late", 2], "L": ["lost", "lost", 2], "F": ["failed", "failed", 2], "?": ["silent", "silent", 2],
+    "j": ["not joined", "come", 0],
+};
+const OUTCOME_LETTERS = { "passed": "P", "not-reached": "-", "cascade": "c", "blocked": "B", "lost": "L", "failed": "F",
+                          "timed-out": "T", "cancelled": "X" };
+const KEYS = [["arrows", "move among the hosts"], ["Enter", "open the host"], ["n", "next failure"], ["/", "filter"],
+              ["m", "mark the host; two that are marked are compared"], ["d", "drift as a second layer"],
+              ["Esc", "all hosts again"], ["?", "this list"]];
+
+/* ---- small things ---- */
+
+const byId = id => document.getElementById(id);
+const number = value => Number(value || 0).toLocaleString("en-US");
+const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
+
+/* What a terminal or a browser would obey or hide, shown: control bytes but newline and tab, overrides, zero widths. */
+function visible(text) {
+    return String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g,
+        c => c < "\u0100" ? "\\x" + c.charCodeAt(0).toString(16).padStart(2, "0") : `\\u{${c.charCodeAt(0).toString(16)}}`);
+}
+
+function put(node, attributes, content) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+        if (name.startsWith("on"))
+            node.addEventListener(name.slice(2), value);
+        else if (value !== null && value !== false && value !== undefined)
+            node.setAttribute(name, value === true ? "" : value);
+    }
+    for (const item of content.flat(Infinity))
+        if (item !== null && item !== undefined && item !== "")
+            node.append(item instanceof Node ? item : visible(item));
+    return node;
+}
+const el = (tag, attributes, ...content) => put(document.createElement(tag), attributes, content);
+const svg = (tag, attributes, ...content) => put(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, content);
+const said = text => el("span", { class: "said" }, text);
+const button = (text, act, more) => el("button", { type: "button", onclick: act, ...more }, text);
+
+function setText(node, text) {
+    const wanted = visible(text);
+    if (node.textContent !== wanted)
+        node.textContent = wanted; // only then is it read out again
+}
+
+/* Content in place of what was there; whoever had the focus gets it again. */
+function fill(node, ...content) {
+    const key = node.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+    node.replaceChildren();
+    put(node, null, content);
+    if (key)
+        [...node.querySelectorAll("[data-key]")].find(item => item.dataset.key === key)?.focus({ preventScroll: true });
+}
+
+/* rows: arrays of cells; {row: [...], ...attributes} for a row with attributes */
+function table(caption, heads, rows) {
+    const line = row => {
+        const { row: cells, ...attributes } = Array.isArray(row) ? { row } : row;
+        return el("tr", attributes, cells.map((cell, i) => i ? el("td", null, cell) : el("th", { scope: "row" }, cell)));
+    };
+    return el("div", { class: "scroll" }, el("table", null, caption ? el("caption", null, caption) : null,
+        el("thead", null, el("tr", null, heads.map(head => el("th", { scope: "col" }, head)))),
+        el("tbody", null, rows.map(line))));
+}
+
+function duration(ms) {
+    const s = Math.floor(ms / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60);
+    if (ms < 1000)
+        return `${Math.round(ms)} ms`;
+    if (s < 60)
+        return `${(ms / 1000).toFixed(1)} s`;
+    return h ? `${h} h ${m % 60} min` : `${m} min ${s % 60} s`;
+}
+const clock = wallMs => wallMs ? new Date(wallMs).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "";
+const atRung = (index, pass) => (run.rungs[index]?.id ?? "?") + (pass && pass !== "once" ? ` (${pass})` : "");
+
+function markOf(letter) {
+    const badge = el("span", { class: "mark" }, letter);
+    badge.style.setProperty("background", `var(--${MARKS[letter]?.[1] ?? "come"})`);
+    badge.style.setProperty("color", inkOn(colours[letter] ?? "#888888"));
+    return badge;
+}
+const marked = letter => [markOf(letter), " ", MARKS[letter]?.[0] ?? letter];
+
+/* ---- what is known of the run ---- */
+
+const embedded = byId("sliceup-data") ? JSON.parse(byId("sliceup-data").textContent) : null;
+const address = new URLSearchParams(location.hash.slice(1));
+let run = nothingKnown(), colours = {};
+const view = { run: address.get("run") || "last", opened: null, cursor: 0, layer: -1, drift: false, marked: [], filter: "" };
+let shown = new Uint8Array(0), driftOf = new Uint8Array(0); // by rank
+let hosts = {};   // name: what /api/host says
+let log = null;   // what is read of a log
+let readAt = 0;   // when a host was asked for
+let asking = new AbortController(); // aborted while the page is hidden, and when another run is chosen
+
+function nothingKnown() {
+    return { boot: "", revision: 0, nowMs: 0, summary: null, names: [], now: "", cells: [], rungs: [], phases: [], groups: [], groupOf: [],
+             metrics: [], gates: [], notes: [], skipped: 0 };
+}
+
+/* "P15F": calls each (letter, first, n). */
+function eachRun(text, each) {
+    let first = 0;
+    for (const [, letter, n] of (text || "").matchAll(/(\D)(\d*)/g)) {
+        const count = Math.min(Number(n || 1), run.names.length - first);
+        if (count <= 0)
+            return;
+        each(letter, first, count);
+        first += count;
+    }
+}
+
+function expandLetters(text) {
+    let letters = "";
+    eachRun(text, (letter, first, n) => { letters += letter.repeat(n); });
+    return letters;
+}
+
+function expandNames(runs) {
+    const names = [];
+    for (const [prefix, first, last, digits, suffix] of runs)
+        for (let n = first; n <= last; n++)
+            names.push(n < 0 ? prefix : prefix + String(n).padStart(digits, "0") + suffix);
+    return names;
+}
+
+function expandPhases({ words, of }) {
+    const phases = new Array(run.names.length).fill("");
+    eachRun(of, (letter, first, n) => phases.fill(words[letter <= "Z" ? letter.charCodeAt(0) - 65 : letter.charCodeAt(0) - 71] ?? "", first, first + n));
+    return phases;
+}
+
+function takeGroups(groups) {
+    run.groups = groups;
+    run.groupOf = new Array(run.names.length).fill(-1);
+    groups.forEach((group, index) => {
+        group.first = -1;
+        eachRun(group.ranks, (letter, first, n) => {
+            if (letter !== "x")
+                return;
+            group.first = group.first < 0 ? first : group.first;
+            run.groupOf.fill(index, first, first + n);
+        });
+    });
+}
+
+/* One answer of /api/state: what it lacks is as it was. */
+function takeState(state) {
+    if (state.whole)
+        run = nothingKnown();
+    Object.assign(run, { boot: state.boot, revision: state.revision, nowMs: state.now_ms, summary: state.summary, id: state.run });
+    if (state.names)
+        run.names = expandNames(state.names);
+    for (const rung of state.rungs ?? []) {
+        run.rungs[rung.index] = rung;
+        run.cells[rung.index] = expandLetters(rung.cells);
+    }
+    if (state.now !== undefined)
+        run.now = expandLetters(state.now);
+    if (state.phases)
+        run.phases = expandPhases(state.phases);
+    if (state.groups)
+        takeGroups(state.groups);
+    run.metrics = state.metrics ?? run.metrics;
+    run.gates = state.gates ?? run.gates;
+    run.notes = run.notes.concat(state.notes ?? []).slice(-NOTES_KEPT);
+    run.skipped += state.notes_skipped ?? 0;
+    choose();
+    draw("summary", "tiles", state.notes?.length || state.whole ? "notes" : "");
+    if (state.rungs)
+        draw("ladder", "groups", "metrics", "gates");
+    draw("table");
+}
+
+const lettersShown = () => view.layer < 0 ? run.now : run.cells[view.layer] ?? "";
+const isBad = (letter, least) => (MARKS[letter]?.[2] ?? 0) >= least;
+
+/* ---- which hosts are shown ---- */
+
+/* Cuts at commas that stand in no brackets. */
+const hostItems = text => text.match(/(?:[^,[\]]|\[[^\]]*\])+/g) ?? [];
+
+function rangeHolds(range, digits) {
+    const [, low, high, step] = range.match(/^(\d+)(?:-(\d+))?(?:\/(\d+))?$/) ?? [];
+    const n = Number(digits);
+    if (low === undefined || n < Number(low) || n > Number(high ?? low) || (n - Number(low)) % Number(step || 1))
+        return false;
+    return low.length > 1 && low[0] === "0" ? digits.length === low.length : String(n) === digits;
+}
+
+/* "v6e-[0-3,7]" as a question about one name. */
+function hostItem(item) {
+    const parts = item.split(/\[([^\]]*)\]/);
+    const quoted = parts.map((part, i) => i % 2 ? "(\\d+)" : part.replace(/[.*+?^${}()|\\/-]/g, "\\$&")).join("");
+    const form = new RegExp(`^${quoted}$`);
+    return name => {
+        const found = name.match(form);
+        return Boolean(found) && found.slice(1).every((digits, i) => parts[2 * i + 1].split(",").some(range => rangeHolds(range, digits)));
+    };
+}
+
+function hostSet(text) {
+    const whole = new Set(), items = [];
+    for (const item of hostItems(text))
+        item.includes("[") ? items.push(hostItem(item)) : whole.add(item.trim());
+    return name => whole.has(name) || items.some(holds => holds(name));
+}
+
+function textHolds(word, rank) {
+    const group = run.groups[run.groupOf[rank]];
+    return [run.names[rank], run.phases[rank], group?.line, group?.cause].some(text => text?.toLowerCase().includes(word));
+}
+
+/* One word of the filter as a question about a rank. */
+function filterWord(word) {
+    const [, kind, value] = word.match(/^(outcome|owner|phase|rung):(.*)$/) ?? [];
+    const group = rank => run.groups[run.groupOf[rank]];
+    switch (kind) {
+    case "outcome": return rank => (MARKS[lettersShown()[rank]]?.[0] ?? "").replace(" ", "-").startsWith(value.replace(" ", "-"));
+    case "owner": return rank => group(rank)?.owner === value;
+    case "phase": return rank => (run.phases[rank] ?? "").startsWith(value);
+    case "rung": return rank => run.rungs[group(rank)?.rung]?.id === value;
+    }
+    if (/[[,]/.test(word)) {
+        const holds = hostSet(word);
+        return rank => holds(run.names[rank]);
+    }
+    return rank => textHolds(word.toLowerCase(), rank);
+}
+
+function choose() {
+    const words = view.filter.split(/\s+/).filter(Boolean).map(filterWord);
+    shown = new Uint8Array(run.names.length);
+    for (let rank = 0; rank < shown.length; rank++)
+        shown[rank] = words.every(holds => holds(rank)) ? 1 : 0;
+}
+
+function setFilter(text) {
+    view.filter = byId("filter").value = text;
+    choose();
+    draw("tiles", "table", "summary");
+}
+
+/* ---- tiles ---- */
+
+const canvas = byId("tiles");
+canvas.frames = []; // how long the newest frames took to draw, ms
+const tileSize = () => Math.max(3, Math.min(40, Math.floor((canvas.parentElement.clientWidth - 34) / columns())));
+const columns = () => Math.max(1, run.summary?.columns || Math.ceil(Math.sqrt(run.names.length)));
+let painted = []; // by rank: what the tile was drawn from
+let stamps = {};  // the same: its picture
+
+function inkOn(colour) {
+    const n = parseInt(colour.slice(1), 16);
+    return (n >> 16) * 299 + (n >> 8 & 255) * 587 + (n & 255) * 114 > 140000 ? "#000000" : "#ffffff";
+}
+
+function readColours() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = name => {
+        const value = style.getPropertyValue("--" + name).trim();
+        return value.length === 4 ? "#" + value.slice(1).replace(/./g, "$&$&") : value;
+    };
+    colours = { ground: colour("ground"), text: colour("text"), focus: colour("focus") };
+    for (const letter in MARKS)
+        colours[letter] = colour(MARKS[letter][1]);
+    stamps = {};
+    painted = [];
+}
+
+/* A tile of this size, letter and layers, drawn once and copied from then on. */
+function stamp(letter, size, hidden, drift) {
+    const key = `${letter}${hidden}${drift}`;
+    if (stamps[key])
+        return stamps[key];
+    const picture = stamps[key] = document.createElement("canvas"), gap = size > 6 ? 1 : 0;
+    picture.width = picture.height = size;
+    const pen = picture.getContext("2d");
+    pen.fillStyle = colours.ground;
+    pen.fillRect(0, 0, size, size);
+    pen.globalAlpha = hidden ? 0.15 : 1;
+    pen.fillStyle = colours[letter] ?? colours["."];
+    pen.fillRect(0, 0, size - gap, size - gap);
+    drawLetter(pen, letter, size, gap);
+    if (drift)
+        drawDrift(pen, size - gap, drift);
+    return picture;
+}
+
+function drawLetter(pen, letter, size, gap) {
+    const ratio = devicePixelRatio || 1;
+    if (size < 11 * ratio || letter === ".")
+        return;
+    pen.fillStyle = inkOn(colours[letter] ?? colours["."]);
+    pen.font = `700 ${Math.floor(size * 0.66)}px ui-monospace, monospace`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillText(letter, (size - gap) / 2, (size - gap) / 2 + 1);
+    if (letter !== "c" && isBad(letter, 2)) { // a cause is outlined
+        pen.strokeStyle = colours.text;
+        pen.lineWidth = Math.max(1, size / 12);
+        pen.strokeRect(pen.lineWidth / 2, pen.lineWidth / 2, size - gap - pen.lineWidth, size - gap - pen.lineWidth);
+    }
+}
+
+/* A corner: the larger the worse. */
+function drawDrift(pen, size, drift) {
+    const side = size * (0.3 + 0.15 * drift);
+    pen.fillStyle = colours.text;
+    pen.beginPath();
+    pen.moveTo(size, 0);
+    pen.lineTo(size - side, 0);
+    pen.lineTo(size, side);
+    pen.fill();
+}
+
+function sizeCanvas() {
+    const ratio = devicePixelRatio || 1, size = tileSize();
+    const width = columns() * size, height = Math.ceil(run.names.length / columns()) * size;
+    const pixels = Math.round(size * ratio);
+    if (canvas.tile === pixels && canvas.dataset.form === `${width} ${height}`)
+        return;
+    canvas.tile = pixels;
+    canvas.dataset.form = `${width} ${height}`;
+    canvas.width = columns() * pixels;
+    canvas.height = Math.ceil(run.names.length / columns()) * pixels;
+    canvas.style.setProperty("width", width + "px");
+    canvas.style.setProperty("height", height + "px");
+    stamps = {};
+    painted = [];
+}
+
+function drawTile(pen, letters, rank) {
+    const letter = letters[rank] ?? ".", hidden = shown[rank] ? 0 : 1, drift = view.drift ? driftOf[rank] ?? 0 : 0;
+    const ring = rank === view.cursor ? 1 : view.marked.includes(rank) ? 2 : rank === view.opened ? 3 : 0;
+    const key = letter.charCodeAt(0) + hidden * 256 + drift * 512 + ring * 2048;
+    if (painted[rank] === key)
+        return;
+    painted[rank] = key;
+    const size = canvas.tile, x = rank % columns() * size, y = Math.floor(rank / columns()) * size;
+    pen.drawImage(stamp(letter, size, hidden, drift), x, y);
+    if (ring) {
+        const wide = Math.max(2, size / 8);
+        pen.strokeStyle = ring === 1 ? colours.focus : colours.text;
+        pen.lineWidth = wide;
+        pen.strokeRect(x + wide / 2, y + wide / 2, size - wide, size - wide);
+    }
+}
+
+function drawTiles() {
+    const letters = lettersShown();
+    sizeCanvas();
+    const pen = canvas.getContext("2d");
+    for (let rank = 0; rank < run.names.length; rank++)
+        drawTile(pen, letters, rank);
+    setText(byId("cursor"), describe(view.cursor));
+    drawLegend(letters);
+}
+
+function drawLegend(letters) {
+    const counts = {};
+    for (const letter of letters)
+        counts[letter] = (counts[letter] ?? 0) + 1;
+    const text = JSON.stringify(counts);
+    if (byId("legend").dataset.of === text)
+        return;
+    byId("legend").dataset.of = text;
+    fill(byId("legend"), Object.keys(MARKS).filter(letter => counts[letter])
+        .map(letter => el("span", null, marked(letter), " ", number(counts[letter]))));
+}
+
+/* One host in one line. */
+function describe(rank) {
+    if (rank >= run.names.length)
+        return "";
+    const phase = run.phases[rank], group = run.groups[run.groupOf[rank]], letter = lettersShown()[rank] ?? ".";
+    const where = view.layer < 0 ? "" : ` at ${atRung(view.layer)}`;
+    return `${run.names[rank]}: ${MARKS[letter]?.[0] ?? letter}${where}${phase && view.layer < 0 ? ", " + phase : ""}` +
+        (group ? `; ${group.outcome} at ${atRung(group.rung, group.pass)}: ${group.line || group.cause}`.slice(0, 240) : "") +
+        (shown[rank] ? "" : " (hidden by the filter)");
+}
+
+function moveCursor(rank) {
+    view.cursor = Math.max(0, Math.min(run.names.length - 1, rank));
+    draw("tiles");
+}
+
+/* The next host that failed by itself; where none did, that fell with others. */
+function nextFailure() {
+    const letters = lettersShown(), n = letters.length;
+    for (const least of [2, 1])
+        for (let step = 1; step <= n; step++) {
+            const rank = (view.cursor + step) % n;
+            if (shown[rank] && isBad(letters[rank], least))
+                return moveCursor(rank);
+        }
+}
+
+function rankAt(event) {
+    const box = canvas.getBoundingClientRect(), size = box.width / columns();
+    return Math.floor((event.clientY - box.top) / size) * columns() + Math.floor((event.clientX - box.left) / size);
+}
+
+/* ---- the run in words and tables ---- */
+
+function drawSummary() {
+    const s = run.summary;
+    if (!s)
+        return;
+    const hidden = shown.length - shown.reduce((sum, one) => sum + one, 0);
+    document.title = visible(`${s.slice}: ${s.outcome ?? s.state} - sliceup`);
+    setText(byId("slice"), s.slice);
+    setText(byId("about"), [s.ladder && `ladder ${s.ladder}`, s.mesh && `mesh ${s.mesh}`, `run ${(run.id || "").slice(0, 8)}`,
+        clock(s.opened_wall_ms), s.version && `sliceup ${s.version}`].filter(Boolean).join(" · "));
+    setText(byId("state"), s.state === "ended" ? s.outcome ?? "ended" : s.cancelling ? "cancelling" : s.state);
+    setText(byId("sentence"), s.sentence);
+    setText(byId("counts"), [plural(s.hosts, "host"), `${number(s.joined)} joined`, s.silent && `${number(s.silent)} silent`,
+        s.lost && `${number(s.lost)} lost`, s.state === "running" && `for ${duration(run.nowMs)}`,
+        s.usual_ms && s.state === "running" && `this pass: about ${duration(s.left_ms)} left (of ${plural(s.usual_runs, "earlier run")})`,
+        s.generation && `cache generation ${s.generation}: ${plural(s.entries, "program")}, ${(s.bytes / 1e6).toFixed(1)} MB${s.adopted ? ", adopted" : ""}`]
+        .filter(Boolean).join(" · "));
+    setText(byId("hidden"), view.filter ? `${number(hidden)} of ${number(shown.length)} hidden` : "");
+    fill(byId("waiting"), s.state === "running" ? s.waiting.map(line => el("li", null, said(line))) : []);
+}
+
+function countsOf(letters) {
+    const counts = new Map();
+    for (const letter of letters)
+        counts.set(letter, (counts.get(letter) ?? 0) + 1);
+    return [...counts].map(([letter, n]) => [markOf(letter), ` ${number(n)} `]);
+}
+
+function rungRow(rung, index) {
+    const frontier = index === run.summary.frontier;
+    const state = rung.running ? `${rung.pass ?? ""} runs: ${number(rung.ended)} of ${number(rung.hosts)} ended` : rung.outcome ?? "to come";
+    const time = rung.spent_ms ? duration(rung.spent_ms) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "") : "";
+    return { class: [frontier && "frontier", view.layer === index && "chosen"].filter(Boolean).join(" "),
+             row: [button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }),
+                   [rung.outcome ? [markOf(OUTCOME_LETTERS[rung.outcome] ?? "."), " "] : "", state, rung.attempt > 1 ? ` (attempt ${rung.attempt})` : "",
+                    frontier ? " ← frontier" : ""],
+                   countsOf(run.cells[index] ?? ""), time] };
+}
+
+function drawLadder() {
+    if (!run.summary)
+        return;
+    fill(byId("ladder"), table(`${number(run.summary.frontier)} of ${plural(run.rungs.length, "rung")} passed, from the first`,
+        ["rung", "outcome", "hosts", "time"], run.rungs.map(rungRow)));
+    const options = [el("option", { value: -1 }, "now"), ...run.rungs.map((rung, i) => el("option", { value: i }, rung.id))];
+    if (byId("layer").options.length !== options.length)
+        fill(byId("layer"), options);
+    byId("layer").value = view.layer;
+}
+
+function setLayer(index) {
+    view.layer = view.layer === index ? -1 : index;
+    choose();
+    draw("tiles", "ladder", "table", "summary");
+}
+
+/* The error as it was printed, then what we make of it. */
+function groupArticle(group, index) {
+    const cascade = group.outcome === "cascade", cause = run.groups[group.cause_group];
+    const owner = group.owner ? `owner: ${group.owner}${group.certainty === "likely" ? ", likely" : ""}` : "";
+    return el("article", { id: "group-" + index, tabindex: -1, class: cascade ? "cascade" : null, "data-key": "article" + index },
+        el("h3", null, markOf(OUTCOME_LETTERS[group.outcome] ?? "f"), ` ${group.outcome ?? "failed"} at ${atRung(group.rung, group.pass)}`,
+            group.preliminary ? ", so far" : "", ` · ${plural(group.count, "host")}`),
+        group.line ? el("pre", null, group.line) : null,
+        group.cause ? el("p", null, group.cause) : null,
+        group.next ? el("p", null, "Next: ", group.next) : null,
+        cause ? el("p", null, "It followed ", el("a", { href: "#group-" + group.cause_group, "data-key": "cause" + index,
+            onclick: event => goTo(event, "group-" + group.cause_group) },
+            `${cause.outcome} of ${cause.names} at ${atRung(cause.rung, cause.pass)}`), ".") : null,
+        el("p", { class: "quiet" }, [owner, group.signature && `known as ${group.signature}`, group.phase && `in ${group.phase}`].filter(Boolean).join(" · ")),
+        el("p", null, said(group.names), " ",
+            group.first >= 0 ? button("open the first", () => openHost(group.first), { class: "plain", "data-key": "open" + index }) : null, " ",
+            button("show these", () => setFilter(group.names), { class: "plain", "data-key": "show" + index })));
+}
+
+/* Like a link, but the fragment of the address keeps the token and the run. */
+function goTo(event, id) {
+    event.preventDefault();
+    const place = byId(id);
+    place.focus();
+    place.scrollIntoView({ block: "center" });
+}
+
+function drawGroups() {
+    const order = run.groups.map((group, i) => i).sort((a, b) => (run.groups[a].outcome === "cascade") - (run.groups[b].outcome === "cascade"));
+    fill(byId("groups"), order.length ? order.map(i => groupArticle(run.groups[i], i)) : el("p", null, "Nothing failed."));
+}
+
+function drawMetrics() {
+    byId("metrics-part").hidden = !run.metrics.length;
+    fill(byId("metrics"), table("", ["metric", "at", "value", "proof", "why"], run.metrics.map(metric => [
+        said(metric.name), atRung(metric.rung, metric.pass), metric.value === null ? "no number" : String(metric.value),
+        [metric.proof ?? "not proved", metric.axes ? ` over ${metric.axes}` : ""],
+        [said(metric.why), metric.culprits ? [" on ", said(metric.culprits)] : ""]])));
+}
+
+function drawGates() {
+    byId("gates-part").hidden = !run.gates.length;
+    fill(byId("gates"), table("", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.map(gate => [
+        said(gate.gate), atRung(gate.rung, gate.pass), said(gate.last ?? "?"), duration(gate.median_wait_ms), duration(gate.longest_wait_ms)])));
+}
+
+function drawNotes() {
+    setText(byId("skipped"), run.skipped ? `${plural(run.skipped, "note")} skipped` : "");
+    fill(byId("notes"), run.notes.slice().reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
+}
+
+function drawTable() {
+    if (!byId("table-part").open)
+        return;
+    const ranks = run.names.map((name, rank) => rank).filter(rank => shown[rank]);
+    const rows = ranks.slice(0, TABLE_ROWS).map(rank => {
+        const letter = lettersShown()[rank] ?? ".", group = run.groups[run.groupOf[rank]];
+        return [button(run.names[rank], () => openHost(rank), { class: "plain", "data-key": "host" + rank }), marked(letter),
+                said(run.phases[rank] ?? ""), group ? [`${group.outcome} at ${atRung(group.rung, group.pass)}: `, said(group.line || group.cause)] : ""];
+    });
+    fill(byId("table"), table(ranks.length > TABLE_ROWS ? `the first ${TABLE_ROWS} of ${number(ranks.length)}; the filter finds others` : plural(ranks.length, "host"),
+        ["host", "stands", "phase", "cause"], rows));
+}
+
+/* ---- one host ---- */
+
+function openHost(rank) {
+    if (rank < 0 || rank >= run.names.length)
+        return;
+    view.opened = view.cursor = rank;
+    log = null;
+    byId("host-part").hidden = false;
+    byId("host").dataset.of = "";
+    fill(byId("host"), "…");
+    byId("log-part").hidden = true;
+    setText(byId("host-title"), run.names[rank]);
+    keepAddress();
+    draw("tiles");
+    readHost(run.names[rank]).then(() => goTo(new Event("open"), "host-part"));
+}
+
+async function readHost(name) {
+    readAt = performance.now();
+    if (!embedded)
+        hosts[name] = await ask("host", { host: name }).catch(error => hosts[name] ?? { error: String(error.message ?? error) });
+    draw("host", "pair");
+}
+
+/* Where a time of the run stands on a timeline, of 1000. */
+function scale(attempts) {
+    const began = Math.min(...attempts.map(attempt => attempt.began_ms)), ended = Math.max(...attempts.map(attempt => attempt.began_ms + attempt.ms));
+    return ms => (ms - began) / Math.max(1, ended - began) * 1000;
+}
+
+function hatch(id) {
+    return svg("defs", null, svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+        svg("rect", { class: "under", width: 6, height: 6 }), svg("line", { class: "wait", x1: 0, y1: 0, x2: 0, y2: 6 })));
+}
+
+const spanWords = span => `${span.name} ${duration(span.ms)}${span.awaited ? `, waits for ${span.awaited}` : ""}`;
+
+function timeline(attempt, at, colourOf, id) {
+    const x = ms => at(ms).toFixed(2), width = ms => Math.max(1, at(attempt.began_ms + ms) - at(attempt.began_ms)).toFixed(2);
+    return svg("svg", { class: "time", viewBox: "0 0 1000 24", preserveAspectRatio: "none", role: "img", "aria-label": attempt.spans.map(spanWords).join("; ") || "no phases" },
+        hatch(id), svg("line", { class: "axis", x1: 0, y1: 23, x2: 1000, y2: 23 }),
+        svg("rect", { class: "under", x: x(attempt.began_ms), y: 3, width: width(attempt.ms), height: 18 }),
+        attempt.spans.map(span => svg("rect", { class: span.gate ? "gate" : "s" + colourOf(span.name), fill: span.gate ? `url(#${id})` : null,
+            x: x(span.began_ms), y: 3, width: width(span.ms), height: 18 }, svg("title", null, spanWords(span)))),
+        svg("rect", { class: "edge", x: x(attempt.began_ms), y: 3, width: width(attempt.ms), height: 18 }));
+}
+
+function attemptRow(attempt, i, at, colourOf) {
+    const purpose = attempt.purpose && attempt.purpose !== "climb" ? `, ${attempt.purpose}` : "";
+    const words = attempt.spans.map(span => [el("span", { class: "said" }, spanWords(span)), " · "]).flat().slice(0, -1);
+    return [[atRung(attempt.rung, attempt.pass), attempt.attempt > 1 || purpose ? ` #${attempt.attempt}${purpose}` : ""], marked(attempt.mark),
+            duration(attempt.ms), [timeline(attempt, at, colourOf, "hatch" + i), words]];
+}
+
+function factRows(facts) {
+    return Object.keys(facts).sort().map(name => [said(name), said(facts[name])]);
+}
+
+function hostParts(host) {
+    if (host.error)
+        return [el("p", null, host.error)];
+    const phases = [], attempts = host.attempts ?? [];
+    const colourOf = name => (phases.includes(name) ? phases.indexOf(name) : phases.push(name) - 1) % 6;
+    const at = attempts.length ? scale(attempts) : null;
+    return [el("p", null, host.life, host.why ? [": ", said(host.why)] : "", " · ", button(view.marked.includes(host.rank) ? "not marked any more" : "mark, to compare (m)",
+        () => toggleMark(host.rank), { "data-key": "mark" }), " ", button("close", closeHost, { "data-key": "close" })),
+        table("what it did; hatched: it waited for other hosts", ["at", "outcome", "time", "phases"], attempts.map((attempt, i) => attemptRow(attempt, i, at, colourOf))),
+        Object.keys(host.facts ?? {}).length ? el("details", null, el("summary", { "data-key": "facts" }, plural(Object.keys(host.facts).length, "fact")),
+            table("", ["fact", "value"], factRows(host.facts))) : null];
+}
+
+function drawHost() {
+    const host = hosts[run.names[view.opened]];
+    if (view.opened === null || !host || byId("host").dataset.of === JSON.stringify(host) + view.marked)
+        return;
+    const wasOpen = byId("host").querySelector("details")?.open;
+    byId("host").dataset.of = JSON.stringify(host) + view.marked;
+    fill(byId("host"), hostParts(host));
+    if (wasOpen)
+        byId("host").querySelector("details").open = true;
+    offerLogs(host);
+}
+
+function closeHost() {
+    view.opened = log = null;
+    byId("host-part").hidden = true;
+    keepAddress();
+    draw("tiles");
+    canvas.focus();
+}
+
+/* ---- what it printed ---- */
+
+const logName = attempt => [run.rungs[attempt.rung]?.id, attempt.pass, attempt.attempt].join(" ");
+
+function offerLogs(host) {
+    const attempts = embedded ? [] : host.attempts ?? [];
+    byId("log-part").hidden = !attempts.length;
+    const names = attempts.map(logName), chooser = byId("log-of");
+    if ([...chooser.options].map(option => option.value).join("|") !== names.join("|")) {
+        const newest = chooser.selectedIndex < 0 || chooser.selectedIndex === chooser.options.length - 1;
+        const kept = newest ? names[names.length - 1] : chooser.value;
+        fill(chooser, attempts.map(attempt => el("option", { value: logName(attempt) }, `${atRung(attempt.rung, attempt.pass)} #${attempt.attempt}`)));
+        chooser.value = names.includes(kept) ? kept : names[names.length - 1] ?? "";
+    }
+    if (attempts.length && (!log || log.host !== host.host || log.name !== chooser.value))
+        beginLog(host, attempts[chooser.selectedIndex]);
+    readLog();
+}
+
+function beginLog(host, attempt) {
+    log = { host: host.host, name: logName(attempt), rung: run.rungs[attempt.rung].id, pass: attempt.pass, attempt: attempt.attempt,
+            from: 0, bytes: 0, reading: false, decoder: new TextDecoder() };
+    byId("log").replaceChildren();
+    setText(byId("log-note"), "");
+}
+
+/* Reads on until there is nothing new; keeps the newest LOG_BYTES. */
+async function readLog() {
+    const mine = log;
+    if (!mine || mine.reading)
+        return;
+    mine.reading = true;
+    try {
+        for (let more = true; more && mine === log;) {
+            const answer = await fetchApi("log", { host: mine.host, rung: mine.rung, pass: mine.pass, attempt: mine.attempt, from: mine.from });
+            const bytes = await answer.arrayBuffer(), next = Number(answer.headers.get("X-Sliceup-Next") ?? mine.from + bytes.byteLength);
+            if (mine === log && bytes.byteLength)
+                showLog(bytes);
+            more = next > mine.from && bytes.byteLength >= LOG_PIECE_BYTES / 2;
+            mine.from = Math.max(mine.from, next);
+        }
+    } catch (error) {
+        if (error.name !== "AbortError" && mine === log)
+            setText(byId("log-note"), String(error.message ?? error));
+    }
+    mine.reading = false;
+}
+
+function showLog(bytes) {
+    const pane = byId("log");
+    pane.append(visible(log.decoder.decode(bytes, { stream: true })));
+    for (log.bytes += bytes.byteLength; log.bytes > LOG_BYTES && pane.childNodes.length > 1; log.bytes -= log.sizes.shift())
+        pane.firstChild.remove();
+    (log.sizes ??= []).push(bytes.byteLength);
+    setText(byId("log-note"), log.from + bytes.byteLength > log.bytes ? `the last ${number(log.bytes)} bytes` : "");
+    if (byId("log-follow").checked)
+        pane.scrollTop = pane.scrollHeight;
+}
+
+/* ---- two hosts ---- */
+
+function toggleMark(rank) {
+    view.marked = view.marked.includes(rank) ? view.marked.filter(other => other !== rank) : [...view.marked, rank].slice(-2);
+    for (const other of view.marked)
+        readHost(run.names[other]);
+    draw("tiles", "host", "pair");
+}
+
+function pairRows(a, b, valuesOf) {
+    const left = valuesOf(a), right = valuesOf(b), rows = [];
+    for (const name of [...new Set([...Object.keys(left), ...Object.keys(right)])].sort())
+        rows.push({ class: left[name] === right[name] ? null : "differs", row: [said(name), said(left[name] ?? "-"), said(right[name] ?? "-")] });
+    return rows;
+}
+
+function phaseTimes(host) {
+    const times = {};
+    for (const attempt of host.attempts ?? []) {
+        const where = `${atRung(attempt.rung, attempt.pass)} #${attempt.attempt}`;
+        times[where] = `${MARKS[attempt.mark]?.[0]}, ${duration(attempt.ms)}`;
+        for (const span of attempt.spans)
+            times[`${where} ${span.name}`] = duration(span.ms);
+    }
+    return times;
+}
+
+function drawPair() {
+    const [a, b] = view.marked.map(rank => hosts[run.names[rank]]);
+    byId("pair-part").hidden = !(a && b && !a.error && !b.error);
+    if (byId("pair-part").hidden)
+        return;
+    const facts = pairRows(a, b, host => host.facts ?? {}).filter(row => row.class);
+    fill(byId("pair"), table("phases", ["phase", a.host, b.host], pairRows(a, b, phaseTimes)),
+        facts.length ? table("facts that differ", ["fact", a.host, b.host], facts) : el("p", null, "Their facts are the same."));
+}
+
+/* ---- drift ---- */
+
+const SEVERITY = { other: 1, slows: 2, breaks: 3 };
+
+function takeDrift(report) {
+    driftOf = new Uint8Array(run.names.length);
+    for (const finding of report.findings ?? [])
+        for (const group of finding.groups.filter(one => !one.reference)) {
+            const holds = hostSet(group.hosts);
+            run.names.forEach((name, rank) => {
+                if (holds(name))
+                    driftOf[rank] = Math.max(driftOf[rank], SEVERITY[finding.severity] ?? 1);
+            });
+        }
+    fill(byId("drift"), el("p", null, report.sentence), driftTable(report.findings ?? []));
+    draw("tiles");
+}
+
+const driftTable = findings => table("", ["fact", "severity", "hosts", "what to do"], findings.map(finding => [said(finding.fact),
+    `${finding.severity}: ${finding.verdict}`,
+    finding.groups.map(group => el("div", null, said(group.hosts), group.reference ? " (reference): " : ": ", said(group.value ?? "not told"),
+        group.before ? [" before: ", said(group.before)] : "")),
+    [finding.why, " ", finding.next ?? ""]]));
+
+async function readDrift() {
+    try {
+        const report = embedded ? embedded.drift : await ask("drift", {});
+        if (report)
+            takeDrift(report);
+    } catch (error) {
+        fill(byId("drift"), el("p", null, String(error.message ?? error)));
+    }
+}
+
+function setDrift(on) {
+    view.drift = byId("drift-layer").checked = on;
+    if (on)
+        readDrift();
+    draw("tiles");
+}
+
+/* ---- runs, and files to keep ---- */
+
+async function readRuns() {
+    const { runs } = await ask("runs", {}).catch(error => ({ runs: [], error }));
+    let chosen = [];
+    const pick = (box, id) => {
+        chosen = box.checked ? [...chosen, id].slice(-2) : chosen.filter(other => other !== id);
+        for (const other of byId("runs").querySelectorAll("input"))
+            other.checked = chosen.includes(other.value);
+        if (chosen.length === 2)
+            compareRuns(...chosen);
+    };
+    fill(byId("runs"), table("choose two to compare", ["run", "began", "slice", "outcome", "result", "compare"], runs.map(one => ({
+        class: one.run === run.id ? "chosen" : null,
+        row: [button(one.run.slice(0, 8), () => changeRun(one.run), { class: "plain", "data-key": one.run }), clock(one.began_wall_ms), one.slice,
+              one.outcome ? marked(OUTCOME_LETTERS[one.outcome] ?? ".") : one.state, said(one.sentence ?? ""),
+              el("input", { type: "checkbox", value: one.run, "aria-label": `compare ${one.run.slice(0, 8)}`, onchange: event => pick(event.target, one.run) })] }))));
+}
+
+async function compareRuns(a, b) {
+    try {
+        showCompared(await ask("compare", { run: b, against: a }));
+    } catch (error) {
+        fill(byId("compared"), el("p", null, String(error.message ?? error)));
+    }
+}
+
+function showCompared(both) {
+    const side = one => `${one.run.slice(0, 8)}, ${clock(one.began_wall_ms)}`;
+    const ms = value => value ? duration(value) : "-";
+    fill(byId("compared"), el("h3", null, `${side(both.a)} and ${side(both.b)}`),
+        table("rungs", ["rung", "outcome a", "outcome b", "time a", "time b", "b / a"], (both.rungs ?? []).map(rung => ({
+            class: rung.a_outcome === rung.b_outcome ? null : "differs",
+            row: [rung.rung + (rung.pass && rung.pass !== "once" ? ` (${rung.pass})` : ""), rung.a_outcome ?? "-", rung.b_outcome ?? "-", ms(rung.a_ms), ms(rung.b_ms),
+                  typeof rung.ratio === "number" ? rung.ratio.toFixed(2) : "-"] }))),
+        both.changed?.length ? table("changed", ["what", "name", "a", "b", "hosts"],
+            both.changed.map(item => [item.what, said(item.name), said(item.a ?? "-"), said(item.b ?? "-"), said(item.hosts ?? "")])) : null,
+        both.drift?.length ? driftTable(both.drift.filter(item => item.groups)) : null);
+}
+
+function changeRun(id) {
+    view.run = id;
+    view.opened = log = null;
+    view.marked = [];
+    view.layer = -1;
+    view.cursor = 0;
+    hosts = {};
+    run = nothingKnown();
+    driftOf = new Uint8Array(0);
+    fill(byId("drift"));
+    byId("host-part").hidden = byId("pair-part").hidden = true;
+    keepAddress();
+    asking.abort(); // `follow` asks anew
+}
+
+async function keepFile(form, name) {
+    try {
+        const link = el("a", { href: URL.createObjectURL(await (await fetchApi("receipt", { form })).blob()), download: name });
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    } catch (error) {
+        trouble(String(error.message ?? error));
+    }
+}
+
+function offerFiles() {
+    byId("files-part").hidden = Boolean(embedded);
+    const forms = [["json", "receipt.json", "JSON"], ["markdown", "receipt.md", "Markdown"], ["junit", "junit.xml", "JUnit"], ["trace", "trace.perfetto", "Perfetto trace"]];
+    fill(byId("files"), forms.map(([form, name, words]) => button(words, () => keepFile(form, name))));
+}
+
+/* ---- asking ---- */
+
+async function fetchApi(path, query) {
+    const token = address.get("token"), asked = new URLSearchParams({ run: view.run, ...query });
+    const answer = await fetch(`api/${path}?${asked}`, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: asking.signal, cache: "no-store" });
+    if (answer.ok)
+        return answer;
+    const why = answer.status === 401 ? "This address wants the token that `sliceup serve` printed: open the address that it printed, whole."
+        : (await answer.text()).trim() || `sliceup-web answered ${answer.status}`;
+    throw Object.assign(new Error(why), { status: answer.status });
+}
+const ask = async (path, query) => (await fetchApi(path, query)).json();
+
+function trouble(text) {
+    byId("trouble").hidden = !text;
+    setText(byId("trouble"), text);
+}
+
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
+const whenVisible = () => document.hidden ? new Promise(resolve => document.addEventListener("visibilitychange", resolve, { once: true })) : null;
+
+function keepAddress() {
+    address.set("run", view.run);
+    view.opened === null ? address.delete("host") : address.set("host", run.names[view.opened]);
+    history.replaceState(null, "", "#" + address);
+}
+
+async function askState() {
+    const known = run.summary ? { since: run.revision, wait: 1 } : {}, boot = run.boot;
+    const state = await ask("state", known);
+    if (!state.whole && state.boot !== boot)
+        run = nothingKnown(); // another process counts other revisions: asked anew
+    else
+        takeState(state);
+}
+
+function opensHost() {
+    const rank = run.names.indexOf(address.get("host"));
+    if (view.opened === null && rank >= 0)
+        openHost(rank);
+    else if (view.opened !== null && performance.now() - readAt > HOST_PAUSE_MS)
+        readHost(run.names[view.opened]);
+}
+
+/* Asks for what is new, one request at a time, and for none while nobody looks. */
+async function follow() {
+    for (let failures = 0;;) {
+        try {
+            await whenVisible();
+            await askState();
+            trouble("");
+            failures = 0;
+            opensHost();
+            await pause(run.summary?.state === "ended" ? 5000 : PAUSE_MS);
+        } catch (error) {
+            if (asking.signal.aborted) {
+                asking = new AbortController();
+                continue;
+            }
+            failures = Math.min(failures + 1, 6);
+            trouble(error.status ? error.message : "sliceup-web does not answer; asking again");
+            await pause(error.status === 401 ? 60000 : 250 * 2 ** failures);
+        }
+    }
+}
+
+/* ---- frames ---- */
+
+const PARTS = { summary: drawSummary, tiles: drawTiles, ladder: drawLadder, groups: drawGroups, metrics: drawMetrics, gates: drawGates,
+                notes: drawNotes, table: drawTable, host: drawHost, pair: drawPair };
+const stale = new Set();
+
+function draw(...parts) {
+    if (!stale.size)
+        requestAnimationFrame(drawStale);
+    parts.filter(Boolean).forEach(part => stale.add(part));
+}
+
+function drawStale() {
+    const parts = [...stale], began = performance.now();
+    stale.clear();
+    if (run.names.length)
+        parts.forEach(part => PARTS[part]());
+    canvas.frames.push(performance.now() - began);
+    canvas.frames.splice(0, Math.max(0, canvas.frames.length - FRAMES_KEPT));
+}
+
+/* ---- keys ---- */
+
+function moveBy(event) {
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns(), ArrowDown: columns(), Home: -Infinity, End: Infinity };
+    if (event.key in steps)
+        moveCursor(view.cursor + steps[event.key]);
+    else if (event.key === "Enter")
+        openHost(view.cursor);
+    else
+        return;
+    event.preventDefault();
+}
+
+function actOnKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open)
+        return;
+    if (event.key === "Escape")
+        return setFilter("");
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName))
+        return;
+    const acts = { "n": nextFailure, "/": () => byId("filter").focus(), "m": () => toggleMark(view.cursor), "d": () => setDrift(!view.drift), "?": () => byId("help").showModal() };
+    if (!acts[event.key])
+        return;
+    event.preventDefault();
+    acts[event.key]();
+}
+
+function listen() {
+    canvas.addEventListener("keydown", moveBy);
+    canvas.addEventListener("click", event => { moveCursor(rankAt(event)); openHost(rankAt(event)); });
+    canvas.addEventListener("mousemove", event => setText(byId("cursor"), describe(rankAt(event))));
+    canvas.addEventListener("mouseleave", () => draw("tiles"));
+    document.addEventListener("keydown", actOnKey);
+    byId("filter").addEventListener("input", event => setFilter(event.target.value));
+    byId("layer").addEventListener("change", event => { view.layer = -2; setLayer(Number(event.target.value)); });
+    byId("drift-layer").addEventListener("change", event => setDrift(event.target.checked));
+    byId("drift-part").addEventListener("toggle", readDrift);
+    byId("runs-part").addEventListener("toggle", readRuns);
+    byId("table-part").addEventListener("toggle", drawTable);
+    byId("next-failure").addEventListener("click", nextFailure);
+    byId("help-button").addEventListener("click", () => byId("help").showModal());
+    byId("log-of").addEventListener("change", () => offerLogs(hosts[run.names[view.opened]]));
+    addEventListener("resize", () => draw("tiles"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); draw("tiles", "ladder", "groups"); });
+    document.addEventListener("visibilitychange", () => document.hidden && !embedded && asking.abort());
+}
+
+function start() {
+    readColours();
+    listen();
+    offerFiles();
+    fill(byId("keys"), KEYS.flatMap(([key, words]) => [el("dt", null, el("kbd", null, key)), el("dd", null, words)]));
+    if (!embedded) {
+        byId("runs-part").hidden = false;
+        setInterval(() => run.summary?.state === "running" && !document.hidden && readLog(), HOST_PAUSE_MS);
+        return follow();
+    }
+    byId("drift-part").hidden = !embedded.drift;
+    for (const host of embedded.hosts ?? [])
+        hosts[host.host] = host;
+    takeState(embedded.state);
+    if (embedded.compare)
+        showCompared(embedded.compare), byId("runs-part").hidden = false, byId("runs-part").open = true;
+}
+start();
+
+})();
