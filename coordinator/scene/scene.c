@@ -50,6 +50,8 @@ static void fill_counts (const struct board *board, struct scene *scene)
     scene->counts.conflicts = board->conflicts_n;
     scene->counts.violations = board->violations_n;
     scene->counts.leases_lost = board->leases_lost_n;
+    scene->counts.lease = board->lease_token;
+    scene->counts.compiling = board->compiling;
     scene->counts.generation = board->generation.token;
     scene->counts.entries = board->generation.entries;
     scene->counts.bytes = board->generation.bytes;

@@ -1,0 +1,51 @@
+/* exposition.h - series as text: OpenMetrics 1.0 for /metrics, and the Prometheus text format 0.0.4, which promtool and
+ * the textfile collector of node_exporter read.
+ *
+ * What differs: in OpenMetrics a counter's family is named without "_total" and an info's without "_info", units are
+ * told, and the text ends with a mark. The samples are the same. Pure; appends to a buffer, whose end shows overflow. */
+#ifndef SLICEUP_COORDINATOR_METRICS_EXPOSITION_H
+#define SLICEUP_COORDINATOR_METRICS_EXPOSITION_H
+
+#include "common/base/buf.h"
+
+enum metrics_form { METRICS_OPENMETRICS = 0, METRICS_TEXTFILE };
+enum family_type { FAMILY_GAUGE = 0, FAMILY_COUNTER, FAMILY_INFO, FAMILY_HISTOGRAM };
+
+struct family {
+    const char *name; /* without _total, _info; ends in the unit */
+    enum family_type type;
+    const char *unit;   /* "seconds", "bytes"; "": a number of something */
+    const char *labels; /* names between blanks, beside `slice`; of a histogram without le */
+    const char *help;   /* one sentence without a full stop; for the document, too */
+};
+
+struct label {
+    const char *name; /* NULL ends a list of labels */
+    struct text value;
+};
+
+struct exposition {
+    struct buf *out;
+    enum metrics_form form;
+    struct text slice;           /* the first label of every sample */
+    const struct family *family; /* of the samples that come now */
+    size_t family_at;            /* the newline before its first sample */
+    uint32_t series_n;
+};
+
+/* Every value of a label, made safe and cut here. */
+enum { LABEL_COLUMNS = 256 };
+
+void exposition_begin_family (struct exposition *exposition, const struct family *family);
+/* A sample. False: one with the same labels is there, and this one is left out. `labels`: NULL is none. */
+bool exposition_add (struct exposition *exposition, const struct label *labels, uint64_t value);
+void exposition_add_ms (struct exposition *exposition, const struct label *labels, uint64_t ms);
+/* Samples of a histogram. The bound is of whole tenths of a second; UINT64_MAX: there is none. */
+void exposition_add_bucket (struct exposition *exposition, const struct label *labels, uint64_t bound_ms,
+                            uint64_t value);
+void exposition_add_sum (struct exposition *exposition, const struct label *labels, uint64_t ms, uint64_t count);
+void exposition_end (struct exposition *exposition);
+/* The value of a label as it is written between quotes. */
+void exposition_escape (struct text value, struct buf *out);
+
+#endif

@@ -1,0 +1,372 @@
+#include "coordinator/metrics/metrics.h"
+
+#include <stdio.h>
+
+#include "coordinator/metrics/families.h"
+
+/* Room for the rungs: so many have a name, and so many series say how hosts stand at them. */
+enum { RUNGS_NAMED = 24, RUNG_SERIES_MAX = 100, UNPROVED_NAMED = 8, SUMMED_RUNGS = 1 };
+/* Worst: all that has one series, and all lists at their longest. */
+enum { SINGLE_SERIES_MAX = 40, RUN_STATES = 5, HISTOGRAM_SERIES = HISTOGRAM_BUCKETS + 2, PROOFS = PROOF_UNPROVED };
+_Static_assert(SINGLE_SERIES_MAX + RUN_STATES + MARK_N + METRICS_HOSTS_NAMED + RUNG_SERIES_MAX + RUNGS_NAMED +
+                       SUMMED_RUNGS + HISTOGRAM_SERIES * (PHASE_NAMES + 1) + PROOFS + UNPROVED_NAMED + QUEUES_N <=
+                   METRICS_SERIES_MAX,
+               "at most 400 series");
+
+struct page {
+    struct exposition to;
+    const struct scene *scene;
+    const struct host_sums *sums;
+    const struct metrics_beside *beside;
+    uint32_t named_n; /* rungs that have their own series */
+};
+
+static void begin (struct page *page, enum family_id id)
+{
+    exposition_begin_family (&page->to, metrics_family (id));
+}
+
+/* A family of one series. */
+static void add_one (struct page *page, enum family_id id, uint64_t value)
+{
+    begin (page, id);
+    exposition_add (&page->to, NULL, value);
+}
+
+static void add_one_ms (struct page *page, enum family_id id, uint64_t ms)
+{
+    begin (page, id);
+    exposition_add_ms (&page->to, NULL, ms);
+}
+
+static void add_by (struct page *page, const char *label, const char *value, uint64_t count)
+{
+    const struct label labels[] = { { label, text_of (value) }, { 0 } };
+    exposition_add (&page->to, labels, count);
+}
+
+/* The words of marks are for people; here blanks are in the way. */
+enum { WORD_BYTES = 32 };
+static const char *word_of (enum scene_mark mark, char out[WORD_BYTES])
+{
+    snprintf (out, WORD_BYTES, "%s", scene_mark_word (mark));
+    for (char *at = out; *at; at++)
+        if (*at == ' ')
+            *at = '-';
+    return out;
+}
+
+/* ---- the run ---- */
+
+static void add_run (struct page *page)
+{
+    const struct scene *scene = page->scene;
+    const struct label labels[] = {
+        { "run", scene->run }, { "ladder", scene->ladder }, { "version", scene->version }, { 0 }
+    };
+    begin (page, RUN);
+    exposition_add (&page->to, labels, 1);
+}
+
+static void add_state (struct page *page)
+{
+    static const char *const words[RUN_STATES] = { "joining", "running", "cancelling", "interrupted", "ended" };
+    const struct scene *scene = page->scene;
+    bool begun = page->sums->progress_ms > 0 || scene->frontier > 0;
+    uint32_t is = scene->ended ? 4 : page->beside->interrupted ? 3 : scene->cancelling ? 2 : begun ? 1 : 0;
+    begin (page, RUN_STATE);
+    for (uint32_t i = 0; i < RUN_STATES; i++)
+        add_by (page, "state", words[i], i == is);
+    if (!scene->ended)
+        return;
+    begin (page, RUN_OUTCOME);
+    add_by (page, "outcome", enum_name_of (&outcome_names, scene->outcome), 1);
+    add_one (page, RUN_EXIT_STATUS, scene->exit_status);
+}
+
+/* The run's clock stands still while nobody holds it, the wall clock does not. */
+static void add_times (struct page *page)
+{
+    const struct scene *scene = page->scene;
+    uint64_t ago_ms = scene->now_ms > page->sums->progress_ms ? scene->now_ms - page->sums->progress_ms : 0;
+    uint64_t until_ms = page->scene->ended ? scene->opened_wall_ms + scene->now_ms : page->beside->wall_ms;
+    add_one_ms (page, RUN_OPENED, scene->opened_wall_ms);
+    add_one_ms (page, RUN_DURATION, scene->now_ms);
+    add_one_ms (page, RUN_PROGRESS, until_ms > ago_ms ? until_ms - ago_ms : 0);
+}
+
+/* ---- hosts ---- */
+
+static void add_hosts (struct page *page)
+{
+    const struct scene *scene = page->scene;
+    char word[WORD_BYTES];
+    add_one (page, SLICE_HOSTS, scene->hosts_n);
+    begin (page, HOSTS);
+    for (uint32_t mark = 0; mark < MARK_N; mark++)
+        add_by (page, "state", word_of (mark, word), scene->marks[mark]);
+    add_one (page, JOINED, scene->joined_n);
+    add_one (page, SILENT, scene->silent_n);
+    add_one (page, LOST, scene->lost_n);
+    add_one (page, JOINS, scene->counts.joins);
+}
+
+static struct text rung_label (const struct page *page, uint32_t rung)
+{
+    bool named = rung < page->named_n && rung < page->scene->rungs_n;
+    return named ? page->scene->rungs[rung].id : TEXT_LIT ("other");
+}
+
+/* The first rung at which the host did not hold; none: it is lost or silent between rungs. */
+static struct text rung_of_failure (const struct page *page, const struct scene_tile *tile)
+{
+    for (uint32_t i = 0; i < page->scene->rungs_n; i++)
+        if (scene_mark_is_bad (tile->cells[i]))
+            return rung_label (page, i);
+    return (struct text){ 0 };
+}
+
+static bool name_host (struct page *page, const struct scene_tile *tile)
+{
+    char word[WORD_BYTES];
+    const struct label labels[] = { { "host", tile->name },
+                                    { "rung", rung_of_failure (page, tile) },
+                                    { "state", text_of (word_of (tile->now, word)) },
+                                    { "owner", text_of (enum_name_of (&owner_names, tile->owner)) },
+                                    { 0 } };
+    return exposition_add (&page->to, labels, 1);
+}
+
+static void add_failing (struct page *page)
+{
+    static const enum scene_mark order[] = { MARK_FAILED, MARK_LOST,   MARK_TIMED_OUT, MARK_BLOCKED,
+                                             MARK_SO_FAR, MARK_SILENT, MARK_CASCADE };
+    uint32_t named = 0, failing = 0;
+    begin (page, FAILING);
+    for (uint32_t k = 0; k < sizeof (order) / sizeof (order[0]); k++) {
+        failing += page->scene->marks[order[k]];
+        for (uint32_t i = 0; i < page->scene->tiles_n && named < METRICS_HOSTS_NAMED; i++)
+            named += page->scene->tiles[i].now == order[k] && name_host (page, &page->scene->tiles[i]);
+    }
+    add_one (page, FAILING_UNNAMED, failing > named ? failing - named : 0);
+}
+
+/* ---- rungs ---- */
+
+/* How hosts stand at a rung of its own, or at all that have none. */
+static void marks_of (const struct page *page, uint32_t rung, enum pass pass, uint64_t out[MARK_N])
+{
+    uint32_t end = rung < page->named_n ? rung + 1 : page->sums->rungs_n;
+    for (uint32_t mark = 0; mark < MARK_N; mark++)
+        out[mark] = 0;
+    for (uint32_t i = rung; i < end; i++)
+        for (uint32_t mark = 0; mark < MARK_N; mark++)
+            out[mark] += page->sums->passes[i][pass][mark];
+}
+
+/* Rungs with a name, and behind them what has none together. */
+static uint32_t rows_of (const struct page *page)
+{
+    return page->named_n < page->sums->rungs_n ? page->named_n + 1 : page->named_n;
+}
+
+static uint32_t count_rung_series (const struct page *page)
+{
+    uint32_t n = 0;
+    for (uint32_t row = 0; row < rows_of (page); row++)
+        for (uint32_t pass = PASS_ONCE; pass < BOARD_PASSES; pass++) {
+            uint64_t marks[MARK_N];
+            marks_of (page, row, pass, marks);
+            for (uint32_t mark = 0; mark < MARK_N; mark++)
+                n += marks[mark] > 0;
+        }
+    return n;
+}
+
+/* A rung that is called like the rest is one of the rest, and those behind it. */
+static void choose_named (struct page *page)
+{
+    while (page->named_n < page->sums->rungs_n && page->named_n < RUNGS_NAMED &&
+           !text_is (page->scene->rungs[page->named_n].id, "other"))
+        page->named_n++;
+    while (page->named_n > 0 && count_rung_series (page) > RUNG_SERIES_MAX)
+        page->named_n--;
+}
+
+static void add_rung_hosts (struct page *page, uint32_t row, enum pass pass)
+{
+    uint64_t marks[MARK_N];
+    char word[WORD_BYTES];
+    marks_of (page, row, pass, marks);
+    for (uint32_t mark = 0; mark < MARK_N; mark++) {
+        const struct label labels[] = { { "rung", rung_label (page, row) },
+                                        { "pass", text_of (enum_name_of (&pass_names, pass)) },
+                                        { "state", text_of (word_of (mark, word)) },
+                                        { 0 } };
+        if (marks[mark])
+            exposition_add (&page->to, labels, marks[mark]);
+    }
+}
+
+static void add_rung_durations (struct page *page)
+{
+    begin (page, RUNG_DURATION);
+    for (uint32_t row = 0; row < rows_of (page); row++) {
+        const struct label labels[] = { { "rung", rung_label (page, row) }, { 0 } };
+        uint32_t end = row < page->named_n ? row + 1 : page->scene->rungs_n;
+        uint64_t ms = 0;
+        for (uint32_t i = row; i < end; i++)
+            ms += page->scene->rungs[i].spent_ms;
+        exposition_add_ms (&page->to, labels, ms);
+    }
+}
+
+static void add_rungs (struct page *page)
+{
+    add_one (page, RUNGS, page->scene->rungs_n);
+    add_one (page, RUNGS_PASSED, page->scene->frontier);
+    begin (page, RUNG_HOSTS);
+    for (uint32_t row = 0; row < rows_of (page); row++)
+        for (uint32_t pass = PASS_ONCE; pass < BOARD_PASSES; pass++)
+            add_rung_hosts (page, row, pass);
+    add_rung_durations (page);
+}
+
+static void add_pass_ms (struct page *page, enum family_id id, uint32_t rung, uint64_t ms)
+{
+    const struct label labels[] = {
+        { "rung", rung_label (page, rung) },
+        { "pass", text_of (enum_name_of (&pass_names, page->scene->rungs[rung].pass)) },
+        { 0 },
+    };
+    begin (page, id);
+    exposition_add_ms (&page->to, labels, ms);
+}
+
+static void add_running_pass (struct page *page)
+{
+    const struct scene *scene = page->scene;
+    uint32_t at = 0;
+    while (at < scene->rungs_n && !scene->rungs[at].running)
+        at++;
+    if (at == scene->rungs_n)
+        return;
+    const struct scene_rung *rung = &scene->rungs[at];
+    add_pass_ms (page, PASS_DURATION, at, scene->now_ms > rung->began_ms ? scene->now_ms - rung->began_ms : 0);
+    add_pass_ms (page, PASS_LIMIT, at, rung->limit_ms);
+    if (scene->usual_ms == 0)
+        return;
+    add_pass_ms (page, PASS_USUAL, at, scene->usual_ms);
+    add_pass_ms (page, PASS_LEFT, at, scene->left_ms);
+}
+
+/* ---- what hosts did ---- */
+
+static void add_histogram (struct page *page, const struct label *labels, const struct histogram *of)
+{
+    uint64_t so_far = 0;
+    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        so_far += of->buckets[i];
+        exposition_add_bucket (&page->to, labels, histogram_bounds_ms[i], so_far);
+    }
+    exposition_add_sum (&page->to, labels, of->sum_ms, of->count);
+}
+
+static void add_phases (struct page *page)
+{
+    begin (page, PHASE);
+    for (uint32_t i = 0; i < PHASE_NAMES; i++) {
+        const struct label labels[] = { { "phase", text_of (phase_names[i]) }, { 0 } };
+        if (page->sums->phases[i].count)
+            add_histogram (page, labels, &page->sums->phases[i]);
+    }
+    begin (page, GATE);
+    add_histogram (page, NULL, &page->sums->gates);
+    add_one (page, RETRIES, page->scene->counts.retries);
+    add_one (page, CONFLICTS, page->scene->counts.conflicts);
+}
+
+static void add_metrics (struct page *page)
+{
+    const struct scene *scene = page->scene;
+    uint64_t counts[PROOF_UNPROVED + 1] = { 0 };
+    for (uint32_t i = 0; i < scene->metrics_n; i++)
+        counts[scene->metrics[i].proof <= PROOF_UNPROVED ? scene->metrics[i].proof : PROOF_NONE]++;
+    begin (page, JUDGED);
+    for (uint32_t proof = PROOF_PROVED; proof <= PROOF_UNPROVED; proof++)
+        add_by (page, "proof", enum_name_of (&proof_names, proof), counts[proof]);
+    begin (page, UNPROVED);
+    for (uint32_t i = 0, named = 0; i < scene->metrics_n && named < UNPROVED_NAMED; i++) {
+        const struct scene_metric *metric = &scene->metrics[i];
+        const struct label labels[] = { { "rung", rung_label (page, metric->rung) },
+                                        { "metric", metric->name },
+                                        { "proof", text_of (enum_name_of (&proof_names, metric->proof)) },
+                                        { 0 } };
+        if (metric->proof == PROOF_PROVED || metric->proof == PROOF_LOCAL)
+            continue;
+        named += exposition_add (&page->to, labels, 1);
+    }
+}
+
+static void add_cache (struct page *page)
+{
+    const struct scene *scene = page->scene;
+    bool used = !scene->counts.dropped;
+    add_one_ms (page, COMPILE, scene->counts.compiling.compile_ms);
+    add_one (page, HITS, scene->counts.compiling.hits);
+    add_one (page, MISSES, scene->counts.compiling.misses);
+    add_one (page, GENERATION, used ? scene->counts.generation : 0);
+    add_one (page, ENTRIES, used ? scene->counts.entries : 0);
+    add_one (page, BYTES, used ? scene->counts.bytes : 0);
+    add_one (page, ADOPTED, used && scene->counts.adopted);
+    add_one (page, LEASE, scene->counts.lease);
+    add_one (page, LEASES_LOST, scene->counts.leases_lost);
+    add_one (page, VIOLATIONS, scene->counts.violations);
+}
+
+static void add_beside (struct page *page)
+{
+    static const char *const queues[QUEUES_N] = { "journal", "effects", "disk", "logs" };
+    if (page->beside->drift_known)
+        add_one (page, DRIFT, page->beside->drift);
+    if (!page->beside->queues_known)
+        return;
+    begin (page, QUEUE);
+    for (uint32_t i = 0; i < QUEUES_N; i++)
+        add_by (page, "queue", queues[i], page->beside->queues[i]);
+}
+
+void metrics_print (const struct scene *scene, const struct host_sums *sums, const struct metrics_beside *beside,
+                    struct buf *out)
+{
+    struct page page = { { out, beside->form, scene->slice, NULL, 0, 0 }, scene, sums, beside, 0 };
+    choose_named (&page);
+    if (scene->opened) {
+        add_run (&page);
+        add_state (&page);
+        add_times (&page);
+        add_hosts (&page);
+        add_failing (&page);
+        add_rungs (&page);
+        add_running_pass (&page);
+        add_phases (&page);
+        add_metrics (&page);
+        add_cache (&page);
+        add_beside (&page);
+    }
+    add_one_ms (&page, WRITTEN, beside->wall_ms);
+    exposition_end (&page.to);
+}
+
+void metrics_print_run (const struct feed *feed, const struct metrics_beside *beside, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct scene_query everything;
+    struct scene scene;
+    struct host_sums sums;
+    scene_query_init (&everything);
+    scene_make (feed, &everything, beside->wall_ms, &arena, &scene);
+    host_sums_make (feed, &scene, &arena, &sums);
+    metrics_print (&scene, &sums, beside, out);
+    arena_release (&arena);
+}

@@ -1,0 +1,34 @@
+/* metrics.h - a run as series: hosts, rungs, phases, the cache, and what fails. docs/spec/metrics.md lists them.
+ *
+ * At most METRICS_SERIES_MAX series, however large the run is. Hosts are named only when they fail, and at most
+ * METRICS_HOSTS_NAMED of them; rungs past those that have room are counted together as "other". Pure: same scene, same
+ * text. Appends to `out`, whose overflow says that it did not fit; METRICS_MAX_BYTES always do. */
+#ifndef SLICEUP_COORDINATOR_METRICS_METRICS_H
+#define SLICEUP_COORDINATOR_METRICS_METRICS_H
+
+#include "coordinator/metrics/exposition.h"
+#include "coordinator/scene/host_sums.h"
+
+enum { METRICS_SERIES_MAX = 400, METRICS_HOSTS_NAMED = 64, METRICS_MAX_BYTES = 4 << 20 };
+
+enum metrics_queue { QUEUE_JOURNAL = 0, QUEUE_EFFECTS, QUEUE_DISK, QUEUE_LOGS, QUEUES_N };
+
+/* What no scene has: whoever asks tells it, or leaves it out. */
+struct metrics_beside {
+    enum metrics_form form;
+    uint64_t wall_ms; /* now */
+    bool interrupted; /* the run has not ended, and no coordinator holds it */
+    bool drift_known, queues_known;
+    uint32_t drift; /* findings */
+    uint64_t queues[QUEUES_N];
+};
+
+/* The Content-Type of an answer with METRICS_OPENMETRICS. */
+#define METRICS_CONTENT_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+void metrics_print (const struct scene *scene, const struct host_sums *sums, const struct metrics_beside *beside,
+                    struct buf *out);
+/* The same from a feed: of a run that has not begun only the time is told. */
+void metrics_print_run (const struct feed *feed, const struct metrics_beside *beside, struct buf *out);
+
+#endif

@@ -1,0 +1,431 @@
+/* links: simulated metrics scene */
+#include "coordinator/metrics/families.h"
+#include "coordinator/metrics/metrics.h"
+#include "view_fixture.h"
+
+#include <stdlib.h>
+
+enum { MANY_HOSTS = HOSTS_MAX, MANY_RUNGS = 200, PAGE_MAX_BYTES = METRICS_MAX_BYTES };
+
+/* ---- a reader of the formats, stricter than Prometheus's ---- */
+
+static const char *past (const char *at, const char *what)
+{
+    size_t len = strlen (what);
+    if (strncmp (at, what, len) != 0)
+        fail_msg ("expected '%s' at: %.60s", what, at);
+    return at + len;
+}
+
+static const char *past_name (const char *at)
+{
+    size_t len = strspn (at, "abcdefghijklmnopqrstuvwxyz_");
+    assert_true (len > 0);
+    return at + len;
+}
+
+static const char *past_value (const char *at)
+{
+    for (; *at != '"'; at++) {
+        assert_true (*at && *at != '\n');
+        if (*at == '\\' && !strchr ("\\\"n", *++at))
+            fail_msg ("an escape that is none: \\%c", *at);
+    }
+    return at;
+}
+
+/* A sample has the labels of its family, in their order: `labels` between blanks. */
+static void check_sample (const char *line, const struct family *family, bool bucket)
+{
+    char names[128] = "";
+    const char *at = past (past_name (line), "{");
+    for (bool first = true; *at != '}'; first = false) {
+        const char *name = first ? at : past (at, ",");
+        at = past_name (name);
+        snprintf (names + strlen (names), sizeof (names) - strlen (names), "%s%.*s", names[0] ? " " : "",
+                  (int) (at - name), name);
+        at = past (past_value (past (at, "=\"")), "\"");
+    }
+    char expected[128];
+    snprintf (expected, sizeof (expected), "slice%s%s%s", family->labels[0] ? " " : "", family->labels,
+              bucket ? " le" : "");
+    assert_string_equal (names, expected);
+    at = past (at, "} ");
+    assert_string_equal (at + strspn (at, "0123456789."), "");
+}
+
+static const struct family *family_of (const char *line)
+{
+    for (enum family_id id = 0; id < FAMILIES_N; id++) {
+        const struct family *family = metrics_family (id);
+        size_t len = strlen (family->name);
+        const char *rest = line + len;
+        if (strncmp (line, family->name, len) != 0)
+            continue;
+        if ((family->type == FAMILY_GAUGE && *rest == '{') ||
+            (family->type == FAMILY_COUNTER && strncmp (rest, "_total{", 7) == 0) ||
+            (family->type == FAMILY_INFO && strncmp (rest, "_info{", 6) == 0) ||
+            (family->type == FAMILY_HISTOGRAM &&
+             (strncmp (rest, "_bucket{", 8) == 0 || strncmp (rest, "_sum{", 5) == 0 ||
+              strncmp (rest, "_count{", 7) == 0)))
+            return family;
+    }
+    fail_msg ("of no family: %s", line);
+    return NULL;
+}
+
+static int by_text (const void *a, const void *b)
+{
+    return strcmp (*(const char *const *) a, *(const char *const *) b);
+}
+
+/* Every line is one that the format knows, no series is there twice. Returns how many there are. */
+static uint32_t check_page (struct buf *out)
+{
+    static char *series[10000];
+    uint32_t n = 0;
+    assert_false (out->overflow);
+    assert_safe (out);
+    char *copy = mem_text (buf_c (out)), *rest = copy;
+    for (char *line; (line = strsep (&rest, "\n")) != NULL && rest;) {
+        if (line[0] == '#')
+            continue;
+        assert_true (n < 10000);
+        check_sample (line, family_of (line), strstr (line, "_bucket{") != NULL);
+        *strrchr (line, ' ') = '\0';
+        series[n++] = line;
+    }
+    qsort (series, n, sizeof (series[0]), by_text);
+    for (uint32_t i = 1; i < n; i++)
+        assert_string_not_equal (series[i - 1], series[i]);
+    mem_free (copy);
+    return n;
+}
+
+/* ---- a run at its largest, and at its worst ---- */
+
+struct huge {
+    struct arena arena;
+    struct scene scene;
+    struct host_sums sums;
+};
+
+static struct text hostile_text (struct huge *huge, const char *what, uint32_t at)
+{
+    struct buf out;
+    buf_init (&out, 1 << 16);
+    buf_printf (&out, "%s\"\\n{}=,\xc2\x9b ", what);
+    buf_add_text (&out, HOSTILE);
+    for (uint32_t i = 0; at % 3 == 0 && i < 500; i++)
+        buf_puts (&out, "\xe6\x97\xa5");
+    buf_printf (&out, " %u", at);
+    return buf_finish (&out, &huge->arena);
+}
+
+static void fill_rungs (struct huge *huge)
+{
+    huge->scene.rungs_n = MANY_RUNGS;
+    huge->scene.rungs = arena_array (&huge->arena, MANY_RUNGS, sizeof (struct scene_rung));
+    huge->sums.rungs_n = MANY_RUNGS;
+    huge->sums.passes = arena_array (&huge->arena, MANY_RUNGS, sizeof (*huge->sums.passes));
+    for (uint32_t i = 0; i < MANY_RUNGS; i++) {
+        huge->scene.rungs[i].id = hostile_text (huge, "rung", i);
+        huge->scene.rungs[i].spent_ms = 1000;
+        for (uint32_t pass = 0; pass < BOARD_PASSES; pass++)
+            for (uint32_t mark = 0; mark < MARK_N; mark++)
+                huge->sums.passes[i][pass][mark] = 1 + mark;
+    }
+    huge->scene.rungs[MANY_RUNGS - 1].running = true;
+}
+
+static void fill_hosts (struct huge *huge)
+{
+    uint8_t *cells = arena_array (&huge->arena, MANY_RUNGS, 1);
+    cells[5] = MARK_FAILED;
+    huge->scene.hosts_n = huge->scene.tiles_n = MANY_HOSTS;
+    huge->scene.tiles = arena_array (&huge->arena, MANY_HOSTS, sizeof (struct scene_tile));
+    for (uint32_t i = 0; i < MANY_HOSTS; i++) {
+        struct scene_tile *tile = &huge->scene.tiles[i];
+        *tile = (struct scene_tile){ .rank = i, .cells = cells, .now = MARK_CASCADE, .owner = OWNER_HOST };
+        tile->now = i >= MANY_HOSTS - 3 ? MARK_FAILED : MARK_CASCADE;
+        tile->name = hostile_text (huge, "host", i);
+        huge->scene.marks[tile->now]++;
+    }
+}
+
+static void fill_metrics (struct huge *huge)
+{
+    huge->scene.metrics_n = BOARD_METRICS_MAX;
+    huge->scene.metrics = arena_array (&huge->arena, BOARD_METRICS_MAX, sizeof (struct scene_metric));
+    for (uint32_t i = 0; i < BOARD_METRICS_MAX; i++)
+        huge->scene.metrics[i] = (struct scene_metric){ .rung = i % MANY_RUNGS,
+                                                        .name = hostile_text (huge, "metric", i),
+                                                        .proof = 1 + i % PROOF_UNPROVED };
+}
+
+static void huge_make (struct huge *huge)
+{
+    *huge = (struct huge){ .scene = { .opened = true, .ended = true, .outcome = OUTCOME_FAILED, .usual_ms = 5 } };
+    huge->scene.slice = hostile_text (huge, "slice", 1);
+    huge->scene.run = huge->scene.ladder = huge->scene.version = hostile_text (huge, "run", 0);
+    fill_rungs (huge);
+    fill_hosts (huge);
+    fill_metrics (huge);
+    for (uint32_t i = 0; i < PHASE_NAMES; i++)
+        huge->sums.phases[i] = (struct histogram){ { 1, 2, 3, 4, 5, 6, 7, 8 }, 36, 1234567 };
+}
+
+static uint32_t count (const struct buf *out, const char *what)
+{
+    uint32_t n = 0;
+    for (const char *at = (const char *) out->ptr; (at = strstr (at, what)) != NULL; at++)
+        n++;
+    return n;
+}
+
+static void the_largest_run_has_few_series (void **state)
+{
+    (void) state;
+    struct huge huge;
+    huge_make (&huge);
+    for (enum metrics_form form = METRICS_OPENMETRICS; form <= METRICS_TEXTFILE; form++) {
+        struct metrics_beside beside = { .form = form, .drift_known = true, .queues_known = true };
+        struct buf out;
+        buf_init (&out, PAGE_MAX_BYTES);
+        metrics_print (&huge.scene, &huge.sums, &beside, &out);
+        uint32_t series = check_page (&out);
+        assert_in_range (series, 250, METRICS_SERIES_MAX);
+        assert_int_equal (count (&out, "sliceup_failing_host{"), METRICS_HOSTS_NAMED);
+        assert_int_equal (count (&out, ",state=\"failed\",owner=\"host\"} 1\n"),
+                          3); /* before all that fell with them */
+        assert_has (&out, "sliceup_failing_hosts_unnamed{slice=");
+        assert_has (&out, "} 4032\n");
+        assert_true (count (&out, "{slice=") == series);
+        assert_in_range (count (&out, "rung=\"other\",pass="), 3, 3 * MARK_N + 4);
+        buf_release (&out);
+    }
+    arena_release (&huge.arena);
+}
+
+/* Without a place of their own they are not left out. */
+static void rungs_without_room_are_counted_together (void **state)
+{
+    (void) state;
+    struct huge huge;
+    struct buf out;
+    struct metrics_beside beside = { .form = METRICS_TEXTFILE };
+    huge_make (&huge);
+    memset (huge.sums.passes, 0, MANY_RUNGS * sizeof (*huge.sums.passes));
+    for (uint32_t i = 0; i < MANY_RUNGS; i++) {
+        huge.scene.rungs[i].id = text_format (&huge.arena, "r%u", i);
+        huge.sums.passes[i][PASS_ONCE][MARK_PASSED] = 4;
+    }
+    buf_init (&out, PAGE_MAX_BYTES);
+    metrics_print (&huge.scene, &huge.sums, &beside, &out);
+    assert_has (&out, "rung=\"r23\",pass=\"once\",state=\"passed\"} 4\n");
+    assert_has (&out, "rung=\"other\",pass=\"once\",state=\"passed\"} 704\n"); /* 176 rungs */
+    assert_has (&out, "rung=\"other\"} 176.000\n");
+    buf_clear (&out);
+    huge.scene.rungs[2].id = TEXT_LIT ("other");
+    metrics_print (&huge.scene, &huge.sums, &beside, &out);
+    check_page (&out);
+    assert_has (&out, "rung=\"r1\",pass=\"once\",state=\"passed\"} 4\n");
+    assert_has (&out, "rung=\"other\",pass=\"once\",state=\"passed\"} 792\n");
+    buf_release (&out);
+    arena_release (&huge.arena);
+}
+
+static void equal_names_are_one_series (void **state)
+{
+    (void) state;
+    struct huge huge;
+    struct buf out;
+    struct metrics_beside beside = { .form = METRICS_OPENMETRICS };
+    huge_make (&huge);
+    huge.scene.tiles[MANY_HOSTS - 1].name = huge.scene.tiles[MANY_HOSTS - 2].name = TEXT_LIT ("twin");
+    huge.scene.rungs[0].id = huge.scene.rungs[1].id = TEXT_LIT ("twin");
+    buf_init (&out, PAGE_MAX_BYTES);
+    metrics_print (&huge.scene, &huge.sums, &beside, &out);
+    check_page (&out);
+    assert_int_equal (count (&out, "host=\"twin\""), 1);
+    buf_release (&out);
+    arena_release (&huge.arena);
+}
+
+/* ---- a small run, whole ---- */
+
+struct stage {
+    struct show show;
+    struct feed *feed;
+};
+
+static void hear (void *owner, const struct fact *fact)
+{
+    struct stage *stage = owner;
+    feed_apply (stage->feed, fact, fact->wall_ms);
+}
+
+static void stage_make (struct stage *stage, uint32_t hosts)
+{
+    *stage = (struct stage){ .feed = feed_create () };
+    show_make (&stage->show, hosts);
+    stage->show.heard = hear;
+    stage->show.owner = stage;
+}
+
+static void stage_release (struct stage *stage)
+{
+    feed_destroy (stage->feed);
+    show_release (&stage->show);
+}
+
+static void ended_in (struct stage *stage, uint32_t host, uint32_t code, uint64_t compile_ms, uint64_t wait_ms)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    struct result *result = &fact.of.attempt_ended.result;
+    struct named_number phases[] = { { TEXT_LIT ("compile"), compile_ms },
+                                     { TEXT_LIT ("gate:start"), wait_ms },
+                                     { TEXT_LIT ("my own \"phase\""), 20 } };
+    struct named_number counters[] = { { TEXT_LIT ("compile_requests"), 3 },
+                                       { TEXT_LIT ("cache_hits"), 1 },
+                                       { TEXT_LIT ("compile_ms"), compile_ms } };
+    fact.of.attempt_ended.host = host;
+    *result = (struct result){ .key = stage->show.board->key, .ending = ENDING_EXITED, .code = code };
+    result->duration_ms = compile_ms + wait_ms + 20;
+    result->phases.items = phases;
+    result->counters.items = counters;
+    result->phases.n = result->counters.n = 3;
+    show_fact (&stage->show, fact);
+}
+
+static void play (struct stage *stage)
+{
+    struct show *show = &stage->show;
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_COMPILER, .cause = TEXT_LIT ("x") };
+    struct fact metric = { .kind = FACT_METRIC_JUDGED };
+    show_open (show);
+    for (uint32_t i = 0; i < 2; i++)
+        show_joined (show, i);
+    show->at_ms = 1000;
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show->at_ms = 2000;
+    ended_in (stage, 0, 0, 0, 0);
+    ended_in (stage, 1, 0, 100, 0);
+    show_pass_ended (show, OUTCOME_PASSED, 1000, NULL, 0);
+    show_began (show, TINY, PASS_COLD, 1, 2);
+    show->at_ms = 7000;
+    ended_in (stage, 0, 0, 1500, 2500);
+    ended_in (stage, 1, 1, 4001, 0);
+    metric.of.metric_judged = (struct fact_metric_judged){
+        .key = show->board->key, .metric = TEXT_LIT ("loss"), .value = 1, .proof = PROOF_DISAGREE
+    };
+    show_fact (show, metric);
+    show_pass_ended (show, OUTCOME_FAILED, 5000, &verdict, 1);
+}
+
+static void print_stage (const struct stage *stage, enum metrics_form form, struct buf *out)
+{
+    struct metrics_beside beside = { .form = form, .wall_ms = SHOW_WALL_MS + 9500 };
+    buf_init (out, PAGE_MAX_BYTES);
+    metrics_print_run (stage->feed, &beside, out);
+}
+
+static void assert_same_as_file (const char *name, struct buf *out)
+{
+    char path[512];
+    static char kept[1 << 16];
+    snprintf (path, sizeof (path), "%s/tests/unit/metrics/%s", SLICEUP_SOURCE_DIR, name);
+    FILE *file = fopen (path, "r");
+    size_t len = file ? fread (kept, 1, sizeof (kept) - 1, file) : 0;
+    kept[len] = '\0';
+    if (file)
+        fclose (file);
+    if (strcmp (kept, buf_c (out)) == 0)
+        return;
+    fputs (buf_c (out), stdout);
+    fail_msg ("%s differs; the text is now the above", path);
+}
+
+static void a_small_run_in_both_forms (void **state)
+{
+    (void) state;
+    static const char *const files[] = { "small.openmetrics", "small.prom" };
+    struct stage stage;
+    stage_make (&stage, 2);
+    play (&stage);
+    for (enum metrics_form form = METRICS_OPENMETRICS; form <= METRICS_TEXTFILE; form++) {
+        struct buf out;
+        print_stage (&stage, form, &out);
+        check_page (&out);
+        assert_same_as_file (files[form], &out);
+        buf_release (&out);
+    }
+    stage_release (&stage);
+}
+
+static void states_of_a_run (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct buf out;
+    stage_make (&stage, 2);
+    print_stage (&stage, METRICS_OPENMETRICS, &out);
+    assert_string_equal (strstr (buf_c (&out), "# TYPE"), "# TYPE sliceup_metrics_timestamp_seconds gauge\n"
+                                                          "# UNIT sliceup_metrics_timestamp_seconds seconds\n"
+                                                          "sliceup_metrics_timestamp_seconds{slice=\"\"} 1700009.500\n"
+                                                          "# EOF\n");
+    buf_release (&out);
+    show_open (&stage.show);
+    print_stage (&stage, METRICS_TEXTFILE, &out);
+    assert_has (&out, "state=\"joining\"} 1\n");
+    buf_release (&out);
+    show_joined (&stage.show, 0);
+    show_joined (&stage.show, 1);
+    stage.show.at_ms = 1000;
+    show_began (&stage.show, FACTS, PASS_ONCE, 1, 2);
+    print_stage (&stage, METRICS_TEXTFILE, &out);
+    assert_has (&out, "state=\"running\"} 1\n");
+    assert_has (&out, "sliceup_pass_limit_seconds{slice=");
+    buf_release (&out);
+    show_run_ended (&stage.show, OUTCOME_CANCELLED, 130, TEXT_LIT ("cancelled"));
+    print_stage (&stage, METRICS_TEXTFILE, &out);
+    assert_has (&out, "state=\"ended\"} 1\n");
+    assert_has (&out, "outcome=\"cancelled\"} 1\n");
+    assert_has (&out, "sliceup_run_exit_status{slice=\"sample\"} 130\n");
+    buf_release (&out);
+    stage_release (&stage);
+}
+
+static void any_facts_make_a_page_that_is_read (void **state)
+{
+    (void) state;
+    struct rng rng = rng_seed (17);
+    for (uint32_t round = 0; round < 20; round++) {
+        struct stage stage;
+        struct buf out;
+        stage_make (&stage, 3);
+        show_open (&stage.show);
+        for (uint32_t i = 0; i < 200; i++) {
+            struct arena arena = { 0 };
+            show_fact (&stage.show, chaos_fact (&rng, &arena));
+            arena_release (&arena);
+        }
+        print_stage (&stage, round % 2 ? METRICS_TEXTFILE : METRICS_OPENMETRICS, &out);
+        assert_in_range (check_page (&out), 1, METRICS_SERIES_MAX);
+        buf_release (&out);
+        stage_release (&stage);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (the_largest_run_has_few_series),
+        cmocka_unit_test (rungs_without_room_are_counted_together),
+        cmocka_unit_test (equal_names_are_one_series),
+        cmocka_unit_test (a_small_run_in_both_forms),
+        cmocka_unit_test (states_of_a_run),
+        cmocka_unit_test (any_facts_make_a_page_that_is_read),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
