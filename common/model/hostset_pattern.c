@@ -52,6 +52,17 @@ static int by_pattern (const void *a, const void *b)
     return order;
 }
 
+/* Names mostly come in their order: then one look at each is enough. */
+static void sort_unless_sorted (void *items, uint32_t n, size_t item_bytes, int (*order) (const void *, const void *))
+{
+    const char *at = items;
+    for (uint32_t i = 1; i < n; i++, at += item_bytes)
+        if (order (at, at + item_bytes) > 0) {
+            qsort (items, n, item_bytes, order);
+            return;
+        }
+}
+
 bool hostset_members_alike (const struct hostset_member *a, const struct hostset_member *b)
 {
     return text_equal (a->pattern, b->pattern);
@@ -62,7 +73,7 @@ uint32_t hostset_members_make (const struct text *of, uint32_t n, struct hostset
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
         make_member (&members[i], of[i], arena);
-    qsort (members, n, sizeof *members, by_pattern);
+    sort_unless_sorted (members, n, sizeof *members, by_pattern);
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || !text_equal (members[kept - 1].name, members[i].name))
             members[kept++] = members[i];
@@ -98,7 +109,7 @@ static uint32_t make_values (struct hostset_pattern *pattern, uint32_t dim, stru
     uint32_t n = 0, number = pattern->number_of[dim];
     for (uint32_t i = 0; i < pattern->n; i++)
         ids[i] = (struct numbered){ pattern->members[i].numbers[number], i };
-    qsort (ids, pattern->n, sizeof *ids, by_number);
+    sort_unless_sorted (ids, pattern->n, sizeof *ids, by_number);
     struct text *values = arena_array (arena, pattern->n, sizeof *values);
     for (uint32_t i = 0; i < pattern->n; i++) {
         if (n == 0 || !text_equal (values[n - 1], ids[i].number))
@@ -138,7 +149,8 @@ static void make_boxes (struct hostset_pattern *pattern, struct arena *arena)
     const uint32_t **rank = arena_array (&scratch, pattern->dims, sizeof *rank);
     for (uint32_t dim = 0; dim < pattern->dims; dim++) {
         values_n[dim] = make_values (pattern, dim, numbered, arena);
-        rank[dim] = make_rank (pattern->values[dim], values_n[dim], numbered, &scratch);
+        if (pattern->dims > 1)
+            rank[dim] = make_rank (pattern->values[dim], values_n[dim], numbered, &scratch);
     }
     const struct hostset_points points = { pattern->n, pattern->dims, pattern->ids, values_n, rank };
     if (pattern->dims == 1)
