@@ -18,7 +18,6 @@
 
 enum { GATES = 64, RUNGS = 12, FIRST_STATE_BYTES = 64 << 10, UPDATE_BYTES = 32 << 10, PAGE_BYTES = 120 << 10 };
 
-
 /* The hosts of a slice, each rung passed by all of them. */
 struct picture {
     struct scene scene;
