@@ -7,6 +7,7 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
+#include "coordinator/cli/cancel.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/options.h"
@@ -178,6 +179,23 @@ static int say_end (const struct cancel *cancel, const char *words)
     char behind[48];
     snprintf (behind, sizeof behind, " (exit status %u)", cancel->board->exit_status);
     return say (cancel, words, cancel->board->sentence, behind);
+}
+
+int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err)
+{
+    struct cancel cancel = { .cli = cli, .dir = *dir, .pidfd = -1, .level = POLITELY };
+    cancel.board = board_create ();
+    cancel.follow = follow_open (dir, on_fact, &cancel);
+    int rc = find_holder (&cancel, err);
+    if (rc == 0 && cancel.board->ended)
+        rc = err_set (err, ERR_STATE, "run %.8s had ended already", dir->id);
+    else if (rc == 0)
+        rc = ask (&cancel, err);
+    follow_close (cancel.follow);
+    board_destroy (cancel.board);
+    if (cancel.pidfd >= 0)
+        close (cancel.pidfd);
+    return rc;
 }
 
 static int carry_out (struct cancel *cancel)

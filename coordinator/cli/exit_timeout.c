@@ -12,10 +12,14 @@ enum { ASKING_N = sizeof (asking) / sizeof (asking[0]) };
 
 static volatile sig_atomic_t asked, leave_status;
 
+static void (*last_words) (void);
+
 /* By signal-safety(7), and without what exit would write. */
 static void on_alarm (int signal_number)
 {
     (void) signal_number;
+    if (last_words)
+        last_words ();
     _exit (leave_status);
 }
 
@@ -59,6 +63,11 @@ void exit_timeout_catch_signals (int status)
     handle (SIGALRM, on_alarm);
     for (int i = 0; i < ASKING_N; i++)
         handle (asking[i], on_asked);
+}
+
+void exit_timeout_set_last (void (*last) (void))
+{
+    last_words = last;
 }
 
 bool exit_timeout_signal_seen (void)

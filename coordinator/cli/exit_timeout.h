@@ -13,6 +13,8 @@ void exit_timeout_default_signals (int status);
 void exit_timeout_start (int status);
 /* For a program without a loop's signals: SIGINT, SIGTERM and SIGHUP are noted, and exit_timeout_start is called. */
 void exit_timeout_catch_signals (int status);
+/* What such an end calls before all else: async-signal-safe; for a terminal that is not as it was. */
+void exit_timeout_set_last (void (*last) (void));
 bool exit_timeout_signal_seen (void);
 
 #endif

@@ -3,10 +3,10 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/options.h"
+#include "coordinator/cli/watch_view.h"
 #include "coordinator/follow/follow.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/view/event_json.h"
-#include "coordinator/view/live.h"
 
 /* Events come at once; the journal is looked at as well, for the tail that nobody announced. */
 enum { REDRAW_MS = 200, JOURNAL_MS = 1000, APPEAR_MS = 5000 };
@@ -20,7 +20,7 @@ struct watcher {
     const struct run_dir *dir;
     const struct monitor_key *key; /* NULL: the run's folder is here */
     uint64_t answered_ms;          /* with a key: when the coordinator last did */
-    struct live *live;
+    struct watch_view *view;
     struct follow *follow;
     bool json;
     bool over;
@@ -36,7 +36,7 @@ struct watcher {
 static void on_fact (void *owner, const struct fact *fact)
 {
     struct watcher *watcher = owner;
-    live_fact (watcher->live, fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
+    watch_view_fact (watcher->view, fact);
 }
 
 static void leave (struct watcher *watcher, int status)
@@ -63,12 +63,12 @@ static void tell_holder (struct watcher *watcher, bool held)
             snprintf (remark, sizeof (remark),
                       "no coordinator holds this run (its workers continue); take it over with: sliceup resume %.8s",
                       watcher->run);
-        live_print_remark (watcher->live, remark);
+        watch_view_print_remark (watcher->view, remark);
         watcher->said_gone = true;
     } else if (held && watcher->said_gone) {
         watcher->said_gone = false; /* the new one's first fact says the rest */
     }
-    live_freeze_clock (watcher->live, !held);
+    watch_view_freeze_clock (watcher->view, !held);
     watcher->held = held;
 }
 
@@ -93,7 +93,7 @@ static void look_remote (struct watcher *watcher)
     int held = follow_check_coordinator (watcher->follow, NULL, &watcher->err);
     if (follow_read_journal (watcher->follow, &watcher->err) < 0)
         leave (watcher, EXIT_COULD_NOT);
-    else if (!live_board (watcher->live)->ended && !silent_for_good (watcher, held) &&
+    else if (!watch_view_board (watcher->view)->ended && !silent_for_good (watcher, held) &&
              (held || clock_boot_ms () >= watcher->appear_by_ms))
         tell_holder (watcher, held);
     listen_in (watcher);
@@ -121,7 +121,7 @@ static void look (struct watcher *watcher)
         leave (watcher, EXIT_COULD_NOT);
         return;
     }
-    const struct board *board = live_board (watcher->live);
+    const struct board *board = watch_view_board (watcher->view);
     if (board->ended || watcher->more)
         return;
     if (!follow_has_journal (watcher->follow) || board->index == 0) {
@@ -150,12 +150,15 @@ static uint64_t pass (struct watcher *watcher)
     }
     if (watcher->err.code)
         return now_ms; /* the end of it is told, and nothing that was not read */
-    live_tick (watcher->live, now_ms);
-    if (live_board (watcher->live)->ended)
-        leave (watcher, (int) live_board (watcher->live)->exit_status);
+    const struct board *board = watch_view_board (watcher->view);
+    bool left = !watch_view_tick (watcher->view);
+    if (board->ended && (left || !watch_view_stays (watcher->view)))
+        leave (watcher, (int) board->exit_status);
+    else if (left)
+        leave (watcher, EXIT_HOLDS);
     else if (!watcher->more && cli_reader_left ())
         leave (watcher, EXIT_HOLDS);
-    return watcher->more ? now_ms : now_ms + REDRAW_MS;
+    return watcher->more ? now_ms : now_ms + watch_view_tick_ms (watcher->view);
 }
 
 static void say_sentence (const struct watcher *watcher, const struct text sentence)
@@ -180,10 +183,10 @@ static void say_exit (const struct watcher *watcher, enum outcome outcome, struc
 static int finish (struct watcher *watcher)
 {
     struct arena arena = { 0 };
-    bool ended = live_board (watcher->live)->ended;
-    enum outcome outcome = ended ? live_board (watcher->live)->outcome : OUTCOME_NONE;
-    struct text sentence = text_copy (&arena, live_board (watcher->live)->sentence);
-    live_close (watcher->live);
+    bool ended = watch_view_board (watcher->view)->ended;
+    enum outcome outcome = ended ? watch_view_board (watcher->view)->outcome : OUTCOME_NONE;
+    struct text sentence = text_copy (&arena, watch_view_board (watcher->view)->sentence);
+    watch_view_close (watcher->view);
     if (watcher->err.code)
         watcher->status = cli_fail (watcher->cli, &watcher->err);
     else if (ended && !watcher->json)
@@ -205,15 +208,16 @@ static void watch (struct watcher *watcher)
 }
 
 /* Of a run in this home, or one elsewhere. */
-static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key, bool json)
+static int follow_run (struct cli *cli, const struct run_dir *dir, const struct monitor_key *key, const char *file,
+                       bool json)
 {
     struct watcher watcher = {
         .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .json = json, .status = EXIT_COULD_NOT
     };
-    struct live_options look_of = { .plain = cli->plain || json, .json = json, .color = cli->color, .out = stdout };
+    struct watch_view_options look_of = { cli, key ? NULL : dir, watcher.run, file, json };
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
-    watcher.live = live_open (&look_of);
+    watcher.view = watch_view_open (&look_of);
     watcher.follow = key ? follow_open_remote (key, on_fact, &watcher, &watcher.err)
                          : follow_open (dir, on_fact, &watcher);
     if (watcher.follow)
@@ -234,7 +238,8 @@ static int watch_run (struct cli *cli, const struct cli_arguments *arguments)
         monitor_key_load (&key, file, &err);
     else
         run_dir_find (&dir, cli->home, run ? run : "last", &err);
-    return err.code ? cli_fail (cli, &err) : follow_run (cli, &dir, file ? &key : NULL, arguments->values[CLI_JSON]);
+    return err.code ? cli_fail (cli, &err)
+                    : follow_run (cli, &dir, file ? &key : NULL, file, arguments->values[CLI_JSON]);
 }
 
 static const struct cli_option options[] = {
@@ -247,15 +252,19 @@ const struct cli_command watch_command = {
     .name = "watch",
     .task = TASK_LOOK,
     .summary = "follow a run from another terminal, as it happens",
-    .help = "Shows what sliceup run shows: in a terminal the live grid, elsewhere or with --plain one line an event. "
-            "It begins with all earlier events, and shows the result of a finished run. It only reads: Ctrl-C does not "
-            "affect the run, and any number of processes may watch.\n"
-            "\n"
-            "When the coordinator dies, watch reports it once and waits: after sliceup resume it continues. With --key "
-            "it cannot see that, and waits for a minute without messages.\n\n" HELP_OF_RUN,
+    .help =
+        "In a terminal it can be worked with: a line a host, filtered and in order, hosts opened and compared, logs as "
+        "they grow; ? lists the keys, and each key shows the command that does the same. It stays until q, and leaves "
+        "the last grid and the result behind. Elsewhere, or with --plain, one line an event, beginning with all "
+        "earlier ones. It only reads, but for the key c, which asks and then does what sliceup cancel does: Ctrl-C "
+        "does not affect the run, and any number of processes may watch.\n"
+        "\n"
+        "When the coordinator dies, watch reports it once and waits: after sliceup resume it continues. With --key "
+        "it cannot see that, and waits for a minute without messages.\n\n" HELP_OF_RUN,
     .examples = "sliceup watch\n"
                 "sliceup watch 3fa9 --plain | tee run.log\n",
-    .exit_status = "that of the run if it has ended; 0 nobody reads the output any more; 130 left with Ctrl-C; 2 no "
+    .exit_status = "that of the run if it has ended; 0 left with q before that, or nobody reads the output any more; "
+                   "130 left with Ctrl-C; 2 no "
                    "such run, or it was never begun; 3 with --key: no answer for a minute; 5 the journal is damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = options,

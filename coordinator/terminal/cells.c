@@ -1,0 +1,159 @@
+#include "coordinator/terminal/cells.h"
+
+#include <stdio.h>
+
+#include "common/base/utf8.h"
+
+enum { TEXT_MAX_BYTES = 1 << 20, PRINTED_MAX_BYTES = 1024, CELLS_MAX = 1000, ELLIPSIS = 0x2026 };
+
+static uint32_t bounded (uint32_t n)
+{
+    return n == 0 ? 1 : n > CELLS_MAX ? CELLS_MAX : n;
+}
+
+struct cells cells_make (const struct style *style, struct arena *arena)
+{
+    struct cells cells = { bounded (style->columns), bounded (style->rows), style->unicode, NULL };
+    uint32_t n = cells.columns * cells.rows;
+    cells.items = arena_array (arena, n, sizeof (*cells.items));
+    for (uint32_t i = 0; i < n; i++)
+        cells.items[i].character = ' ';
+    return cells;
+}
+
+struct cell *cells_at (const struct cells *cells, uint32_t row, uint32_t column)
+{
+    return &cells->items[row * cells->columns + column];
+}
+
+static void print_character (uint32_t c, struct buf *out)
+{
+    uint8_t bytes[4] = { (uint8_t) c };
+    uint32_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t heads[] = { 0, 0xC0, 0xE0, 0xF0 };
+    for (uint32_t i = more; i > 0; i--, c >>= 6)
+        bytes[i] = (uint8_t) (0x80 | (c & 0x3F));
+    if (more)
+        bytes[0] = (uint8_t) (heads[more] | c);
+    buf_add (out, bytes, more + 1);
+}
+
+void cells_print_row (const struct cells *cells, uint32_t row, struct buf *out)
+{
+    uint32_t end = cells->columns;
+    while (end > 0 && cells_at (cells, row, end - 1)->character == ' ')
+        end--;
+    for (uint32_t i = 0; i < end; i++)
+        if (cells_at (cells, row, i)->character)
+            print_character (cells_at (cells, row, i)->character, out);
+}
+
+/* ---- the pen ---- */
+
+struct pen pen_at (const struct cells *cells, uint32_t row, uint32_t column, uint32_t columns)
+{
+    uint32_t end = columns < cells->columns - (column < cells->columns ? column : cells->columns) ? column + columns
+                                                                                                  : cells->columns;
+    bool outside = row >= cells->rows || column >= cells->columns;
+    return (struct pen){ .cells = cells, .row = row, .begin = column, .column = column, .end = end, .full = outside };
+}
+
+static void set (struct pen *pen, uint32_t column, uint32_t character)
+{
+    *cells_at (pen->cells, pen->row,
+               column) = (struct cell){ .character = character, .paint = (uint8_t) pen->paint, .chosen = pen->chosen };
+}
+
+/* In place of the last character that still fits, whole. */
+static void mark_cut (struct pen *pen)
+{
+    uint32_t at = pen->column < pen->end ? pen->column : pen->end - 1;
+    if (at > pen->begin && cells_at (pen->cells, pen->row, at)->character == 0)
+        set (pen, at - 1, ' ');
+    set (pen, at, pen->cells->unicode ? ELLIPSIS : '~');
+    pen->column = pen->end;
+    pen->full = true;
+}
+
+static void put (struct pen *pen, uint32_t character)
+{
+    uint32_t columns = utf8_columns (character);
+    if (pen->full)
+        return;
+    if (pen->column + columns > pen->end) {
+        if (pen->end > pen->begin)
+            mark_cut (pen);
+        pen->full = true;
+        return;
+    }
+    set (pen, pen->column, character);
+    if (columns == 2)
+        set (pen, pen->column + 1, 0);
+    pen->column += columns;
+}
+
+void pen_text (struct pen *pen, struct text text)
+{
+    struct style style = { .unicode = pen->cells->unicode };
+    struct buf safe;
+    if (pen->full || text.len == 0)
+        return;
+    buf_init (&safe, TEXT_MAX_BYTES);
+    style_print_text (&style, text_clip (text, PRINTED_MAX_BYTES * 4), &safe);
+    struct text shown = buf_as_text (&safe);
+    for (uint32_t at = 0; at < shown.len && !pen->full;) {
+        uint32_t character = ' ', bytes = utf8_next (shown, at, &character);
+        put (pen, bytes ? character : '?');
+        at += bytes ? bytes : 1;
+    }
+    buf_release (&safe);
+}
+
+void pen_puts (struct pen *pen, const char *c_string)
+{
+    pen_text (pen, text_of (c_string));
+}
+
+void pen_printf (struct pen *pen, const char *format, ...)
+{
+    char printed[PRINTED_MAX_BYTES];
+    va_list args;
+    va_start (args, format);
+    vsnprintf (printed, sizeof (printed), format, args);
+    va_end (args);
+    pen_puts (pen, printed);
+}
+
+void pen_painted (struct pen *pen, enum paint paint, struct text text)
+{
+    enum paint before = pen->paint;
+    pen->paint = paint;
+    pen_text (pen, text);
+    pen->paint = before;
+}
+
+void pen_pad (struct pen *pen, uint32_t column)
+{
+    while (pen->column < pen->begin + column && pen->column < pen->end)
+        put (pen, ' ');
+}
+
+void pen_field (struct pen *pen, struct text text, uint32_t columns)
+{
+    uint32_t left = pen->end > pen->column ? pen->end - pen->column : 0;
+    struct pen field = *pen;
+    if (pen->full || left == 0)
+        return;
+    field.begin = pen->column;
+    field.end = pen->column + (columns < left ? columns : left);
+    pen_text (&field, text);
+    pen->column = field.column;
+    pen_pad (pen, field.begin - pen->begin + columns);
+}
+
+void cells_put_line (const struct cells *cells, uint32_t row, enum paint paint, struct text text)
+{
+    struct pen pen = pen_at (cells, row, 0, cells->columns);
+    pen.paint = paint;
+    pen_text (&pen, text);
+}

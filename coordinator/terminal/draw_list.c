@@ -1,0 +1,283 @@
+#include "coordinator/terminal/draw.h"
+
+#include <stdio.h>
+
+#include "common/base/duration.h"
+#include "coordinator/terminal/mark_paint.h"
+#include "coordinator/terminal/sheet.h"
+
+enum {
+    LEAD_COLUMNS = 2, /* cursor and mark */
+    NAME_LEAST = 4,
+    WORDS_COLUMNS = 34, /* left for phase, gate or cause */
+    CELL_MOST = 10,
+    CELL_NAMED = 5, /* from here on a cell has room for the rung's id */
+    GROUPS_SHOWN = 4,
+    GATES_SHOWN = 2,
+    HOST_LINES_LEAST = 3
+};
+
+/* ---- one host ---- */
+
+struct list_layout {
+    uint32_t name, cell, rung_first, rungs;
+};
+
+static uint32_t least (uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t rung_now (const struct scene *scene)
+{
+    uint32_t now = 0;
+    while (now + 1 < scene->rungs_n && scene->rungs[now].outcome == OUTCOME_PASSED)
+        now++;
+    return now;
+}
+
+static struct list_layout lay_out (const struct drawing *drawing)
+{
+    const struct scene *scene = drawing->scene;
+    uint32_t columns = drawing->cells->columns, widest = NAME_LEAST, words = least (WORDS_COLUMNS, columns / 3);
+    for (uint32_t i = 0; i < scene->tiles_n; i++)
+        widest = scene->tiles[i].name.len > widest ? scene->tiles[i].name.len : widest;
+    struct list_layout out = { .name = least (widest, columns / 3) };
+    uint32_t taken = LEAD_COLUMNS + out.name + 4 + words, room = columns > taken ? columns - taken : 1;
+    out.rungs = least (scene->rungs_n, room);
+    out.cell = out.rungs ? least (room / out.rungs, CELL_MOST) : 1;
+    out.cell = out.cell < CELL_NAMED ? 1 : out.cell;
+    uint32_t now = rung_now (scene), half = out.rungs / 2, last = scene->rungs_n - out.rungs;
+    out.rung_first = least (now > half ? now - half : 0, last);
+    return out;
+}
+
+static void put_letter (struct pen *pen, enum scene_mark mark)
+{
+    char letter[2] = { scene_mark_letter (mark), 0 };
+    pen_painted (pen, terminal_mark_paint (mark), text_of (letter));
+}
+
+static const struct scene_group *group_of (const struct scene *scene, const struct scene_tile *tile)
+{
+    return tile->group < scene->groups_n ? &scene->groups[tile->group] : NULL;
+}
+
+/* "failed, owner device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
+static void put_words (struct pen *pen, const struct scene *scene, const struct scene_tile *tile)
+{
+    const struct scene_group *group = group_of (scene, tile);
+    char span[DURATION_TEXT_BYTES];
+    pen_painted (pen, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
+    if (tile->gate.len || tile->phase.len) {
+        pen_puts (pen, " ");
+        pen_text (pen, tile->now == MARK_AT_GATE ? tile->gate : tile->phase);
+    }
+    if (tile->since_ms)
+        pen_printf (pen, " %s", duration_print (tile->since_ms, span));
+    if (tile->owner != OWNER_NONE)
+        pen_printf (pen, ", owner %s", enum_name_of (&owner_names, tile->owner));
+    if (group && tile->owner != OWNER_NONE) {
+        pen_puts (pen, ": ");
+        pen_text (pen, group->line.len ? group->line : group->cause);
+    }
+}
+
+static void draw_host_line (struct drawing *drawing, const struct list_layout *layout, uint32_t at, uint32_t row)
+{
+    const struct scene_tile *tile = &drawing->scene->tiles[at];
+    struct pen pen = pen_at (drawing->cells, row, 0, drawing->cells->columns);
+    pen.chosen = tile->rank == drawing->state->cursor;
+    if (pen.chosen)
+        drawing->cursor_row = row;
+    pen_puts (&pen, pen.chosen ? ">" : " ");
+    pen_puts (&pen, terminal_state_is_marked (drawing->state, tile->rank) ? "*" : " ");
+    pen_field (&pen, tile->name, layout->name);
+    pen_puts (&pen, " ");
+    put_letter (&pen, tile->now);
+    pen_puts (&pen, " ");
+    for (uint32_t i = 0; i < layout->rungs; i++) {
+        put_letter (&pen, tile->cells[layout->rung_first + i]);
+        pen_pad (&pen, LEAD_COLUMNS + layout->name + 3 + (i + 1) * layout->cell);
+    }
+    pen_puts (&pen, " ");
+    put_words (&pen, drawing->scene, tile);
+    pen_pad (&pen, pen.chosen ? pen.end : 0);
+}
+
+/* Digits of the rungs, or their ids where there is room. */
+static void draw_headings (struct drawing *drawing, const struct list_layout *layout, uint32_t row)
+{
+    struct pen pen = pen_at (drawing->cells, row, 0, drawing->cells->columns);
+    pen.paint = PAINT_FAINT;
+    pen_pad (&pen, LEAD_COLUMNS);
+    pen_field (&pen, TEXT_LIT ("host"), layout->name);
+    pen_puts (&pen, "   ");
+    for (uint32_t i = layout->rung_first; i < layout->rung_first + layout->rungs; i++) {
+        if (layout->cell >= CELL_NAMED)
+            pen_field (&pen, drawing->scene->rungs[i].id, layout->cell - 1);
+        else
+            pen_printf (&pen, "%u", (i + 1) % 10);
+        pen_pad (&pen, LEAD_COLUMNS + layout->name + 3 + (i - layout->rung_first + 1) * layout->cell);
+    }
+    pen_puts (&pen, " now");
+}
+
+/* ---- hosts ---- */
+
+/* The line of the cursor stays in sight. */
+static void scroll_to (struct terminal_state *state, uint32_t line, uint32_t lines, uint32_t room)
+{
+    uint32_t most = lines > room ? lines - room : 0;
+    if (line < state->top)
+        state->top = line;
+    if (room && line >= state->top + room)
+        state->top = line - room + 1;
+    state->top = least (state->top, most);
+}
+
+static void draw_lines (struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    const struct scene *scene = drawing->scene;
+    struct list_layout layout = lay_out (drawing);
+    drawing->state->stride = 1;
+    if (end - row > HOST_LINES_LEAST)
+        draw_headings (drawing, &layout, row++);
+    drawing->state->page = end - row;
+    scroll_to (drawing->state, terminal_tile_of (scene, drawing->state->cursor), scene->tiles_n, end - row);
+    for (uint32_t at = drawing->state->top; at < scene->tiles_n && row < end; at++, row++)
+        draw_host_line (drawing, &layout, at, row);
+}
+
+/* A letter a host; in the order of ranks, and with none hidden, a line is a row of the mesh or a part of it. */
+static void draw_map (struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    const struct scene *scene = drawing->scene;
+    struct terminal_state *state = drawing->state;
+    uint32_t label = 6, room = drawing->cells->columns > label + 1 ? drawing->cells->columns - label : 1;
+    uint32_t at = terminal_tile_of (scene, state->cursor);
+    state->stride = scene->columns && scene->columns <= room ? scene->columns : room;
+    uint32_t lines = (scene->tiles_n + state->stride - 1) / state->stride;
+    state->page = end - row;
+    scroll_to (state, at / state->stride, lines, end - row);
+    for (uint32_t i = state->top * state->stride; i < scene->tiles_n; i++) {
+        uint32_t line = i / state->stride - state->top, column = label + i % state->stride;
+        if (row + line >= end)
+            return;
+        struct pen pen = pen_at (drawing->cells, row + line, 0, label);
+        if (i % state->stride == 0)
+            pen_printf (&pen, "%5u", scene->tiles[i].rank);
+        pen = pen_at (drawing->cells, row + line, column, 1);
+        pen.chosen = i == at || terminal_state_is_marked (state, scene->tiles[i].rank);
+        put_letter (&pen, scene->tiles[i].now);
+        if (i == at) {
+            drawing->cursor_row = row + line;
+            drawing->cursor_column = column;
+        }
+    }
+}
+
+/* ---- below the hosts ---- */
+
+static void add_cursor (const struct drawing *drawing, struct sheet *sheet)
+{
+    uint32_t at = terminal_tile_of (drawing->scene, drawing->state->cursor);
+    if (!drawing->state->map || at == drawing->scene->tiles_n)
+        return;
+    const struct scene_tile *tile = &drawing->scene->tiles[at];
+    const struct scene_group *group = group_of (drawing->scene, tile);
+    struct text words = group ? (group->line.len ? group->line : group->cause) : tile->phase;
+    sheet_printf (sheet, PAINT_STRONG, "%.*s: %s %.*s", TEXT_ARG (tile->name), scene_mark_word (tile->now),
+                  TEXT_ARG (words));
+}
+
+static void add_rung (const struct scene *scene, struct sheet *sheet)
+{
+    if (scene->rungs_n == 0 || scene->ended)
+        return;
+    uint32_t now = rung_now (scene);
+    const struct scene_rung *rung = &scene->rungs[now];
+    char span[DURATION_TEXT_BYTES];
+    if (rung->pass == PASS_NONE)
+        sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s is to come", now + 1, scene->rungs_n,
+                      TEXT_ARG (rung->id));
+    else
+        sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s %s, %u/%u hosts ended, %s of it", now + 1, scene->rungs_n,
+                      TEXT_ARG (rung->id), enum_name_of (&pass_names, rung->pass), rung->ended_n, rung->hosts_n,
+                      duration_print (rung->spent_ms, span));
+}
+
+static void add_groups (const struct scene *scene, struct sheet *sheet)
+{
+    for (uint32_t i = 0; i < scene->groups_n && i < GROUPS_SHOWN; i++) {
+        const struct scene_group *group = &scene->groups[i];
+        struct text line = group->line.len ? group->line : group->cause;
+        sheet_printf (sheet, group->outcome == OUTCOME_CASCADE ? PAINT_FAINT : PAINT_BAD, "%.*s %s%s, owner %s%s: %.*s",
+                      TEXT_ARG (group->names), enum_name_of (&outcome_names, group->outcome),
+                      group->preliminary ? " so far" : "", enum_name_of (&owner_names, group->owner),
+                      group->likely ? " (likely)" : "", TEXT_ARG (line));
+    }
+    if (scene->groups_n > GROUPS_SHOWN)
+        sheet_printf (sheet, PAINT_BAD, "... and %u more", scene->groups_n - GROUPS_SHOWN);
+}
+
+/* The gates that cost most: who came last, and for how long the others waited. */
+static void add_gates (const struct scene *scene, const struct feed *feed, struct sheet *sheet)
+{
+    uint64_t below = UINT64_MAX;
+    for (uint32_t shown = 0; shown < GATES_SHOWN; shown++) {
+        const struct scene_gate *most = NULL;
+        for (uint32_t i = 0; i < scene->gates_n; i++)
+            if (scene->gates[i].longest_wait_ms < below &&
+                (most == NULL || scene->gates[i].longest_wait_ms > most->longest_wait_ms))
+                most = &scene->gates[i];
+        if (most == NULL)
+            return;
+        char median[DURATION_TEXT_BYTES], longest[DURATION_TEXT_BYTES], name[64];
+        below = most->longest_wait_ms;
+        sheet_printf (sheet, PAINT_FAINT, "gate %.*s of %.*s: %s came last, the others waited %s, %s at most",
+                      TEXT_ARG (most->gate), TEXT_ARG (scene->rungs[most->rung].id),
+                      scene_host_name (scene, feed, most->last, name), duration_print (most->median_wait_ms, median),
+                      duration_print (most->longest_wait_ms, longest));
+    }
+}
+
+static struct sheet below_hosts (const struct drawing *drawing)
+{
+    const struct scene *scene = drawing->scene;
+    struct sheet sheet = { .arena = drawing->arena };
+    add_cursor (drawing, &sheet);
+    if (scene->ended)
+        sheet_add (&sheet, scene->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, scene->sentence);
+    add_rung (scene, &sheet);
+    add_groups (scene, &sheet);
+    for (uint32_t i = 0; i < scene->waiting_n; i++)
+        sheet_add (&sheet, PAINT_WARN, scene->waiting[i]);
+    add_gates (scene, drawing->state->feed, &sheet);
+    return sheet;
+}
+
+/* The newest notes take what is left. */
+static void add_notes (const struct scene *scene, struct sheet *sheet, uint32_t most)
+{
+    uint32_t n = least (scene->notes_n, most);
+    if (n && n < most && scene->notes_skipped)
+        sheet_printf (sheet, PAINT_FAINT, "%u notes skipped", (unsigned) scene->notes_skipped);
+    for (uint32_t i = scene->notes_n - n; i < scene->notes_n; i++)
+        sheet_add (sheet, PAINT_FAINT, scene->notes[i]->text);
+}
+
+void draw_list (struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    struct sheet below = below_hosts (drawing);
+    uint32_t rows = end - row, columns = drawing->state->map ? drawing->scene->columns : 1;
+    uint32_t hosts = drawing->scene->tiles_n / (columns ? columns : 64) + 2;
+    uint32_t room = rows > hosts ? rows - hosts : 0, scroll = 0;
+    room = room > rows / 2 ? room : rows / 2;
+    room = least (room, rows > HOST_LINES_LEAST ? rows - HOST_LINES_LEAST : 0);
+    if (below.lines.n < room)
+        add_notes (drawing->scene, &below, room - below.lines.n);
+    uint32_t taken = least (below.lines.n, room);
+    (drawing->state->map ? draw_map : draw_lines) (drawing, row, end - taken);
+    sheet_draw (&below, drawing->cells, end - taken, end, &scroll);
+}

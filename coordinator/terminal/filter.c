@@ -1,0 +1,113 @@
+#include "coordinator/terminal/filter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool mark_is (enum scene_mark mark, struct text word)
+{
+    const char *name = scene_mark_word (mark);
+    if (word.len == 1)
+        return word.ptr[0] == scene_mark_letter (mark);
+    if (word.len != strlen (name))
+        return false;
+    for (uint32_t i = 0; i < word.len; i++)
+        if (word.ptr[i] != (name[i] == ' ' ? '-' : name[i]))
+            return false;
+    return true;
+}
+
+static int read_mark (struct text word, uint32_t *marks, struct err *err)
+{
+    char known[256] = "";
+    for (uint32_t mark = 0; mark < MARK_N; mark++)
+        if (mark_is (mark, word)) {
+            *marks |= 1u << mark;
+            return 0;
+        }
+    for (uint32_t mark = 0; mark < MARK_N; mark++)
+        snprintf (known + strlen (known), sizeof (known) - strlen (known), "%s%s", mark ? ", " : "",
+                  scene_mark_word (mark));
+    return err_set (err, ERR_USAGE, "outcome:%.*s is none of %s", TEXT_ARG (word), known);
+}
+
+static int read_marks (struct text words, uint32_t *marks, struct err *err)
+{
+    while (words.len)
+        if (read_mark (text_take_until (&words, ','), marks, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_owner (struct text word, enum owner *owner, struct err *err)
+{
+    char known[256] = "";
+    uint32_t value = 0;
+    if (enum_value_of (&owner_names, word, &value) && value != OWNER_NONE) {
+        *owner = (enum owner) value;
+        return 0;
+    }
+    for (uint32_t i = OWNER_DEVICE; i < OWNER_N; i++)
+        if (i != OWNER_FORMER_BACKEND)
+            snprintf (known + strlen (known), sizeof (known) - strlen (known), "%s%s", i > OWNER_DEVICE ? ", " : "",
+                      enum_name_of (&owner_names, i));
+    return err_set (err, ERR_USAGE, "owner:%.*s is none of %s", TEXT_ARG (word), known);
+}
+
+static void add_text (struct filter *filter, struct text word)
+{
+    size_t len = strlen (filter->text);
+    snprintf (filter->text + len, sizeof (filter->text) - len, "%s%.*s", len ? " " : "", TEXT_ARG (word));
+}
+
+static int read_word (struct filter *filter, struct text word, struct err *err)
+{
+    struct text value = word, name;
+    if (!text_cut (&value, ':', &name)) {
+        add_text (filter, word);
+        return 0;
+    }
+    if (text_is (name, "outcome"))
+        return read_marks (value, &filter->marks, err);
+    if (text_is (name, "owner"))
+        return read_owner (value, &filter->owner, err);
+    if (text_is (name, "hosts"))
+        filter->hosts = value;
+    else if (text_is (name, "phase"))
+        filter->phase = value;
+    else
+        add_text (filter, word);
+    return 0;
+}
+
+static int read_words (struct filter *filter, struct err *err)
+{
+    struct text rest = text_of (filter->line);
+    while (rest.len) {
+        struct text word = text_take_until (&rest, ' ');
+        if (word.len && read_word (filter, word, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int filter_read (struct filter *filter, const char *line, struct err *err)
+{
+    char before[FILTER_LINE_BYTES];
+    memcpy (before, filter->line, sizeof (before));
+    *filter = (struct filter){ .marks = 0 };
+    snprintf (filter->line, sizeof (filter->line), "%s", line);
+    if (read_words (filter, err) == 0)
+        return 0;
+    if (strcmp (before, line) != 0) /* what was read once is read again */
+        filter_read (filter, before, NULL);
+    return -1;
+}
+
+void filter_apply (const struct filter *filter, struct scene_query *query)
+{
+    query->hosts = filter->hosts;
+    query->phase = filter->phase;
+    query->text = text_of (filter->text);
+    query->marks = filter->marks;
+    query->owner = filter->owner;
+}

@@ -1,0 +1,317 @@
+#include "coordinator/terminal/screen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+
+#include "coordinator/terminal/state.h"
+
+/* ncurses writes into a pipe, never to the terminal: it waits for whoever does not take what it writes. What a frame
+ * needs at most is far less than a pipe holds. */
+enum { PIPE_BYTES = 1 << 20, PIECE_BYTES = 16 << 10, ESCAPE_MS = 25, LEAVE_MS = 1000, LEAVE_BYTES = 128 };
+
+struct screen {
+    SCREEN *terminal;
+    FILE *pipe_in, *keys;
+    int pipe_out;
+    int out_fd;      /* this process's own opening of the terminal: it does not wait, and others are not told so */
+    struct buf left; /* made, and not taken yet */
+    size_t taken;    /* of it */
+    uint64_t sent_bytes;
+    bool color, unicode;
+};
+
+/* For screen_restore, whenever it comes. */
+static struct {
+    volatile sig_atomic_t open;
+    struct termios before;
+    char leave[LEAVE_BYTES];
+    size_t leave_bytes;
+    int out_fd;
+} restoring;
+
+void screen_restore (void)
+{
+    if (!restoring.open)
+        return;
+    restoring.open = false;
+    (void) !write (restoring.out_fd, restoring.leave, restoring.leave_bytes);
+    (void) tcsetattr (STDIN_FILENO, TCSANOW, &restoring.before);
+}
+
+static void on_death (int signal_number)
+{
+    screen_restore ();
+    raise (signal_number); /* it does what it does by default: SA_RESETHAND */
+}
+
+static void catch_deaths (void)
+{
+    static const int deaths[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGXCPU };
+    struct sigaction action = { .sa_handler = on_death, .sa_flags = (int) (SA_RESETHAND | SA_NODEFER) };
+    sigemptyset (&action.sa_mask);
+    for (size_t i = 0; i < sizeof (deaths) / sizeof (deaths[0]); i++)
+        sigaction (deaths[i], &action, NULL);
+    atexit (screen_restore); /* fails when memory does, and then much else */
+}
+
+/* ---- opening ---- */
+
+static void add_leave (const char *capability)
+{
+    const char *text = tigetstr (capability);
+    size_t len = text && text != (char *) -1 ? strlen (text) : 0;
+    if (restoring.leave_bytes + len > LEAVE_BYTES)
+        return;
+    memcpy (restoring.leave + restoring.leave_bytes, text ? text : "", len);
+    restoring.leave_bytes += len;
+}
+
+/* Keys come one by one and are not echoed; Ctrl-C is a signal as ever; Ctrl-Z would leave a screen behind. */
+static int set_modes (struct err *err)
+{
+    struct termios modes;
+    if (tcgetattr (STDIN_FILENO, &restoring.before) < 0)
+        return err_errno (err, ERR_STATE, "cannot read the modes of the terminal");
+    modes = restoring.before;
+    modes.c_lflag &= ~(tcflag_t) (ICANON | ECHO | IEXTEN);
+    modes.c_oflag = (modes.c_oflag | OPOST | ONLCR) & ~(tcflag_t) TABDLY;
+    modes.c_cc[VMIN] = 1;
+    modes.c_cc[VTIME] = 0;
+    modes.c_cc[VSUSP] = _POSIX_VDISABLE;
+    return tcsetattr (STDIN_FILENO, TCSANOW, &modes) < 0
+               ? err_errno (err, ERR_STATE, "cannot set the modes of the terminal")
+               : 0;
+}
+
+static int open_pipe (struct screen *screen, struct err *err)
+{
+    int ends[2];
+    if (pipe2 (ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return err_errno (err, ERR_IO, "cannot make a pipe");
+    (void) fcntl (ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+    screen->pipe_out = ends[0];
+    screen->pipe_in = fdopen (ends[1], "w");
+    screen->out_fd = open ("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return screen->pipe_in ? 0 : err_errno (err, ERR_IO, "cannot write to a pipe");
+}
+
+static void set_up_colors (struct screen *screen, bool color)
+{
+    screen->color = color && has_colors () && start_color () != ERR;
+    if (!screen->color)
+        return;
+    short back = use_default_colors () == OK ? -1 : COLOR_BLACK;
+    init_pair (PAINT_GOOD, COLOR_GREEN, back);
+    init_pair (PAINT_BAD, COLOR_RED, back);
+    init_pair (PAINT_WARN, COLOR_YELLOW, back);
+}
+
+static int open_terminal (struct screen *screen, bool color, struct err *err)
+{
+    const char *kind = getenv ("TERM");
+    set_escdelay (ESCAPE_MS);
+    screen->terminal = newterm (NULL, screen->pipe_in, stdin);
+    if (screen->terminal == NULL)
+        return err_set (err, ERR_STATE, "nothing is known of a terminal of kind %s", kind ? kind : "(TERM is not set)");
+    keypad (stdscr, true);
+    nodelay (stdscr, true);
+    typeahead (-1);
+    set_up_colors (screen, color);
+    restoring.leave_bytes = 0;
+    add_leave ("sgr0");
+    add_leave ("rmkx");
+    add_leave ("cnorm");
+    add_leave ("rmcup");
+    return 0;
+}
+
+struct screen *screen_open (bool color, struct err *err)
+{
+    struct screen *screen = mem_alloc (sizeof (*screen));
+    screen->pipe_out = screen->out_fd = -1;
+    buf_init (&screen->left, 4 * PIPE_BYTES);
+    setlocale (LC_CTYPE, "");
+    screen->unicode = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
+    if (open_pipe (screen, err) < 0 || open_terminal (screen, color, err) < 0 || set_modes (err) < 0) {
+        screen_close (screen);
+        return NULL;
+    }
+    restoring.out_fd = screen->out_fd < 0 ? STDOUT_FILENO : screen->out_fd;
+    restoring.open = true;
+    signal (SIGTSTP, SIG_IGN);
+    catch_deaths ();
+    return screen;
+}
+
+/* ---- out ---- */
+
+static void collect (struct screen *screen)
+{
+    uint8_t piece[PIECE_BYTES];
+    ssize_t len;
+    while ((len = read (screen->pipe_out, piece, sizeof (piece))) > 0) {
+        buf_add (&screen->left, piece, (size_t) len);
+        screen->sent_bytes += (uint64_t) len;
+    }
+}
+
+/* Where it could not be opened anew a write may wait, but only once the terminal takes something. */
+static ssize_t give (const struct screen *screen, size_t most)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    if (screen->out_fd >= 0)
+        return write (screen->out_fd, screen->left.ptr + screen->taken, most);
+    if (poll (&out, 1, 0) <= 0 || !(out.revents & POLLOUT))
+        return 0;
+    return write (STDOUT_FILENO, screen->left.ptr + screen->taken, most < 512 ? most : 512);
+}
+
+bool screen_ready (struct screen *screen)
+{
+    collect (screen);
+    while (screen->taken < screen->left.len) {
+        ssize_t len = give (screen, screen->left.len - screen->taken);
+        if (len <= 0)
+            return false;
+        screen->taken += (size_t) len;
+    }
+    buf_clear (&screen->left);
+    screen->taken = 0;
+    return true;
+}
+
+uint64_t screen_sent_bytes (const struct screen *screen)
+{
+    return screen->sent_bytes;
+}
+
+struct style screen_style (const struct screen *screen)
+{
+    struct winsize size = { 0 };
+    bool known = ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+    return (struct style){ .color = screen->color,
+                           .unicode = screen->unicode,
+                           .columns = known ? size.ws_col : 80,
+                           .rows = known ? size.ws_row : 24 };
+}
+
+static attr_t attributes (const struct screen *screen, const struct cell *cell)
+{
+    static const attr_t of[] = { [PAINT_NONE] = 0, [PAINT_GOOD] = 0,      [PAINT_BAD] = A_BOLD,
+                                 [PAINT_WARN] = 0, [PAINT_FAINT] = A_DIM, [PAINT_STRONG] = A_BOLD };
+    if (!screen->color)
+        return 0;
+    return of[cell->paint] | (cell->chosen ? A_REVERSE : 0);
+}
+
+static void show_row (const struct screen *screen, const struct cells *cells, uint32_t row, cchar_t *line)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < cells->columns; i++) {
+        const struct cell *cell = cells_at (cells, row, i);
+        short pair = screen->color && cell->paint >= PAINT_GOOD && cell->paint <= PAINT_WARN ? cell->paint : 0;
+        wchar_t text[2] = { (wchar_t) cell->character, 0 };
+        if (cell->character)
+            setcchar (&line[n++], text, attributes (screen, cell), pair, NULL);
+    }
+    mvadd_wchnstr ((int) row, 0, line, n);
+}
+
+void screen_show (struct screen *screen, const struct cells *cells, uint32_t row, uint32_t column)
+{
+    cchar_t *line = mem_array (cells->columns + 1, sizeof (*line));
+    if ((uint32_t) LINES != cells->rows || (uint32_t) COLS != cells->columns)
+        resizeterm ((int) cells->rows, (int) cells->columns);
+    for (uint32_t i = 0; i < cells->rows; i++)
+        show_row (screen, cells, i, line);
+    move ((int) row, (int) column);
+    wnoutrefresh (stdscr);
+    doupdate ();
+    mem_free (line);
+    (void) screen_ready (screen);
+}
+
+void screen_repaint (struct screen *screen)
+{
+    (void) screen;
+    clearok (curscr, true);
+}
+
+/* ---- in ---- */
+
+uint32_t screen_key (struct screen *screen)
+{
+    static const struct {
+        wint_t code;
+        uint32_t key;
+    } keys[] = {
+        { KEY_UP, KEY_IS_UP },           { KEY_DOWN, KEY_IS_DOWN },     { KEY_LEFT, KEY_IS_LEFT },
+        { KEY_RIGHT, KEY_IS_RIGHT },     { KEY_PPAGE, KEY_IS_PAGE_UP }, { KEY_NPAGE, KEY_IS_PAGE_DOWN },
+        { KEY_HOME, KEY_IS_HOME },       { KEY_END, KEY_IS_END },       { KEY_ENTER, KEY_IS_ENTER },
+        { KEY_BACKSPACE, KEY_IS_ERASE },
+    };
+    wint_t code = 0;
+    int kind = get_wch (&code);
+    (void) screen;
+    if (kind == ERR)
+        return 0;
+    for (size_t i = 0; kind == KEY_CODE_YES && i < sizeof (keys) / sizeof (keys[0]); i++)
+        if (keys[i].code == code)
+            return keys[i].key;
+    if (kind == KEY_CODE_YES)
+        return UINT32_MAX; /* one that means nothing here */
+    return code == '\r' || code == '\n' ? KEY_IS_ENTER
+           : code == 0x1B               ? KEY_IS_ESCAPE
+           : code == 0x7F || code == 8  ? KEY_IS_ERASE
+           : code == 0                  ? UINT32_MAX
+                                        : (uint32_t) code;
+}
+
+/* ---- closing ---- */
+
+/* A terminal that takes nothing is left as it is after a while. */
+static void give_rest (struct screen *screen)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    while (!screen_ready (screen))
+        if (poll (&out, 1, LEAVE_MS) <= 0)
+            return;
+}
+
+void screen_close (struct screen *screen)
+{
+    if (screen == NULL)
+        return;
+    if (screen->terminal) {
+        endwin ();
+        give_rest (screen);
+        delscreen (screen->terminal);
+    }
+    if (restoring.open) {
+        restoring.open = false;
+        (void) tcsetattr (STDIN_FILENO, TCSADRAIN, &restoring.before);
+        signal (SIGTSTP, SIG_DFL);
+    }
+    if (screen->pipe_in)
+        fclose (screen->pipe_in);
+    if (screen->pipe_out >= 0)
+        close (screen->pipe_out);
+    if (screen->out_fd >= 0)
+        close (screen->out_fd);
+    buf_release (&screen->left);
+    mem_free (screen);
+}

@@ -1,0 +1,111 @@
+#include "coordinator/terminal/session.h"
+
+#include "coordinator/terminal/screen.h"
+
+enum { REDRAW_MS = 200, KEYS_AT_ONCE = 256 };
+
+struct terminal_session {
+    struct terminal_options options;
+    struct screen *screen;
+    struct terminal_state state;
+    struct arena arena; /* of the scene that is shown */
+    struct scene scene;
+    uint64_t drawn_ms; /* boot clock */
+    bool changed;      /* by a key */
+};
+
+struct terminal_session *terminal_session_open (const struct terminal_options *options, struct err *err)
+{
+    struct screen *screen = screen_open (options->color, err);
+    if (screen == NULL)
+        return NULL;
+    struct terminal_session *session = mem_alloc (sizeof (*session));
+    session->options = *options;
+    session->screen = screen;
+    session->changed = true;
+    terminal_state_init (&session->state, options->feed, options->program, options->run, options->key);
+    return session;
+}
+
+void terminal_session_close (struct terminal_session *session)
+{
+    if (session == NULL)
+        return;
+    screen_close (session->screen);
+    arena_release (&session->arena);
+    mem_free (session);
+}
+
+/* ---- keys ---- */
+
+static void cancel (struct terminal_session *session)
+{
+    struct err err = { 0 };
+    if (session->options.cancel (session->options.owner, &err) < 0)
+        terminal_state_say (&session->state, true, "%s", err.text);
+}
+
+/* False: the person leaves. */
+static bool take_keys (struct terminal_session *session)
+{
+    for (uint32_t i = 0; i < KEYS_AT_ONCE; i++) {
+        uint32_t key = screen_key (session->screen);
+        if (key == 0)
+            break;
+        enum terminal_act act = terminal_state_key (&session->state, &session->scene, key);
+        session->changed = true;
+        if (act == ACT_LEAVE)
+            return false;
+        if (act == ACT_REPAINT)
+            screen_repaint (session->screen);
+        if (act == ACT_CANCEL)
+            cancel (session);
+    }
+    return true;
+}
+
+/* ---- frames ---- */
+
+static uint32_t read_logs (struct terminal_session *session, struct terminal_log logs[MARKED_MAX])
+{
+    uint32_t ranks[MARKED_MAX], n = terminal_state_log_hosts (&session->state, ranks);
+    for (uint32_t i = 0; i < n; i++) {
+        char name[64];
+        logs[i] = (struct terminal_log){ .rank = ranks[i] };
+        session->options.read_log (session->options.owner, ranks[i], &session->arena, &logs[i]);
+        logs[i].name = text_copy (&session->arena,
+                                  text_of (scene_host_name (&session->scene, session->options.feed, ranks[i], name)));
+    }
+    return n;
+}
+
+static void draw (struct terminal_session *session, uint64_t wall_ms)
+{
+    struct terminal_log logs[MARKED_MAX];
+    struct style style = screen_style (session->screen);
+    struct scene_query query;
+    arena_reset (&session->arena);
+    terminal_state_query (&session->state, &query);
+    scene_make (session->options.feed, &query, wall_ms, &session->arena, &session->scene);
+    struct cells cells = cells_make (&style, &session->arena);
+    struct drawing drawing = { .state = &session->state,
+                               .scene = &session->scene,
+                               .logs = logs,
+                               .logs_n = read_logs (session, logs),
+                               .cells = &cells,
+                               .arena = &session->arena };
+    terminal_draw (&drawing);
+    screen_show (session->screen, &cells, drawing.cursor_row, drawing.cursor_column);
+}
+
+bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms, uint64_t wall_ms)
+{
+    if (!take_keys (session))
+        return false;
+    if (!screen_ready (session->screen) || (!session->changed && boot_ms < session->drawn_ms + REDRAW_MS))
+        return true;
+    draw (session, wall_ms);
+    session->drawn_ms = boot_ms;
+    session->changed = false;
+    return true;
+}

@@ -1,0 +1,401 @@
+#include "coordinator/terminal/state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void terminal_state_init (struct terminal_state *state, const struct feed *feed, const char *program, const char *run,
+                          const char *key)
+{
+    *state = (struct terminal_state){ .feed = feed,
+                                      .cursor = SCENE_NOBODY,
+                                      .opened = SCENE_NOBODY,
+                                      .stride = 1,
+                                      .page = 1,
+                                      .program = program,
+                                      .run = run,
+                                      .key = key };
+    terminal_state_say (state, false, "? help   q leave");
+}
+
+void terminal_state_say (struct terminal_state *state, bool bad, const char *format, ...)
+{
+    va_list args;
+    va_start (args, format);
+    vsnprintf (state->said, sizeof (state->said), format, args);
+    va_end (args);
+    state->said_is_bad = bad;
+}
+
+/* What needs the run's folder is said with where that is. */
+static void say_command (struct terminal_state *state, const char *command, const char *more)
+{
+    bool by_key = state->key && (strcmp (command, "status") == 0 || strcmp (command, "watch") == 0);
+    if (by_key)
+        terminal_state_say (state, false, "%s %s --key %s%s", state->program, command, state->key, more);
+    else
+        terminal_state_say (state, false, "%s%s %s %.8s%s", state->key ? "on the coordinator's machine: " : "",
+                            state->program, command, state->run, more);
+}
+
+void terminal_state_query (const struct terminal_state *state, struct scene_query *query)
+{
+    scene_query_init (query);
+    filter_apply (&state->filter, query);
+    query->order = state->order;
+    if (state->mode == MODE_HOST)
+        query->opened[0] = state->opened;
+    for (uint32_t i = 0; i < SCENE_OPENED_MAX && state->mode == MODE_COMPARE && i < state->marked_n; i++)
+        query->opened[i] = state->marked[i];
+}
+
+uint32_t terminal_tile_of (const struct scene *scene, uint32_t rank)
+{
+    uint32_t at = 0;
+    while (at < scene->tiles_n && scene->tiles[at].rank != rank)
+        at++;
+    return at;
+}
+
+bool terminal_state_is_marked (const struct terminal_state *state, uint32_t rank)
+{
+    for (uint32_t i = 0; i < state->marked_n; i++)
+        if (state->marked[i] == rank)
+            return true;
+    return false;
+}
+
+uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t out[MARKED_MAX])
+{
+    uint32_t n = state->mode == MODE_LOGS      ? state->marked_n
+                 : state->mode == MODE_COMPARE ? SCENE_OPENED_MAX
+                                               : state->mode == MODE_HOST;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = state->mode == MODE_HOST ? state->opened : state->marked[i];
+    return n;
+}
+
+void terminal_state_settle (struct terminal_state *state, const struct scene *scene)
+{
+    if (terminal_tile_of (scene, state->cursor) == scene->tiles_n)
+        state->cursor = scene->tiles_n ? scene->tiles[0].rank : SCENE_NOBODY;
+}
+
+/* ---- what keys do ---- */
+
+static void say_of_hosts (struct terminal_state *state, const struct scene *scene, const char *command,
+                          const uint32_t *ranks, uint32_t n)
+{
+    char more[COMMAND_BYTES] = " --hosts ", name[64];
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = strlen (more);
+        snprintf (more + len, sizeof (more) - len, "%s%s", i ? "," : "",
+                  scene_host_name (scene, state->feed, ranks[i], name));
+    }
+    say_command (state, command, more);
+}
+
+static enum terminal_act move_to (struct terminal_state *state, const struct scene *scene, int64_t at)
+{
+    if (scene->tiles_n == 0)
+        return ACT_NONE;
+    at = at < 0 ? 0 : at >= scene->tiles_n ? scene->tiles_n - 1 : at;
+    state->cursor = scene->tiles[at].rank;
+    return ACT_NONE;
+}
+
+static enum terminal_act move (struct terminal_state *state, const struct scene *scene, int64_t lines)
+{
+    if (state->mode == MODE_LIST)
+        return move_to (state, scene, (int64_t) terminal_tile_of (scene, state->cursor) + lines * state->stride);
+    int64_t scroll = (int64_t) state->scroll + lines;
+    state->scroll = scroll < 0 ? 0 : (uint32_t) scroll; /* drawing brings it back to what there is */
+    return ACT_NONE;
+}
+
+static enum terminal_act key_up (struct terminal_state *state, const struct scene *scene)
+{
+    return move (state, scene, -1);
+}
+
+static enum terminal_act key_down (struct terminal_state *state, const struct scene *scene)
+{
+    return move (state, scene, 1);
+}
+
+static enum terminal_act key_left (struct terminal_state *state, const struct scene *scene)
+{
+    return move_to (state, scene, (int64_t) terminal_tile_of (scene, state->cursor) - (state->map ? 1 : 0));
+}
+
+static enum terminal_act key_right (struct terminal_state *state, const struct scene *scene)
+{
+    return move_to (state, scene, (int64_t) terminal_tile_of (scene, state->cursor) + (state->map ? 1 : 0));
+}
+
+static enum terminal_act key_page_up (struct terminal_state *state, const struct scene *scene)
+{
+    return move (state, scene, -(int64_t) state->page);
+}
+
+static enum terminal_act key_page_down (struct terminal_state *state, const struct scene *scene)
+{
+    return move (state, scene, state->page);
+}
+
+static enum terminal_act key_first (struct terminal_state *state, const struct scene *scene)
+{
+    return move (state, scene, -(int64_t) HOSTS_MAX);
+}
+
+static enum terminal_act key_last (struct terminal_state *state, const struct scene *scene)
+{
+    return move (state, scene, HOSTS_MAX);
+}
+
+static enum terminal_act show (struct terminal_state *state, enum terminal_mode mode)
+{
+    state->mode = mode;
+    state->scroll = 0;
+    return ACT_NONE;
+}
+
+static enum terminal_act key_open (struct terminal_state *state, const struct scene *scene)
+{
+    if (state->mode != MODE_LIST || state->cursor == SCENE_NOBODY)
+        return ACT_NONE;
+    state->opened = state->cursor;
+    say_of_hosts (state, scene, "logs", &state->opened, 1);
+    return show (state, MODE_HOST);
+}
+
+static enum terminal_act key_back (struct terminal_state *state, const struct scene *scene)
+{
+    (void) scene;
+    say_command (state, "status", "");
+    return show (state, MODE_LIST);
+}
+
+static enum terminal_act key_mark (struct terminal_state *state, const struct scene *scene)
+{
+    uint32_t kept = 0, rank = state->mode == MODE_HOST ? state->opened : state->cursor;
+    if (rank == SCENE_NOBODY || state->mode > MODE_HOST)
+        return ACT_NONE;
+    for (uint32_t i = 0; i < state->marked_n; i++)
+        if (state->marked[i] != rank)
+            state->marked[kept++] = state->marked[i];
+    bool was = kept < state->marked_n;
+    state->marked_n = kept;
+    if (!was && kept == MARKED_MAX) {
+        terminal_state_say (state, true, "at most %u hosts can be marked", MARKED_MAX);
+        return ACT_NONE;
+    }
+    if (!was)
+        state->marked[state->marked_n++] = rank;
+    say_of_hosts (state, scene, "logs", state->marked, state->marked_n);
+    if (state->marked_n == 0)
+        terminal_state_say (state, false, "no host is marked");
+    return ACT_NONE;
+}
+
+static enum terminal_act key_compare (struct terminal_state *state, const struct scene *scene)
+{
+    if (state->marked_n < SCENE_OPENED_MAX) {
+        terminal_state_say (state, true, "mark two hosts with m, then = compares them");
+        return ACT_NONE;
+    }
+    say_of_hosts (state, scene, "drift", state->marked, SCENE_OPENED_MAX);
+    return show (state, MODE_COMPARE);
+}
+
+static enum terminal_act key_logs (struct terminal_state *state, const struct scene *scene)
+{
+    if (state->marked_n == 0) {
+        terminal_state_say (state, true, "mark hosts with m, then l shows what they printed, equal logs once");
+        return ACT_NONE;
+    }
+    say_of_hosts (state, scene, "logs", state->marked, state->marked_n);
+    return show (state, MODE_LOGS);
+}
+
+static enum terminal_act key_next_failure (struct terminal_state *state, const struct scene *scene)
+{
+    uint32_t from = terminal_tile_of (scene, state->cursor);
+    for (uint32_t i = 1; i <= scene->tiles_n; i++) {
+        const struct scene_tile *tile = &scene->tiles[(from + i) % scene->tiles_n];
+        if (!scene_mark_is_bad (tile->now) && tile->owner == OWNER_NONE)
+            continue;
+        state->cursor = tile->rank;
+        if (state->mode == MODE_HOST)
+            state->opened = tile->rank;
+        say_command (state, "explain", "");
+        return ACT_NONE;
+    }
+    terminal_state_say (state, false, "no host that is shown has failed");
+    return ACT_NONE;
+}
+
+static enum terminal_act key_order (struct terminal_state *state, const struct scene *scene)
+{
+    (void) scene;
+    state->order = state->order == SCENE_SLOWEST_FIRST ? SCENE_BY_RANK : state->order + 1;
+    say_command (state, "status", "");
+    return show (state, MODE_LIST);
+}
+
+static enum terminal_act key_map (struct terminal_state *state, const struct scene *scene)
+{
+    (void) scene;
+    state->map = !state->map;
+    state->top = 0;
+    say_command (state, "status", "");
+    return show (state, MODE_LIST);
+}
+
+static enum terminal_act key_filter (struct terminal_state *state, const struct scene *scene)
+{
+    (void) scene;
+    memcpy (state->edit, state->filter.line, sizeof (state->edit));
+    state->prompt = PROMPT_FILTER;
+    return show (state, MODE_LIST);
+}
+
+static enum terminal_act key_cancel (struct terminal_state *state, const struct scene *scene)
+{
+    if (state->key)
+        terminal_state_say (state, true,
+                            "a monitor key does not allow it; on the coordinator's machine: %s cancel %.8s",
+                            state->program, state->run);
+    else if (scene->ended)
+        terminal_state_say (state, true, "the run has ended");
+    else
+        state->prompt = PROMPT_CANCEL;
+    return ACT_NONE;
+}
+
+static enum terminal_act key_help (struct terminal_state *state, const struct scene *scene)
+{
+    (void) scene;
+    terminal_state_say (state, false, "%s watch --help", state->program);
+    return show (state, state->mode == MODE_HELP ? MODE_LIST : MODE_HELP);
+}
+
+static enum terminal_act key_repaint (struct terminal_state *state, const struct scene *scene)
+{
+    (void) state;
+    (void) scene;
+    return ACT_REPAINT;
+}
+
+static enum terminal_act key_leave (struct terminal_state *state, const struct scene *scene)
+{
+    return state->mode == MODE_LIST ? ACT_LEAVE : key_back (state, scene);
+}
+
+static const struct key_row {
+    uint32_t key, also;
+    enum terminal_act (*press) (struct terminal_state *state, const struct scene *scene);
+    const char *label, *help; /* NULL: of the row above */
+} keys[] = {
+    { KEY_IS_UP, 'k', key_up, "arrows, k j", "to another host; in a host, a comparison or logs: up and down" },
+    { KEY_IS_DOWN, 'j', key_down, NULL, NULL },
+    { KEY_IS_LEFT, 'h', key_left, NULL, NULL },
+    { KEY_IS_RIGHT, 0, key_right, NULL, NULL },
+    { KEY_IS_PAGE_UP, 'b', key_page_up, "PgUp, PgDn", "a page up or down; Home and End: the first and the last" },
+    { KEY_IS_PAGE_DOWN, ' ', key_page_down, NULL, NULL },
+    { KEY_IS_HOME, 'g', key_first, NULL, NULL },
+    { KEY_IS_END, 'G', key_last, NULL, NULL },
+    { KEY_IS_ENTER, 0, key_open, "Enter", "open the host: attempts and phases, cause, facts, its log as it grows" },
+    { KEY_IS_ESCAPE, KEY_IS_ERASE, key_back, "Esc", "back to the hosts" },
+    { '/', 0, key_filter, "/", "filter: hosts:SET outcome:WORD owner:WORD phase:WORD, and text; empty: all hosts" },
+    { 'o', 0, key_order, "o", "order: by rank, worst first, slowest first" },
+    { 't', 0, key_map, "t", "tiles: one letter a host, in rows of the mesh; or again a line a host" },
+    { 'n', 0, key_next_failure, "n", "the next host that failed" },
+    { 'm', 0, key_mark, "m", "mark the host, or take the mark away" },
+    { '=', 0, key_compare, "=", "compare the first two that are marked: facts, phases, logs" },
+    { 'l', 0, key_logs, "l", "what the marked hosts printed, equal logs once" },
+    { 'c', 0, key_cancel, "c", "cancel the run, after a question" },
+    { '?', 0, key_help, "?", "this" },
+    { 'L' - '@', 0, key_repaint, "Ctrl-L", "draw everything again" },
+    { 'q', 0, key_leave, "q", "back; from the hosts: leave. The run goes on" },
+};
+enum { KEYS_N = sizeof (keys) / sizeof (keys[0]) };
+
+bool terminal_key_help (uint32_t index, const char **label, const char **help)
+{
+    uint32_t at = 0;
+    for (; at < KEYS_N; at++)
+        if (keys[at].label && index-- == 0)
+            break;
+    if (at == KEYS_N)
+        return false;
+    *label = keys[at].label;
+    *help = keys[at].help;
+    return true;
+}
+
+/* ---- prompts ---- */
+
+static void say_filter (struct terminal_state *state)
+{
+    char more[COMMAND_BYTES];
+    if (state->filter.hosts.len == 0) {
+        say_command (state, "status", "");
+        return;
+    }
+    snprintf (more, sizeof (more), " --hosts %.*s", TEXT_ARG (state->filter.hosts));
+    say_command (state, "receipt", more);
+}
+
+static enum terminal_act take_filter (struct terminal_state *state)
+{
+    struct err err = { 0 };
+    state->prompt = PROMPT_NONE;
+    if (filter_read (&state->filter, state->edit, &err) < 0)
+        terminal_state_say (state, true, "%s", err.text);
+    else
+        say_filter (state);
+    state->top = 0;
+    return ACT_NONE;
+}
+
+static enum terminal_act edit (struct terminal_state *state, uint32_t key)
+{
+    size_t len = strlen (state->edit);
+    if (key == KEY_IS_ENTER)
+        return take_filter (state);
+    if (key == KEY_IS_ESCAPE)
+        state->prompt = PROMPT_NONE;
+    else if (key == KEY_IS_ERASE && len)
+        state->edit[len - 1] = '\0';
+    else if (key == 'U' - '@')
+        state->edit[0] = '\0';
+    else if (key >= ' ' && key < 0x7F && len + 1 < sizeof (state->edit)) {
+        state->edit[len] = (char) key;
+        state->edit[len + 1] = '\0';
+    }
+    return ACT_NONE;
+}
+
+static enum terminal_act answer (struct terminal_state *state, uint32_t key)
+{
+    state->prompt = PROMPT_NONE;
+    if (key != 'y' && key != 'Y') {
+        terminal_state_say (state, false, "not cancelled");
+        return ACT_NONE;
+    }
+    say_command (state, "cancel", "");
+    return ACT_CANCEL;
+}
+
+enum terminal_act terminal_state_key (struct terminal_state *state, const struct scene *scene, uint32_t key)
+{
+    if (state->prompt == PROMPT_FILTER)
+        return edit (state, key);
+    if (state->prompt == PROMPT_CANCEL)
+        return answer (state, key);
+    for (uint32_t i = 0; i < KEYS_N; i++)
+        if (key == keys[i].key || (keys[i].also && key == keys[i].also))
+            return keys[i].press (state, scene);
+    return ACT_NONE;
+}

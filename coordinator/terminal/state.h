@@ -1,0 +1,67 @@
+/* state.h - what is looked at in a terminal: order, filter, cursor, marks, opened hosts; and what a key changes in it.
+ *
+ * Hosts are ranks, so a cursor stays on its host while others pass it. Pure; no errors but for the line of a filter, which
+ * are told in `said`. A state is never copied: its query borrows from it. */
+#ifndef SLICEUP_COORDINATOR_TERMINAL_STATE_H
+#define SLICEUP_COORDINATOR_TERMINAL_STATE_H
+
+#include "coordinator/terminal/filter.h"
+#include "coordinator/view/line.h"
+
+enum { MARKED_MAX = 64, SAID_BYTES = 512, COMMAND_BYTES = 256 };
+
+enum terminal_mode { MODE_LIST, MODE_HOST, MODE_COMPARE, MODE_LOGS, MODE_HELP };
+enum terminal_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_CANCEL };
+/* What the owner of the terminal has to do. */
+enum terminal_act { ACT_NONE, ACT_LEAVE, ACT_CANCEL, ACT_REPAINT };
+/* Keys that are no characters. */
+enum {
+    KEY_IS_UP = 0x200000,
+    KEY_IS_DOWN,
+    KEY_IS_LEFT,
+    KEY_IS_RIGHT,
+    KEY_IS_PAGE_UP,
+    KEY_IS_PAGE_DOWN,
+    KEY_IS_HOME,
+    KEY_IS_END,
+    KEY_IS_ENTER,
+    KEY_IS_ESCAPE,
+    KEY_IS_ERASE
+};
+
+struct terminal_state {
+    const struct feed *feed; /* that the scenes are made of */
+    enum terminal_mode mode;
+    enum terminal_prompt prompt;
+    bool map; /* one letter a host, in rows of the mesh */
+    enum scene_order order;
+    struct filter filter;
+    uint32_t cursor, opened; /* ranks; SCENE_NOBODY */
+    uint32_t marked[MARKED_MAX], marked_n;
+    uint32_t top;          /* the first line of hosts that is shown */
+    uint32_t scroll;       /* of the other modes */
+    uint32_t stride, page; /* hosts a line, lines a page: as drawn last */
+    char edit[FILTER_LINE_BYTES];
+    char said[SAID_BYTES]; /* the command that does what the last key did, or why it did nothing */
+    bool said_is_bad;
+    const char *program, *run, *key; /* "sliceup --home DIR", the run's id; key file of a run elsewhere, or NULL */
+};
+/* Feed and texts live as long as the state does. */
+void terminal_state_init (struct terminal_state *state, const struct feed *feed, const char *program, const char *run,
+                          const char *key);
+void terminal_state_query (const struct terminal_state *state, struct scene_query *query);
+/* `key`: a character, or one of the above. `scene`: the one that is on the screen. */
+enum terminal_act terminal_state_key (struct terminal_state *state, const struct scene *scene, uint32_t key);
+/* Brings cursor and marks back to hosts that there are. */
+void terminal_state_settle (struct terminal_state *state, const struct scene *scene);
+void terminal_state_say (struct terminal_state *state, bool bad, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+bool terminal_state_is_marked (const struct terminal_state *state, uint32_t rank);
+/* Hosts whose logs are drawn, at most MARKED_MAX. */
+uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t out[MARKED_MAX]);
+/* The place of a host among the tiles; tiles_n: it is hidden. */
+uint32_t terminal_tile_of (const struct scene *scene, uint32_t rank);
+/* Of the table of keys, for help: false behind the last. */
+bool terminal_key_help (uint32_t index, const char **label, const char **help);
+
+#endif

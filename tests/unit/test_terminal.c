@@ -1,0 +1,375 @@
+/* links: simulated terminal */
+#include "coordinator/terminal/draw.h"
+#include "coordinator/terminal/number.h"
+#include "view_fixture.h"
+
+/* A run, a terminal of some size, and what was drawn on it last. */
+struct desk {
+    struct show show;
+    struct feed *feed;
+    struct terminal_state state;
+    struct arena arena;
+    struct scene scene;
+    struct style style;
+    struct cells cells;
+    struct terminal_log logs[2];
+    uint32_t logs_n;
+};
+
+static void hear (void *owner, const struct fact *fact)
+{
+    feed_apply (((struct desk *) owner)->feed, fact, fact->wall_ms);
+}
+
+static void desk_make (struct desk *desk, uint32_t hosts, uint32_t columns, uint32_t rows)
+{
+    *desk = (struct desk){ .feed = feed_create (), .style = { .unicode = true, .columns = columns, .rows = rows } };
+    show_make (&desk->show, hosts);
+    desk->show.heard = hear;
+    desk->show.owner = desk;
+    show_open (&desk->show);
+    desk->show.at_ms = 200;
+    for (uint32_t i = 0; i < hosts; i++)
+        show_joined (&desk->show, i);
+    terminal_state_init (&desk->state, desk->feed, "sliceup", "3fa9c1d2", NULL);
+}
+
+static void desk_release (struct desk *desk)
+{
+    feed_destroy (desk->feed);
+    show_release (&desk->show);
+    arena_release (&desk->arena);
+}
+
+/* The whole screen as text, a line a row. */
+static struct buf draw (struct desk *desk)
+{
+    struct scene_query query;
+    struct buf out;
+    arena_reset (&desk->arena);
+    terminal_state_query (&desk->state, &query);
+    scene_make (desk->feed, &query, SHOW_WALL_MS + desk->show.at_ms, &desk->arena, &desk->scene);
+    desk->cells = cells_make (&desk->style, &desk->arena);
+    struct drawing drawing = { .state = &desk->state,
+                               .scene = &desk->scene,
+                               .logs = desk->logs,
+                               .logs_n = desk->logs_n,
+                               .cells = &desk->cells,
+                               .arena = &desk->arena };
+    terminal_draw (&drawing);
+    assert_true (drawing.cursor_row < desk->style.rows && drawing.cursor_column < desk->style.columns);
+    buf_init (&out, 4 << 20);
+    for (uint32_t row = 0; row < desk->cells.rows; row++) {
+        cells_print_row (&desk->cells, row, &out);
+        buf_byte (&out, '\n');
+    }
+    return out;
+}
+
+static enum terminal_act press (struct desk *desk, uint32_t key)
+{
+    return terminal_state_key (&desk->state, &desk->scene, key);
+}
+
+static void type (struct desk *desk, const char *keys)
+{
+    for (; *keys; keys++)
+        press (desk, (uint8_t) *keys);
+    press (desk, KEY_IS_ENTER);
+}
+
+#define assert_drawn(desk, words)                                                                                      \
+    do {                                                                                                               \
+        struct buf drawn = draw (desk);                                                                                \
+        assert_has (&drawn, words);                                                                                    \
+        buf_release (&drawn);                                                                                          \
+    } while (0)
+#define assert_not_drawn(desk, words)                                                                                  \
+    do {                                                                                                               \
+        struct buf drawn = draw (desk);                                                                                \
+        assert_lacks (&drawn, words);                                                                                  \
+        buf_release (&drawn);                                                                                          \
+    } while (0)
+
+/* The first rung passed; at the second host 1 failed, 2 waits at a gate, 3 compiles. */
+static void desk_climbing (struct desk *desk, uint32_t hosts, uint32_t columns, uint32_t rows)
+{
+    desk_make (desk, hosts, columns, rows);
+    show_began (&desk->show, FACTS, PASS_ONCE, 1, hosts);
+    show_pass_ended (&desk->show, OUTCOME_PASSED, 400, NULL, 0);
+    desk->show.at_ms = 1000;
+    show_began (&desk->show, TINY, PASS_RESTORED, 1, hosts);
+    show_failed (&desk->show, 1, TEXT_LIT ("RuntimeError: it is broken"));
+    desk->show.at_ms = 13000;
+    show_at_gate (&desk->show, 2, "rendezvous");
+    show_phase (&desk->show, 3, "compile", 11000);
+}
+
+static void eighty_by_twenty_four (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    struct buf out = draw (&desk);
+    assert_has (&out, "sample  1/3 rungs  13 s  4/4 hosts  run 3fa9c1d2\n");
+    assert_has (&out, "> host0 r P         r");
+    assert_has (&out, "\n  host1 f P         f         .          failed so far");
+    assert_has (&out, "\n  host2 g P         g         .          at a gate rendezvous");
+    assert_has (&out, "\n  host3 r P         r         .          runs compile 11 s");
+    assert_has (&out, "rung 2 of 3: tiny restored, 1/4 hosts ended");
+    assert_has (&out, "host1 failed so far, owner unknown: RuntimeError: it is broken");
+    assert_has (&out, "waiting for");
+    buf_release (&out);
+    desk_release (&desk);
+}
+
+static void assert_any_size_fits (struct desk *desk)
+{
+    static const uint32_t sizes[][2] = { { 80, 24 }, { 200, 50 }, { 40, 12 }, { 20, 5 }, { 8, 3 }, { 1, 1 }, { 3, 2 } };
+    for (size_t i = 0; i < sizeof (sizes) / sizeof (sizes[0]); i++) {
+        desk->style.columns = sizes[i][0];
+        desk->style.rows = sizes[i][1];
+        struct buf out = draw (desk);
+        assert_fits (&out, sizes[i][0], sizes[i][1]);
+        assert_safe (&out);
+        buf_release (&out);
+        desk->style.unicode = false;
+        out = draw (desk);
+        assert_ascii (&out);
+        buf_release (&out);
+        desk->style.unicode = true;
+    }
+}
+
+static void any_size_and_any_mode_fits (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 6, 80, 24);
+    desk.logs[0] = desk.logs[1] = (struct terminal_log){ 0, TEXT_LIT ("host0"), TEXT_LIT ("rung tiny"),
+                                                         TEXT_LIT ("a\nb\n") };
+    desk.logs_n = 2;
+    desk.state.marked[1] = 1;
+    desk.state.marked_n = 2;
+    for (enum terminal_mode mode = MODE_LIST; mode <= MODE_HELP; mode++) {
+        desk.state.mode = mode;
+        desk.state.opened = 1;
+        assert_any_size_fits (&desk);
+    }
+    desk.state.mode = MODE_LIST;
+    desk.state.map = true;
+    assert_any_size_fits (&desk);
+    press (&desk, '/');
+    assert_any_size_fits (&desk);
+    desk_release (&desk);
+}
+
+static void of_thousands_only_what_is_in_sight_is_drawn (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4096, 80, 24);
+    assert_drawn (&desk, "4,096/4,096 hosts");
+    assert_not_drawn (&desk, "host4095");
+    press (&desk, KEY_IS_END);
+    assert_drawn (&desk, "> host4095");
+    press (&desk, KEY_IS_PAGE_UP);
+    press (&desk, KEY_IS_UP);
+    assert_not_drawn (&desk, "host4095");
+    press (&desk, 'n'); /* from behind it: around */
+    assert_drawn (&desk, "> host1 ");
+    press (&desk, 't');
+    assert_drawn (&desk, "    0 rfgr");
+    desk_release (&desk);
+}
+
+static void a_filter_says_what_it_hides (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4096, 80, 24);
+    assert_not_drawn (&desk, "hidden");
+    press (&desk, '/');
+    type (&desk, "hosts:host[0-9] outcome:failed-so-far,g");
+    assert_drawn (&desk, "4,094 of 4,096 hidden by /hosts:host[0-9] outcome:failed-so-far,g");
+    assert_not_drawn (&desk, "\n  host3 ");
+    assert_string_equal (desk.state.said, "sliceup receipt 3fa9c1d2 --hosts host[0-9]");
+    press (&desk, '/');
+    press (&desk, 'U' - '@');
+    type (&desk, "broken owner:unknown");
+    assert_drawn (&desk, "4,095 of 4,096 hidden");
+    assert_drawn (&desk, "> host1 ");
+    press (&desk, '/');
+    press (&desk, 'U' - '@');
+    type (&desk, "outcome:fine");
+    assert_true (desk.state.said_is_bad);
+    assert_drawn (&desk, "outcome:fine is none of to come, passed");
+    assert_drawn (&desk, "4,095 of 4,096 hidden");
+    press (&desk, '/');
+    press (&desk, 'U' - '@');
+    type (&desk, "phase:compile");
+    assert_drawn (&desk, "> host3 ");
+    press (&desk, '/');
+    press (&desk, 'U' - '@');
+    type (&desk, "");
+    assert_not_drawn (&desk, "hidden");
+    desk_release (&desk);
+}
+
+static void worst_first_is_worst_first (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4096, 80, 24);
+    struct buf out = draw (&desk);
+    buf_release (&out);
+    press (&desk, 'o');
+    assert_drawn (&desk, "worst first");
+    assert_int_equal (desk.scene.tiles[0].rank, 1);
+    desk_release (&desk);
+}
+
+static void a_host_is_opened_and_two_are_compared (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    assert_drawn (&desk, "> host0");
+    press (&desk, 'm');
+    press (&desk, 'n');
+    press (&desk, 'm');
+    assert_drawn (&desk, ">*host1");
+    press (&desk, KEY_IS_ENTER);
+    assert_string_equal (desk.state.said, "sliceup logs 3fa9c1d2 --hosts host1");
+    desk.logs[0] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny, restored, attempt 1"),
+                                          TEXT_LIT ("first\nthe last line\n") };
+    desk.logs_n = 1;
+    uint32_t ranks[MARKED_MAX];
+    assert_int_equal (terminal_state_log_hosts (&desk.state, ranks), 1);
+    assert_int_equal (ranks[0], 1);
+    struct buf out = draw (&desk);
+    assert_has (&out, "host1  rank 1  joined");
+    assert_has (&out, "tiny restored 1  f failed so far");
+    assert_has (&out, "said: RuntimeError: it is broken");
+    assert_has (&out, "host1: rung tiny, restored, attempt 1\nfirst\nthe last line\n");
+    buf_release (&out);
+    press (&desk, '=');
+    assert_int_equal (desk.state.mode, MODE_COMPARE);
+    out = draw (&desk);
+    assert_has (&out, "host0                         host1");
+    assert_has (&out, "tiny restored 1     r runs");
+    assert_has (&out, "f failed so far");
+    buf_release (&out);
+    press (&desk, 'q');
+    assert_int_equal (press (&desk, 'q'), ACT_LEAVE);
+    desk_release (&desk);
+}
+
+static void equal_logs_are_shown_once (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    struct buf out = draw (&desk);
+    buf_release (&out);
+    press (&desk, 'l');
+    assert_true (desk.state.said_is_bad);
+    press (&desk, 'm');
+    press (&desk, KEY_IS_DOWN);
+    press (&desk, 'm');
+    press (&desk, 'l');
+    desk.logs[0] = (struct terminal_log){ 0, TEXT_LIT ("host0"), TEXT_LIT ("rung tiny"), TEXT_LIT ("the same\n") };
+    desk.logs[1] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny"), TEXT_LIT ("the same\n") };
+    desk.logs_n = 2;
+    assert_drawn (&desk, "host[0-1]: rung tiny\nthe same\n\n");
+    desk.logs[1].body = TEXT_LIT ("another\n");
+    assert_drawn (&desk, "host0: rung tiny\nthe same\nhost1: rung tiny\nanother\n");
+    desk_release (&desk);
+}
+
+static void a_run_is_cancelled_after_a_question_and_never_by_key (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    assert_drawn (&desk, "host0");
+    assert_int_equal (press (&desk, 'c'), ACT_NONE);
+    assert_drawn (&desk, "Cancel run 3fa9c1d2, as Ctrl-C in its own terminal would? y/N");
+    assert_int_equal (press (&desk, KEY_IS_ENTER), ACT_NONE);
+    assert_string_equal (desk.state.said, "not cancelled");
+    press (&desk, 'c');
+    assert_int_equal (press (&desk, 'y'), ACT_CANCEL);
+    assert_string_equal (desk.state.said, "sliceup cancel 3fa9c1d2");
+    desk.state.key = "a.key";
+    assert_int_equal (press (&desk, 'c'), ACT_NONE);
+    assert_int_equal (press (&desk, 'y'), ACT_NONE);
+    assert_true (strstr (desk.state.said, "a monitor key does not allow it") != NULL);
+    desk_release (&desk);
+}
+
+static void what_hosts_say_does_no_harm (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_make (&desk, 4, 80, 24);
+    show_began (&desk.show, TINY, PASS_RESTORED, 1, 4);
+    show_failed (&desk.show, 1, HOSTILE);
+    show_at_gate (&desk.show, 2, hostile);
+    show_phase (&desk.show, 3, hostile, 10);
+    show_lost (&desk.show, 0, HOSTILE);
+    desk.state.opened = 1;
+    for (enum terminal_mode mode = MODE_LIST; mode <= MODE_HOST; mode++) {
+        desk.state.mode = mode;
+        assert_any_size_fits (&desk);
+    }
+    desk.style = (struct style){ .unicode = true, .columns = 200, .rows = 24 };
+    assert_drawn (&desk, "said: \\x0d\\x09\\x9b31m\\u{9b}2J");
+    desk_release (&desk);
+}
+
+static void wide_characters_are_cut_whole (void **state)
+{
+    (void) state;
+    struct arena arena = { 0 };
+    struct style style = { .unicode = true, .columns = 6, .rows = 1 };
+    struct cells cells = cells_make (&style, &arena);
+    struct buf out;
+    buf_init (&out, 100);
+    struct pen pen = pen_at (&cells, 0, 0, 6);
+    pen_text (&pen, TEXT_LIT ("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe8\xaa\x9e"));
+    cells_print_row (&cells, 0, &out);
+    assert_fits (&out, 6, 1);
+    assert_string_equal (buf_c (&out), "\xe6\x97\xa5\xe6\x9c\xac \xe2\x80\xa6");
+    pen = pen_at (&cells, 7, 0, 6);
+    pen_puts (&pen, "outside");
+    buf_release (&out);
+    arena_release (&arena);
+}
+
+static void numbers_have_commas (void **state)
+{
+    (void) state;
+    char out[NUMBER_BYTES];
+    assert_string_equal (number_print (0, out), "0");
+    assert_string_equal (number_print (999, out), "999");
+    assert_string_equal (number_print (4096, out), "4,096");
+    assert_string_equal (number_print (UINT64_MAX, out), "18,446,744,073,709,551,615");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (eighty_by_twenty_four),
+        cmocka_unit_test (any_size_and_any_mode_fits),
+        cmocka_unit_test (of_thousands_only_what_is_in_sight_is_drawn),
+        cmocka_unit_test (a_filter_says_what_it_hides),
+        cmocka_unit_test (worst_first_is_worst_first),
+        cmocka_unit_test (a_host_is_opened_and_two_are_compared),
+        cmocka_unit_test (equal_logs_are_shown_once),
+        cmocka_unit_test (a_run_is_cancelled_after_a_question_and_never_by_key),
+        cmocka_unit_test (what_hosts_say_does_no_harm),
+        cmocka_unit_test (wide_characters_are_cut_whole),
+        cmocka_unit_test (numbers_have_commas),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
