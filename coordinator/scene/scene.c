@@ -86,12 +86,12 @@ static void fill_summary (struct maker *maker)
 
 /* ---- rungs ---- */
 
-/* A mark of the running pass changes with its hosts; whoever is left behind, or comes back, changes every rung. */
+/* Marks of the running pass change with its hosts. */
 static uint64_t rung_changed (const struct board *board, uint32_t rung, bool running)
 {
     uint64_t changed = board->rungs[rung].changed;
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        if (((running && board->hosts[i].in_pass) || board->hosts[i].left_behind) && board->hosts[i].changed > changed)
+    for (uint32_t i = 0; running && i < board->plan.hosts.n; i++)
+        if (board->hosts[i].in_pass && board->hosts[i].changed > changed)
             changed = board->hosts[i].changed;
     return changed;
 }
@@ -123,6 +123,10 @@ static void fill_rungs (const struct maker *maker)
     scene->rungs = arena_array (maker->arena, n, sizeof (*scene->rungs));
     for (scene->rungs_n = 0; scene->rungs_n < n; scene->rungs_n++)
         fill_rung (maker, scene->rungs_n, &scene->rungs[scene->rungs_n]);
+    scene->groups_changed = maker->board->metrics_changed;
+    for (uint32_t i = 0; i < n; i++)
+        if (maker->board->rungs[i].changed > scene->groups_changed)
+            scene->groups_changed = maker->board->rungs[i].changed;
     while (scene->frontier < n && scene->rungs[scene->frontier].outcome == OUTCOME_PASSED)
         scene->frontier++;
 }

@@ -59,7 +59,7 @@ struct scene_rung {
     uint64_t began_ms, spent_ms, limit_ms; /* of the running pass; in all passes; of one attempt */
     uint32_t hosts_n, ended_n;
     uint32_t marks[MARK_N]; /* hosts of the slice by how they stand there */
-    uint64_t changed;       /* revision */
+    uint64_t changed;       /* revision: of any of this but times that go on by themselves */
 };
 
 struct scene_tile {
@@ -156,6 +156,7 @@ struct scene {
     uint32_t tiles_n;
     struct scene_group *groups; /* of all rungs, the first rung first; causes before their cascades */
     uint32_t groups_n, ungrouped_n;
+    uint64_t groups_changed; /* revision: of groups, metrics or gates */
     struct scene_metric *metrics;
     uint32_t metrics_n;
     struct scene_gate *gates;

@@ -99,11 +99,21 @@ enum scene_mark scene_mark_now (const struct board *board, uint32_t at)
         return MARK_LOST;
     if (host->life != BOARD_JOINED)
         return MARK_JOINING;
-    if (host->suspected && !board->ended)
+    if (host->suspected)
         return MARK_SILENT;
     if (board->running && host->in_pass && host->ended)
         return host->so_far == OUTCOME_NONE ? MARK_ENDED : MARK_SO_FAR;
     if (board->running && host->in_pass)
         return mark_of_running (host);
-    return board->ended && host->outcome == OUTCOME_NONE ? MARK_NOT_REACHED : scene_mark_of_outcome (host->outcome);
+    return scene_mark_of_outcome (host->outcome);
+}
+
+enum scene_mark scene_mark_at_end (const uint8_t *cells, uint32_t rungs)
+{
+    enum scene_mark worst = MARK_NOT_REACHED;
+    for (uint32_t i = 0; i < rungs; i++)
+        if (cells[i] != MARK_NOT_REACHED &&
+            (worst == MARK_NOT_REACHED || scene_mark_badness (cells[i]) > scene_mark_badness (worst)))
+            worst = cells[i];
+    return worst;
 }

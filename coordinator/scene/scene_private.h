@@ -25,6 +25,8 @@ struct text scene_text (struct arena *arena, struct text from, uint32_t columns)
 const struct board_attempt *scene_attempt_of (const struct board *board, uint32_t host, const struct attempt_key *key);
 enum scene_mark scene_mark_of_attempt (const struct board *board, uint32_t host, const struct board_attempt *attempt);
 enum scene_mark scene_mark_now (const struct board *board, uint32_t host);
+/* Of all rungs that it reached, the worst: as the receipt sums up a host. */
+enum scene_mark scene_mark_at_end (const uint8_t *cells, uint32_t rungs);
 uint32_t scene_mark_badness (enum scene_mark mark); /* from 0, the worst highest */
 bool scene_attempt_runs (const struct board *board, const struct board_attempt *attempt);
 uint64_t scene_attempt_ms (const struct board *board, const struct board_attempt *attempt, uint64_t now_ms);

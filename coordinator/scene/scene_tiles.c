@@ -54,14 +54,15 @@ static void fill_tile (const struct tiles *tiles, uint32_t rank, struct scene_ti
     const struct board_host *host = &maker->board->hosts[rank];
     *tile = (struct scene_tile){ .rank = rank, .changed = host->changed, .group = maker->group_of[rank] };
     tile->name = scene_text (maker->arena, maker->board->plan.hosts.items[rank].name, SCENE_WORD_COLUMNS);
-    tile->now = scene_mark_now (maker->board, rank);
+    fill_cells (tiles, tile, tiles->cells + (size_t) rank * maker->board->plan.rungs.n);
+    tile->now = maker->board->ended ? scene_mark_at_end (tile->cells, maker->board->plan.rungs.n)
+                                    : scene_mark_now (maker->board, rank);
     tile->phase = scene_text (maker->arena, host->life == BOARD_JOINED ? host->phase : host->step, SCENE_WORD_COLUMNS);
     tile->gate = scene_text (maker->arena, host->gate, SCENE_WORD_COLUMNS);
     if (tile->now == MARK_SILENT)
         tile->since_ms = since (tiles, host->received_ms);
     else if (host->phase.len)
         tile->since_ms = since (tiles, host->phase_since_ms);
-    fill_cells (tiles, tile, tiles->cells + (size_t) rank * maker->board->plan.rungs.n);
 }
 
 static void count_tile (struct scene *scene, const struct scene_tile *tile)

@@ -66,6 +66,7 @@ static void apply_opened (struct board *board, const struct fact *fact)
     board->words = board_words_create ();
     board->opened_wall_ms = fact->wall_ms;
     board->opened = true;
+    board_all_changed (board);
 }
 
 static void apply_epoch (struct board *board, const struct fact *fact)
@@ -100,7 +101,7 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->epoch = board->epoch;
     host->joins++;
     host->received_ms = fact->at_ms;
-    host->suspected = false;
+    host->suspected = host->accounted = false;
     board_text_clear (&host->why);
     board_text_clear (&host->step);
     board_host_changed (board, fact->of.host_joined.host);
@@ -278,17 +279,16 @@ static void apply_output (struct board *board, const struct fact *fact)
     board->output.told_ms = fact->at_ms;
 }
 
-static void apply_run_ended (struct board *board, const struct fact_run_ended *ended)
+static void apply_run_ended (struct board *board, const struct fact *fact)
 {
+    const struct fact_run_ended *ended = &fact->of.run_ended;
+    board_history_close (board, ended->outcome, fact->at_ms);
     board->ended = true;
     board->running = false;
     board->retry.key.attempt = 0;
     board->outcome = ended->outcome;
     board->exit_status = ended->exit_status;
-    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
-        board->rungs[i].changed = board->revision; /* what was to come is not reached */
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        board_host_changed (board, i);
+    board_all_changed (board); /* what was to come is not reached */
     board_text_set (&board->sentence, ended->sentence, TEXT_MAX_BYTES);
 }
 
@@ -316,7 +316,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_CANCEL_ASKED: board->cancel_level = fact->of.cancel_asked.level; break;
     case FACT_CONFLICT_SEEN: board->conflicts_n++; break;
     case FACT_HOSTS_LEFT_BEHIND: board_hosts_left_behind (board, fact); break;
-    case FACT_RUN_ENDED: apply_run_ended (board, &fact->of.run_ended); break;
+    case FACT_RUN_ENDED: apply_run_ended (board, fact); break;
     case FACT_HOST_REPORTED: apply_received (board, fact); break;
     case FACT_HOST_SUSPECTED: apply_suspected (board, fact); break;
     case FACT_HOST_STEPPED: apply_stepped (board, fact); break;

@@ -50,6 +50,7 @@ struct board_host {
     bool returned;         /* its last joining was a return from a loss, or a new process; not to a new coordinator */
     struct text why;       /* lost: the reason */
     bool left_behind;      /* the climb goes on without it, as it is absent */
+    bool accounted;        /* since it joined, a verdict says why it takes no part any more */
     bool in_pass;          /* takes part in the running pass */
     bool ended;            /* and its part has ended */
     uint32_t rungs_passed; /* how many rungs, from the first, it has passed */
@@ -192,6 +193,7 @@ struct board {
     bool running;  /* a pass: `key` */
     struct attempt_key key;
     enum purpose purpose; /* of it */
+    uint32_t next_rung;   /* at which the climb stands */
     struct board_retry retry;
     struct board_output output;
     struct board_phase phases[BOARD_PHASES_MAX];

@@ -139,3 +139,33 @@ const struct board_attempt *board_last_attempt (const struct board *board, uint3
             return &of->attempts.items[i - 1];
     return NULL;
 }
+
+static bool was_tried (const struct board_host *host, uint32_t rung)
+{
+    for (uint32_t i = 0; i < host->attempts.n; i++)
+        if (host->attempts.items[i].key.rung == rung)
+            return true;
+    return false;
+}
+
+void board_history_close (struct board *board, enum outcome outcome, uint64_t at_ms)
+{
+    uint32_t rung = board->next_rung;
+    bool cancelled = outcome == OUTCOME_CANCELLED;
+    if ((outcome != OUTCOME_BLOCKED && outcome != OUTCOME_LOST && !cancelled) || rung >= board->plan.rungs.n)
+        return;
+    bool known_bad = board->plan.rungs.items[rung].known_bad.len && !cancelled;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        const struct board_host *host = &board->hosts[i];
+        bool lost = host->life == BOARD_LOST;
+        struct board_attempt verdict = { .key = { rung, PASS_ONCE, 0 },
+                                         .purpose = PURPOSE_CLIMB,
+                                         .outcome = outcome,
+                                         .owner = lost ? OWNER_HOST : OWNER_PROGRAM,
+                                         .ended_ms = at_ms };
+        if (lost && cancelled)
+            verdict.outcome = host->joins ? OUTCOME_LOST : OUTCOME_BLOCKED;
+        if ((lost || known_bad) && !host->accounted && !was_tried (host, rung))
+            board_history_judge (board, i, &verdict);
+    }
+}

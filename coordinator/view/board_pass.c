@@ -46,6 +46,7 @@ void board_pass_began (struct board *board, const struct fact *fact)
     pass_clear (pass);
     pass->duration_ms = spent_ms;
     board->purpose = began->purpose;
+    board->next_rung = part ? board->next_rung : began->key.rung;
     board->retry.key.attempt = 0;
     board->isolation.passes_n += part;
     board->isolation.rung = part ? began->key.rung : board->isolation.rung;
@@ -162,8 +163,12 @@ static void judge_attempts (struct board *board, const struct fact *fact)
     for (uint32_t i = 0; i < ended->verdicts.n; i++) {
         verdict.outcome = ended->verdicts.items[i].outcome;
         verdict.owner = ended->verdicts.items[i].owner;
-        if (board_find_host (board, ended->verdicts.items[i].host))
-            board_history_judge (board, ended->verdicts.items[i].host, &verdict);
+        struct board_host *host = board_find_host (board, ended->verdicts.items[i].host);
+        if (host == NULL)
+            continue;
+        board_history_judge (board, ended->verdicts.items[i].host, &verdict);
+        if (board->plan.rungs.items[ended->key.rung].scope != SCOPE_SLICE)
+            host->accounted = verdict.outcome == OUTCOME_LOST || board->plan.climb.keep_going;
     }
 }
 
@@ -206,6 +211,8 @@ void board_pass_ended (struct board *board, const struct fact *fact)
     struct board_pass *pass = pass_of (board, &ended->key);
     if (pass == NULL)
         return;
+    if (ended->key.attempt == 0 || ended->outcome == OUTCOME_PASSED)
+        board->next_rung = ended->key.rung + (ended->key.attempt && ended->key.pass != PASS_COLD);
     pass->running = false;
     pass->attempt = ended->key.attempt;
     pass->outcome = ended->outcome;
@@ -233,10 +240,17 @@ void board_hosts_left_behind (struct board *board, const struct fact *fact)
         struct board_host *host = board_find_host (board, left->verdicts.items[i].host);
         if (host == NULL)
             continue;
-        host->left_behind = true;
+        host->left_behind = host->accounted = true;
         host->outcome = left->verdicts.items[i].outcome;
-        board_host_changed (board, left->verdicts.items[i].host);
+        struct board_attempt verdict = { .key = { left->rung, PASS_ONCE, 0 },
+                                         .purpose = PURPOSE_CLIMB,
+                                         .outcome = host->outcome,
+                                         .owner = left->verdicts.items[i].owner,
+                                         .ended_ms = fact->at_ms };
+        if (left->rung < board->plan.rungs.n)
+            board_history_judge (board, left->verdicts.items[i].host, &verdict);
     }
+    board_all_changed (board); /* they reach no further rung */
 }
 
 /* ---- what is run again: retries, and parts of the slice by themselves ---- */

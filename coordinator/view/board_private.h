@@ -14,6 +14,7 @@ struct board_host *board_find_host (struct board *board, uint32_t host); /* NULL
 void board_forget_holding (struct board_host *host);
 /* It is shown otherwise since the fact that is applied now. */
 void board_host_changed (struct board *board, uint32_t host);
+void board_all_changed (struct board *board); /* every host and rung */
 
 /* board_groups.c */
 void board_groups_clear (struct board_pass *pass);
@@ -32,6 +33,9 @@ void board_history_begin (struct board *board, uint32_t host, const struct attem
 void board_history_end (struct board *board, const struct fact *fact); /* ATTEMPT_ENDED of a host of the running pass */
 /* Of `verdict` what says which attempt, how it was judged, and `ended_ms`: when, where its own end is not known. */
 void board_history_judge (struct board *board, uint32_t host, const struct board_attempt *verdict);
+/* The run ends like this. Whoever was lost, and did nothing at the rung at which it ends, has that outcome there: as in
+ * the receipt (fold_untried). */
+void board_history_close (struct board *board, enum outcome outcome, uint64_t at_ms);
 void board_count_compiling (struct board *board, const struct result *result);
 void board_history_release (struct board *board);
 

@@ -41,6 +41,14 @@ void board_host_changed (struct board *board, uint32_t host)
     board->hosts[host].changed = board->revision;
 }
 
+void board_all_changed (struct board *board)
+{
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        board->rungs[i].changed = board->revision;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        board_host_changed (board, i);
+}
+
 void board_forget_holding (struct board_host *host)
 {
     host->state = ATTEMPT_NONE;

@@ -187,6 +187,8 @@ static void note_pass (struct world *world, const struct fact_pass_began *began)
 
 static void record_fact (struct world *world, const struct fact *fact)
 {
+    if (world->options.hear)
+        world->options.hear (world->options.owner, fact);
     if (fact_is_soft (fact->kind))
         return;
     struct buf buf;

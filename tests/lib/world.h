@@ -31,6 +31,9 @@ struct world_options {
     uint32_t strangers; /* so many hosts never join */
     bool fall_alone;    /* one host's program fails on rung `tiny`, in every pass */
     uint64_t bound_ms;  /* virtual time by which the run must have ended */
+    /* Every fact, soft ones too, as it is made; with coordinator_kills some are made twice. NULL: nobody hears them. */
+    void (*hear) (void *owner, const struct fact *fact);
+    void *owner;
 };
 
 struct world_report {

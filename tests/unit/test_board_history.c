@@ -194,6 +194,34 @@ static void a_lease_is_held_until_its_writer_ends (void **state)
     show_release (&show);
 }
 
+/* As the receipt has it, which tests/unit/test_scene_whole.c holds beside whole runs. */
+static void whoever_is_left_behind_or_lost_has_that_as_an_attempt (void **state)
+{
+    (void) state;
+    struct show show;
+    struct fact left = { .kind = FACT_HOSTS_LEFT_BEHIND };
+    struct verdict verdict = { .host = 2, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
+    show_gathered (&show, 3);
+    show_lost (&show, 2, TEXT_LIT ("silent"));
+    left.of.hosts_left_behind.rung = FACTS;
+    left.of.hosts_left_behind.verdicts.items = &verdict;
+    left.of.hosts_left_behind.verdicts.n = 1;
+    show_fact (&show, left);
+    const struct board_attempt *last = board_last_attempt (show.board, 2, FACTS);
+    assert_non_null (last);
+    assert_int_equal (last->outcome, OUTCOME_LOST);
+    assert_int_equal (show.board->rungs[ALL].changed, show.board->revision);
+    show_began (&show, TINY, PASS_COLD, 1, 1);
+    show_lost (&show, 1, TEXT_LIT ("silent"));
+    show_run_ended (&show, OUTCOME_LOST, 1, TEXT_LIT ("over"));
+    assert_null (board_last_attempt (show.board, 2, TINY)); /* told already */
+    last = board_last_attempt (show.board, 1, TINY);
+    assert_non_null (last);
+    assert_int_equal (last->outcome, OUTCOME_LOST);
+    assert_int_equal (last->owner, OWNER_HOST);
+    show_release (&show);
+}
+
 static void words_are_bounded_and_found_again (void **state)
 {
     (void) state;
@@ -225,6 +253,7 @@ int main (void)
         cmocka_unit_test (only_what_is_shown_otherwise_has_changed),
         cmocka_unit_test (what_was_compiled_only_grows),
         cmocka_unit_test (a_lease_is_held_until_its_writer_ends),
+        cmocka_unit_test (whoever_is_left_behind_or_lost_has_that_as_an_attempt),
         cmocka_unit_test (words_are_bounded_and_found_again),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
