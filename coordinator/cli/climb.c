@@ -188,7 +188,7 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
     driver_close (run_loop->driver);
     run_loop->driver = NULL;
     bool unfinished = problem.code || run_loop->sentence[0] == '\0';
-    int written = unfinished ? 0 : receipt_write_files (dir, err);
+    int written = unfinished ? 0 : receipt_write_files (dir, NULL, err);
     if (!unfinished)
         launch_measures_keep (run_loop->cli, dir);
     const struct run_end end = { &run_loop->on_end, run_loop->slice, run_loop->outcome, exit_status };

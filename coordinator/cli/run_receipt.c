@@ -4,6 +4,7 @@
 
 #include "common/io/atomic_file.h"
 #include "coordinator/home/run_facts.h"
+#include "coordinator/view/drift_sentence.h"
 #include "coordinator/view/receipt_json.h"
 
 enum { FILE_MAX_BYTES = 512 << 20 };
@@ -50,7 +51,17 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
     return 0;
 }
 
-int receipt_write_files (const struct run_dir *dir, struct err *err)
+uint32_t receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan)
+{
+    struct arena arena = { 0 };
+    struct drift_sentence_list list;
+    drift_sentence_list_make (receipt, plan->drift.items, plan->drift.n, 1, &arena, &list);
+    uint32_t findings = list.n + list.more;
+    arena_release (&arena);
+    return findings;
+}
+
+int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err *err)
 {
     struct receipt_fold *fold = receipt_fold_create ();
     struct arena arena = { 0 };
@@ -65,6 +76,8 @@ int receipt_write_files (const struct run_dir *dir, struct err *err)
     }
     if (rc == 0)
         rc = write_hosts (dir, &receipt, plan, &json, err);
+    if (rc == 0 && drift)
+        *drift = receipt_count_drift (&receipt, plan);
     buf_release (&json);
     arena_release (&arena);
     receipt_fold_destroy (fold);

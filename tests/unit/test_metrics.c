@@ -417,6 +417,42 @@ static void any_facts_make_a_page_that_is_read (void **state)
     }
 }
 
+/* ---- the document ---- */
+
+static void row_of (const struct family *family, struct buf *out)
+{
+    static const char *const types[] = { "gauge", "counter", "info", "histogram" };
+    static const char *const suffixes[] = { "", "_total", "_info", "" };
+    struct text labels = text_of (family->labels);
+    buf_printf (out, "| `%s%s` | %s | %s | ", family->name, suffixes[family->type], types[family->type], family->unit);
+    while (labels.len) {
+        struct text label = text_take_until (&labels, ' ');
+        buf_printf (out, "`%.*s`%s", TEXT_ARG (label), labels.len ? ", " : "");
+    }
+    buf_printf (out, " | %s | ", family->help);
+}
+
+static void the_document_has_every_family (void **state)
+{
+    (void) state;
+    struct buf document;
+    buf_init (&document, 1 << 20);
+    FILE *file = fopen (SLICEUP_SOURCE_DIR "/docs/spec/metrics.md", "r");
+    assert_non_null (file);
+    for (int c; (c = fgetc (file)) != EOF;)
+        buf_byte (&document, (uint8_t) c);
+    fclose (file);
+    for (enum family_id id = 0; id < FAMILIES_N; id++) {
+        struct buf row;
+        buf_init (&row, 4096);
+        row_of (metrics_family (id), &row);
+        assert_has (&document, buf_c (&row));
+        buf_release (&row);
+    }
+    assert_int_equal (count (&document, "\n| `sliceup_"), FAMILIES_N);
+    buf_release (&document);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +461,7 @@ int main (void)
         cmocka_unit_test (equal_names_are_one_series),
         cmocka_unit_test (a_small_run_in_both_forms),
         cmocka_unit_test (states_of_a_run),
+        cmocka_unit_test (the_document_has_every_family),
         cmocka_unit_test (any_facts_make_a_page_that_is_read),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
