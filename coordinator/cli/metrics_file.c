@@ -19,8 +19,7 @@ static int check_folder (const char *path, struct err *err)
     snprintf (folder, sizeof (folder), "%.*s", len, slash ? path : ".");
     if (access (folder, W_OK | X_OK) == 0)
         return 0;
-    return err_errno (err, ERR_USAGE, "the metrics file %s cannot be written in its folder %s", path,
-                      folder);
+    return err_errno (err, ERR_USAGE, "the metrics file %s cannot be written in its folder %s", path, folder);
 }
 
 int metrics_file_check (const char *path, struct err *err)
