@@ -204,6 +204,7 @@ static void fill_notes (const struct maker *maker)
         seen = then > seen ? then : seen;
     }
     uint64_t kept = last > FEED_NOTES_KEPT ? last - FEED_NOTES_KEPT : 0;
+    seen = seen < last ? seen : last;
     bool asked = maker->query->since || maker->query->notes_since;
     scene->notes_skipped = asked && kept > seen ? kept - seen : 0;
     scene->notes = arena_array (maker->arena, FEED_NOTES_KEPT, sizeof (*scene->notes));

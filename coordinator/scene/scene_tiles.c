@@ -11,36 +11,59 @@ struct tiles {
     uint8_t *cells;             /* of all hosts */
 };
 
-/* Of the host's rungs that hold, the owner of what happened at the last. */
-static enum owner owner_of (const struct scene_tile *tile, const uint8_t *owners, uint32_t rungs)
+/* How the last attempt at a pass stands; TO_COME: there is none. */
+struct tried {
+    uint8_t mark, owner;
+};
+
+/* Who restored what was compiled has its cold pass behind it; else the worst of the passes tells, as in the receipt
+ * (frontier_rung_outcome). */
+static struct tried rung_stands (const struct tried *passes)
 {
-    for (uint32_t i = rungs; i > 0; i--)
-        if (scene_mark_is_bad (tile->cells[i - 1]))
-            return owners[i - 1];
-    return OWNER_NONE;
+    struct tried worst = passes[PASS_ONCE];
+    for (enum pass pass = PASS_COLD; pass <= PASS_RESTORED; pass++) {
+        bool over = pass == PASS_COLD && passes[PASS_RESTORED].mark != MARK_TO_COME;
+        if (!over && passes[pass].mark != MARK_TO_COME &&
+            (worst.mark == MARK_TO_COME || scene_mark_badness (passes[pass].mark) > scene_mark_badness (worst.mark)))
+            worst = passes[pass];
+    }
+    return worst;
 }
 
-/* The last attempt of the whole slice at a rung tells; attempts are there in the order in which they began. */
-static void fill_cells (const struct tiles *tiles, struct scene_tile *tile, uint8_t *cells)
+/* The last attempt of the whole slice counts; they are there in the order in which they began. One without a number says
+ * only why there is none. */
+static void fill_tried (const struct tiles *tiles, struct scene_tile *tile, struct tried tried[][BOARD_PASSES])
 {
     const struct board *board = tiles->maker->board;
     const struct board_host *host = &board->hosts[tile->rank];
-    uint8_t owners[RUNGS_MAX] = { 0 };
-    if (host->left_behind)
-        memset (cells, MARK_NOT_REACHED, board->plan.rungs.n);
-    else
-        memcpy (cells, tiles->untried, board->plan.rungs.n);
     for (uint32_t i = 0; i < host->attempts.n; i++) {
         const struct board_attempt *attempt = &host->attempts.items[i];
-        tile->spent_ms += scene_attempt_ms (board, attempt, tiles->now_ms);
         enum scene_mark mark = scene_mark_of_attempt (board, tile->rank, attempt);
-        if (mark == MARK_TO_COME || attempt->purpose == PURPOSE_ISOLATION || attempt->key.rung >= board->plan.rungs.n)
+        tile->spent_ms += scene_attempt_ms (board, attempt, tiles->now_ms);
+        if (mark == MARK_TO_COME || attempt->purpose == PURPOSE_ISOLATION || attempt->key.rung >= board->plan.rungs.n ||
+            (uint32_t) attempt->key.pass >= BOARD_PASSES)
             continue;
-        cells[attempt->key.rung] = (uint8_t) mark;
-        owners[attempt->key.rung] = (uint8_t) attempt->owner;
+        struct tried *at = &tried[attempt->key.rung][attempt->key.pass];
+        if (attempt->key.attempt || at->mark == MARK_TO_COME)
+            *at = (struct tried){ (uint8_t) mark, (uint8_t) attempt->owner };
+    }
+}
+
+/* Of the rungs that went badly the last tells whose fault it is. */
+static void fill_cells (const struct tiles *tiles, struct scene_tile *tile, uint8_t *cells)
+{
+    const struct board *board = tiles->maker->board;
+    struct tried tried[RUNGS_MAX][BOARD_PASSES];
+    memset (tried, 0, board->plan.rungs.n * sizeof (tried[0]));
+    fill_tried (tiles, tile, tried);
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
+        struct tried stands = rung_stands (tried[i]);
+        bool left = board->hosts[tile->rank].left_behind;
+        cells[i] = stands.mark != MARK_TO_COME ? stands.mark : left ? MARK_NOT_REACHED : tiles->untried[i];
+        if (scene_mark_is_bad (cells[i]))
+            tile->owner = (enum owner) stands.owner;
     }
     tile->cells = cells;
-    tile->owner = owner_of (tile, owners, board->plan.rungs.n);
 }
 
 static uint64_t since (const struct tiles *tiles, uint64_t at_ms)

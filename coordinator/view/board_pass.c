@@ -22,8 +22,11 @@ static struct board_pass *part_of (struct board *board, uint32_t rung)
     return &board->rungs[rung].part;
 }
 
+/* And the rung at which something ran, whichever comes next. */
 static void all_hosts_changed (struct board *board)
 {
+    if (board->running)
+        board->rungs[board->key.rung].changed = board->revision;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         board_host_changed (board, i);
 }
@@ -42,6 +45,7 @@ void board_pass_began (struct board *board, const struct fact *fact)
     struct board_pass *pass = part ? part_of (board, began->key.rung) : pass_of (board, &began->key);
     if (pass == NULL)
         return;
+    all_hosts_changed (board);
     uint64_t spent_ms = part ? pass->duration_ms : 0; /* parts are counted together */
     pass_clear (pass);
     pass->duration_ms = spent_ms;
@@ -70,7 +74,6 @@ void board_pass_began (struct board *board, const struct fact *fact)
         if (host)
             host->in_pass = true;
     }
-    all_hosts_changed (board);
 }
 
 void board_pass_skipped (struct board *board, const struct fact_pass_skipped *skipped)
@@ -78,6 +81,7 @@ void board_pass_skipped (struct board *board, const struct fact_pass_skipped *sk
     struct board_pass *pass = pass_of (board, &skipped->key);
     if (pass == NULL)
         return;
+    all_hosts_changed (board);
     pass_clear (pass);
     pass->skipped = true;
 }
@@ -201,16 +205,16 @@ static void part_ended (struct board *board, const struct fact_pass_ended *ended
 void board_pass_ended (struct board *board, const struct fact *fact)
 {
     const struct fact_pass_ended *ended = &fact->of.pass_ended;
-    if (ended->key.rung < board->plan.rungs.n)
-        judge_attempts (board, fact);
+    bool part = board->running && board->purpose == PURPOSE_ISOLATION && attempt_key_equal (&ended->key, &board->key);
+    struct board_pass *pass = part ? part_of (board, ended->key.rung) : pass_of (board, &ended->key);
+    if (pass == NULL)
+        return;
+    judge_attempts (board, fact);
     all_hosts_changed (board);
-    if (board->running && board->purpose == PURPOSE_ISOLATION && attempt_key_equal (&ended->key, &board->key)) {
+    if (part) {
         part_ended (board, ended);
         return;
     }
-    struct board_pass *pass = pass_of (board, &ended->key);
-    if (pass == NULL)
-        return;
     if (ended->key.attempt == 0 || ended->outcome == OUTCOME_PASSED)
         board->next_rung = ended->key.rung + (ended->key.attempt && ended->key.pass != PASS_COLD);
     pass->running = false;

@@ -1,0 +1,315 @@
+/* links: simulated scene receipt */
+/* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
+ * keeps what he saw and asks for what is newer has the scene of the whole; and it agrees with the receipt. */
+#include "coordinator/receipt/frontier.h"
+#include "coordinator/receipt/receipt_fold.h"
+#include "coordinator/verdict/deal.h"
+#include "fact_copy.h"
+#include "scene_print.h"
+#include "view_fixture.h"
+#include "world.h"
+
+enum {
+    WATCHERS = 3,
+    HOSTS_MOST = 8,
+    RUNGS_MOST = 3,
+    PRINTED_BYTES = 8 << 20,
+    WORLDS = 40,
+    SECRET_DIGITS_LEAST = 100000
+};
+
+/* Whoever keeps pieces of a scene, and replaces those that changed. */
+struct watcher {
+    uint32_t laziness; /* asks at one fact in so many */
+    uint64_t revision, note, skipped;
+    struct buf rungs[RUNGS_MOST], tiles[HOSTS_MOST], hosts[HOSTS_MOST], groups;
+};
+
+struct theatre {
+    struct feed *feed;
+    struct watcher watchers[WATCHERS];
+    struct rng rng;
+    struct arena kept; /* of `facts` */
+    struct fact *facts;
+    uint32_t facts_n, facts_room;
+};
+
+static void theatre_open (struct theatre *theatre, uint64_t seed)
+{
+    static const uint32_t laziness[WATCHERS] = { 1, 5, 60 };
+    *theatre = (struct theatre){ .feed = feed_create (), .rng = rng_seed (seed) };
+    for (uint32_t i = 0; i < WATCHERS; i++) {
+        struct watcher *watcher = &theatre->watchers[i];
+        watcher->laziness = laziness[i];
+        for (uint32_t k = 0; k < RUNGS_MOST; k++)
+            buf_init (&watcher->rungs[k], PRINTED_BYTES);
+        for (uint32_t k = 0; k < HOSTS_MOST; k++) {
+            buf_init (&watcher->tiles[k], PRINTED_BYTES);
+            buf_init (&watcher->hosts[k], PRINTED_BYTES);
+        }
+        buf_init (&watcher->groups, PRINTED_BYTES);
+    }
+}
+
+static void theatre_close (struct theatre *theatre)
+{
+    for (uint32_t i = 0; i < WATCHERS; i++) {
+        struct watcher *watcher = &theatre->watchers[i];
+        for (uint32_t k = 0; k < RUNGS_MOST; k++)
+            buf_release (&watcher->rungs[k]);
+        for (uint32_t k = 0; k < HOSTS_MOST; k++) {
+            buf_release (&watcher->tiles[k]);
+            buf_release (&watcher->hosts[k]);
+        }
+        buf_release (&watcher->groups);
+    }
+    feed_destroy (theatre->feed);
+    arena_release (&theatre->kept);
+    mem_free (theatre->facts);
+}
+
+/* What is kept, where it did not change, has to be what is there now. */
+static void take_piece (struct buf *kept, struct buf *now, bool changed, const char *what, uint32_t index)
+{
+    if (!changed && !text_equal (buf_as_text (kept), buf_as_text (now)))
+        fail_msg ("%s %u changed and does not say so:\n%s----\n%s", what, index, buf_c (kept), buf_c (now));
+    if (changed) {
+        buf_clear (kept);
+        buf_add_text (kept, buf_as_text (now));
+    }
+    buf_clear (now);
+}
+
+static void ask (struct theatre *theatre, struct watcher *watcher, uint64_t wall_ms)
+{
+    struct arena arena = { 0 };
+    struct scene_query query;
+    struct scene scene;
+    struct scene_host host;
+    struct buf now;
+    buf_init (&now, PRINTED_BYTES);
+    scene_query_init (&query);
+    query.since = watcher->revision;
+    scene_make (theatre->feed, &query, wall_ms, &arena, &scene);
+    assert_true (scene.rungs_n <= RUNGS_MOST && scene.tiles_n <= HOSTS_MOST);
+    for (uint32_t i = 0; i < scene.rungs_n; i++) {
+        print_rung (&scene.rungs[i], &now);
+        take_piece (&watcher->rungs[i], &now, scene.rungs[i].changed > watcher->revision, "rung", i);
+    }
+    for (uint32_t i = 0; i < scene.tiles_n; i++) {
+        bool changed = scene.tiles[i].changed > watcher->revision;
+        print_tile (&scene, &scene.tiles[i], &now);
+        take_piece (&watcher->tiles[i], &now, changed, "tile", i);
+        scene_open_host (theatre->feed, &scene, i, &arena, &host);
+        print_host (&host, &now);
+        take_piece (&watcher->hosts[i], &now, changed, "host", i);
+    }
+    print_groups (&scene, &now);
+    take_piece (&watcher->groups, &now, scene.groups_changed > watcher->revision || !scene.opened, "groups", 0);
+    for (uint32_t i = 0; i < scene.notes_n; i++)
+        assert_int_equal (scene.notes[i]->number, watcher->note + scene.notes_skipped + i + 1);
+    watcher->note += scene.notes_skipped + scene.notes_n;
+    assert_int_equal (watcher->note, feed_notes_last (theatre->feed));
+    watcher->revision = scene.revision;
+    buf_release (&now);
+    arena_release (&arena);
+}
+
+static void perform (struct theatre *theatre, const struct fact *fact)
+{
+    uint64_t before = feed_revision (theatre->feed), wall_ms = SHOW_WALL_MS + fact->at_ms;
+    struct fact at = *fact;
+    at.wall_ms = wall_ms;
+    theatre->facts = mem_room (theatre->facts, theatre->facts_n, &theatre->facts_room, 64, sizeof (*theatre->facts));
+    fact_copy (&theatre->facts[theatre->facts_n++], &at, &theatre->kept);
+    feed_apply (theatre->feed, &at, wall_ms);
+    assert_true (feed_revision (theatre->feed) > before);
+    if (rng_below (&theatre->rng, 4) == 0)
+        feed_tick (theatre->feed, wall_ms + rng_below (&theatre->rng, 700));
+    for (uint32_t i = 0; i < WATCHERS; i++)
+        if (rng_below (&theatre->rng, theatre->watchers[i].laziness) == 0)
+            ask (theatre, &theatre->watchers[i], wall_ms + rng_below (&theatre->rng, 100000));
+}
+
+static void hear (void *owner, const struct fact *fact)
+{
+    perform (owner, fact);
+}
+
+/* ---- all of it, once more from the beginning ---- */
+
+static void print_all (struct feed *feed, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct scene_query query;
+    struct scene scene;
+    scene_query_init (&query);
+    query.opened[0] = 0;
+    query.opened[1] = 1;
+    query.notes_since = UINT64_MAX; /* of notes, ticks decide */
+    scene_make (feed, &query, 0, &arena, &scene);
+    print_scene (&scene, out);
+    arena_release (&arena);
+}
+
+static void replay_gives_the_same (const struct theatre *theatre)
+{
+    struct feed *again = feed_create ();
+    struct buf live, replayed;
+    buf_init (&live, PRINTED_BYTES);
+    buf_init (&replayed, PRINTED_BYTES);
+    for (uint32_t i = 0; i < theatre->facts_n; i++)
+        feed_apply (again, &theatre->facts[i], 0);
+    print_all (theatre->feed, &live);
+    print_all (again, &replayed);
+    assert_string_equal (buf_c (&live), buf_c (&replayed));
+    assert_safe (&live);
+    buf_release (&live);
+    buf_release (&replayed);
+    feed_destroy (again);
+}
+
+/* ---- the receipt says the same ---- */
+
+static void same_marks (const struct scene *scene, const struct slice_receipt *receipt)
+{
+    const struct run_header *header = &receipt->headers.items[0];
+    assert_int_equal (scene->tiles_n, receipt->hosts.n);
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct host_receipt *host = &receipt->hosts.items[i];
+        const struct scene_tile *tile = &scene->tiles[host->rank];
+        for (uint32_t k = 0; k < scene->rungs_n; k++) {
+            enum outcome outcome = frontier_rung_outcome (host, header->rungs.items[k]);
+            if (tile->cells[k] != scene_mark_of_outcome (outcome))
+                fail_msg ("host %u at rung %u: '%c', the receipt says %s", host->rank, k,
+                          scene_mark_letter (tile->cells[k]), enum_name_of (&outcome_names, outcome));
+        }
+        enum outcome outcome = frontier_host_outcome (header, host);
+        if (tile->now != scene_mark_of_outcome (outcome))
+            fail_msg ("host %u: '%c', the receipt says %s", host->rank, scene_mark_letter (tile->now),
+                      enum_name_of (&outcome_names, outcome));
+    }
+}
+
+/* No number or word from which a proof can be made is in any text. Returns how many were looked for. */
+static uint32_t no_secret_is_told (const struct theatre *theatre)
+{
+    uint64_t secrets[HOSTS_MOST];
+    char nonce[33], digits[24];
+    struct buf told;
+    uint32_t looked_for = 0;
+    buf_init (&told, PRINTED_BYTES);
+    print_all (theatre->feed, &told);
+    for (uint64_t number = 1; number <= feed_notes_last (theatre->feed); number++)
+        if (feed_note_at (theatre->feed, number))
+            buf_add_text (&told, feed_note_at (theatre->feed, number)->text);
+    for (uint32_t i = 0; i < theatre->facts_n; i++) {
+        const struct fact_pass_began *began = &theatre->facts[i].of.pass_began;
+        if (theatre->facts[i].kind != FACT_PASS_BEGAN || !deal_secrets (began->seed, began->hosts.n, 2, secrets))
+            continue;
+        for (uint32_t k = 0; k < began->hosts.n; k++) {
+            deal_host_nonce (began->seed, k, nonce);
+            assert_lacks (&told, nonce);
+            snprintf (digits, sizeof (digits), "%llu", (unsigned long long) secrets[k]);
+            if (secrets[k] >= SECRET_DIGITS_LEAST)
+                assert_lacks (&told, digits);
+            looked_for += secrets[k] >= SECRET_DIGITS_LEAST;
+        }
+    }
+    buf_release (&told);
+    return looked_for;
+}
+
+static void agrees_with_the_receipt (const struct theatre *theatre)
+{
+    struct receipt_fold *fold = receipt_fold_create ();
+    struct arena arena = { 0 };
+    struct slice_receipt receipt;
+    struct scene_query query;
+    struct scene scene;
+    for (uint32_t i = 0; i < theatre->facts_n; i++)
+        if (!fact_is_soft (theatre->facts[i].kind))
+            receipt_fold_apply (fold, &theatre->facts[i]);
+    receipt_fold_build (fold, &arena, &receipt);
+    scene_query_init (&query);
+    scene_make (theatre->feed, &query, 0, &arena, &scene);
+    assert_true (scene.ended);
+    same_marks (&scene, &receipt);
+    receipt_fold_destroy (fold);
+    arena_release (&arena);
+}
+
+static struct world_options options_of (uint64_t seed, struct theatre *theatre)
+{
+    struct rng rng = rng_seed (seed);
+    static const uint32_t sizes[] = { 2, 3, 5, 8 };
+    return (struct world_options){ .seed = seed,
+                                   .hosts = sizes[seed % 4],
+                                   .delay_max_ms = 500,
+                                   .loss_percent = (uint32_t) rng_below (&rng, 10),
+                                   .worker_kills = (uint32_t) rng_below (&rng, 3),
+                                   .fall = rng_below (&rng, 3) == 0,
+                                   .silent = rng_below (&rng, 4) == 0,
+                                   .fall_alone = rng_below (&rng, 4) == 0,
+                                   .retries = (uint32_t) rng_below (&rng, 3),
+                                   .transients = (uint32_t) rng_below (&rng, 2),
+                                   .tampered = rng_below (&rng, 6) == 0,
+                                   .keep_going = rng_below (&rng, 2),
+                                   .min_hosts = (uint32_t) rng_below (&rng, 3),
+                                   .fail_fast = rng_below (&rng, 4) == 0,
+                                   .strangers = rng_below (&rng, 4) == 0,
+                                   .bound_ms = 9000000,
+                                   .hear = hear,
+                                   .owner = theatre };
+}
+
+static void what_changed_since_makes_the_whole (void **state)
+{
+    (void) state;
+    uint32_t looked_for = 0;
+    for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+        struct theatre theatre;
+        struct world_report report;
+        theatre_open (&theatre, seed);
+        struct world_options options = options_of (seed, &theatre);
+        world_run (&options, &report);
+        replay_gives_the_same (&theatre);
+        agrees_with_the_receipt (&theatre);
+        looked_for += no_secret_is_told (&theatre);
+        theatre_close (&theatre);
+    }
+    assert_true (looked_for > WORLDS);
+}
+
+static void so_it_does_of_facts_that_no_coordinator_would_make (void **state)
+{
+    (void) state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct theatre theatre;
+        struct arena arena = { 0 };
+        struct plan plan;
+        struct rng rng = rng_seed (1000 + seed);
+        struct fact fact = { .kind = FACT_RUN_OPENED };
+        theatre_open (&theatre, seed);
+        sample_plan (&plan, 5, &arena);
+        fact.of.run_opened = (struct fact_run_opened){ .run = HOSTILE, .plan = plan };
+        perform (&theatre, &fact);
+        for (uint32_t i = 0; i < 400; i++) {
+            struct fact chaos = chaos_fact (&rng, &arena);
+            chaos.at_ms = i * rng_below (&rng, 50);
+            perform (&theatre, &chaos);
+        }
+        replay_gives_the_same (&theatre);
+        theatre_close (&theatre);
+        arena_release (&arena);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (what_changed_since_makes_the_whole),
+        cmocka_unit_test (so_it_does_of_facts_that_no_coordinator_would_make),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
