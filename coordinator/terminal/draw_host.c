@@ -39,10 +39,22 @@ static void draw_log (const struct drawing *drawing, const struct terminal_log *
     }
 }
 
+/* How many rows the longest of them takes, with the line above it. */
+static uint32_t tail_rows (const struct drawing *drawing, uint32_t most)
+{
+    uint32_t rows = LOG_ROWS_LEAST, n = 0;
+    for (uint32_t i = 0; i < drawing->logs_n; i++) {
+        (void) last_lines (drawing->logs[i].body, most, &n);
+        rows = n + 1 > rows ? n + 1 : rows;
+    }
+    return rows < most ? rows : most;
+}
+
 /* Side by side; returns the row where they begin. */
 static uint32_t draw_tails (const struct drawing *drawing, uint32_t row, uint32_t end)
 {
-    uint32_t rows = (end - row) / 2, columns = drawing->cells->columns / (drawing->logs_n ? drawing->logs_n : 1);
+    uint32_t rows = tail_rows (drawing, (end - row) / 2);
+    uint32_t columns = drawing->cells->columns / (drawing->logs_n ? drawing->logs_n : 1);
     if (drawing->logs_n == 0 || rows < LOG_ROWS_LEAST)
         return end;
     for (uint32_t i = 0; i < drawing->logs_n; i++)

@@ -1,0 +1,191 @@
+"""A run watched in a real terminal (tmux): what is on the screen is what the receipt says, host by host; keys; hostile
+text; the terminal is given back whatever happens. The screens are kept under screens/ of the build."""
+import os
+import signal
+import unittest
+
+import lab
+import tmux
+
+HOSTS = {f"h{i}" for i in range(6)}
+ENDED = r"(?m)^slice .* ended"
+LETTERS = {"passed": "P", "failed": "F", "timed-out": "T", "lost": "L", "cascade": "c", "blocked": "B", "cancelled": "X",
+           "not-reached": "-"}
+
+
+class Terminals(lab.LabTest):
+    def watch(self, name, *words, columns=80, rows=24, **env):
+        env = self.lab.env(**{"LANG": "C.UTF-8", **env})
+        shown = tmux.Tmux(f"{self._testMethodName}-{name}", [lab.SLICEUP, "watch", *words], env, columns, rows)
+        self.addCleanup(shown.close)
+        return shown
+
+    def slow(self, seconds=60):
+        return self.lab.slice(hosts=2, ladder=str(self.lab.ladder("ladder.yaml", [
+            self.lab.rung("low", "slow.py", args={"seconds": seconds, "phases": ["compile"]})])))
+
+    def running(self):
+        run = self.lab.start("run", self.slow())
+        self.addCleanup(lambda: run.process.returncode is None and run.kill_and_reap())
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the pass", 30)
+        return run
+
+
+class WholeRun(Terminals):
+    """h1 fails, h2 hangs to its limit, h3 falls silent for good, h0, h4 and h5 do well."""
+
+    def begin(self):
+        mixed = self.lab.rung("mixed", "mixed.py", timeout="9s",
+                              args={"fails": "h1", "hangs": "h2", "seconds": 5})
+        run = self.lab.start("run", self.lab.slice(
+            hosts=6, ladder=str(self.lab.ladder("ladder.yaml", [{"id": "facts", "builtin": "facts"}, mixed])),
+            limits={"suspect": "2s", "lost": "7s", "stop": "1s"}))
+        lab.wait_for(lambda: self.lab.count("pass-began") == 2, lambda: f"the second pass: {run.out}", 10)
+        return run
+
+    def rows(self, screen):
+        """host -> its letters: now, and of each rung."""
+        rows = (line.lstrip("> *").split() for line in screen.splitlines())
+        return {words[0]: words[1:4] for words in rows if words and words[0] in HOSTS and len(words) > 3 and len(words[1]) == 1}
+
+    def agrees(self, screen):
+        for entry in self.lab.receipt()["hosts"]:
+            outcomes = {rung["rung"]: LETTERS[rung["outcome"]] for rung in entry["rungs"]}
+            self.assertEqual(HOSTS, set(self.rows(screen)), screen)
+            self.assertEqual([outcomes["facts"], outcomes["mixed"]], self.rows(screen)[entry["host"]][1:], screen)
+
+    def test_screen_and_receipt_agree(self):
+        run = self.begin()
+        small, large = self.watch("80x24"), self.watch("200x50", columns=200, rows=50)
+        worker = self.lab.worker_pids()["h3"]
+        os.kill(worker, signal.SIGSTOP)
+        self.addCleanup(lab.end_by_pid, worker)
+        small.wait(r"(?m)^. *h1 +f .*failed so far")
+        large.wait(r"(?m)^. *h3 +\? .*silent")
+        self.opens_a_log_that_grows(small)
+        small.wait(r"(?m)^. *h2 +r .*waits")
+        small.keep("running")
+        large.keep("running")
+        self.filters(small)
+        small.resize(60, 12)
+        self.assertLessEqual(max(map(len, small.wait(r"(?m)^slice .*/6 hosts").splitlines())), 60)
+        small.resize(80, 24)
+        self.assertEqual(1, run.end(60).status)
+        for shown in (small, large):
+            shown.wait(r"(?m)^. *h3 +L .*lost")
+            self.agrees(shown.wait(ENDED))
+            self.agrees(shown.keep("ended"))
+        self.explains(small)
+        self.compares(small)
+        small.press("q")
+        large.press("q")
+        self.assertEqual((1, 1), (small.ended(), large.ended()))
+        self.assertIn("slice slice: stopped at rung mixed", small.screen())
+
+    def opens_a_log_that_grows(self, shown):
+        shown.press("End")
+        shown.wait(r"(?m)^> *h5 ")
+        shown.press("Enter")
+        shown.wait(r"(?m)^h5: rung mixed, once, attempt 1\nstep 0")
+        shown.wait(r"(?m)^step [1-4]$")
+        shown.wait(r"sliceup logs \w{8} --hosts h5")
+        shown.keep("host")
+        shown.press("Escape")
+
+    def filters(self, shown):
+        shown.press("/")
+        shown.type("outcome:failed-so-far")
+        shown.press("Enter")
+        screen = shown.wait("5 of 6 hidden by /outcome:failed-so-far")
+        self.assertEqual({"h1"}, set(self.rows(screen)), screen)
+        shown.press("/", "C-u", "Enter")
+        shown.wait(r"(?m)^. *h0 ")
+
+    def explains(self, shown):
+        shown.press("Home", "n", "Enter")
+        screen = shown.wait(r"(?m)^h1  rank 1 ")
+        cause = self.attempt(self.lab.receipt(), "h1", "mixed")["cause"]
+        self.assertIn(f"owner {cause['owner']}: {cause['text'][:30]}", screen)
+        self.assertIn("broken \\x1b[2J\\x1b]0;owned\\x07 \\u{202e} <b>&\\u{9b}31m", screen)
+        self.assertRegex(shown.keep("failed"), r"F failed")
+        shown.press("Escape")
+
+    def compares(self, shown):
+        shown.press("m", "Down", "m", "=")
+        screen = shown.wait(r"(?m)^mixed once 1 +F failed .*T timed out")
+        self.assertRegex(screen, r"(?m)^h1: rung mixed, once, att.* h2: rung mixed, once, att")
+        shown.keep("compared")
+        shown.press("Escape", "End", "m", "Up", "m", "l")
+        screen = shown.wait(r"(?m)^h\[4-5\]: rung mixed, once, attempt 1$")
+        self.assertRegex(screen, r"(?m)^h1: rung mixed, once, attempt 1$")
+        shown.press("End")
+        self.assertEqual(1, shown.wait("step 4").count("step 4"))
+        shown.wait(r"sliceup logs \w{8} --hosts h1,h2,h5,h4")
+        shown.press("Escape")
+
+
+class Leaving(Terminals):
+    def test_cancel_asks_and_does_what_the_command_does(self):
+        run = self.running()
+        shown = self.watch("cancel")
+        shown.wait("compile")
+        shown.press("c", "n")
+        shown.wait("not cancelled")
+        self.assertEqual(0, self.lab.count("cancel-asked"))
+        shown.press("c")
+        shown.wait("Cancel run .* y/N")
+        shown.press("y")
+        self.assertEqual(130, run.end(30).status)
+        shown.wait(ENDED)
+        shown.press("q")
+        self.assertEqual(130, shown.ended())
+        self.assertEqual("cancelled", self.lab.receipt()["outcome"])
+
+    def test_whatever_ends_it_the_terminal_is_given_back(self):
+        self.running()
+        for number, status in ((signal.SIGTERM, 130), (signal.SIGSEGV, 139), (signal.SIGABRT, 134), (signal.SIGHUP, 130)):
+            shown = self.watch(number.name)
+            shown.wait("compile")
+            os.kill(shown.pid(), number)
+            self.assertEqual(status, shown.ended(), number.name)
+            self.assertNotIn("? help", shown.screen())
+            shown.close()
+        shown = self.watch("ctrl-c")
+        shown.wait("compile")
+        shown.press("C-c")
+        self.assertEqual(130, shown.ended())
+        self.assertEqual(0, self.lab.count("run-ended"))
+
+    def test_a_terminal_that_takes_nothing_is_waited_for_by_nobody(self):
+        run = self.running()
+        shown = self.watch("stopped")
+        shown.wait("compile")
+        shown.press("C-s")
+        self.passes(self.lab.sliceup("cancel"))
+        self.assertEqual(130, run.end(30).status)
+        self.assertNotRegex(shown.screen(), ENDED)
+        shown.press("C-q")
+        shown.wait(ENDED)
+        shown.press("C-s")
+        os.kill(shown.pid(), signal.SIGTERM)
+        lab.wait_for(lambda: shown.status.exists() and shown.status.read_text(), "an end without a terminal", 10)
+
+    def test_no_colour_ascii_and_other_terminals(self):
+        self.running()
+        shown = self.watch("ascii", NO_COLOR="1", LANG="C")
+        self.assertTrue(shown.wait("compile").isascii())
+        self.assertNotIn("\x1b[", shown.painted())
+        shown.press("C-l")
+        shown.wait("compile")
+        shown.press("q")
+        self.assertEqual(0, shown.ended())
+        self.assertIn("\x1b[", self.coloured())
+
+    def coloured(self):
+        shown = self.watch("colours")
+        shown.wait("compile")
+        return shown.painted()
+
+
+if __name__ == "__main__":
+    unittest.main()
