@@ -12,7 +12,7 @@
 #include "coordinator/scene/scene.h"
 #include "coordinator/view/record_json.h"
 
-enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, JSON_MAX_BYTES = 4 << 20 };
+enum { OK = 200, NOT_FOUND = 404, TOO_LARGE = 500, JSON_MAX_BYTES = 4 << 20, BOOT_BYTES = 24 };
 #define JSON_TYPE "application/json"
 
 struct http_answer *answer_refusal (unsigned status, const char *why)
@@ -58,17 +58,25 @@ struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms)
     return answer_json (&json);
 }
 
+/* Names who counts the revisions: this process, and the feed. */
+static const char *print_boot (const struct served_run *run, const char *boot, char out[BOOT_BYTES])
+{
+    snprintf (out, BOOT_BYTES, "%s-%u", boot, run->feeds_n);
+    return out;
+}
+
 struct http_answer *answer_state (const struct served_run *run, const char *boot, uint64_t since, uint64_t wall_ms)
 {
     struct arena arena = { 0 };
     struct scene_query query;
     struct scene scene;
     struct buf json;
+    char name[BOOT_BYTES];
     scene_query_init (&query);
     query.since = since;
     scene_make (run->feed, &query, wall_ms, &arena, &scene);
     buf_init (&json, JSON_MAX_BYTES);
-    scene_state_json (&scene, boot, run->state == SERVED_INTERRUPTED, since, &json);
+    scene_state_json (&scene, print_boot (run, boot, name), run->state == SERVED_INTERRUPTED, since, &json);
     arena_release (&arena);
     return answer_json (&json);
 }
@@ -89,13 +97,14 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
     struct scene_query query;
     struct scene scene;
     struct buf json;
+    char name[BOOT_BYTES];
     if (rank == plan->hosts.n)
         return answer_refusal (NOT_FOUND, "the run has no such host");
     scene_query_init (&query);
     query.opened[0] = rank;
     scene_make (run->feed, &query, wall_ms, &arena, &scene);
     buf_init (&json, JSON_MAX_BYTES);
-    scene_host_json (&scene, scene.hosts[0], boot, &json);
+    scene_host_json (&scene, scene.hosts[0], print_boot (run, boot, name), &json);
     arena_release (&arena);
     return answer_json (&json);
 }

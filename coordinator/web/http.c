@@ -15,7 +15,8 @@ enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS =
 struct line {
     struct line *next, **at;
     int fd;
-    uint64_t due_ms; /* until then its request has to be whole, or its answer taken; 0: it is held */
+    bool silent;     /* no request of it is whole */
+    uint64_t due_ms; /* until then a request has to be whole, or its answer taken; 0: it is held */
 };
 struct http_exchange {
     struct http *http;
@@ -30,6 +31,7 @@ struct http {
     struct MHD_Daemon *daemon;
     int epoll_fd;
     struct line *lines;
+    uint32_t lines_n;
     http_request_fn *fn;
     void *owner;
 };
@@ -111,11 +113,18 @@ void http_answer_release (struct http_answer *answer)
 
 /* ---- connections ---- */
 
+static void await_request (struct line *line)
+{
+    line->silent = true;
+    line->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
+}
+
 static void line_opened (struct http *http, struct MHD_Connection *connection, void **context)
 {
     struct line *line = mem_alloc (sizeof *line);
     line->fd = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    line->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
+    await_request (line);
+    http->lines_n++;
     line->next = http->lines;
     line->at = &http->lines;
     if (line->next)
@@ -124,8 +133,9 @@ static void line_opened (struct http *http, struct MHD_Connection *connection, v
     *context = line;
 }
 
-static void line_closed (struct line *line)
+static void line_closed (struct http *http, struct line *line)
 {
+    http->lines_n--;
     *line->at = line->next;
     if (line->next)
         line->next->at = line->at;
@@ -138,22 +148,28 @@ static void on_connection (void *owner, struct MHD_Connection *connection, void 
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         line_opened (owner, connection, context);
     else if (*context)
-        line_closed (*context);
+        line_closed (owner, *context);
+}
+
+static uint64_t due_of (const struct http *http, const struct line *line)
+{
+    bool hurry = line->silent && http->lines_n >= HTTP_CROWD;
+    return line->due_ms == 0 ? UINT64_MAX : hurry ? line->due_ms - HTTP_REQUEST_MS + HTTP_CROWD_MS : line->due_ms;
 }
 
 uint64_t http_tick (struct http *http, uint64_t now_ms)
 {
     uint64_t wanted_ms = UINT64_MAX;
     MHD_UNSIGNED_LONG_LONG most_ms;
-    for (struct line *line = http->lines; line; line = line->next) {
-        if (line->due_ms && now_ms >= line->due_ms) {
+    for (struct line *line = http->lines; line; line = line->next)
+        if (now_ms >= due_of (http, line)) {
             (void) shutdown (line->fd, SHUT_RDWR); /* the library hears of it, and closes it */
-            line->due_ms = now_ms + HTTP_REQUEST_MS;
+            line->due_ms = now_ms + 2 * HTTP_REQUEST_MS;
         }
-        if (line->due_ms && line->due_ms < wanted_ms)
-            wanted_ms = line->due_ms;
-    }
     (void) MHD_run (http->daemon);
+    for (const struct line *line = http->lines; line; line = line->next)
+        if (due_of (http, line) < wanted_ms)
+            wanted_ms = due_of (http, line);
     if (MHD_get_timeout (http->daemon, &most_ms) == MHD_YES && now_ms + most_ms < wanted_ms)
         wanted_ms = now_ms + most_ms;
     return wanted_ms;
@@ -181,7 +197,7 @@ static void on_completed (void *owner, struct MHD_Connection *connection, void *
     if (!exchange)
         return;
     if (exchange->line)
-        exchange->line->due_ms = clock_boot_ms () + HTTP_REQUEST_MS; /* of the next request */
+        await_request (exchange->line);
     http_answer_release (exchange->answer);
     mem_free (exchange->target);
     mem_free (exchange);
@@ -192,7 +208,7 @@ static void on_completed (void *owner, struct MHD_Connection *connection, void *
 static enum MHD_Result send_answer (struct http_exchange *exchange)
 {
     const struct http_answer *answer = exchange->answer;
-    exchange->held = false;
+    exchange->held = exchange->line->silent = false;
     exchange->line->due_ms = clock_boot_ms () + (answer->is_file ? (uint64_t) FILE_MS : HTTP_ANSWER_MS);
     return MHD_queue_response (exchange->connection, answer->status, answer->response);
 }
@@ -260,6 +276,7 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
     if (exchange->answer)
         return send_answer (exchange);
     exchange->held = true;
+    exchange->line->silent = false;
     exchange->line->due_ms = 0;
     MHD_suspend_connection (connection);
     return MHD_YES;

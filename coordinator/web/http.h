@@ -1,7 +1,8 @@
 /* http.h - requests and answers of HTTP on one socket, within bounds of time and size. The only home of libmicrohttpd.
  *
  * It closes a connection whose request is not whole after HTTP_REQUEST_MS, or whose answer is not taken for
- * HTTP_ANSWER_MS; at most HTTP_CONNECTIONS are open, others wait to be accepted. Every answer has the same headers of
+ * HTTP_ANSWER_MS; at most HTTP_CONNECTIONS are open, others wait to be accepted. When HTTP_CROWD are open, those that
+ * have not asked are closed after HTTP_CROWD_MS already. Every answer has the same headers of
  * policy. One thread: whoever drives `loop`. */
 #ifndef SLICEUP_COORDINATOR_WEB_HTTP_H
 #define SLICEUP_COORDINATOR_WEB_HTTP_H
@@ -11,6 +12,7 @@
 #include "common/io/loop.h"
 
 enum { HTTP_CONNECTIONS = 64, HTTP_REQUEST_BYTES = 8192, HTTP_REQUEST_MS = 5000, HTTP_ANSWER_MS = 30 * 1000 };
+enum { HTTP_CROWD = 48, HTTP_CROWD_MS = 1000 };
 
 /* What one or many are answered. Counted: http_answer_release gives the maker's hold back. */
 struct http_answer;

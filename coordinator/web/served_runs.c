@@ -216,6 +216,7 @@ int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t 
         return err_set (err, ERR_STATE, "%d runs are watched at the same time, and that is the most", SERVED_FEEDS_MAX);
     if (!run->feed) {
         run->feed = feed_create ();
+        run->feeds_n++;
         run->follow = follow_open (&run->dir, on_fact, run);
         run->err = (struct err){ 0 };
         run->look_ms = 0;
@@ -270,6 +271,8 @@ static void tick_feed (struct served_run *run, uint64_t boot_ms, uint64_t wall_m
         return;
     follow_close (run->follow); /* nothing more comes */
     run->follow = NULL;
+    if (!run->err.code)
+        look_at (run); /* the list says so at once */
 }
 
 uint64_t served_runs_tick (struct served_runs *runs, uint64_t boot_ms, uint64_t wall_ms)

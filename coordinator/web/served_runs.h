@@ -29,6 +29,7 @@ struct served_run {
     char sentence[512]; /* escaped; cut */
     /* its feed */
     struct feed *feed; /* NULL: nobody asked lately */
+    uint32_t feeds_n;  /* which one of the run it is: each counts revisions anew */
     struct follow *follow;
     bool whole;            /* all that was recorded when it was opened is in the feed */
     uint64_t changed;      /* revision of the feed at which a watcher would see something new */

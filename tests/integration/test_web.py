@@ -1,0 +1,328 @@
+"""sliceup serve and run --web: who is answered, within which bounds, and that a run does not notice who watches it."""
+import http.client
+import json
+import re
+import socket
+import stat
+import subprocess
+import threading
+import time
+import unittest
+
+import lab
+
+RAW = ("\x1b", "\x9b", "\x07", "\x08", "\u202e")
+
+
+class Web:
+    """A server, and requests to it."""
+
+    def __init__(self, laboratory, *words, env=None):
+        self.peers = []
+        self.process = subprocess.Popen([str(lab.SLICEUP), "serve", *words], env=env or laboratory.env(), stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        found = re.fullmatch(r"http://([^/]+):(\d+)/(?:#token=([0-9a-f]{32}))?", self.url)
+        if not found:
+            raise AssertionError(f"no address: {self.url!r} {self.process.communicate(timeout=10)}")
+        self.port, self.token = int(found[2]), found[3]
+
+    def end(self):
+        for peer in self.peers:
+            peer.close()
+        self.process.terminate()
+        try:
+            out, err = self.process.communicate(timeout=15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        return lab.Ended(self.process.returncode, out, err)
+
+    def ask(self, target, method="GET", host=None, **headers):
+        """(status, headers, body)"""
+        with_host = {"Host": host or f"127.0.0.1:{self.port}", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, target, headers=with_host)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, target):
+        status, _, body = self.ask(target)
+        if status != 200:
+            raise AssertionError(f"{target}: {status} {body}")
+        return json.loads(body)
+
+    def made(self, target):
+        """What is made by another process may take longer than a request waits."""
+        def ready():
+            answer = self.ask(target)
+            return answer if answer[0] != 503 else None
+        status, headers, body = lab.wait_for(ready, target, 90)
+        if status != 200:
+            raise AssertionError(f"{target}: {status} {body}")
+        return headers, body
+
+    def dial(self, words="", window=None):
+        peer = socket.socket()
+        if window:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+        peer.settimeout(30)
+        self.peers.append(peer)
+        peer.connect(("127.0.0.1", self.port))
+        peer.sendall(words.encode())
+        return peer
+
+
+class Watcher(threading.Thread):
+    """Follows a run as the page does, and keeps what it was told as one state."""
+
+    def __init__(self, web, run):
+        super().__init__(daemon=True)
+        self.run_id, self.state, self.answers, self.largest, self.problem = run, {}, [], 0, None
+        self.connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+
+    def run(self):
+        try:
+            while self.state.get("summary", {}).get("state") != "ended":
+                self.take()
+        except Exception as problem:  # told by whoever waits for it
+            self.problem = problem
+        self.connection.close()
+
+    def take(self):
+        since = f"&since={self.state['revision']}&wait=1" if self.state else ""
+        self.connection.request("GET", f"/api/state?run={self.run_id}{since}")
+        answer = self.connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:  # it is being made
+            time.sleep(0.2)
+            return
+        self.answers.append(time.monotonic())
+        self.largest = max(self.largest, len(body))
+        self.merge(json.loads(body))
+
+    def merge(self, told):
+        if told["whole"]:
+            self.state = told
+            return
+        if told["boot"] != self.state["boot"]:
+            self.state = {}
+            return
+        rungs = {rung["index"]: rung for rung in [*self.state["rungs"], *told.pop("rungs", [])]}
+        notes = self.state["notes"] + told.pop("notes", [])
+        self.state.update(told, rungs=[rungs[index] for index in sorted(rungs)], notes=notes)
+
+
+def picture(state):
+    """What all who watch have to agree on, however they came to it."""
+    return {name: state[name] for name in ("summary", "now", "phases", "rungs", "groups", "metrics", "gates")}
+
+
+class WebTest(lab.LabTest):
+    def serve(self, *words, **more):
+        web = Web(self.lab, *words, **more)
+        self.addCleanup(self.ends_well, web)
+        return web
+
+    def ends_well(self, web):
+        if web.process.poll() is None:
+            self.passes(self.lab._checked(web.end()))
+
+    def finished(self, *rungs, **more):
+        rungs = rungs or (self.lab.rung("low", "plain/hello.py"),)
+        ended = self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=str(self.lab.ladder("ladder.yaml", list(rungs))), **more))
+        return ended, self.lab.run_folder().name
+
+
+class Answers(WebTest):
+    def test_an_ended_run_is_answered_as_the_commands_tell_it(self):
+        ended, run = self.finished(self.lab.rung("paints", "escape.py"), self.lab.rung("fails", "escape.py", args={"fails": True}))
+        self.assertEqual(1, ended.status, ended)
+        web = self.serve("--all", "--listen", "127.0.0.1:0")
+        listed = web.json("/api/runs")["runs"]
+        told = json.loads(self.passes(self.lab.sliceup("runs", "--json")).out)["runs"]
+        self.assertEqual([run], [entry["run"] for entry in listed])
+        self.assertEqual((told[0]["slice"], told[0]["state"]), (listed[0]["slice"], listed[0]["outcome"]))
+        state = web.json(f"/api/state?run={run[:6]}")
+        self.assertTrue(state["whole"])
+        self.assertEqual(self.lab.status()["rungs"][1]["passes"][0]["duration_ms"], state["rungs"][1]["spent_ms"])
+        self.assertEqual("F2", state["rungs"][1]["cells"])
+        receipt = (self.lab.run_folder() / "receipt.json").read_bytes()
+        headers, made = web.made("/api/receipt?form=json")
+        self.assertEqual(json.loads(receipt)["hosts"], json.loads(made)["hosts"])
+        self.assertIn(f"sliceup-{run[:8]}.json", headers["Content-Disposition"])
+        self.assertEqual(self.lab.sliceup("receipt", "--markdown").out.encode(), web.made("/api/receipt?form=markdown")[1])
+        self.assertEqual(self.lab.sliceup("drift", "--json").out.encode(), web.made("/api/drift")[1])
+        self.log(web, run)
+        host = web.json("/api/host?host=h1")
+        self.assertEqual(["paints", "fails"], [state["rungs"][one["rung"]]["id"] for one in host["attempts"]])
+        for target in ("/api/state", "/api/host?host=h1", "/api/runs"):
+            body = web.ask(target)[2].decode()
+            for raw in RAW:
+                self.assertNotIn(raw, body, target)
+            for text in self.texts(json.loads(body)):
+                self.assertFalse(set(text) & set(RAW), f"{target}: {text!r}")
+        self.assertNotEqual(state["boot"], "", state)
+
+    def log(self, web, run):
+        target = f"/api/log?run={run}&host=h0&rung=paints&pass=once&attempt=1"
+        file = (self.lab.run_folder() / "logs" / "h0" / "paints.once.1.log").read_bytes()
+        status, headers, body = web.ask(target)
+        self.assertEqual((200, file, str(len(file))), (status, body, headers["X-Sliceup-Next"]))
+        _, headers, body = web.ask(f"{target}&from=5")
+        self.assertEqual((file[5:], str(len(file))), (body, headers["X-Sliceup-Next"]))
+        _, headers, body = web.ask(f"{target}&from=99999999")
+        self.assertEqual((b"", "99999999"), (body, headers["X-Sliceup-Next"]))
+        for wrong in ("host=..&rung=paints", "host=h0&rung=..%2f..%2fjournal", "host=h9&rung=paints", "host=h0&rung=fail"):
+            self.assertEqual(404, web.ask(f"/api/log?{wrong}&pass=once&attempt=1")[0], wrong)
+        self.assertEqual(404, web.ask(target.replace("attempt=1", "attempt=2"))[0])
+        secret = self.lab.root / "secret"
+        secret.write_text("secret")
+        (self.lab.run_folder() / "logs" / "h0" / "paints.once.7.log").symlink_to(secret)
+        self.assertEqual(404, web.ask(target.replace("attempt=1", "attempt=7"))[0], "a link is not followed")
+
+    def texts(self, value):
+        if isinstance(value, dict):
+            value = [*value.keys(), *value.values()]
+        if isinstance(value, list):
+            return [text for one in value for text in self.texts(one)]
+        return [value] if isinstance(value, str) else []
+
+
+class Access(WebTest):
+    def test_who_is_answered_and_how(self):
+        _, run = self.finished()
+        web = self.serve("--listen", "127.0.0.1:0", "--name", "bastion.example.org")
+        self.assertIsNone(web.token)
+        for host in (f"localhost:{web.port}", "127.0.0.1", "BASTION.example.org:1"):
+            self.assertEqual(200, web.ask("/api/runs", host=host)[0], host)
+        for host in ("evil.example", f"evil.example:{web.port}", "127.0.0.1.evil.example", "[::1]"):
+            self.assertEqual(421, web.ask("/api/runs", host=host)[0], host)
+            self.assertEqual(421, web.ask("/", host=host)[0], host)
+        self.assertEqual(403, web.ask("/api/state", Sec_Fetch_Site="cross-site")[0])
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW"):
+            status, headers, _ = web.ask("/api/runs", method)
+            self.assertEqual((405, "GET, HEAD"), (status, headers["Allow"]), method)
+        status, headers, body = web.ask("/", "HEAD")
+        self.assertEqual((200, b""), (status, body))
+        self.assertGreater(int(headers["Content-Length"]), 0)
+        for target, wanted in (("/", 200), ("/page.js", 200), ("/page.css", 200), ("/api/state", 200), ("/nowhere", 404),
+                               ("/../../etc/passwd", 404), ("/api/state?run=ffffffffff", 404), ("/api/state?run=%2e%2e", 400),
+                               ("/api/state?what=1", 400), ("/api/host?host=nobody", 404)):
+            status, headers, _ = web.ask(target)
+            self.assertEqual(wanted, status, target)
+            self.assertRegex(headers["Content-Security-Policy"], "^default-src 'none'; script-src 'self'; ")
+            self.assertIn("require-trusted-types-for 'script'", headers["Content-Security-Policy"])
+            self.assertEqual(("nosniff", "no-referrer", "no-store", "same-origin"),
+                             tuple(headers[name] for name in ("X-Content-Type-Options", "Referrer-Policy", "Cache-Control",
+                                                              "Cross-Origin-Resource-Policy")), target)
+        self.assertEqual(431, web.ask("/", X_Long="x" * 9000)[0])
+        again = self.lab.sliceup("serve", "--listen", f"127.0.0.1:{web.port}", bound_s=30)
+        self.assertEqual(3, again.status, again)
+        self.assertIn("another program listens on 127.0.0.1", again.err)
+        self.assertEqual(2, self.lab.sliceup("serve", "--listen", "everywhere", bound_s=30).status)
+        self.assertEqual(2, self.lab.sliceup("serve", run, "--all", bound_s=30).status)
+        self.assertEqual(2, self.lab.sliceup("serve", "ffffffff", bound_s=30).status)
+        # One that serves one run has no other.
+        self.finished()
+        self.assertEqual([run], [entry["run"] for entry in web.json("/api/runs")["runs"]])
+        self.assertEqual(404, web.ask(f"/api/state?run={self.lab.run_folder().name}")[0])
+
+    def test_elsewhere_a_token_is_needed_which_survives_a_restart(self):
+        self.finished()
+        web = self.serve("--listen", "0.0.0.0:0", "--name", "bastion.example.org")
+        self.assertIn("http://bastion.example.org:", web.url)
+        file = self.lab.home / "web.token"
+        self.assertEqual((web.token, 0o600), (file.read_text(), stat.S_IMODE(file.stat().st_mode)))
+        wrong = f"{'0' if web.token[0] != '0' else '1'}{web.token[1:]}"
+        for target in ("/api/runs", "/api/state", "/metrics"):
+            for words in ({}, {"Authorization": f"Bearer {wrong}"}, {"Authorization": web.token}):
+                self.assertEqual(401, web.ask(target, **words)[0], (target, words))
+        for target in ("/", "/page.js"):
+            self.assertEqual(200, web.ask(target)[0])
+        self.assertEqual(200, web.ask("/api/runs", Authorization=f"Bearer {web.token}")[0])
+        self.assertEqual(401, web.ask(f"/api/runs?token={web.token}")[0])
+        self.assertEqual(421, web.ask("/", host="evil.example")[0])
+        web.end()
+        self.assertEqual(web.token, self.serve("--listen", "0.0.0.0:0").token)
+        file.chmod(0o644)
+        refused = self.lab.sliceup("serve", "--listen", "0.0.0.0:0", bound_s=30)
+        self.assertEqual(3, refused.status, refused)
+        self.assertIn("chmod 600", refused.err)
+
+
+class Live(WebTest):
+    def test_a_run_is_unharmed_by_all_who_watch_and_they_agree(self):
+        rungs = [self.lab.rung("low", "slow.py", args={"seconds": 1.5, "phases": ["compile", "run"]}),
+                 self.lab.rung("falls", "fail_on.py", args={"host": "h1"})]
+        run = self.lab.start("run", self.lab.slice(hosts=3, ladder=str(self.lab.ladder("ladder.yaml", rungs))), "--plain", "--web")
+        port = int(run.wait_out(r"in a browser: http://127\.0\.0\.1:(\d+)/")[1])
+        beside = Web.__new__(Web)
+        beside.port = port
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first pass", 60)
+        web = self.serve("--listen", "127.0.0.1:0")
+        run_id = self.lab.run_folder().name
+        watchers = [Watcher(web, run_id) for _ in range(10)] + [Watcher(beside, run_id)]
+        for watcher in watchers:
+            watcher.start()
+        ask = f"GET /api/state?run={run_id}&since=1&wait=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for _ in range(200):
+            web.dial()                                              # say nothing
+        for _ in range(10):
+            web.dial(ask * 3).close()                               # go away without a word
+        for _ in range(5):
+            web.dial(ask * 3, window=2048)                          # never read
+        ended = run.end(60)
+        self.assertEqual(1, ended.status, ended)
+        for watcher in watchers:
+            watcher.join(30)
+            self.assertIsNone(watcher.problem)
+            self.assertFalse(watcher.is_alive(), watcher.state)
+        late = lab.wait_for(lambda: self.late(web, run_id), "a late watcher to see the end", 20)
+        for watcher in watchers:
+            self.assertEqual(picture(late), picture(watcher.state))
+            self.assertEqual([note[0] for note in late["notes"]][-5:], [note[0] for note in watcher.state["notes"]][-5:])
+            self.assertLess(watcher.largest, 64 * 1024)
+            gaps = [after - before for before, after in zip(watcher.answers[1:], watcher.answers[2:])]
+            self.assertGreater(len(watcher.answers), 4, "it was told as it happened")
+            self.assertGreater(sorted(gaps)[len(gaps) // 4], 0.15, f"at most four a second: {gaps}")
+        self.assertIn(late["summary"]["sentence"], ended.out)
+        lab.wait_for(lambda: not lab.listens(port), "the page's server to end after its run", 15)
+
+    def late(self, web, run_id):
+        status, _, body = web.ask(f"/api/state?run={run_id}")
+        state = json.loads(body) if status == 200 else {}
+        return state if state.get("summary", {}).get("state") == "ended" else None
+
+    def test_a_coordinator_that_is_gone_is_told_and_one_that_comes_back(self):
+        rungs = [self.lab.rung("low", "slow.py", args={"seconds": 4, "phases": ["compile"]})]
+        run = self.lab.start("run", self.lab.slice(hosts=2, ladder=str(self.lab.ladder("ladder.yaml", rungs))))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first pass", 60)
+        web = self.serve("--all", "--listen", "127.0.0.1:0")
+        self.assertEqual("running", web.json("/api/state")["summary"]["state"])
+        run.kill_and_reap()
+        lab.wait_for(lambda: web.json("/api/state")["summary"]["state"] == "interrupted", "the loss to be told", 15)
+        lab.wait_for(lambda: web.json("/api/runs")["runs"][0]["state"] == "interrupted", "the list to say so", 15)
+        self.passes(self.lab.sliceup("resume"))
+        lab.wait_for(lambda: web.json("/api/state")["summary"]["state"] == "ended", "the end", 15)
+        self.assertEqual("passed", web.json("/api/runs")["runs"][0]["outcome"])
+
+    def test_it_ends_at_once_also_when_somebody_waits(self):
+        self.finished()
+        web = self.serve("--listen", "127.0.0.1:0")
+        revision = web.json("/api/state")["revision"]
+        peer = web.dial(f"GET /api/state?since={revision}&wait=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.assertEqual(200, web.ask("/")[0])
+        web.peers.clear()
+        began = time.monotonic()
+        self.passes(web.end())
+        self.assertLess(time.monotonic() - began, 5)
+        self.assertIn(b"HTTP/1.1", peer.recv(100), "whoever waits is answered")
+        peer.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,309 @@
+/* links: web */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/io/clock.h"
+#include "coordinator/web/http.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Real sockets, and a clock that is set forward: `late_ms` is added to the time that the server is told. */
+enum { LARGE_BYTES = 16 << 20, PATIENCE_MS = 10 * 1000 };
+
+struct lab {
+    struct loop *loop;
+    struct http *http;
+    uint16_t port;
+    uint64_t late_ms;
+    struct http_exchange *held;
+    uint32_t asked;
+};
+
+static struct http_answer *large (void)
+{
+    static char bytes[LARGE_BYTES];
+    return http_answer_fixed (200, "text/plain", (struct text){ bytes, sizeof bytes });
+}
+
+static void answer (void *owner, struct http_exchange *exchange, const struct http_request *request)
+{
+    struct lab *lab = owner;
+    lab->asked++;
+    if (strcmp (request->target, "/hold") == 0) {
+        lab->held = exchange;
+        return;
+    }
+    struct http_answer *made = strcmp (request->target, "/large") == 0
+                                   ? large ()
+                                   : http_answer_bytes (200, "text/plain", text_of (request->target));
+    http_reply (exchange, made);
+    http_answer_release (made);
+}
+
+static int open_lab (void **state)
+{
+    struct lab *lab = calloc (1, sizeof *lab);
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl (INADDR_LOOPBACK) } };
+    socklen_t bytes = sizeof at;
+    struct err err = { 0 };
+    int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind (fd, (struct sockaddr *) &at, bytes) < 0 || listen (fd, 256) < 0 ||
+        getsockname (fd, (struct sockaddr *) &at, &bytes) < 0)
+        return -1;
+    lab->port = ntohs (at.sin_port);
+    lab->loop = loop_open (&err);
+    lab->http = http_open (lab->loop, fd, answer, lab, &err);
+    *state = lab;
+    return lab->http ? 0 : -1;
+}
+
+static int close_lab (void **state)
+{
+    struct lab *lab = *state;
+    http_close (lab->http);
+    loop_close (lab->loop);
+    free (lab);
+    return 0;
+}
+
+static void turn (struct lab *lab)
+{
+    (void) http_tick (lab->http, clock_boot_ms () + lab->late_ms);
+}
+
+static int dial (struct lab *lab)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons (lab->port),
+                              .sin_addr = { htonl (INADDR_LOOPBACK) } };
+    int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true (fd >= 0 && connect (fd, (struct sockaddr *) &at, sizeof at) == 0);
+    return fd;
+}
+
+static void say (int fd, const char *words)
+{
+    assert_int_equal (write (fd, words, strlen (words)), strlen (words));
+}
+
+/* Reads until `until` was received, or the end; false: the end. */
+static bool hears (struct lab *lab, int fd, const char *until, char *out, size_t room)
+{
+    uint64_t end_ms = clock_boot_ms () + PATIENCE_MS;
+    size_t n = 0;
+    out[0] = '\0';
+    while (!strstr (out, until) && n + 1 < room) {
+        struct pollfd there = { .fd = fd, .events = POLLIN };
+        assert_true (clock_boot_ms () < end_ms);
+        turn (lab);
+        if (poll (&there, 1, 1) <= 0)
+            continue;
+        ssize_t got = read (fd, out + n, room - 1 - n);
+        if (got <= 0)
+            return false;
+        out[n += (size_t) got] = '\0';
+    }
+    return true;
+}
+
+static bool is_closed (struct lab *lab, int fd)
+{
+    char out[4096];
+    return !hears (lab, fd, "\001never\001", out, sizeof out);
+}
+
+static bool was_closed (int fd)
+{
+    struct pollfd there = { .fd = fd, .events = POLLRDHUP };
+    return poll (&there, 1, 0) > 0;
+}
+
+static void wait_until_held (struct lab *lab)
+{
+    for (uint64_t end_ms = clock_boot_ms () + PATIENCE_MS; !lab->held; turn (lab))
+        assert_true (clock_boot_ms () < end_ms);
+}
+
+static void asks_are_answered_on_one_connection (void **state)
+{
+    struct lab *lab = *state;
+    char out[4096];
+    int fd = dial (lab);
+    say (fd, "GET /one HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, fd, "/one", out, sizeof out));
+    assert_non_null (strstr (out, "HTTP/1.1 200"));
+    assert_non_null (strstr (out, "Content-Security-Policy: default-src 'none'"));
+    assert_non_null (strstr (out, "nosniff"));
+    say (fd, "GET /two?x=%41 HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, fd, "/two?x=%41", out, sizeof out)); /* as it was sent */
+    say (fd, "HEAD /three HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, fd, "\r\n\r\n", out, sizeof out));
+    assert_null (strstr (out, "/three"));
+    close (fd);
+}
+
+static void what_is_no_get_is_refused_before_anybody_is_asked (void **state)
+{
+    static const char *const requests[][2] = {
+        { "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405" },
+        { "DELETE /x HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405" },
+        { "GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 413" },
+        { "GET /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "HTTP/1.1 413" },
+        { "GET /x HTTP/1.1\r\n\r\n", "HTTP/1.1 400" },
+    };
+    struct lab *lab = *state;
+    char out[4096];
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        int fd = dial (lab);
+        say (fd, requests[i][0]);
+        assert_true (hears (lab, fd, "\r\n\r\n", out, sizeof out));
+        assert_non_null (strstr (out, requests[i][1]));
+        close (fd);
+    }
+    assert_int_equal (lab->asked, 0);
+}
+
+static void a_large_request_is_refused (void **state)
+{
+    struct lab *lab = *state;
+    char out[4096];
+    for (size_t bytes = 6000; bytes <= 24000; bytes += 6000) {
+        char *value = malloc (bytes + 1);
+        memset (value, 'a', bytes);
+        value[bytes] = '\0';
+        int fd = dial (lab);
+        dprintf (fd, "GET /x HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\n\r\n", value);
+        (void) hears (lab, fd, "\r\n", out, sizeof out);
+        assert_non_null (strstr (out, bytes < HTTP_REQUEST_BYTES ? "HTTP/1.1 200" : "HTTP/1.1 4"));
+        close (fd);
+        free (value);
+    }
+    assert_int_equal (lab->asked, 1);
+}
+
+static void a_request_that_is_not_whole_in_time_is_closed (void **state)
+{
+    struct lab *lab = *state;
+    char out[4096];
+    int silent = dial (lab), slow = dial (lab), idle = dial (lab);
+    say (slow, "GET /x HT");
+    say (idle, "GET /idle HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, idle, "/idle", out, sizeof out));
+    lab->late_ms = HTTP_REQUEST_MS - 1000;
+    turn (lab);
+    say (slow, "TP/1.1\r\nHost"); /* it is not counted anew from the last byte */
+    turn (lab);
+    say (idle, "GET /idle HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, idle, "/idle", out, sizeof out));
+    lab->late_ms = HTTP_REQUEST_MS + 1000;
+    assert_true (is_closed (lab, silent));
+    assert_true (is_closed (lab, slow));
+    assert_int_equal (lab->asked, 2);
+    close (silent);
+    close (slow);
+    close (idle);
+}
+
+static void an_answer_that_is_not_taken_is_closed (void **state)
+{
+    struct lab *lab = *state;
+    static char out[LARGE_BYTES];
+    int stopped = dial (lab), reads = dial (lab);
+    say (stopped, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    say (reads, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, reads, "\r\n\r\n", out, 4096));
+    lab->late_ms = HTTP_ANSWER_MS - 2000;
+    for (int i = 0; i < 50; i++)
+        turn (lab);
+    assert_false (was_closed (stopped));
+    lab->late_ms = HTTP_ANSWER_MS + 2000;
+    turn (lab);
+    size_t n = 0;
+    ssize_t got;
+    while ((got = read (stopped, out, sizeof out)) > 0) {
+        n += (size_t) got;
+        turn (lab);
+    }
+    assert_true (n < LARGE_BYTES); /* what the kernel had taken; then the end */
+    close (stopped);
+    close (reads);
+}
+
+static void a_held_request_is_answered_later_and_never_closed (void **state)
+{
+    struct lab *lab = *state;
+    char out[4096];
+    int fd = dial (lab), other = dial (lab);
+    say (fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    say (other, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true (hears (lab, other, "/now", out, sizeof out));
+    wait_until_held (lab);
+    lab->late_ms = 10 * HTTP_ANSWER_MS;
+    turn (lab);
+    lab->late_ms = 0;
+    struct http_answer *made = http_answer_bytes (200, "text/plain", text_of ("at last"));
+    http_reply (lab->held, made);
+    http_answer_release (made);
+    assert_true (hears (lab, fd, "at last", out, sizeof out));
+    /* One whose client went away meanwhile costs nothing. */
+    lab->held = NULL;
+    say (fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    wait_until_held (lab);
+    close (fd);
+    made = http_answer_bytes (200, "text/plain", text_of ("to nobody"));
+    http_reply (lab->held, made);
+    http_answer_release (made);
+    for (int i = 0; i < 10; i++)
+        turn (lab);
+    close (other);
+}
+
+static void a_crowd_that_says_nothing_gives_way (void **state)
+{
+    enum { CROWD = 200 };
+    struct lab *lab = *state;
+    char out[4096];
+    int silent[CROWD];
+    for (size_t i = 0; i < CROWD; i++)
+        silent[i] = dial (lab);
+    int fd = dial (lab);
+    say (fd, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (int i = 0; i < 50; i++)
+        turn (lab);
+    assert_int_equal (lab->asked, 0); /* it is not accepted yet */
+    for (uint32_t i = 1; i <= CROWD / HTTP_CONNECTIONS + 1; i++) {
+        lab->late_ms = i * (HTTP_CROWD_MS + 100);
+        for (int j = 0; j < 50; j++)
+            turn (lab);
+    }
+    assert_true (hears (lab, fd, "/now", out, sizeof out));
+    for (size_t i = 0; i < CROWD; i++)
+        close (silent[i]);
+    close (fd);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (asks_are_answered_on_one_connection, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (what_is_no_get_is_refused_before_anybody_is_asked, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (a_large_request_is_refused, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (a_request_that_is_not_whole_in_time_is_closed, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (an_answer_that_is_not_taken_is_closed, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (a_held_request_is_answered_later_and_never_closed, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (a_crowd_that_says_nothing_gives_way, open_lab, close_lab),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

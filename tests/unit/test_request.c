@@ -1,0 +1,177 @@
+/* links: web */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "coordinator/web/request.h"
+#include <string.h>
+
+static struct web_request parsed (const char *target)
+{
+    struct web_request request;
+    struct err err = { 0 };
+    if (web_request_parse (text_of (target), &request, &err) < 0)
+        fail_msg ("%s: %s", target, err.text);
+    return request;
+}
+
+static void each_parameter_is_read (void **state)
+{
+    (void) state;
+    struct web_request request = parsed ("/api/log?pass=cold&host=v6e%2d0&rung=tiny&attempt=3&run=3fa9&from=65536");
+    assert_int_equal (request.route, ROUTE_LOG);
+    assert_string_equal (request.host, "v6e-0");
+    assert_string_equal (request.rung, "tiny");
+    assert_string_equal (request.run, "3fa9");
+    assert_int_equal (request.pass, PASS_COLD);
+    assert_int_equal (request.attempt, 3);
+    assert_int_equal (request.from, 65536);
+    request = parsed ("/api/state?since=18446744073709551615&wait=1");
+    assert_true (request.wait && request.since == UINT64_MAX);
+    assert_string_equal (request.run, "last");
+    assert_int_equal (parsed ("/api/receipt?form=trace").form, FORM_TRACE);
+    assert_false (parsed ("/api/state?wait=0").wait);
+    assert_string_equal (parsed ("/?run=last").file, "/");
+}
+
+static void what_is_not_understood_is_refused (void **state)
+{
+    static const char *const bad[] = {
+        "/api/state?run=../x",
+        "/api/state?run=",
+        "/api/state?run=LAST",
+        "/api/state?since=-1",
+        "/api/state?since=1&since=2",
+        "/api/state?sinc=1",
+        "/api/state?wait=2",
+        "/api/state?since",
+        "/api/log?host=h0",
+        "/api/log?host=h%0&rung=a&pass=once&attempt=1",
+        "/api/log?host=h%00&rung=a&pass=once&attempt=1",
+        "/api/log?host=h&rung=a&pass=none&attempt=1",
+        "/api/log?host=h&rung=a&pass=once&attempt=0",
+        "/api/log?host=h&rung=a&pass=once&attempt=4294967296",
+        "/api/host?host=a%20b",
+        "/api/receipt?form=xml",
+        "/api/receipt",
+        "/api/compare?run=last",
+        "/api/state?run=00112233445566778899aabbccddeeff0",
+        "/api/log?host=h&rung=a&pass=once&attempt=1&from=9223372036854775808",
+    };
+    struct web_request request;
+    (void) state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct err err = { 0 };
+        if (web_request_parse (text_of (bad[i]), &request, &err) == 0)
+            fail_msg ("accepted: %s", bad[i]);
+        assert_int_equal (err.code, ERR_PARSE);
+    }
+    static const char *const nowhere[] = { "", "/page.css/", "/api", "//", "/api/state/", "http://x/api/state", "*" };
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
+        struct err err = { 0 };
+        assert_int_equal (web_request_parse (text_of (nowhere[i]), &request, &err), -1);
+        assert_int_equal (err.code, ERR_USAGE);
+    }
+}
+
+static void a_target_has_a_bound (void **state)
+{
+    char target[WEB_TARGET_MAX_BYTES + 2];
+    struct web_request request;
+    struct err err = { 0 };
+    (void) state;
+    memset (target, 'a', sizeof target);
+    memcpy (target, "/?", 2);
+    target[sizeof target - 1] = '\0';
+    assert_int_equal (web_request_parse (text_of (target), &request, &err), -1);
+    target[sizeof target - 2] = '\0';
+    assert_int_equal (web_request_parse (text_of (target), &request, &err), 0);
+}
+
+/* ---- access ---- */
+
+static const char token[] = "00112233445566778899aabbccddeeff";
+
+static unsigned judged (bool elsewhere, const char *target, const char *host, const char *authorization,
+                        const char *site)
+{
+    struct web_access access = { .names = { "bastion.example.org", "127.0.0.1", "[::1]", "localhost" }, .names_n = 4 };
+    struct web_request request = parsed (target);
+    const char *why = NULL;
+    access.any_address = elsewhere;
+    if (elsewhere)
+        memcpy (access.token, token, sizeof token);
+    unsigned status = web_access_judge (&access, &request, host, authorization, site, &why);
+    assert_true (status == 0 || why);
+    return status;
+}
+
+static void only_its_own_names_are_answered (void **state)
+{
+    static const char *const good[] = { "localhost", "localhost:8420",          "LocalHost:1", "127.0.0.1:9", "[::1]",
+                                        "[::1]:80",  "bastion.example.org:8420" };
+    static const char *const bad[] = { "",
+                                       "evil.example",
+                                       "localhost.evil.example",
+                                       "xlocalhost",
+                                       "[::1",
+                                       "10.0.0.1:8420",
+                                       "127.0.0.1.evil.example",
+                                       ":8420",
+                                       "localhost@evil.example" };
+    (void) state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal (judged (false, "/api/runs", good[i], NULL, NULL), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal (judged (false, "/api/runs", bad[i], NULL, NULL), 421);
+        assert_int_equal (judged (false, "/", bad[i], NULL, NULL), 421);
+    }
+    assert_int_equal (judged (false, "/api/runs", NULL, NULL, NULL), 421);
+    /* Bound to all addresses: a number is nobody's name. */
+    assert_int_equal (judged (true, "/", "10.0.0.1:8420", NULL, NULL), 0);
+    assert_int_equal (judged (true, "/", "evil.example", NULL, NULL), 421);
+}
+
+static void elsewhere_a_token_is_needed (void **state)
+{
+    char whole[64] = "Bearer ";
+    (void) state;
+    memcpy (whole + 7, token, sizeof token);
+    assert_int_equal (judged (true, "/api/runs", "localhost", NULL, NULL), 401);
+    assert_int_equal (judged (true, "/metrics", "localhost", "Bearer", NULL), 401);
+    assert_int_equal (judged (true, "/metrics", "localhost", token, NULL), 401);
+    assert_int_equal (judged (true, "/page.js", "localhost", NULL, NULL), 0);
+    assert_int_equal (judged (true, "/api/runs", "localhost", whole, NULL), 0);
+    for (size_t i = 7; i < strlen (whole); i++) {
+        char wrong[64];
+        memcpy (wrong, whole, sizeof wrong);
+        wrong[i] ^= 1;
+        assert_int_equal (judged (true, "/api/runs", "localhost", wrong, NULL), 401);
+        wrong[i] = '\0';
+        assert_int_equal (judged (true, "/api/runs", "localhost", wrong, NULL), 401);
+    }
+    assert_int_equal (judged (false, "/api/runs", "localhost", NULL, NULL), 0);
+}
+
+static void pages_of_others_are_not_answered (void **state)
+{
+    (void) state;
+    assert_int_equal (judged (false, "/api/runs", "localhost", NULL, "cross-site"), 403);
+    assert_int_equal (judged (false, "/metrics", "localhost", NULL, "same-site"), 403);
+    assert_int_equal (judged (false, "/api/runs", "localhost", NULL, "same-origin"), 0);
+    assert_int_equal (judged (false, "/api/runs", "localhost", NULL, "none"), 0);
+    assert_int_equal (judged (false, "/", "localhost", NULL, "cross-site"), 0); /* a link that leads here */
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (each_parameter_is_read),      cmocka_unit_test (what_is_not_understood_is_refused),
+        cmocka_unit_test (a_target_has_a_bound),        cmocka_unit_test (only_its_own_names_are_answered),
+        cmocka_unit_test (elsewhere_a_token_is_needed), cmocka_unit_test (pages_of_others_are_not_answered),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
