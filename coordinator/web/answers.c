@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "coordinator/metrics/metrics.h"
 #include "coordinator/page/page_file.h"
 #include "coordinator/page/scene_json.h"
 #include "coordinator/scene/scene.h"
@@ -107,6 +108,19 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
     scene_host_json (&scene, scene.hosts[0], print_boot (run, boot, name), &json);
     arena_release (&arena);
     return answer_json (&json);
+}
+
+struct http_answer *answer_metrics (const struct served_run *run, uint64_t wall_ms)
+{
+    const struct metrics_beside beside = { .form = METRICS_OPENMETRICS,
+                                           .wall_ms = wall_ms,
+                                           .interrupted = run->state == SERVED_INTERRUPTED };
+    struct buf text;
+    buf_init (&text, METRICS_MAX_BYTES);
+    metrics_print_run (run->feed, &beside, &text);
+    struct http_answer *answer = http_answer_bytes (OK, METRICS_CONTENT_TYPE, buf_as_text (&text));
+    buf_release (&text);
+    return answer;
 }
 
 /* ---- logs ---- */

@@ -141,6 +141,8 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
         return NULL;
     if (request->route == ROUTE_HOST)
         return answer_host (run, server->boot, request->host, clock_wall_ms ());
+    if (request->route == ROUTE_METRICS)
+        return answer_metrics (run, clock_wall_ms ());
     return answer_log (run, request);
 }
 

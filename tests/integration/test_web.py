@@ -157,13 +157,16 @@ class Answers(WebTest):
         self.assertEqual(self.lab.sliceup("receipt", "--markdown").out.encode(), web.made("/api/receipt?form=markdown")[1])
         self.assertEqual(self.lab.sliceup("drift", "--json").out.encode(), web.made("/api/drift")[1])
         self.log(web, run)
+        _, headers, metrics = web.ask("/metrics")
+        self.assertRegex(headers["Content-Type"], "^application/openmetrics-text")
+        self.assertTrue(metrics.endswith(b"# EOF\n"), metrics)
         host = web.json("/api/host?host=h1")
         self.assertEqual(["paints", "fails"], [state["rungs"][one["rung"]]["id"] for one in host["attempts"]])
-        for target in ("/api/state", "/api/host?host=h1", "/api/runs"):
+        for target in ("/api/state", "/api/host?host=h1", "/api/runs", "/metrics"):
             body = web.ask(target)[2].decode()
             for raw in RAW:
                 self.assertNotIn(raw, body, target)
-            for text in self.texts(json.loads(body)):
+            for text in self.texts(json.loads(body) if target != "/metrics" else body.split("\n")):
                 self.assertFalse(set(text) & set(RAW), f"{target}: {text!r}")
         self.assertNotEqual(state["boot"], "", state)
 
