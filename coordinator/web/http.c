@@ -153,8 +153,8 @@ static void on_connection (void *owner, struct MHD_Connection *connection, void 
 
 static uint64_t due_of (const struct http *http, const struct line *line)
 {
-    bool hurry = line->silent && http->lines_n >= HTTP_CROWD;
-    return line->due_ms == 0 ? UINT64_MAX : hurry ? line->due_ms - HTTP_REQUEST_MS + HTTP_CROWD_MS : line->due_ms;
+    bool crowded = line->silent && http->lines_n >= HTTP_CROWD;
+    return line->due_ms == 0 ? UINT64_MAX : crowded ? line->due_ms - HTTP_REQUEST_MS + HTTP_CROWD_MS : line->due_ms;
 }
 
 uint64_t http_tick (struct http *http, uint64_t now_ms)

@@ -287,7 +287,8 @@ class Live(WebTest):
         late = lab.wait_for(lambda: self.late(web, run_id), "a late watcher to see the end", 20)
         for watcher in watchers:
             self.assertEqual(picture(late), picture(watcher.state))
-            self.assertEqual([note[0] for note in late["notes"]][-5:], [note[0] for note in watcher.state["notes"]][-5:])
+            if watcher is not watchers[-1]:  # which hosts share a note depends on when their facts were heard
+                self.assertEqual(late["notes"], watcher.state["notes"])
             self.assertLess(watcher.largest, 64 * 1024)
             gaps = [after - before for before, after in zip(watcher.answers[1:], watcher.answers[2:])]
             self.assertGreater(len(watcher.answers), 4, "it was told as it happened")

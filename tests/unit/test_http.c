@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* Real sockets, and a clock that is set forward: `late_ms` is added to the time that the server is told. */
-enum { LARGE_BYTES = 16 << 20, PATIENCE_MS = 10 * 1000 };
+enum { LARGE_BYTES = 16 << 20, BOUND_MS = 10 * 1000 };
 
 struct lab {
     struct loop *loop;
@@ -101,7 +101,7 @@ static void say (int fd, const char *words)
 /* Reads until `until` was received, or the end; false: the end. */
 static bool hears (struct lab *lab, int fd, const char *until, char *out, size_t room)
 {
-    uint64_t end_ms = clock_boot_ms () + PATIENCE_MS;
+    uint64_t end_ms = clock_boot_ms () + BOUND_MS;
     size_t n = 0;
     out[0] = '\0';
     while (!strstr (out, until) && n + 1 < room) {
@@ -132,7 +132,7 @@ static bool was_closed (int fd)
 
 static void wait_until_held (struct lab *lab)
 {
-    for (uint64_t end_ms = clock_boot_ms () + PATIENCE_MS; !lab->held; turn (lab))
+    for (uint64_t end_ms = clock_boot_ms () + BOUND_MS; !lab->held; turn (lab))
         assert_true (clock_boot_ms () < end_ms);
 }
 

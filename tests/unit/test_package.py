@@ -60,7 +60,7 @@ class Install(unittest.TestCase):
         self.assertEqual([], list(usr.rglob("sliceup-worker")), "two packages must not have one file")
         subprocess.run(["cp", "-a", f"{worker}/.", str(usr)], check=True, timeout=60)
         moved = usr.rename(self.root / "moved")
-        for name in ("sliceup-courier", "sliceup-worker", "sliceup-worker.bundle", "sliceup-worker.bundle.head", "libtpu-stand-in.so"):
+        for name in ("sliceup-courier", "sliceup-web", "sliceup-worker", "sliceup-worker.bundle", "sliceup-worker.bundle.head", "libtpu-stand-in.so"):
             self.assertTrue((moved / "libexec/sliceup" / name).is_file(), name)
         for source, there in (("configs", "share/sliceup/configs"), ("worker/canaries", "share/sliceup/worker/canaries"), ("docs", "share/doc/sliceup/docs")):
             shipped = {path.relative_to(TOP / source) for path in (TOP / source).rglob("*") if path.suffix in (".yaml", ".txt", ".md", ".py", ".json")}
