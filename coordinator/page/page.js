@@ -418,6 +418,14 @@ function rankAt(event) {
 
 /* ---- the run in words and tables ---- */
 
+/* Changes when something happened, and not with each host that ends: it is read out. */
+function sentenceSoFar() {
+    const index = run.rungs.findIndex(rung => rung.running), rung = run.rungs[index];
+    const bad = Object.keys(MARKS).filter(letter => isBad(letter, 1)).map(letter => [run.now.split(letter).length - 1, MARKS[letter][0]]).filter(([n]) => n);
+    return (rung ? `rung ${rung.id} (${index + 1} of ${run.rungs.length}) runs on ${plural(rung.hosts, "host")}` : "between rungs") +
+        bad.map(([n, word]) => `, ${number(n)} ${word}`).join("");
+}
+
 function drawSummary() {
     const s = run.summary;
     if (!s)
@@ -428,7 +436,7 @@ function drawSummary() {
     setText(byId("about"), [s.ladder && `ladder ${s.ladder}`, s.mesh && `mesh ${s.mesh}`, `run ${(run.id || "").slice(0, 8)}`,
         clock(s.opened_wall_ms), s.version && `sliceup ${s.version}`].filter(Boolean).join(" · "));
     setText(byId("state"), s.state === "ended" ? s.outcome ?? "ended" : s.cancelling ? "cancelling" : s.state);
-    setText(byId("sentence"), s.sentence);
+    setText(byId("sentence"), s.sentence || sentenceSoFar());
     setText(byId("counts"), [plural(s.hosts, "host"), `${number(s.joined)} joined`, s.silent && `${number(s.silent)} silent`,
         s.lost && `${number(s.lost)} lost`, s.state === "running" && `for ${duration(run.nowMs)}`,
         s.usual_ms && s.state === "running" && `this pass: about ${duration(s.left_ms)} left (of ${plural(s.usual_runs, "earlier run")})`,
@@ -586,7 +594,7 @@ function timeline(attempt, at, colourOf, id) {
 
 function attemptRow(attempt, i, at, colourOf) {
     const purpose = attempt.purpose && attempt.purpose !== "climb" ? `, ${attempt.purpose}` : "";
-    const words = attempt.spans.map(span => [el("span", { class: "said" }, spanWords(span)), " · "]).flat().slice(0, -1);
+    const words = attempt.spans.filter(span => span.ms).map(span => [el("span", { class: "said" }, spanWords(span)), " · "]).flat().slice(0, -1);
     return [[atRung(attempt.rung, attempt.pass), attempt.attempt > 1 || purpose ? ` #${attempt.attempt}${purpose}` : ""], marked(attempt.mark),
             duration(attempt.ms), [timeline(attempt, at, colourOf, "hatch" + i), words]];
 }
@@ -839,7 +847,7 @@ function offerFiles() {
 /* ---- asking ---- */
 
 async function fetchApi(path, query) {
-    const token = address.get("token"), asked = new URLSearchParams({ run: view.run, ...query });
+    const token = address.get("token"), asked = new URLSearchParams(path === "runs" ? query : { run: view.run, ...query });
     const answer = await fetch(`api/${path}?${asked}`, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: asking.signal, cache: "no-store" });
     if (answer.ok)
         return answer;

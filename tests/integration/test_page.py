@@ -1,0 +1,290 @@
+"""The page in a real browser, Debian's chromium: a whole run through sliceup-web, held against the receipt; and what a server
+that says anything makes of it."""
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import tempfile
+import time
+import unittest
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+import lab
+import page_stand_in as said_by
+from page_stand_in import HOSTILE, StandIn
+
+PICTURES = lab.BUILD / "tests/pictures"
+SHOWN = "\\u{202e}gnp.exe \\x1b[31m"  # of HOSTILE: what would be obeyed is written out
+WORDS = {"passed": "passed", "failed": "failed", "timed-out": "timed out", "lost": "lost", "not-reached": "not reached", "cascade": "cascade"}
+BROWSER = {}
+
+
+def setUpModule():
+    BROWSER["files"] = pathlib.Path(tempfile.mkdtemp(prefix="sliceup-page-"))
+    BROWSER["is"] = said_by.browser(BROWSER["files"])
+    PICTURES.mkdir(parents=True, exist_ok=True)
+
+
+def tearDownModule():
+    BROWSER["is"].quit()
+    shutil.rmtree(BROWSER["files"])
+
+
+class Pages(lab.LabTest):
+    def setUp(self):
+        super().setUp()
+        self.browser = BROWSER["is"]
+        self.browser.get("about:blank")
+        self.browser.get_log("browser")
+        self.addCleanup(self.browser.get, "about:blank")  # or it asks on
+
+    def open(self, url):
+        self.browser.get(url)
+        self.until(lambda: self.text("state"), "the state of the run")
+
+    def until(self, condition, what, bound_s=30):
+        return lab.wait_for(condition, what, bound_s)
+
+    def by_id(self, name):
+        return self.browser.find_element(By.ID, name)
+
+    def text(self, name):
+        """Also of what is folded or scrolled away."""
+        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
+
+    def press(self, *keys):
+        self.by_id("tiles").send_keys(*keys)
+
+    def filter(self, words):
+        box = self.by_id("filter")
+        box.clear()
+        box.send_keys(words)
+
+    def unfold(self, name):
+        if not self.by_id(name).get_attribute("open"):
+            self.browser.find_element(By.CSS_SELECTOR, f"#{name} > summary").click()
+
+    def rows(self, name):
+        """The cells of each row of a table."""
+        script = "return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)].map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+        return self.browser.execute_script(script, name)
+
+    def hosts_at(self, layer):
+        """host -> the word that it has in the table of tiles."""
+        Select(self.by_id("layer")).select_by_visible_text(layer)
+        self.until(lambda: self.by_id("layer").get_attribute("value") is not None, "the layer")
+        time.sleep(0.1)  # a frame
+        return {row[0]: row[1].split(" ", 1)[1] for row in self.rows("table")}
+
+    def picture(self, name):
+        self.browser.save_screenshot(str(PICTURES / f"{name}.png"))
+
+    def harmless(self):
+        """No text became an element or ran, and the policy had nothing to refuse."""
+        self.assertNotIn("owned", self.browser.title.replace(HOSTILE[:50], ""))
+        self.assertEqual(0, self.browser.execute_script("return document.querySelectorAll('img, b, main script, [onerror], [style*=url]').length"))
+        shown = self.browser.execute_script("return document.documentElement.textContent")
+        self.assertNotRegex(shown, "[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b-\u001f\u007f-\u009f]")
+        self.assertEqual([], self.complaints())
+
+    def complaints(self):
+        """Of the browser, but for the icon that it asks for and that there is not."""
+        return [entry["message"] for entry in self.browser.get_log("browser") if "/favicon.ico" not in entry["message"]]
+
+
+class WholeRun(Pages):
+    """One host fails, one hangs, one falls silent; the others pass."""
+
+    def start(self):
+        rungs = [{"id": "facts", "builtin": "facts"}, self.lab.rung("meet", "watched.py", scope="slice", args={"late": "h4"}),
+                 self.lab.rung("mixed", "watched.py", timeout="4s", args={"fails": "h1", "hangs": "h2"}), {"id": "above", "builtin": "facts"}]
+        run = self.lab.start("run", "--plain", self.lab.slice(hosts=6, ladder=str(self.lab.ladder("watched.yaml", rungs)), cache={"mode": "off"},
+                                                              limits={"stop": "200ms", "suspect": "1s", "lost": "3s"}))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the first pass")
+        server = self.lab.start("serve", "--listen", "127.0.0.1:0")
+        self.addCleanup(server.end)
+        self.addCleanup(server.kill, signal.SIGTERM)
+        return run, server.wait_out(r"http://\S+").group(0)
+
+    def wanted(self, receipt, rung):
+        """host -> the word of its last outcome at the rung; without one it was not reached."""
+        found = {entry["host"]: "not reached" for entry in receipt["hosts"]}
+        for entry in receipt["hosts"]:
+            for attempt in entry["rungs"]:
+                if attempt["rung"] == rung:
+                    found[entry["host"]] = WORDS[attempt["outcome"]]
+        return found
+
+    def test_what_is_on_the_page_is_what_the_receipt_says(self):
+        run, url = self.start()
+        self.open(url)
+        self.unfold("table-part")
+        lab.wait_for(lambda: self.lab.count("pass-began") == 3, "the rung on which hosts fall")
+        os.kill(self.lab.worker_pids()["h3"], signal.SIGSTOP)
+        self.until(lambda: "silent" in self.text("legend"), "the silent host on the page")
+        self.assertEqual("running", self.text("state"))
+        self.until(lambda: "rung mixed (3 of 4) runs on 6 hosts, 1 failed so far, 1 silent" == self.text("sentence"), "the state in a sentence")
+        self.until(lambda: "exited with status 1" in self.text("groups"), "the first cause, while it runs")
+        self.picture("page-running")
+        self.assertEqual(1, run.end(60).status)
+        self.until(lambda: self.text("state") == "failed", "the end on the page")
+        receipt = self.lab.receipt()
+        for rung in ("facts", "meet", "mixed", "above"):
+            with self.subTest(rung):
+                self.assertEqual(self.wanted(receipt, rung), self.hosts_at(rung))
+        self.assertEqual({"h0": "passed", "h1": "failed", "h2": "timed out", "h3": "lost", "h4": "passed", "h5": "passed"}, self.hosts_at("now"))
+        self.assertIn("2 of 4 rungs passed", self.text("ladder"))
+        self.assertIn("h4", self.rows("gates")[0])
+        self.look_at_a_host()
+        self.keep_the_receipt()
+        self.picture("page-ended")
+        self.harmless()
+
+    def look_at_a_host(self):
+        self.press("n", Keys.ENTER)
+        self.until(lambda: "waits for h4" in self.text("host"), "the host that failed, and for whom it waited")
+        self.assertEqual("h1", self.text("host-title"))
+        self.assertEqual(["passed", "passed", "failed"], [row[1].split(" ", 1)[1] for row in self.rows("host")[:3]])
+        self.until(lambda: "RuntimeError: " in self.text("log"), "what it printed")
+        self.assertIn(SHOWN, self.text("log"))
+        self.assertIn("kernel.release", self.text("host"))
+
+    def keep_the_receipt(self):
+        self.browser.find_element(By.XPATH, "//p[@id='files']/button[text()='JSON']").click()
+        kept = BROWSER["files"] / "receipt.json"
+        self.until(kept.exists, "the receipt to be kept")
+        self.assertEqual(self.lab.receipt(), json.loads(kept.read_text()))
+
+
+class Anything(Pages):
+    """A server that says what the test wants."""
+
+    def serve(self, answers):
+        server = StandIn(answers)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.open(server.url + "#token=t0ken")
+        return server
+
+    def look_at_everything(self):
+        self.press("n", Keys.ENTER)
+        self.until(lambda: "line of the log" in self.text("log"), "the log")
+        for name in ("table-part", "drift-part", "runs-part"):
+            self.unfold(name)
+        self.until(lambda: len(self.rows("runs")) == 2 and self.rows("drift"), "runs and drift")
+        for box in self.browser.find_elements(By.CSS_SELECTOR, "#runs input"):
+            box.click()
+        self.until(lambda: self.rows("compared"), "two runs compared")
+        self.press("m", Keys.ARROW_RIGHT, "m", "d")
+        self.until(lambda: self.rows("pair"), "two hosts compared")
+
+    def test_hostile_texts_are_shown_and_harmless(self):
+        server = self.serve(said_by.answers(HOSTILE))
+        self.look_at_everything()
+        for part in ("slice", "sentence", "groups", "host", "log", "metrics", "notes", "drift", "runs", "compared", "pair", "table", "waiting"):
+            with self.subTest(part):
+                self.assertIn(SHOWN, self.text(part))
+        self.picture("page-hostile")
+        self.harmless()
+        self.assertEqual({"Bearer t0ken"}, {token for path, _, token in server.asked if path.startswith("/api/")})
+        self.assertNotIn("run", next(query for path, query, _ in server.asked if path == "/api/runs"))
+
+    def test_causes_come_first_and_cascades_lead_to_theirs(self):
+        self.serve(said_by.answers())
+        articles = self.browser.find_elements(By.CSS_SELECTOR, "#groups article")
+        self.assertEqual(["failed", "timed-out", "cascade"], [article.find_element(By.TAG_NAME, "h3").text.split()[1] for article in articles])
+        self.assertLess(articles[0].text.index("RuntimeError"), articles[0].text.index("we say"))
+        articles[2].find_element(By.TAG_NAME, "a").click()
+        self.assertEqual("group-0", self.browser.execute_script("return document.activeElement.id"))
+        self.assertIn("token=t0ken", self.browser.current_url)
+
+    def test_keys_and_the_filter(self):
+        self.serve(said_by.answers())
+        self.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+        self.until(lambda: self.text("cursor").startswith("v6e-5: runs"), "the cursor")
+        for wanted in ("v6e-13: silent", "v6e-14: timed out", "v6e-3: failed"):
+            self.press("n")
+            self.until(lambda: self.text("cursor").startswith(wanted), wanted)
+        for words, hidden in (("v6e-[0-3,7]", 11), ("outcome:cascade", 12), ("owner:host v6e-1", 13), ("runtimeerror: failed", 15), ("phase:gate:meet", 15)):
+            self.filter(words)
+            self.until(lambda: self.text("hidden") == f"{hidden} of 16 hidden", f"{hidden} hidden by {words}: {self.text('hidden')}")
+        self.by_id("filter").send_keys(Keys.ESCAPE)
+        self.until(lambda: self.text("hidden") == "", "all hosts")
+        self.press("/")
+        self.assertEqual("filter", self.browser.execute_script("return document.activeElement.id"))
+        self.press("?")
+        self.until(lambda: self.by_id("help").get_attribute("open"), "the list of keys")
+
+    def test_while_nobody_looks_nothing_is_asked(self):
+        server = self.serve(said_by.answers())
+        self.browser.execute_script("Object.defineProperty(document, 'hidden', { get: () => window.away ?? true, configurable: true });"
+                                    "document.dispatchEvent(new Event('visibilitychange'))")
+        time.sleep(0.5)
+        asked = len(server.asked)
+        time.sleep(1)
+        self.assertEqual(asked, len(server.asked))
+        self.browser.execute_script("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
+        self.until(lambda: len(server.asked) > asked, "it asks again")
+
+    def test_a_server_that_went_away_and_came_back_as_another(self):
+        answers = said_by.answers()
+        server = self.serve(answers)
+        server.away = True
+        self.until(lambda: "does not answer" in self.text("trouble"), "that it is told")
+        other = said_by.state(hosts=9, columns=3) | {"boot": "other", "revision": 3}
+        server.answers["state"] = lambda query: said_by.nothing_new(other) if "since" in query else other
+        server.away = False
+        self.until(lambda: "9 hosts" in self.text("counts") and self.text("trouble") == "", "the other's state")
+        self.unfold("table-part")
+        self.until(lambda: len(self.rows("table")) == 9, "nine hosts")
+
+    def test_the_same_files_from_a_disk(self):
+        """As a report has them: with its data, under a policy of its own, and no server."""
+        words, style, script = ((said_by.PAGE / f"page.{kind}").read_text() for kind in ("html", "css", "js"))
+        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+        data = json.dumps({"state": said_by.state(said=HOSTILE), "hosts": [said_by.host("v6e-3", HOSTILE)], "drift": said_by.drift(HOSTILE)})
+        page = (words.replace('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>")
+                .replace('<script src="page.js"></script>', f'<script type="application/json" id="sliceup-data">{data.replace("<", chr(92) + "u003c")}'
+                         f"</script><script>{script}</script>")
+                .replace('<meta charset="utf-8">', '<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+                         f"style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; require-trusted-types-for 'script'\">"))
+        self.open(self.lab.write("report.html", page).as_uri())
+        self.press("n", Keys.ENTER)
+        self.until(lambda: "waits for v6e-2" in self.text("host"), "the host that failed")
+        self.unfold("drift-part")
+        self.until(lambda: self.rows("drift"), "drift")
+        self.assertFalse(self.by_id("files-part").is_displayed() or self.by_id("runs-part").is_displayed() or self.by_id("log-part").is_displayed())
+        self.picture("page-report")
+        self.harmless()
+
+    def test_four_thousand_hosts(self):
+        rng, whole, turn = random.Random(1), said_by.state(4096, 64, rungs=[f"rung-{i}" for i in range(12)]), [12]
+
+        def changed(query):
+            if "since" not in query:
+                return whole
+            turn[0] += 1
+            return {**whole, "whole": False, "revision": turn[0], "now": said_by.runs_of("".join(rng.choices("rgP", k=4096))), "notes": []}
+
+        self.serve(said_by.answers() | {"state": changed})
+        frames = self.until(lambda: len(found := self.browser.execute_script("return document.getElementById('tiles').frames")) > 12 and found, "frames")
+        frames = sorted(frames[1:])
+        print(f"frames of 4,096 tiles: median {frames[len(frames) // 2]:.1f} ms, longest {frames[-1]:.1f} ms", flush=True)
+        self.assertLess(frames[len(frames) // 2], 50)  # 16 on a machine that does nothing else
+        self.unfold("table-part")
+        self.until(lambda: len(self.rows("table")) == 200, "at most 200 rows")
+        self.filter("v6e-[4000-4095]")
+        self.until(lambda: "4,000 of 4,096 hidden" == self.text("hidden") and len(self.rows("table")) == 96, "96 hosts")
+        self.picture("page-4096")
+        self.assertEqual([], self.complaints())
+
+
+if __name__ == "__main__":
+    unittest.main()

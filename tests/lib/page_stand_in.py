@@ -1,0 +1,158 @@
+"""A server in place of sliceup-web that says what a test wants, and a browser that looks at it."""
+import http.server
+import json
+import pathlib
+import threading
+import time
+import urllib.parse
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "coordinator/page"
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+          "frame-ancestors 'none'; require-trusted-types-for 'script'")
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+NOTHING = b"there is no such thing\n"
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><b>&amp; \u202egnp.exe \x1b[31m'\""
+
+
+def browser(folder, size=(1280, 1000)):
+    """Downloads go to `folder`."""
+    options = webdriver.ChromeOptions()
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+                 "--hide-scrollbars", "--force-prefers-reduced-motion", f"--window-size={size[0]},{size[1]}"):
+        options.add_argument(word)
+    options.add_experimental_option("prefs", {"download.default_directory": str(folder), "download.prompt_for_download": False})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+
+
+class StandIn(http.server.ThreadingHTTPServer):
+    """`answers`: what stands behind /api/ -> JSON, bytes, or a function that makes them of the query."""
+    daemon_threads = True
+
+    def __init__(self, answers):
+        super().__init__(("127.0.0.1", 0), Request)
+        self.answers, self.asked, self.away = answers, [], False
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server_port}/"
+
+
+class Request(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:
+            pass  # the browser went away
+
+    def do_GET(self):
+        where = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(where.query))
+        self.server.asked.append((where.path, query, self.headers.get("Authorization")))
+        name = where.path.lstrip("/") or "page.html"
+        if self.server.away:
+            return
+        if not name.startswith("api/"):
+            kind = TYPES.get(name.rsplit(".")[-1])
+            return self.answer((PAGE / name).read_bytes() if kind else None, kind)
+        answer = self.server.answers.get(name[4:])
+        answer = answer(query) if callable(answer) else answer
+        return self.answer(answer if isinstance(answer, bytes) or answer is None else json.dumps(answer).encode(), "application/json")
+
+    def answer(self, body, kind):
+        body = NOTHING if body is None else body
+        self.send_response(404 if body is NOTHING else 200)
+        self.send_header("Content-Type", f"{kind or 'text/plain'}; charset=utf-8")
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+# ---- what it says: a run of which one host failed, four fell with it, one hangs and one is silent ----
+
+def runs_of(letters):
+    """Run lengths, as docs/spec/web.md has them."""
+    out, at = "", 0
+    while at < len(letters):
+        n = len(letters[at:]) - len(letters[at:].lstrip(letters[at]))
+        out += letters[at] + (str(n) if n > 1 else "")
+        at += n
+    return out
+
+
+def marks(n):
+    return ("rgrF" + "r" * 4 + "c" * 4 + "r?T" + "r" * n)[:n]
+
+
+def group(outcome, names, ranks, count, said, cause_group=None):
+    return {"rung": 2, "pass": "once", "outcome": outcome, "owner": "host", "certainty": "known", "preliminary": True, "signature": "",
+            "line": f"RuntimeError: {outcome} {said}", "cause": f"we say {outcome} {said}", "next": f"look {said}", "phase": "compile",
+            "names": names, "ranks": ranks, "count": count, "cause_group": cause_group}
+
+
+def rung(index, name, now):
+    return {"index": index, "id": name, "outcome": "passed" if index < 2 else None, "pass": "once", "attempt": 1, "running": index == 2,
+            "slice_wide": False, "began_ms": 0, "spent_ms": 900, "limit_ms": 60000, "hosts": len(now), "ended": 3,
+            "cells": runs_of("P" * len(now) if index < 2 else now if index == 2 else "." * len(now))}
+
+
+def state(hosts=16, columns=4, said="", rungs=("facts", "device", "tiny", "slice")):
+    now = marks(hosts)
+    summary = {"slice": f"pod{said}", "ladder": "tpu", "version": "0.3.0", "mesh": "data=4, model=4", "state": "running", "outcome": None,
+               "exit_status": 0, "sentence": f"tiny runs {said}", "opened_wall_ms": 1795000000000, "hosts": hosts, "joined": hosts, "silent": 1,
+               "lost": 0, "columns": columns, "frontier": 2, "left_ms": 20000, "usual_ms": 60000, "usual_runs": 3, "cancelling": False,
+               "waiting": [f"v6e-13: silent for 9 s {said}"], "generation": 7, "entries": 12, "bytes": 34000000, "adopted": False}
+    groups = [group("failed", "v6e-3", ".3x", 1, said), group("timed-out", "v6e-14", ".14x", 1, said),
+              group("cascade", "v6e-[8-11]", ".8x4", 4, said, 0)]
+    return {"boot": "b00t", "revision": 12, "now_ms": 31200, "run": "3fa9c0de00112233", "whole": True, "summary": summary,
+            "names": [["v6e-", 0, hosts - 1, 0, ""]], "now": runs_of(now), "rungs": [rung(i, name, now) for i, name in enumerate(rungs)],
+            "phases": {"words": ["", f"compile{said}", "gate:meet"], "of": runs_of("BC" + "B" * (hosts - 2))}, "groups": groups,
+            "metrics": [{"rung": 1, "pass": "once", "name": f"loss{said}", "axes": "data", "value": 3.5, "proof": "collective", "why": said, "culprits": ""}],
+            "gates": [{"rung": 1, "pass": "once", "attempt": 1, "gate": "meet", "last": "v6e-2", "hosts": hosts, "median_wait_ms": 400, "longest_wait_ms": 900}],
+            "notes": [[i, 100 * i, f"note {i} {said}"] for i in range(1, 30)], "notes_skipped": 37}
+
+
+def nothing_new(whole):
+    time.sleep(0.2)
+    return {part: whole[part] for part in ("boot", "revision", "now_ms", "run", "summary")} | {"whole": False, "notes": [], "notes_skipped": 0}
+
+
+def host(name, said=""):
+    spans = [{"name": "start", "gate": False, "began_ms": 1000, "ms": 300, "awaited": None},
+             {"name": "gate:meet", "gate": True, "began_ms": 1300, "ms": 200, "awaited": "v6e-2"},
+             {"name": f"compile{said}", "gate": False, "began_ms": 1500, "ms": 350, "awaited": None}]
+    attempts = [{"rung": i, "pass": "once", "attempt": 1, "purpose": "climb", "mark": "PPF"[i], "began_ms": 1000 * i, "ms": 900, "group": None,
+                 "spans": [{**span, "began_ms": span["began_ms"] + 1000 * (i - 1)} for span in spans]} for i in range(3)]
+    return {"boot": "b00t", "revision": 12, "run": "3fa9", "host": name, "rank": int(name[4:]), "life": "joined", "why": said,
+            "attempts": attempts, "facts": {"kernel": f"6.{name[-1]}", f"memory{said}": f"64 GiB{said}"}}
+
+
+def drift(said=""):
+    groups = [{"value": f"6.1{said}", "hosts": "v6e-[0-4,6-15]", "count": 15, "reference": True, "before": None},
+              {"value": f"5.10{said}", "hosts": "v6e-5", "count": 1, "reference": False, "before": None}]
+    return {"sentence": f"1 fact differs {said}", "findings": [{"fact": f"fact kernel{said}", "verdict": "differs", "severity": "breaks", "why": said,
+                                                               "next": f"update it {said}", "groups": groups}]}
+
+
+def runs(said=""):
+    return {"runs": [{"run": f"{i}fa9c0de", "slice": f"pod{said}", "state": "ended", "outcome": "failed", "sentence": f"said {said}",
+                      "began_wall_ms": 1795000000000, "ended_wall_ms": 1795000100000, "rung": None, "hosts": 16} for i in (1, 2)]}
+
+
+def compared(said=""):
+    side = {"run": "1fa9c0de", "slice": "pod", "began_wall_ms": 1795000000000}
+    return {"a": side, "b": side, "rungs": [{"rung": f"tiny{said}", "pass": "once", "a_outcome": "passed", "b_outcome": "failed", "a_ms": 900, "b_ms": 1900,
+                                             "ratio": 2.11}],
+            "changed": [{"what": "setup", "name": f"pins{said}", "a": said or "1", "b": "2", "hosts": "v6e-1"}], "drift": []}
+
+
+def answers(said="", **more):
+    whole = state(said=said, **more)
+    return {"state": lambda query: nothing_new(whole) if "since" in query else whole, "host": lambda query: host(query["host"], said),
+            "log": lambda query: f"a line of the log {said}\n".encode() * 50 if query["from"] == "0" else b"", "drift": drift(said),
+            "runs": runs(said), "compare": compared(said), "receipt": b"{}"}
