@@ -41,6 +41,7 @@ enum cli_option_id {
     CLI_VERSION,
     CLI_JSON,
     CLI_MARKDOWN,
+    CLI_METRICS,
     CLI_HOSTS,
     CLI_EXCLUDE,
     CLI_KEY,

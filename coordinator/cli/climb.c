@@ -9,6 +9,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/live_thread.h"
+#include "coordinator/cli/metrics_writer.h"
 #include "coordinator/cli/on_end.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/run_receipt.h"
@@ -17,14 +18,15 @@
 #include "coordinator/run/driver.h"
 #include "coordinator/view/event_json.h"
 
-/* The view, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); SQLite's caches. */
-enum { OWN_THREADS = 7, OWN_BYTES = 16 * 1024 * 1024 };
+/* The view, the metrics, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); SQLite's caches. */
+enum { OWN_THREADS = 8, OWN_BYTES = 16 * 1024 * 1024 };
 enum { INTERRUPTS_LEAVE = 3 };
 
 struct run_loop {
     struct cli *cli;
     struct driver *driver;
     struct live_thread *viewer;
+    struct metrics_writer *metrics; /* NULL: nobody wants them */
     struct loop *loop;
     uint32_t interrupts;
     char sentence[4096]; /* of RUN_ENDED */
@@ -75,6 +77,8 @@ static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
     if (kind == FACT_RUN_OPENED)
         take_plan (run_loop, bytes);
     live_thread_add_fact (run_loop->viewer, kind, bytes);
+    metrics_writer_add_fact (run_loop->metrics, kind, bytes);
+    metrics_writer_read_queues (run_loop->metrics, run_loop->driver);
 }
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. `sliceup cancel` queues the
@@ -188,7 +192,9 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
     driver_close (run_loop->driver);
     run_loop->driver = NULL;
     bool unfinished = problem.code || run_loop->sentence[0] == '\0';
-    int written = unfinished ? 0 : receipt_write_files (dir, NULL, err);
+    uint32_t drift = 0;
+    int written = unfinished ? 0 : receipt_write_files (dir, run_loop->metrics ? &drift : NULL, err);
+    metrics_writer_close (run_loop->metrics, unfinished || written < 0 ? NULL : &drift);
     if (!unfinished)
         launch_measures_keep (run_loop->cli, dir);
     const struct run_end end = { &run_loop->on_end, run_loop->slice, run_loop->outcome, exit_status };
@@ -242,7 +248,7 @@ static void print_exit (const struct run_loop *run_loop, int status)
 }
 
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
-           bool json)
+           bool json, const char *metrics)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
     struct run_loop run_loop = { .cli = cli, .json = json };
@@ -254,12 +260,14 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
     bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop.loop = loop_open (&err)) != NULL &&
                 loop_watch_signals (run_loop.loop, signals, on_signal, &run_loop, &err) == 0 &&
                 (run_loop.viewer = live_thread_open (&look, &err)) != NULL &&
+                (!metrics || (run_loop.metrics = metrics_writer_open (metrics, &cli->log, &err)) != NULL) &&
                 open_driver (&run_loop, dir, plan, &err) == 0;
     if (making_fd >= 0)
         close (making_fd); /* the journal's lock says from here on that somebody holds the run */
     if (!open) {
         if (plan)
             forget_unbegun (cli, dir);
+        metrics_writer_close (run_loop.metrics, NULL);
         only_words_left (&run_loop);
         live_thread_close (run_loop.viewer);
         status = cli_fail (cli, &err);

@@ -12,14 +12,16 @@ struct capacity_needs climb_capacity_needed (uint32_t hosts); /* beside what the
 int climb_check_capacity (uint32_t hosts, struct err *err);
 /* `plan`: a new run, and `making_fd` is from run_begun_create_run, closed here; NULL: resume what the folder holds.
  * `heading` is shown above everything else, and NULL none: whoever does not read it holds up nothing but the end of the
- * process, which any signal brings then. `json`: standard output has events, one a line. Returns the exit status. */
+ * process, which any signal brings then. `json`: standard output has events, one a line. `metrics`: a file that is kept up to date; NULL: none.
+ * Returns the exit status. */
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
-           bool json);
+           bool json, const char *metrics);
 
 /* run.c: begins a new run of a complete plan, and drives it to its end. */
 struct run_choices {
     bool again; /* with launches that are known bad */
     bool json, web;
+    const char *metrics; /* a file, checked here; NULL: none */
 };
 int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices);
 /* A program or library of this build: they lie side by side. */

@@ -67,7 +67,7 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, bool json, 
               "run %.8s: environment %.*s is to be %s on %u host%s (from another terminal: sliceup watch %.8s)", dir.id,
               TEXT_ARG (plan->pins.name), build ? "restored" : "checked", plan->hosts.n, plan->hosts.n == 1 ? "" : "s",
               dir.id);
-    return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json);
+    return climb (cli, &dir, plan, making_fd, json ? NULL : heading, json, NULL);
 }
 
 static int restore (struct cli *cli, const struct cli_arguments *arguments, bool build)

@@ -16,7 +16,8 @@ struct job {
 };
 
 struct live_thread {
-    struct live_options look;
+    const struct live_viewer *viewer;
+    void *owner;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t given;
@@ -46,14 +47,14 @@ static struct job *take_all (struct live_thread *viewer, bool *closing)
     return all;
 }
 
-static void show_all (struct live *live, struct job *job, struct arena *arena)
+static void show_all (const struct live_viewer *viewer, void *view, struct job *job, struct arena *arena)
 {
     while (job) {
         struct job *next = job->next;
         struct fact fact;
         arena_reset (arena);
         if (wire_get_fact (job->bytes, &fact, arena, NULL) == 0)
-            live_fact (live, &fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
+            viewer->fact (view, &fact);
         mem_free (job);
         job = next;
     }
@@ -61,23 +62,25 @@ static void show_all (struct live *live, struct job *job, struct arena *arena)
 
 static void *live_thread_run (void *owner)
 {
-    struct live_thread *viewer = owner;
-    struct live *live = live_open (&viewer->look);
+    struct live_thread *thread = owner;
+    const struct live_viewer *viewer = thread->viewer;
+    void *view = viewer->open (thread->owner);
     struct arena arena = { 0 };
     for (bool closing = false; !closing;) {
-        show_all (live, take_all (viewer, &closing), &arena);
-        live_tick (live, clock_boot_ms ());
+        show_all (viewer, view, take_all (thread, &closing), &arena);
+        viewer->tick (view);
     }
-    live_close (live);
+    viewer->close (view);
     arena_release (&arena);
     return NULL;
 }
 
-struct live_thread *live_thread_open (const struct live_options *look, struct err *err)
+struct live_thread *live_thread_open_viewer (const struct live_viewer *of, void *owner, struct err *err)
 {
     struct live_thread *viewer = mem_alloc (sizeof (*viewer));
     pthread_condattr_t monotonic;
-    viewer->look = *look;
+    viewer->viewer = of;
+    viewer->owner = owner;
     viewer->end = &viewer->first;
     pthread_mutex_init (&viewer->lock, NULL);
     pthread_condattr_init (&monotonic);
@@ -87,7 +90,7 @@ struct live_thread *live_thread_open (const struct live_options *look, struct er
     errno = pthread_create (&viewer->thread, NULL, live_thread_run, viewer);
     if (errno == 0)
         return viewer;
-    err_errno (err, ERR_IO, "cannot start a thread for the live view");
+    err_errno (err, ERR_IO, "cannot start a thread for a view of the run");
     mem_free (viewer);
     return NULL;
 }
@@ -123,16 +126,66 @@ void live_thread_add_fact (struct live_thread *viewer, enum fact_kind kind, stru
     pthread_mutex_unlock (&viewer->lock);
 }
 
-void live_thread_close (struct live_thread *viewer)
+static void ask_to_end (struct live_thread *viewer)
 {
-    if (viewer == NULL)
-        return;
     pthread_mutex_lock (&viewer->lock);
     viewer->closing = true;
     pthread_cond_signal (&viewer->given);
     pthread_mutex_unlock (&viewer->lock);
-    pthread_join (viewer->thread, NULL);
+}
+
+static void destroy (struct live_thread *viewer)
+{
     pthread_cond_destroy (&viewer->given);
     pthread_mutex_destroy (&viewer->lock);
     mem_free (viewer);
+}
+
+void live_thread_close (struct live_thread *viewer)
+{
+    if (viewer == NULL)
+        return;
+    ask_to_end (viewer);
+    pthread_join (viewer->thread, NULL);
+    destroy (viewer);
+}
+
+bool live_thread_close_within (struct live_thread *viewer, uint32_t timeout_ms)
+{
+    struct timespec until;
+    clock_gettime (CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    ask_to_end (viewer);
+    if (pthread_clockjoin_np (viewer->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+        return false;
+    destroy (viewer);
+    return true;
+}
+
+/* ---- the live view of a terminal ---- */
+
+static void *terminal_open (void *look)
+{
+    return live_open (look);
+}
+
+static void terminal_fact (void *live, const struct fact *fact)
+{
+    live_fact (live, fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
+}
+
+static void terminal_tick (void *live)
+{
+    live_tick (live, clock_boot_ms ());
+}
+
+static void terminal_close (void *live)
+{
+    live_close (live);
+}
+
+struct live_thread *live_thread_open (const struct live_options *look, struct err *err)
+{
+    static const struct live_viewer terminal = { terminal_open, terminal_fact, terminal_tick, terminal_close };
+    return live_thread_open_viewer (&terminal, (void *) look, err);
 }

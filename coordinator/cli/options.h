@@ -9,6 +9,10 @@
 /* `what`: a word for the sentence, with its page. */
 #define OPTION_JSON(what) CLI_JSON, "--json", .help = what, .not_with = CLI_MARKDOWN
 #define OPTION_JSON_EVENTS OPTION_JSON ("print each event as a line of JSON: docs/spec/events.md")
+#define OPTION_METRICS                                                                                                 \
+    CLI_METRICS, "--metrics", .value = "FILE.prom",                                                                    \
+                              .help = "keep a file for the textfile collector of node_exporter up to date",            \
+                              .kind = KIND_FILE
 #define OPTION_MARKDOWN(what) CLI_MARKDOWN, "--markdown", .help = what
 #define OPTION_KEY                                                                                                     \
     CLI_KEY, "--key", .value = "FILE",                                                                                 \

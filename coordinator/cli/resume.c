@@ -2,6 +2,7 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
+#include "coordinator/cli/metrics_file.h"
 #include "coordinator/cli/options.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
@@ -107,15 +108,18 @@ static int resume_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct run_dir dir;
     struct err err = { 0 };
-    if (find_run (cli, arguments->operands[0], &dir, &err) < 0 || climb_check_capacity (1, &err) < 0 ||
-        (!arguments->values[RESUME_BESIDE] && check_hosts (cli, &dir, &err) < 0))
+    if (find_run (cli, arguments->operands[0], &dir, &err) < 0 ||
+        (arguments->values[CLI_METRICS] && metrics_file_check (arguments->values[CLI_METRICS], &err) < 0) ||
+        climb_check_capacity (1, &err) < 0 || (!arguments->values[RESUME_BESIDE] && check_hosts (cli, &dir, &err) < 0))
         return cli_fail (cli, &err);
-    return run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err)
-                                                      : climb (cli, &dir, NULL, -1, NULL, arguments->values[CLI_JSON]);
+    return run_begun_check_or_remove (&dir, &err) < 0
+               ? cli_fail (cli, &err)
+               : climb (cli, &dir, NULL, -1, NULL, arguments->values[CLI_JSON], arguments->values[CLI_METRICS]);
 }
 
 static const struct cli_option options[] = {
     { RESUME_BESIDE, "--beside", .help = "also when another run of this home has one of the hosts now" },
+    { OPTION_METRICS },
     { OPTION_JSON_EVENTS },
     { 0 },
 };

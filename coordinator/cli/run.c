@@ -1,6 +1,7 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
+#include "coordinator/cli/metrics_file.h"
 #include "coordinator/cli/options.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/web_program.h"
@@ -34,7 +35,8 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const stru
     struct err err = { 0 };
     char heading[512 + RUN_PATH_BYTES], url[128] = "";
     int making_fd = -1;
-    if (planning_check_cache_owners (plan, &err) < 0)
+    if (planning_check_cache_owners (plan, &err) < 0 ||
+        (choices->metrics && metrics_file_check (choices->metrics, &err) < 0))
         return cli_fail (cli, &err);
     launch_measures_annotate_plan (cli, choices->again, arena, plan);
     if (climb_check_capacity (plan->hosts.n, &err) < 0 ||
@@ -49,7 +51,7 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const stru
               "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup%s watch %.8s%s%s)", dir.id,
               TEXT_ARG (plan->slice), plan->hosts.n, plan->hosts.n == 1 ? "" : "s", plan->rungs.n,
               plan->rungs.n == 1 ? "" : "s", cli->hint, dir.id, url[0] ? "; in a browser: " : "", url);
-    return climb (cli, &dir, plan, making_fd, choices->json ? NULL : heading, choices->json);
+    return climb (cli, &dir, plan, making_fd, choices->json ? NULL : heading, choices->json, choices->metrics);
 }
 
 /* One process of a home at a time: two that begin at once would not see each other. */
@@ -77,7 +79,8 @@ static int run_run (struct cli *cli, const struct cli_arguments *arguments)
         status = run_new (cli, &plan, &arena,
                           &(struct run_choices){ .again = arguments->values[RUN_AGAIN],
                                                  .json = arguments->values[CLI_JSON],
-                                                 .web = arguments->values[RUN_WEB] });
+                                                 .web = arguments->values[RUN_WEB],
+                                                 .metrics = arguments->values[CLI_METRICS] });
     arena_release (&arena);
     return status;
 }
@@ -89,6 +92,7 @@ static const struct cli_option options[] = {
     OPTIONS_OF_CLIMB,
     { RUN_AGAIN, "--again", .help = "also run launches that are known bad (sliceup calibration)" },
     { RUN_BESIDE, "--beside", .help = "also when another run of this home has one of the hosts now" },
+    { OPTION_METRICS },
     { RUN_WEB, "--web", .help = "show it in a browser as well, as sliceup serve does, until the run has ended" },
     { OPTION_JSON_EVENTS },
     { 0 },

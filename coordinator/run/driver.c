@@ -380,6 +380,15 @@ bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struc
     return driver->ended;
 }
 
+void driver_count_queues (const struct driver *driver, struct driver_queues *out)
+{
+    uint64_t durable = journal_durable_index (driver->journal);
+    *out = (struct driver_queues){ .journal = driver->recorded_index > durable ? driver->recorded_index - durable : 0,
+                                   .effects = driver->held.n,
+                                   .disk = workqueue_length (driver->workqueue),
+                                   .logs = workqueue_length (driver->log_workqueue) };
+}
+
 void driver_admit_key (struct driver *driver, uint32_t rank, struct text public_key)
 {
     driver_worker_keyed (driver, rank, public_key);

@@ -36,6 +36,11 @@ void driver_close (struct driver *driver);
 void driver_cancel (struct driver *driver, uint32_t level);
 /* Did it end, and how? `problem` holds the sentence when the driver itself had to stop (journal failed). */
 bool driver_has_ended (const struct driver *driver, uint32_t *exit_status, struct err *problem);
+/* What waits: facts for the journal, effects for those facts, work for the disk, pieces of logs. */
+struct driver_queues {
+    uint64_t journal, effects, disk, logs;
+};
+void driver_count_queues (const struct driver *driver, struct driver_queues *out);
 /* For workers that are not launched here (launcher join): `rank` may now speak with `public_key`. */
 void driver_admit_key (struct driver *driver, uint32_t rank, struct text public_key);
 

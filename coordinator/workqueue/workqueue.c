@@ -154,6 +154,14 @@ void workqueue_close (struct workqueue *workqueue)
     mem_free (workqueue);
 }
 
+uint32_t workqueue_length (struct workqueue *workqueue)
+{
+    pthread_mutex_lock (&workqueue->lock);
+    uint32_t n = workqueue->n;
+    pthread_mutex_unlock (&workqueue->lock);
+    return n;
+}
+
 bool workqueue_submit (struct workqueue *workqueue, work_item_fn *work, work_item_fn *done, void *job)
 {
     pthread_mutex_lock (&workqueue->lock);

@@ -11,6 +11,7 @@ struct workqueue;
 struct workqueue *workqueue_open (struct loop *loop, struct err *err);
 /* Finishes every task first; their `done` are called. */
 void workqueue_close (struct workqueue *workqueue);
+uint32_t workqueue_length (struct workqueue *workqueue); /* tasks whose `done` was not called yet */
 /* `job` belongs to the task until `done` got it; `done` may be NULL if `work` frees it. False: too many are queued. */
 bool workqueue_submit (struct workqueue *workqueue, work_item_fn *work, work_item_fn *done, void *job);
 

@@ -204,7 +204,7 @@ class Scripts(Views):
         for command in COMMANDS:
             wrong = self.lab.sliceup(command, "--no-such-option")
             self.assertEqual(2, wrong.status, wrong)
-        for command in ("receipt", "status", "watch", "logs", "resume"):
+        for command in ("receipt", "status", "watch", "logs", "resume", "metrics"):
             none = self.lab.sliceup(command)
             self.assertEqual(2, none.status, none)
             self.assertIn("no runs yet", none.err)

@@ -1,0 +1,20 @@
+/* metrics_writer.h - keeps a run's metrics file up to date while it runs, on a thread of its own: a disk that is full or
+ * does not answer costs the file, never the run. That it cannot be written is told once, and once that it can again. */
+#ifndef SLICEUP_COORDINATOR_CLI_METRICS_WRITER_H
+#define SLICEUP_COORDINATOR_CLI_METRICS_WRITER_H
+
+#include "common/io/log.h"
+#include "common/model/fact.h"
+#include "coordinator/run/driver.h"
+
+struct metrics_writer;
+/* `path`, checked by metrics_file_check, and `log` outlive it. */
+struct metrics_writer *metrics_writer_open (const char *path, const struct log *log, struct err *err);
+/* As live_thread_add_fact. NULL is fine. */
+void metrics_writer_add_fact (struct metrics_writer *writer, enum fact_kind kind, struct text bytes);
+/* On the loop's thread, for each fact: reads the driver's queues about once a second. NULL is fine. */
+void metrics_writer_read_queues (struct metrics_writer *writer, const struct driver *driver);
+/* Writes the last state, waiting at most some seconds. `drift`: findings, NULL: not known. NULL is fine. */
+void metrics_writer_close (struct metrics_writer *writer, const uint32_t *drift);
+
+#endif
