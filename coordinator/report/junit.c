@@ -156,7 +156,6 @@ static void add_property (struct buf *out, const char *name, struct text value)
 
 static void add_group_properties (const struct group *group, struct buf *out)
 {
-    buf_puts (out, "<properties>");
     add_property (out, "outcome", text_of (enum_name_of (&outcome_names, group->outcome)));
     add_property (out, "hosts", group->folded);
     buf_printf (out, "<property name=\"hosts_n\" value=\"%u\"/>", group->hosts_n);
@@ -164,7 +163,16 @@ static void add_group_properties (const struct group *group, struct buf *out)
         add_property (out, "pass", text_of (enum_name_of (&pass_names, group->at->pass)));
     if (group->at && group->at->cause.owner)
         add_property (out, "owner", text_of (enum_name_of (&owner_names, group->at->cause.owner)));
-    buf_puts (out, "</properties>\n");
+}
+
+/* Hosts that passed a rung at which others did not have no case of their own. */
+static void add_passed_property (const struct rung_groups *groups, struct buf *out)
+{
+    for (uint32_t i = 0; i < groups->n; i++)
+        if (groups->items[i].outcome == OUTCOME_PASSED) {
+            add_property (out, "passed", groups->items[i].folded);
+            buf_printf (out, "<property name=\"passed_n\" value=\"%u\"/>", groups->items[i].hosts_n);
+        }
 }
 
 /* "h[0,2] failed: exited with status 3" */
@@ -247,7 +255,11 @@ static void add_case (struct writing *writing, const struct rung_groups *groups,
     xml_attribute (out, "name", name, NAME_COLUMNS);
     add_time (out, duration_ms);
     buf_puts (out, ">\n");
+    buf_puts (out, "<properties>");
     add_group_properties (group, out);
+    if (first && element)
+        add_passed_property (groups, out);
+    buf_puts (out, "</properties>\n");
     if (element)
         add_result (writing, element, groups, group);
     if (first)

@@ -8,7 +8,7 @@ import lab
 import schema
 import terminal
 
-COMMANDS = ("check", "run", "resume", "status", "watch", "receipt", "logs", "runs", "serve", "metrics")
+COMMANDS = ("check", "run", "resume", "status", "watch", "receipt", "report", "logs", "runs", "serve", "metrics")
 RAW = ("\x1b", "\x9b", "\x07", "\x08", "\u202e")
 
 

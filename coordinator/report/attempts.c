@@ -1,0 +1,208 @@
+#include "coordinator/report/attempts.h"
+
+#include <stdlib.h>
+
+/* Attempts of one pass, one behind the other. */
+struct sorted {
+    struct report_attempt **items;
+    uint32_t n;
+};
+
+/* ---- all attempts ---- */
+
+static const struct rung_receipt *receipt_of (const struct host_receipt *host, struct text rung,
+                                              const struct scene_attempt *attempt)
+{
+    for (uint32_t i = 0; host && i < host->rungs.n; i++) {
+        const struct rung_receipt *at = &host->rungs.items[i];
+        if (at->pass == attempt->pass && at->attempt == attempt->attempt && text_equal (at->rung, rung))
+            return at;
+    }
+    return NULL;
+}
+
+static const struct host_receipt **hosts_by_rank (const struct report *report, struct arena *arena)
+{
+    const struct host_receipt **by_rank = arena_array (arena, report->scene->hosts_n, sizeof (*by_rank));
+    for (uint32_t i = 0; i < report->receipt->hosts.n; i++)
+        if (report->receipt->hosts.items[i].rank < report->scene->hosts_n)
+            by_rank[report->receipt->hosts.items[i].rank] = &report->receipt->hosts.items[i];
+    return by_rank;
+}
+
+static struct text rung_id (const struct report *report, uint32_t rung)
+{
+    const struct run_header *header = report->receipt->headers.items;
+    return report->receipt->headers.n && rung < header->rungs.n ? header->rungs.items[rung] : (struct text){ 0 };
+}
+
+uint64_t report_phase_ms (const struct report_attempt *attempt, uint32_t phase)
+{
+    const struct rung_receipt *receipt = attempt->receipt;
+    return receipt && receipt->phases.n == attempt->of->spans_n ? receipt->phases.items[phase].value
+                                                                : attempt->of->spans[phase].ms;
+}
+
+static uint64_t phases_ms (const struct report_attempt *attempt)
+{
+    uint64_t spent_ms = 0;
+    for (uint32_t i = 0; i < attempt->of->spans_n; i++)
+        spent_ms += report_phase_ms (attempt, i);
+    return spent_ms;
+}
+
+static uint64_t later (uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void take_host (const struct report *report, uint32_t host, const struct host_receipt *receipt,
+                       struct report_attempts *out)
+{
+    uint64_t free_ms = 0, phases_free_ms = 0; /* when the host has ended what it did before */
+    for (uint32_t i = 0; i < report->hosts[host].attempts_n; i++) {
+        const struct scene_attempt *of = &report->hosts[host].attempts[i];
+        struct report_attempt *attempt = &out->items[out->n++];
+        *attempt = (struct report_attempt){ .of = of,
+                                            .receipt = receipt_of (receipt, rung_id (report, of->rung), of),
+                                            .host = host,
+                                            .began_ms = later (of->began_ms, free_ms),
+                                            .cause = SCENE_NOBODY,
+                                            .next = SCENE_NOBODY,
+                                            .follower = SCENE_NOBODY };
+        attempt->ended_ms = attempt->followed_ms = free_ms = attempt->began_ms + of->ms;
+        attempt->phases_ms = later (attempt->began_ms, phases_free_ms);
+        phases_free_ms = attempt->phases_ms + phases_ms (attempt);
+    }
+}
+
+/* ---- causes ---- */
+
+static int compare_numbers (uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* By pass, then as they stand. */
+static int by_pass (const void *a, const void *b)
+{
+    const struct report_attempt *x = *(struct report_attempt *const *) a, *y = *(struct report_attempt *const *) b;
+    int order = compare_numbers (x->of->rung, y->of->rung);
+    order = order ? order : compare_numbers (x->of->pass, y->of->pass);
+    order = order ? order : compare_numbers (x->of->attempt, y->of->attempt);
+    return order ? order : compare_numbers (x->host, y->host);
+}
+
+static bool same_pass (const struct report_attempt *a, const struct report_attempt *b)
+{
+    return a->of->rung == b->of->rung && a->of->pass == b->of->pass && a->of->attempt == b->of->attempt;
+}
+
+/* 2: its failure is its own; 1: it was told to stop; 0: it did not fail, or followed somebody. */
+static uint32_t may_be_cause (const struct report_attempt *attempt)
+{
+    switch (attempt->of->mark) {
+    case MARK_BLOCKED:
+    case MARK_TIMED_OUT:
+    case MARK_LOST:
+    case MARK_FAILED: return 2;
+    case MARK_CANCELLED: return 1;
+    default: return 0;
+    }
+}
+
+static bool is_named (struct text sentence, struct text name)
+{
+    struct arena arena = { 0 };
+    bool named = text_find (sentence, text_format (&arena, " %.*s ", TEXT_ARG (name)), NULL);
+    arena_release (&arena);
+    return named;
+}
+
+/* Index in `pass`; pass->n: there is none. */
+static uint32_t first_cause (const struct sorted *pass)
+{
+    uint32_t best = pass->n;
+    for (uint32_t i = 0; i < pass->n; i++) {
+        uint32_t may = may_be_cause (pass->items[i]), before = best < pass->n ? may_be_cause (pass->items[best]) : 0;
+        if (may > before || (may && may == before && pass->items[i]->ended_ms < pass->items[best]->ended_ms))
+            best = i;
+    }
+    return best;
+}
+
+static uint32_t named_cause (const struct report *report, const struct sorted *pass, struct text sentence,
+                             uint32_t otherwise)
+{
+    for (uint32_t i = 0; i < pass->n; i++)
+        if (may_be_cause (pass->items[i]) && is_named (sentence, report->hosts[pass->items[i]->host].name))
+            return i;
+    return otherwise;
+}
+
+/* Index of all attempts; all->n: the run. */
+static uint32_t cause_of (const struct report *report, const struct sorted *pass, const struct rung_receipt *told,
+                          const struct report_attempts *all)
+{
+    uint32_t cause = first_cause (pass);
+    if (cause == pass->n)
+        return all->n;
+    if (told)
+        cause = named_cause (report, pass, told->cause.text, cause);
+    return (uint32_t) (pass->items[cause] - all->items);
+}
+
+static void find_causes (const struct report *report, const struct sorted *pass, const struct report_attempts *all)
+{
+    const struct report_attempt *before = NULL; /* cascades of one cause say the same */
+    for (uint32_t i = 0; i < pass->n; i++) {
+        struct report_attempt *attempt = pass->items[i];
+        if (attempt->of->mark != MARK_CASCADE)
+            continue;
+        bool same = before && before->receipt && attempt->receipt &&
+                    text_equal (before->receipt->cause.text, attempt->receipt->cause.text);
+        attempt->cause = same ? before->cause : cause_of (report, pass, attempt->receipt, all);
+        before = attempt;
+    }
+}
+
+/* From the last on, so that they stand as the attempts do. */
+static void chain_followers (const struct report_attempts *all)
+{
+    for (uint32_t i = all->n; i-- > 0;) {
+        struct report_attempt *attempt = &all->items[i];
+        if (attempt->cause == SCENE_NOBODY)
+            continue;
+        struct report_attempt *cause = &all->items[attempt->cause];
+        attempt->next = cause->follower;
+        cause->follower = i;
+        if (attempt->ended_ms < cause->followed_ms)
+            cause->followed_ms = attempt->ended_ms > cause->began_ms ? attempt->ended_ms : cause->began_ms;
+    }
+}
+
+struct report_attempts report_attempts_of (const struct report *report, struct arena *arena)
+{
+    struct report_attempts out = { 0 };
+    const struct host_receipt **receipts = hosts_by_rank (report, arena);
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < report->scene->hosts_n; i++)
+        most += report->hosts[i].attempts_n;
+    out.items = arena_array (arena, (size_t) most + 1, sizeof (*out.items));
+    for (uint32_t i = 0; i < report->scene->hosts_n; i++)
+        take_host (report, i, receipts[i], &out);
+    out.items[out.n] = (struct report_attempt){
+        .host = SCENE_NOBODY, .cause = SCENE_NOBODY, .follower = SCENE_NOBODY, .followed_ms = UINT64_MAX
+    };
+    struct report_attempt **sorted = arena_array (arena, most, sizeof (*sorted));
+    for (uint32_t i = 0; i < out.n; i++)
+        sorted[i] = &out.items[i];
+    qsort (sorted, out.n, sizeof (*sorted), by_pass);
+    for (uint32_t from = 0, to; from < out.n; from = to) {
+        for (to = from; to < out.n && same_pass (sorted[from], sorted[to]);)
+            to++;
+        find_causes (report, &(struct sorted){ sorted + from, to - from }, &out);
+    }
+    chain_followers (&out);
+    return out;
+}

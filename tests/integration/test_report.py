@@ -1,0 +1,213 @@
+"""The report of one real run, read by what others read such files with: junitparser, and Perfetto's protobuf classes."""
+import collections
+import unittest
+
+import lab
+import report_readers
+
+LIMITS = {"stop": "200ms", "cascade": "1s", "retries": 1, "retry_wait": "200ms"}
+TRANSIENT = "socket.gaierror: [Errno -3] Temporary failure in name resolution"
+FILES = ("junit.xml", "receipt.json", "report.md", "trace.perfetto-trace")
+
+
+class Trace:
+    """A trace as a viewer has it: events in the order of time, names resolved."""
+
+    def __init__(self, path):
+        self.messages, _ = report_readers.load()
+        trace = self.messages.Trace()
+        trace.ParseFromString(path.read_bytes())
+        self.tracks, names, events = {}, {}, []
+        for packet in trace.packet:
+            for name in packet.interned_data.event_names:
+                names[name.iid] = name.name
+            if packet.HasField("track_descriptor"):
+                self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+            if packet.HasField("track_event"):
+                events.append((packet.timestamp // 10**6, packet.track_event, names.get(packet.track_event.name_iid)))
+        self.events = sorted(events, key=lambda event: event[0])
+
+    def path(self, uuid):
+        """Names of a track and those above it, the topmost first."""
+        track = self.tracks[uuid]
+        return (*(self.path(track.parent_uuid) if track.parent_uuid else ()), track.name)
+
+    def host(self, event):
+        return self.tracks[event.track_uuid].name
+
+    @staticmethod
+    def notes(event):
+        return {note.name: note.string_value if note.HasField("string_value") else note.uint_value for note in event.debug_annotations}
+
+    def slices(self):
+        """(track, name, notes, ms) of every slice that was ended; one that was not, or twice, is a mistake."""
+        kinds = self.messages.TrackEvent
+        open_slices, ended = collections.defaultdict(list), []
+        for at_ms, event, name in self.events:
+            stack = open_slices[event.track_uuid]
+            if event.type == kinds.TYPE_SLICE_BEGIN:
+                assert not stack, (self.path(event.track_uuid), name, stack)
+                stack.append((at_ms, name, self.notes(event)))
+            elif event.type == kinds.TYPE_SLICE_END:
+                began, what, notes = stack.pop()
+                ended.append((self.path(event.track_uuid), what, notes, at_ms - began))
+        assert not any(open_slices.values()), open_slices
+        return ended
+
+    def attempts(self):
+        """(host, rung, attempt) -> (outcome, ms)"""
+        return {(track[-1], notes["rung"], notes["attempt"]): (notes["outcome"], spent_ms)
+                for track, _, notes, spent_ms in self.slices() if "outcome" in notes}
+
+    def phases(self):
+        """(host, rung, attempt) -> {phase: (ms, host that was last to that gate, or None)}"""
+        found = collections.defaultdict(dict)
+        for track, name, notes, spent_ms in self.slices():
+            if track[-1] == "phases":
+                found[track[-2], notes["rung"], notes["attempt"]][name] = (spent_ms, notes.get("last"))
+        return found
+
+    def flows(self):
+        """[(host of the cause, host of the cascade)] of every flow."""
+        begun, ended = {}, []
+        for _, event, _ in self.events:
+            for flow in event.flow_ids:
+                assert flow not in begun
+                begun[flow] = self.host(event)
+            ended += [(flow, self.host(event)) for flow in event.terminating_flow_ids]
+        assert sorted(begun) == sorted(flow for flow, _ in ended)
+        return [(begun[flow], host) for flow, host in ended]
+
+    def counter(self, name):
+        return [(at_ms, event.counter_value) for at_ms, event, _ in self.events
+                if event.type == self.messages.TrackEvent.TYPE_COUNTER and self.tracks[event.track_uuid].name == name]
+
+
+class Report(lab.LabTest):
+    """One run for all of it: a retry, a cause with cascades, a rung that is blocked because of it, one that passes."""
+
+    def rungs_of_run(self):
+        mates = {"scope": "slice", "args": {"host": "h2"}}
+        return [self.lab.rung("try", "transient.py", args={"host": "h1", "text": TRANSIENT}),
+                self.lab.rung("meet", "transient.py", scope="slice", args={"host": "h1", "text": "", "times": 0}),
+                self.lab.rung("together", "falls_in_slice.py", **mates),
+                self.lab.rung("falls", "fail_on.py", args={"host": "h3"}),
+                self.lab.rung("blocked", "falls_in_slice.py", **mates),
+                {"id": "high", "command": ["true"]}]
+
+    def report(self, *words, folder="report"):
+        path = self.lab.files / folder
+        self.passes(self.lab.sliceup("report", *words, "-o", str(path)))
+        self.assertEqual(FILES, tuple(sorted(file.name for file in path.iterdir())))
+        return path
+
+    def test_what_others_read_is_what_the_receipt_says(self):
+        slice_file = self.lab.slice(hosts=4, ladder=str(self.lab.ladder("ladder.yaml", self.rungs_of_run())), limits=LIMITS,
+                                    mesh={"data": 2, "model": 4})
+        ended = self.lab.sliceup("run", slice_file, "--keep-going")
+        self.assertEqual(1, ended.status, ended)
+        receipt, folder = self.lab.receipt(), self.report()
+        self.assertEqual({"try": "passed", "meet": "passed", "together": "failed", "falls": "failed", "blocked": "blocked", "high": "passed"},
+                         {rung["rung"]: rung["outcome"] for rung in receipt["ladder"]})
+        self.counts_are_the_receipts(receipt, folder)
+        trace = Trace(folder / "trace.perfetto-trace")
+        self.tracks_are_mesh_then_host(receipt, trace)
+        self.slices_sum_to_the_receipts_durations(receipt, trace)
+        self.each_cascade_has_one_flow_from_its_cause(receipt, trace)
+        self.who_was_last_at_a_gate_waited_least(receipt, trace)
+        self.assertEqual([1, 2, 3, 4], [n for _, n in trace.counter("joined")])
+        at_gate = [n for _, n in trace.counter("at a gate")]
+        self.assertEqual((0, True), (at_gate[-1], 1 <= max(at_gate) <= 4))
+        self.assertEqual((self.lab.run_folder() / "receipt.json").read_bytes(), (folder / "receipt.json").read_bytes())
+        self.assertEqual(self.lab.sliceup("receipt", "--markdown").out, (folder / "report.md").read_text())
+        self.assertEqual((folder / "junit.xml").read_text(), self.lab.sliceup("report", "--print", "junit").out)
+        self.same_journal_same_bytes(folder)
+
+    # ---- JUnit ----
+
+    def counts_are_the_receipts(self, receipt, folder):
+        _, junitparser = report_readers.load()
+        suites = list(junitparser.JUnitXml.fromfile(str(folder / "junit.xml")))
+        self.assertEqual(1, len(suites))
+        cases, kinds = list(suites[0]), {"failure": 0, "error": 0, "skipped": 0}
+        counts = collections.defaultdict(lambda: collections.defaultdict(int))
+        for case in cases:
+            notes = {note.name: note.value for note in case.child(junitparser.Properties)}
+            counts[case.name.partition(":")[0]][notes["outcome"]] += int(notes["hosts_n"])
+            if "passed_n" in notes:
+                counts[case.name]["passed"] += int(notes["passed_n"])
+            self.assertLessEqual(len(case.result), 1)
+            for result in case.result:
+                kinds[result._tag] += 1
+        hosts = {host["host"] for host in receipt["hosts"]}
+        for rung in receipt["ladder"]:
+            told = {outcome: len(self.unfold(folded, hosts)) for outcome, folded in rung["hosts_by_outcome"].items()}
+            self.assertEqual(told, dict(counts[rung["rung"]]), rung["rung"])
+        self.assertEqual((len(cases), kinds["failure"], kinds["error"], kinds["skipped"]),
+                         (suites[0].tests, suites[0].failures, suites[0].errors, suites[0].skipped))
+        self.assertEqual({"failure": 2, "error": 1, "skipped": 3}, kinds)
+        named = {case.name: case for case in cases}
+        self.assertIn("aborted because h2 failed", named["together: h[0-1,3] cascade"].result[0].message)
+        self.assertIn("h2 failed: ", named["together"].result[0].message)
+        self.assertIn("<flakyFailure message=\"h1 failed: ", (folder / "junit.xml").read_text())
+        self.assertAlmostEqual(sum(rung["duration_ms"] for rung in receipt["ladder"]), suites[0].time * 1000, delta=0.5)
+
+    def unfold(self, folded, hosts):
+        return self.passes(self.lab.sliceup("hosts", folded, "-e")).out.split()
+
+    # ---- the trace ----
+
+    def tracks_are_mesh_then_host(self, receipt, trace):
+        paths = {trace.path(uuid)[1:] for uuid in trace.tracks}
+        for rank, host in enumerate(receipt["headers"][0]["hosts"]):
+            self.assertIn((f"data={rank // 2}", host), paths)
+
+    def attempts_of(self, receipt):
+        return [((host["host"], rung["rung"], rung["attempt"] or 0), rung) for host in receipt["hosts"] for rung in host["rungs"]]
+
+    def slices_sum_to_the_receipts_durations(self, receipt, trace):
+        told = self.attempts_of(receipt)
+        self.assertEqual({place: (rung["outcome"], rung["duration_ms"] or 0) for place, rung in told}, trace.attempts())
+        self.assertEqual({place: rung["phases"] for place, rung in told if rung["phases"]},
+                         {place: {phase: spent_ms for phase, (spent_ms, _) in phases.items()} for place, phases in trace.phases().items()})
+
+    def each_cascade_has_one_flow_from_its_cause(self, receipt, trace):
+        cascades = [host["host"] for host in receipt["hosts"] for rung in host["rungs"] if rung["outcome"] == "cascade"]
+        self.assertEqual(["h0", "h1", "h3"], cascades)
+        self.assertEqual([("h2", host) for host in cascades], sorted(trace.flows()))
+
+    def who_was_last_at_a_gate_waited_least(self, receipt, trace):
+        waits, last = collections.defaultdict(dict), collections.defaultdict(set)
+        for (host, rung, _), of in self.attempts_of(receipt):
+            for phase, spent_ms in of["phases"].items():
+                if phase.startswith("gate:"):
+                    waits[rung, phase][host] = spent_ms
+        for (host, rung, _), phases in trace.phases().items():
+            for phase, (_, named) in phases.items():
+                if named:
+                    last[rung, phase].add(named)
+        self.assertIn("meet", {rung for rung, _ in last})
+        for place, named in last.items():
+            self.assertEqual(1, len(named), place)
+            self.assertEqual(min(waits[place].values()), waits[place][named.pop()], place)
+
+    # ---- the folder ----
+
+    def same_journal_same_bytes(self, folder):
+        before = {file.name: file.read_bytes() for file in folder.iterdir()}
+        (folder / "of-the-user.txt").write_text("stays")
+        self.passes(self.lab.sliceup("report", "-o", str(folder)))
+        self.assertEqual("stays", (folder / "of-the-user.txt").read_text())
+        (folder / "of-the-user.txt").unlink()
+        self.assertEqual(before, {file.name: file.read_bytes() for file in folder.iterdir()})
+        other = self.lab.files / "of-somebody"
+        other.mkdir()
+        (other / "notes.txt").write_text("mine")
+        refused = self.lab.sliceup("report", "-o", str(other))
+        self.assertEqual(2, refused.status, refused)
+        self.assertIn("holds other files and no report; name a new folder", refused.err)
+        self.assertEqual(["notes.txt"], [file.name for file in other.iterdir()])
+
+
+if __name__ == "__main__":
+    unittest.main()

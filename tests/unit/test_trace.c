@@ -1,0 +1,177 @@
+/* links: report */
+/* Protobuf as others read it, and which failure each cascade followed. What a whole trace says: test_report.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "coordinator/report/attempts.h"
+#include "coordinator/report/proto.h"
+#include "coordinator/report/trace.h"
+
+/* The examples of https://protobuf.dev/programming-guides/encoding: 150, "testing", a message in a message. */
+static void test_bytes_are_those_of_the_specification (void **state)
+{
+    (void) state;
+    static const char expected[] =
+        "\x08\x96\x01\x12\x07testing\x1a\x03\x08\x96\x01\xf9\x02\x01\0\0\0\0\0\0\x80\x20\x80\x01";
+    struct buf out;
+    buf_init (&out, 1 << 16);
+    proto_number (&out, 1, 150);
+    proto_text (&out, 2, TEXT_LIT ("testing"));
+    size_t opened = proto_open (&out, 3);
+    proto_number (&out, 1, 150);
+    proto_close (&out, opened);
+    proto_fixed64 (&out, 47, (uint64_t) 1 << 63 | 1);
+    proto_number (&out, 4, 128);
+    assert_int_equal (out.len, sizeof expected - 1);
+    assert_memory_equal (out.ptr, expected, out.len);
+    buf_release (&out);
+}
+
+static void test_a_long_message_has_a_long_length_and_what_overflows_stays_bounded (void **state)
+{
+    (void) state;
+    static char text[300];
+    struct buf out;
+    buf_init (&out, 310);
+    size_t opened = proto_open (&out, 1);
+    proto_text (&out, 1, (struct text){ text, sizeof text });
+    proto_close (&out, opened);
+    assert_memory_equal (out.ptr, "\x0a\xaf\x02\x0a\xac\x02", 6);
+    opened = proto_open (&out, 1);
+    proto_text (&out, 1, (struct text){ text, sizeof text });
+    proto_close (&out, opened);
+    assert_true (out.overflow && out.len <= 310);
+    buf_release (&out);
+}
+
+/* ---- cascades ---- */
+
+enum { HOSTS = 5 };
+struct world {
+    struct scene scene;
+    struct scene_host hosts[HOSTS];
+    struct scene_attempt attempts[HOSTS][2];
+    struct slice_receipt receipt;
+    struct run_header header;
+    struct host_receipt receipts[HOSTS];
+    struct rung_receipt rungs[HOSTS];
+    struct text rung;
+    struct report report;
+    struct arena arena;
+};
+
+static void world_open (struct world *world, const enum scene_mark marks[HOSTS], const char *sentence)
+{
+    static const char *const names[HOSTS] = { "h0", "h1", "h2", "h20", "h3" };
+    *world = (struct world){ .rung = TEXT_LIT ("low") };
+    world->header.rungs.items = &world->rung;
+    world->header.rungs.n = 1;
+    world->receipt.headers.items = &world->header;
+    world->receipt.headers.n = 1;
+    world->receipt.hosts.items = world->receipts;
+    world->receipt.hosts.n = HOSTS;
+    world->scene.hosts_n = HOSTS;
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        world->attempts[i][0] =
+            (struct scene_attempt){ .pass = PASS_ONCE, .attempt = 1, .mark = marks[i], .began_ms = 100, .ms = 50 - i };
+        world->hosts[i] = (struct scene_host){
+            .rank = i, .name = text_of (names[i]), .attempts = world->attempts[i], .attempts_n = 1
+        };
+        world->rungs[i] = (struct rung_receipt){ .rung = TEXT_LIT ("low"), .pass = PASS_ONCE, .attempt = 1 };
+        if (marks[i] == MARK_CASCADE)
+            world->rungs[i].cause.text = text_of (sentence);
+        world->receipts[i] = (struct host_receipt){ .rank = i, .rungs = { &world->rungs[i], 1 } };
+    }
+    world->report = (struct report){ .receipt = &world->receipt, .scene = &world->scene, .hosts = world->hosts };
+}
+
+static uint32_t cause_of (struct world *world, uint32_t attempt)
+{
+    return report_attempts_of (&world->report, &world->arena).items[attempt].cause;
+}
+
+static void test_a_cascade_follows_the_host_that_its_sentence_names (void **state)
+{
+    (void) state;
+    static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_PASSED, MARK_FAILED, MARK_LOST, MARK_CASCADE };
+    struct world world;
+    world_open (&world, marks, "aborted because h2 failed");
+    assert_int_equal (cause_of (&world, 0), 2);
+    assert_int_equal (cause_of (&world, 4), 2);
+    assert_int_equal (cause_of (&world, 2), SCENE_NOBODY);
+    world_open (&world, marks, "aborted because h20 failed");
+    assert_int_equal (cause_of (&world, 0), 3);
+    world_open (&world, marks, "aborted because of h1 failed"); /* it passed: the one that ended first is taken */
+    assert_int_equal (cause_of (&world, 0), 3);
+    arena_release (&world.arena);
+}
+
+static void test_without_a_failure_the_run_is_the_cause (void **state)
+{
+    (void) state;
+    static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_CASCADE, MARK_PASSED, MARK_PASSED, MARK_PASSED };
+    static const enum scene_mark told[HOSTS] = { MARK_CASCADE, MARK_CASCADE, MARK_CANCELLED, MARK_PASSED, MARK_PASSED };
+    struct world world;
+    world_open (&world, marks, "the user cancelled the run");
+    struct report_attempts all = report_attempts_of (&world.report, &world.arena);
+    assert_int_equal (all.items[0].cause, HOSTS);
+    assert_int_equal (all.items[HOSTS].follower, 0);
+    assert_int_equal (all.items[0].next, 1);
+    assert_int_equal (all.items[1].next, SCENE_NOBODY);
+    assert_int_equal (all.items[HOSTS].followed_ms, 149); /* the first end of those that followed */
+    world_open (&world, told, "the user cancelled the run");
+    assert_int_equal (cause_of (&world, 0), 2);
+    arena_release (&world.arena);
+}
+
+/* A host whose clock counted more than passed on the run's. */
+static void test_attempts_of_a_host_never_overlap (void **state)
+{
+    (void) state;
+    static const enum scene_mark marks[HOSTS] = { MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED, MARK_PASSED };
+    struct world world;
+    world_open (&world, marks, "");
+    world.attempts[0][1] = world.attempts[0][0];
+    world.attempts[0][1].attempt = 2;
+    world.attempts[0][1].began_ms = 120;
+    world.hosts[0].attempts_n = 2;
+    struct report_attempts all = report_attempts_of (&world.report, &world.arena);
+    assert_int_equal (all.items[1].began_ms, 150);
+    assert_int_equal (all.items[1].ended_ms, 200);
+    arena_release (&world.arena);
+}
+
+static void test_same_report_same_bytes (void **state)
+{
+    (void) state;
+    static const enum scene_mark marks[HOSTS] = { MARK_CASCADE, MARK_PASSED, MARK_FAILED, MARK_PASSED, MARK_CASCADE };
+    struct world world;
+    struct buf one, two;
+    world_open (&world, marks, "aborted because h2 failed");
+    buf_init (&one, 1 << 20);
+    buf_init (&two, 1 << 20);
+    trace_perfetto (&world.report, &one);
+    trace_perfetto (&world.report, &two);
+    assert_true (one.len > 500 && one.len == two.len && memcmp (one.ptr, two.ptr, one.len) == 0);
+    buf_release (&one);
+    buf_release (&two);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_bytes_are_those_of_the_specification),
+        cmocka_unit_test (test_a_long_message_has_a_long_length_and_what_overflows_stays_bounded),
+        cmocka_unit_test (test_a_cascade_follows_the_host_that_its_sentence_names),
+        cmocka_unit_test (test_without_a_failure_the_run_is_the_cause),
+        cmocka_unit_test (test_attempts_of_a_host_never_overlap),
+        cmocka_unit_test (test_same_report_same_bytes),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
