@@ -170,7 +170,7 @@ int makers_ask (struct makers *makers, const char *const *words, bool lasting, u
     if (maker->pid > 0)
         return 0;
     if (maker->failed || fstat (maker->fd, &at) < 0)
-        return err_set (err, ERR_STATE, "sliceup could not make this; the server's terminal has the reason");
+        return err_set (err, ERR_STATE, "this could not be made; the server's terminal has the reason");
     if ((*fd = dup (maker->fd)) < 0)
         return err_errno (err, ERR_IO, "no descriptor for the answer");
     *bytes = (uint64_t) at.st_size;
