@@ -198,15 +198,10 @@ static void fill_notes (const struct maker *maker)
 {
     const struct feed *feed = maker->feed;
     struct scene *scene = maker->scene;
-    uint64_t last = feed_notes_last (feed), seen = maker->query->notes_since;
-    if (maker->query->since) {
-        uint64_t then = feed_notes_at_revision (feed, maker->query->since);
-        seen = then > seen ? then : seen;
-    }
+    uint64_t since = maker->query->since, last = feed_notes_last (feed);
+    uint64_t seen = since ? feed_notes_at_revision (feed, since) : 0;
     uint64_t kept = last > FEED_NOTES_KEPT ? last - FEED_NOTES_KEPT : 0;
-    seen = seen < last ? seen : last;
-    bool asked = maker->query->since || maker->query->notes_since;
-    scene->notes_skipped = asked && kept > seen ? kept - seen : 0;
+    scene->notes_skipped = since && kept > seen ? kept - seen : 0;
     scene->notes = arena_array (maker->arena, FEED_NOTES_KEPT, sizeof (*scene->notes));
     for (uint64_t number = (seen > kept ? seen : kept) + 1; number <= last; number++)
         scene->notes[scene->notes_n++] = feed_note_at (feed, number);

@@ -46,7 +46,6 @@ struct scene_query {
     enum scene_order order;            /* of the tiles */
     uint32_t opened[SCENE_OPENED_MAX]; /* ranks, whose `hosts` are made; SCENE_NOBODY: none */
     uint64_t since;                    /* a revision: only notes that came after it; 0: all that are kept */
-    uint64_t notes_since;              /* number of the last note that was seen; 0: all that are kept */
 };
 void scene_query_init (struct scene_query *query); /* everything, by rank, nobody opened */
 

@@ -1,5 +1,6 @@
 /* links: simulated scene */
 #include "coordinator/scene/scene.h"
+#include "scene_print.h"
 #include "view_fixture.h"
 
 /* A feed that hears what the fixture's board hears, and the last scene that was made of it. */
@@ -140,6 +141,470 @@ static void notes_stand_without_the_clock (void **state)
     stage_release (&stage);
 }
 
+/* ---- queries ---- */
+
+/* Names of the tiles that are taken, in their order: "1 3". */
+static const char *taken (struct stage *stage)
+{
+    static char out[256];
+    uint32_t len = 0;
+    const struct scene *scene = stage_draw (stage);
+    for (uint32_t i = 0; i < scene->tiles_n; i++)
+        len += (uint32_t) snprintf (out + len, sizeof (out) - len, "%s%u", i ? " " : "", scene->tiles[i].rank);
+    out[len] = 0;
+    assert_int_equal (scene->hidden_n + scene->tiles_n, scene->hosts_n);
+    return out;
+}
+
+/* host0 at a gate, host1 compiles, host2 ended well, host3 said that it failed, host4 is silent. */
+static void stage_varied (struct stage *stage)
+{
+    struct show *show = &stage->show;
+    stage_make (stage, 5);
+    static struct var group = { TEXT_LIT ("rack1"), TEXT_LIT ("host[0-1]") };
+    show->plan.groups.items = &group;
+    show->plan.groups.n = 1;
+    show_open (show);
+    for (uint32_t i = 0; i < 5; i++)
+        show_joined (show, i);
+    show->at_ms = 1000;
+    show_began (show, FACTS, PASS_ONCE, 1, 5);
+    show->at_ms = 3000;
+    show_at_gate (show, 0, "rendezvous");
+    show_phase (show, 1, "compile", 500);
+    show_ended (show, 2, ENDING_EXITED, 0);
+    show_failed (show, 3, TEXT_LIT ("RuntimeError: no chip"));
+    show_suspected (show, 4, 1500);
+}
+
+static void a_query_takes_tiles_and_counts_what_it_hides (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct scene_query all;
+    scene_query_init (&all);
+    stage_varied (&stage);
+    assert_string_equal (taken (&stage), "0 1 2 3 4");
+    stage.query.hosts = TEXT_LIT ("host[1,3-9]");
+    assert_string_equal (taken (&stage), "1 3 4");
+    stage.query.hosts = TEXT_LIT ("@*!@rack1");
+    assert_string_equal (taken (&stage), "2 3 4");
+    stage.query = all;
+    stage.query.marks = 1u << MARK_AT_GATE | 1u << MARK_SILENT;
+    assert_string_equal (taken (&stage), "0 4");
+    assert_int_equal (stage.scene.marks[MARK_RUNS], 1); /* of all, hidden ones too */
+    stage.query = all;
+    stage.query.owner = stage_draw (&stage)->tiles[3].owner;
+    assert_int_not_equal (stage.query.owner, OWNER_NONE);
+    assert_string_equal (taken (&stage), "3");
+    stage.query = all;
+    stage.query.phase = TEXT_LIT ("compile");
+    assert_string_equal (taken (&stage), "1");
+    stage.query.phase = TEXT_LIT ("comp");
+    assert_string_equal (taken (&stage), "");
+    stage_release (&stage);
+}
+
+static void a_text_is_searched_in_what_is_seen_of_a_host (void **state)
+{
+    (void) state;
+    static const char *const cases[][2] = {
+        { "HOST2", "2" },       { "Rendez", "0" }, { "COMPILE", "1" },      { "no CHIP", "3" },
+        { "with status", "3" }, { "nothing", "" }, { "host", "0 1 2 3 4" },
+    };
+    struct stage stage;
+    stage_varied (&stage);
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        stage.query.text = text_of (cases[i][0]);
+        assert_string_equal (taken (&stage), cases[i][1]);
+    }
+    stage_release (&stage);
+}
+
+static void a_set_of_hosts_that_is_none_hides_nobody_and_says_why (void **state)
+{
+    (void) state;
+    struct stage stage;
+    stage_varied (&stage);
+    stage.query.hosts = TEXT_LIT ("host[1-");
+    assert_string_equal (taken (&stage), "0 1 2 3 4");
+    assert_true (stage.scene.host_set_error.len > 0);
+    stage.query.hosts = TEXT_LIT ("@nobody");
+    assert_string_equal (taken (&stage), "0 1 2 3 4");
+    assert_true (text_find (stage.scene.host_set_error, TEXT_LIT ("nobody"), NULL));
+    stage.query.hosts = TEXT_LIT ("host1");
+    assert_string_equal (taken (&stage), "1");
+    assert_int_equal (stage.scene.host_set_error.len, 0);
+    stage_release (&stage);
+}
+
+static void tiles_come_by_rank_the_worst_or_the_slowest_first (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
+    stage_varied (&stage);
+    stage.query.order = SCENE_WORST_FIRST;
+    assert_string_equal (taken (&stage), "3 4 1 0 2"); /* failed so far, silent, runs, at a gate, ended */
+    show_pass_ended (show, OUTCOME_FAILED, 2000, &verdict, 1);
+    show_began (show, TINY, PASS_COLD, 1, 5);
+    assert_string_equal (taken (&stage), "4 1 0 2 3"); /* silent; then host1, which failed before */
+    stage.query.order = SCENE_SLOWEST_FIRST;
+    show->at_ms = 9000;
+    show_ended (show, 2, ENDING_EXITED, 0);
+    assert_string_equal (taken (&stage), "0 1 3 4 2"); /* the others are in their pass still */
+    stage_release (&stage);
+}
+
+/* ---- times ---- */
+
+static void it_tells_for_how_long_a_host_is_where_it_is (void **state)
+{
+    (void) state;
+    struct stage stage;
+    stage_varied (&stage);
+    stage.show.at_ms = 4000;
+    const struct scene *scene = stage_draw (&stage);
+    assert_int_equal (scene->now_ms, 4000);
+    assert_int_equal (scene->tiles[1].since_ms, 1500);
+    assert_int_equal (scene->tiles[4].since_ms, 2500);
+    assert_int_equal (scene->tiles[1].spent_ms, 3000);
+    assert_int_equal (scene->rungs[FACTS].spent_ms, 3000);
+    assert_int_equal (scene->rungs[FACTS].began_ms, 1000);
+    assert_true (scene->rungs[FACTS].running && !scene->rungs[TINY].running);
+    assert_int_equal (scene->rungs[FACTS].ended_n, 2);
+    stage_release (&stage);
+}
+
+static void the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to (void **state)
+{
+    (void) state;
+    struct feed *feed = feed_create ();
+    struct fact fact = { .kind = FACT_NONE, .at_ms = 5000, .wall_ms = 100000 };
+    feed_apply (feed, &fact, 0);
+    assert_int_equal (feed_now_ms (feed, 900000), 5000); /* from a journal */
+    feed_apply (feed, &fact, 100200);
+    assert_int_equal (feed_now_ms (feed, 101200), 6200);
+    feed_freeze_clock (feed, true, 101200);
+    assert_int_equal (feed_now_ms (feed, 500000), 6200);
+    feed_freeze_clock (feed, false, 500000);
+    assert_int_equal (feed_now_ms (feed, 101300), 6300);
+    assert_int_equal (feed_now_ms (feed, 50), 5200); /* a wall clock that was set back */
+    fact.at_ms = UINT64_MAX - 10;
+    feed_apply (feed, &fact, 100200);
+    assert_true (feed_now_ms (feed, 900000) == UINT64_MAX);
+    feed_destroy (feed);
+}
+
+/* ---- groups, gates, hosts ---- */
+
+static void cascades_name_the_group_that_ended_first (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
+        { .host = 2, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE, .cause = TEXT_LIT ("no chip") },
+        { .host = 4, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 4, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 3, .outcome = OUTCOME_CANCELLED, .owner = OWNER_SLICEUP, .cause = TEXT_LIT ("stopped") },
+        { .host = 99, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer fell") },
+    };
+    stage_gathered (&stage, 5);
+    show_began (show, FACTS, PASS_ONCE, 1, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        static const uint32_t order[] = { 3, 2, 0, 1, 4 }; /* who was stopped, ended first */
+        show->at_ms += 100;
+        show_ended (show, order[i], ENDING_EXITED, 1);
+    }
+    show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 7);
+    const struct scene *scene = stage_draw (&stage);
+    assert_int_equal (scene->groups_n, 4);
+    assert_int_equal (scene->groups[3].outcome, OUTCOME_CASCADE); /* behind its cause */
+    assert_int_equal (scene->groups[3].n, 2);
+    assert_int_equal (scene->groups[3].ranks[1], 4);
+    assert_text (scene->groups[3].names, "host[0,4]");
+    assert_text (scene->groups[scene->groups[3].cause_group].cause, "no chip");
+    assert_int_equal (scene->groups[0].cause_group, SCENE_NOBODY);
+    assert_int_equal (scene->tiles[4].group, 3);
+    assert_int_equal (scene->tiles[4].now, MARK_CASCADE);
+    stage_release (&stage);
+}
+
+static void without_a_cause_a_cascade_names_nobody_and_of_two_the_larger (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("a peer fell") },
+        { .host = 1, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("small") },
+        { .host = 2, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("large") },
+        { .host = 3, .outcome = OUTCOME_FAILED, .cause = TEXT_LIT ("large") },
+    };
+    stage_gathered (&stage, 4);
+    show_began (show, FACTS, PASS_ONCE, 1, 4);
+    show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 1);
+    assert_int_equal (stage_draw (&stage)->groups[0].cause_group, SCENE_NOBODY);
+    show_began (show, FACTS, PASS_ONCE, 2, 4);
+    show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 4);
+    const struct scene *scene = stage_draw (&stage);
+    assert_int_equal (scene->groups_n, 3);
+    assert_text (scene->groups[scene->groups[2].cause_group].cause, "large");
+    stage_release (&stage);
+}
+
+static void ended_after (struct show *show, uint32_t host, uint64_t gate_ms, uint64_t ms)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+    struct result *result = &fact.of.attempt_ended.result;
+    struct named_number phases[] = { { TEXT_LIT ("init"), 300 },
+                                     { TEXT_LIT ("gate:rendezvous"), gate_ms },
+                                     { TEXT_LIT ("compile"), 400 } };
+    struct var told = { TEXT_LIT ("kernel"), TEXT_LIT ("6.1") };
+    fact.of.attempt_ended.host = host;
+    show_good_result (show, result);
+    result->key = show->board->key;
+    result->duration_ms = ms;
+    result->phases.items = phases;
+    result->phases.n = 3;
+    result->facts.items = &told;
+    result->facts.n = 1;
+    show_fact (show, fact);
+}
+
+static void who_waited_least_came_last_to_a_gate (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    static const uint64_t waits[] = { 900, 700, 20, 800 };
+    stage_gathered (&stage, 4);
+    show->at_ms = 1000;
+    show_began (show, FACTS, PASS_ONCE, 1, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        ended_after (show, i, waits[i], 5000);
+    assert_int_equal (stage_draw (&stage)->gates_n, 0); /* who comes yet, nobody knows */
+    show_pass_ended (show, OUTCOME_PASSED, 5000, NULL, 0);
+    stage.query.opened[0] = 3;
+    const struct scene *scene = stage_draw (&stage);
+    assert_int_equal (scene->gates_n, 1);
+    assert_text (scene->gates[0].gate, "rendezvous");
+    assert_int_equal (scene->gates[0].last, 2);
+    assert_int_equal (scene->gates[0].hosts_n, 4);
+    assert_int_equal (scene->gates[0].median_wait_ms, 800);
+    assert_int_equal (scene->gates[0].longest_wait_ms, 900);
+    assert_int_equal (scene->hosts[0]->attempts[0].spans[1].awaited, 2);
+    show_began (show, FACTS, PASS_ONCE, 2, 4);
+    assert_int_equal (stage_draw (&stage)->gates_n, 0); /* of the last attempt alone */
+    assert_int_equal (stage.scene.hosts[0]->attempts[0].spans[1].awaited, 2);
+    stage_release (&stage);
+}
+
+static void a_host_that_is_opened_tells_what_it_did (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
+    stage_gathered (&stage, 2);
+    show->at_ms = 1000;
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    ended_after (show, 1, 9000, 1200); /* its phases say more than the whole took */
+    show_pass_ended (show, OUTCOME_FAILED, 5000, &verdict, 1);
+    show->at_ms = 7000;
+    show_began (show, TINY, PASS_COLD, 1, 2);
+    show->at_ms = 7500;
+    stage.query.opened[1] = 1;
+    const struct scene *scene = stage_draw (&stage);
+    const struct scene_host *host = scene->hosts[1];
+    assert_null (scene->hosts[0]);
+    assert_text (host->name, "host1");
+    assert_text (host->life, "joined");
+    assert_int_equal (host->attempts_n, 2);
+    assert_int_equal (host->attempts[0].mark, MARK_FAILED);
+    assert_int_equal (host->attempts[0].group, 0);
+    assert_int_equal (host->attempts[0].ms, 1200);
+    assert_int_equal (host->attempts[0].spans_n, 3);
+    assert_int_equal (host->attempts[0].spans[1].began_ms, 1300);
+    assert_int_equal (host->attempts[0].spans[1].ms, 900);
+    assert_true (host->attempts[0].spans[1].gate && !host->attempts[0].spans[0].gate);
+    assert_int_equal (host->attempts[0].spans[2].ms, 0);
+    assert_int_equal (host->attempts[1].mark, MARK_RUNS);
+    assert_int_equal (host->attempts[1].ms, 500);
+    assert_int_equal (host->attempts[1].group, SCENE_NOBODY);
+    assert_int_equal (host->facts_n, 1);
+    assert_text (host->facts[0].value, "6.1");
+    stage.query.opened[1] = 99;
+    assert_null (stage_draw (&stage)->hosts[1]);
+    stage_release (&stage);
+}
+
+/* ---- the summary ---- */
+
+static void a_row_of_tiles_is_the_last_axis_in_hosts (void **state)
+{
+    (void) state;
+    static const struct {
+        uint32_t hosts, devices, last, columns;
+    } cases[] = {
+        { 16, 4, 16, 4 },    /* a row of four hosts */
+        { 8, 4, 4, 4 },      /* one host a row would be no picture: 3 by 3, in twos */
+        { 8, 4, 6, 4 },      /* hosts that stand across rows */
+        { 300, 1, 300, 32 }, /* longer than a row may be */
+        { 128, 1, 128, 128 },
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct stage stage;
+        struct axis axes[] = { { TEXT_LIT ("data"), 2 }, { TEXT_LIT ("model"), cases[i].last } };
+        stage_make (&stage, cases[i].hosts);
+        stage.show.plan.mesh = (struct mesh){ axes, 2 };
+        stage.show.plan.profile.devices_per_host = cases[i].devices;
+        show_open (&stage.show);
+        assert_int_equal (stage_draw (&stage)->columns, cases[i].columns);
+        stage_release (&stage);
+    }
+}
+
+static void what_is_waited_for_stands_in_lines (void **state)
+{
+    (void) state;
+    struct stage stage;
+    stage_varied (&stage);
+    const struct scene *scene = stage_draw (&stage);
+    assert_true (scene->waiting_n >= 2);
+    for (uint32_t i = 0; i < scene->waiting_n; i++)
+        assert_false (text_find (scene->waiting[i], TEXT_LIT ("\n"), NULL));
+    assert_true (text_find (scene->waiting[0], TEXT_LIT ("host"), NULL));
+    stage_release (&stage);
+}
+
+/* ---- notes ---- */
+
+static void a_slow_watcher_is_told_how_many_notes_it_missed (void **state)
+{
+    (void) state;
+    struct stage stage;
+    stage_gathered (&stage, 2);
+    uint64_t revision = stage_draw (&stage)->revision, seen = feed_notes_last (stage.feed);
+    for (uint32_t i = 0; i < FEED_NOTES_KEPT + 37; i++)
+        feed_add_remark (stage.feed, "no coordinator holds this run");
+    assert_int_equal (stage_draw (&stage)->notes_n, FEED_NOTES_KEPT);
+    assert_int_equal (stage.scene.notes_skipped, 0); /* it asked for what is kept */
+    stage.query.since = revision;
+    assert_int_equal (stage_draw (&stage)->notes_n, FEED_NOTES_KEPT);
+    assert_int_equal (stage.scene.notes_skipped, 37);
+    assert_int_equal (stage.scene.notes[0]->number, seen + 38);
+    stage.query.since = stage.scene.revision;
+    assert_int_equal (stage_draw (&stage)->notes_n, 0);
+    assert_null (feed_note_at (stage.feed, seen));
+    for (uint32_t i = 0; i < FEED_NUMBERS_KEPT; i++)
+        feed_add_remark (stage.feed, "again");
+    stage.query.since = revision; /* longer ago than numbers are kept for */
+    assert_int_equal (stage_draw (&stage)->notes_skipped, FEED_NUMBERS_KEPT - FEED_NOTES_KEPT);
+    stage_release (&stage);
+}
+
+static void a_note_that_waited_for_others_raises_the_revision (void **state)
+{
+    (void) state;
+    struct stage stage;
+    stage_gathered (&stage, 2);
+    show_lost (&stage.show, 1, TEXT_LIT ("silent for 30 s"));
+    uint64_t revision = stage_draw (&stage)->revision, last = feed_notes_last (stage.feed);
+    feed_tick (stage.feed, SHOW_WALL_MS + stage.show.at_ms + 100);
+    assert_int_equal (feed_revision (stage.feed), revision);
+    feed_tick (stage.feed, SHOW_WALL_MS + stage.show.at_ms + BURST_WAIT_MS);
+    assert_int_equal (feed_revision (stage.feed), revision + 1);
+    assert_int_equal (feed_notes_last (stage.feed), last + 1);
+    assert_text (feed_note_at (stage.feed, last + 1)->text, "host1 lost: silent for 30 s");
+    stage_release (&stage);
+}
+
+/* ---- hostile texts ---- */
+
+static void assert_scene_is_safe (const struct scene *scene)
+{
+    struct buf out;
+    buf_init (&out, 64 << 20);
+    print_scene (scene, &out);
+    assert_safe (&out);
+    assert_false (out.overflow);
+    buf_release (&out);
+}
+
+/* Every byte that there is, and one line of a megabyte, wherever a host or a file can put them. */
+static void nothing_that_is_said_can_do_harm (void **state)
+{
+    (void) state;
+    enum { LONG = 1 << 20 };
+    static char every[512], lengthy[LONG];
+    for (uint32_t i = 0; i < sizeof (every); i++)
+        every[i] = (char) i;
+    memset (lengthy, 0x9b, sizeof (lengthy));
+    const struct text texts[] = { HOSTILE, { every, sizeof (every) }, { lengthy, sizeof (lengthy) } };
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++) {
+        struct stage stage;
+        struct show *show = &stage.show;
+        struct text said = texts[i];
+        struct axis axis = { said, 4 };
+        stage_make (&stage, 2);
+        show->plan.slice = show->plan.ladder = show->plan.hosts.items[1].name = show->plan.rungs.items[0].id = said;
+        show->plan.mesh = (struct mesh){ &axis, 1 };
+        show_open (show);
+        show_joined (show, 0);
+        show_lost (show, 1, said);
+        struct fact stepped = { .kind = FACT_HOST_STEPPED };
+        stepped.of.host_stepped = (struct fact_host_stepped){ 1, said };
+        show_fact (show, stepped);
+        show_began (show, FACTS, PASS_ONCE, 1, 2);
+        show_received (show, 0, (struct holding){ .state = ATTEMPT_AT_GATE, .phase = said, .gate = said });
+        struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
+        struct named_number phase = { said, 5 };
+        struct var told = { said, said };
+        ended.of.attempt_ended.host = 1;
+        ended.of.attempt_ended.result =
+            (struct result){ .key = show->board->key, .ending = ENDING_EXITED, .code = 1, .phase = said };
+        ended.of.attempt_ended.result.shown.items = &said;
+        ended.of.attempt_ended.result.shown.n = 1;
+        ended.of.attempt_ended.result.phases.items = &phase;
+        ended.of.attempt_ended.result.phases.n = 1;
+        ended.of.attempt_ended.result.facts.items = &told;
+        ended.of.attempt_ended.result.facts.n = 1;
+        show_fact (show, ended);
+        stage.query.opened[0] = 0;
+        stage.query.opened[1] = 1;
+        stage.query.hosts = said;
+        assert_scene_is_safe (stage_draw (&stage));
+        struct verdict verdict = { .host = 1,
+                                   .outcome = OUTCOME_FAILED,
+                                   .signature = said,
+                                   .cause = said,
+                                   .next = said,
+                                   .phase = said,
+                                   .evidence = said };
+        struct fact judged = { .kind = FACT_METRIC_JUDGED };
+        judged.of.metric_judged =
+            (struct fact_metric_judged){ .key = show->board->key, .metric = said, .why = said, .proof = PROOF_LOCAL };
+        judged.of.metric_judged.axes.items = &said;
+        judged.of.metric_judged.axes.n = 1;
+        show_fact (show, judged);
+        show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
+        show_run_ended (show, OUTCOME_FAILED, 1, said);
+        feed_add_remark (stage.feed, hostile);
+        assert_scene_is_safe (stage_draw (&stage));
+        assert_int_equal (stage.scene.groups_n, 1);
+        assert_true (stage.arena.used_bytes < 256 << 10);
+        char name[64];
+        assert_true (strlen (scene_host_name (&stage.scene, stage.feed, 1, name)) < 64);
+        assert_string_equal (scene_host_name (&stage.scene, stage.feed, 9, name), "?");
+        stage_release (&stage);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +612,21 @@ int main (void)
         cmocka_unit_test (before_the_run_is_opened_there_is_nothing),
         cmocka_unit_test (a_run_climbs_mark_by_mark),
         cmocka_unit_test (notes_stand_without_the_clock),
+        cmocka_unit_test (a_query_takes_tiles_and_counts_what_it_hides),
+        cmocka_unit_test (a_text_is_searched_in_what_is_seen_of_a_host),
+        cmocka_unit_test (a_set_of_hosts_that_is_none_hides_nobody_and_says_why),
+        cmocka_unit_test (tiles_come_by_rank_the_worst_or_the_slowest_first),
+        cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),
+        cmocka_unit_test (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to),
+        cmocka_unit_test (cascades_name_the_group_that_ended_first),
+        cmocka_unit_test (without_a_cause_a_cascade_names_nobody_and_of_two_the_larger),
+        cmocka_unit_test (who_waited_least_came_last_to_a_gate),
+        cmocka_unit_test (a_host_that_is_opened_tells_what_it_did),
+        cmocka_unit_test (a_row_of_tiles_is_the_last_axis_in_hosts),
+        cmocka_unit_test (what_is_waited_for_stands_in_lines),
+        cmocka_unit_test (a_slow_watcher_is_told_how_many_notes_it_missed),
+        cmocka_unit_test (a_note_that_waited_for_others_raises_the_revision),
+        cmocka_unit_test (nothing_that_is_said_can_do_harm),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ static void print_all (struct feed *feed, struct buf *out)
     scene_query_init (&query);
     query.opened[0] = 0;
     query.opened[1] = 1;
-    query.notes_since = UINT64_MAX; /* of notes, ticks decide */
+    query.since = UINT64_MAX; /* of notes, ticks decide */
     scene_make (feed, &query, 0, &arena, &scene);
     print_scene (&scene, out);
     arena_release (&arena);
@@ -243,24 +243,26 @@ static struct world_options options_of (uint64_t seed, struct theatre *theatre)
 {
     struct rng rng = rng_seed (seed);
     static const uint32_t sizes[] = { 2, 3, 5, 8 };
-    return (struct world_options){ .seed = seed,
-                                   .hosts = sizes[seed % 4],
-                                   .delay_max_ms = 500,
-                                   .loss_percent = (uint32_t) rng_below (&rng, 10),
-                                   .worker_kills = (uint32_t) rng_below (&rng, 3),
-                                   .fall = rng_below (&rng, 3) == 0,
-                                   .silent = rng_below (&rng, 4) == 0,
-                                   .fall_alone = rng_below (&rng, 4) == 0,
-                                   .retries = (uint32_t) rng_below (&rng, 3),
-                                   .transients = (uint32_t) rng_below (&rng, 2),
-                                   .tampered = rng_below (&rng, 6) == 0,
-                                   .keep_going = rng_below (&rng, 2),
-                                   .min_hosts = (uint32_t) rng_below (&rng, 3),
-                                   .fail_fast = rng_below (&rng, 4) == 0,
-                                   .strangers = rng_below (&rng, 4) == 0,
-                                   .bound_ms = 9000000,
-                                   .hear = hear,
-                                   .owner = theatre };
+    struct world_options options = { .seed = seed,
+                                     .hosts = sizes[seed % 4],
+                                     .delay_max_ms = 500,
+                                     .loss_percent = (uint32_t) rng_below (&rng, 10),
+                                     .worker_kills = (uint32_t) rng_below (&rng, 3),
+                                     .fall = rng_below (&rng, 3) == 0,
+                                     .silent = rng_below (&rng, 4) == 0,
+                                     .fall_alone = rng_below (&rng, 4) == 0,
+                                     .retries = (uint32_t) rng_below (&rng, 3),
+                                     .tampered = rng_below (&rng, 6) == 0,
+                                     .keep_going = rng_below (&rng, 2),
+                                     .min_hosts = (uint32_t) rng_below (&rng, 3),
+                                     .fail_fast = rng_below (&rng, 4) == 0,
+                                     .strangers = rng_below (&rng, 4) == 0,
+                                     .bound_ms = 9000000,
+                                     .hear = hear,
+                                     .owner = theatre };
+    /* the world does not know whom a retry takes along that others had left behind */
+    options.transients = !options.keep_going && !options.min_hosts && rng_below (&rng, 2);
+    return options;
 }
 
 static void what_changed_since_makes_the_whole (void **state)
