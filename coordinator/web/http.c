@@ -15,7 +15,7 @@ enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS =
 struct line {
     struct line *next, **at;
     int fd;
-    bool silent;     /* no request of it is whole */
+    bool silent;     /* it has not asked for anything yet */
     uint64_t due_ms; /* until then a request has to be whole, or its answer taken; 0: it is held */
 };
 struct http_exchange {
@@ -115,7 +115,6 @@ void http_answer_release (struct http_answer *answer)
 
 static void await_request (struct line *line)
 {
-    line->silent = true;
     line->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
 }
 
@@ -123,6 +122,7 @@ static void line_opened (struct http *http, struct MHD_Connection *connection, v
 {
     struct line *line = mem_alloc (sizeof *line);
     line->fd = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    line->silent = true;
     await_request (line);
     http->lines_n++;
     line->next = http->lines;

@@ -271,6 +271,7 @@ class Live(WebTest):
         watchers = [Watcher(web, run_id) for _ in range(10)] + [Watcher(beside, run_id)]
         for watcher in watchers:
             watcher.start()
+        lab.wait_for(lambda: all(watcher.state for watcher in watchers), "all to be told", 30)
         ask = f"GET /api/state?run={run_id}&since=1&wait=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for _ in range(200):
             web.dial()                                              # say nothing
