@@ -288,6 +288,8 @@ static void a_crowd_that_says_nothing_gives_way (void **state)
         for (int j = 0; j < 50; j++)
             turn (lab);
     }
+    assert_true (lab->late_ms < HTTP_REQUEST_MS - 400);
+    assert_int_equal (lab->asked, 1);
     assert_true (hears (lab, fd, "/now", out, sizeof out));
     for (size_t i = 0; i < CROWD; i++)
         close (silent[i]);

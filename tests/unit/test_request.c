@@ -117,6 +117,8 @@ static void only_its_own_names_are_answered (void **state)
                                        "evil.example",
                                        "localhost.evil.example",
                                        "xlocalhost",
+                                       "lokalhost",
+                                       "127.0.0.2",
                                        "[::1",
                                        "10.0.0.1:8420",
                                        "127.0.0.1.evil.example",
