@@ -153,13 +153,15 @@ struct http_answer *answer_log (const struct served_run *run, const struct web_r
     int fd = open_log (run, request);
     if (fd < 0)
         return answer_refusal (NOT_FOUND, "nothing was printed there yet, or there is no such host, rung or attempt");
-    ssize_t n = pread (fd, piece, sizeof piece, (off_t) request->from);
+    off_t end = lseek (fd, 0, SEEK_END), last = end > ANSWER_LOG_BYTES ? end - ANSWER_LOG_BYTES : 0;
+    off_t from = request->from >= 0 ? (off_t) request->from : last;
+    ssize_t n = pread (fd, piece, sizeof piece, from);
     close (fd);
     if (n < 0)
         return answer_refusal (TOO_LARGE, "the log cannot be read");
     struct http_answer *answer = http_answer_bytes (OK, "application/octet-stream",
                                                     (struct text){ piece, (uint32_t) n });
-    snprintf (next, sizeof next, "%" PRIu64, request->from + (uint64_t) n);
+    snprintf (next, sizeof next, "%" PRId64, (int64_t) from + n);
     http_answer_add_header (answer, "X-Sliceup-Next", next);
     return answer;
 }

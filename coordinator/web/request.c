@@ -76,6 +76,15 @@ static bool take_form (struct text value, enum web_form *out)
     return false;
 }
 
+static bool take_from (struct text value, int64_t *out)
+{
+    uint64_t from;
+    bool fits = text_to_u64 (value, &from) && from <= INT64_MAX;
+    if (fits)
+        *out = (int64_t) from;
+    return fits;
+}
+
 static bool take_pass (struct text value, enum pass *out)
 {
     for (enum pass pass = PASS_NONE + 1; pass <= PASS_RESTORED; pass++)
@@ -102,7 +111,7 @@ static bool take_value (struct text name, struct text value, struct web_request 
     if (text_is (name, "attempt"))
         return text_to_u64 (value, &out->attempt) && out->attempt > 0 && out->attempt <= UINT32_MAX;
     if (text_is (name, "from"))
-        return text_to_u64 (value, &out->from) && out->from <= INT64_MAX;
+        return take_from (value, &out->from);
     if (text_is (name, "since"))
         return text_to_u64 (value, &out->since);
     if (text_is (name, "form"))
@@ -163,7 +172,7 @@ static int take_query (size_t route, struct text query, struct web_request *out,
 
 int web_request_parse (struct text target, struct web_request *out, struct err *err)
 {
-    *out = (struct web_request){ .run = "last" };
+    *out = (struct web_request){ .run = "last", .from = -1 };
     if (target.len > WEB_TARGET_MAX_BYTES)
         return err_set (err, ERR_PARSE, "the address is longer than %d bytes", WEB_TARGET_MAX_BYTES);
     struct text query = target, path = text_take_until (&query, '?');

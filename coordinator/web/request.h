@@ -28,7 +28,8 @@ struct web_request {
     char run[WEB_RUN_BYTES], against[WEB_RUN_BYTES]; /* hexadecimal digits, or "last"; `run` "last" when not given */
     char host[WEB_NAME_BYTES], rung[WEB_NAME_BYTES];
     enum pass pass;
-    uint64_t attempt, from, since;
+    uint64_t attempt, since;
+    int64_t from; /* of a log; -1: its end */
     bool wait;
     enum web_form form;
 };

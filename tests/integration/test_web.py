@@ -182,6 +182,10 @@ class Answers(WebTest):
         for wrong in ("host=..&rung=paints", "host=h0&rung=..%2f..%2fjournal", "host=h9&rung=paints", "host=h0&rung=fail"):
             self.assertEqual(404, web.ask(f"/api/log?{wrong}&pass=once&attempt=1")[0], wrong)
         self.assertEqual(404, web.ask(target.replace("attempt=1", "attempt=2"))[0])
+        longer = self.lab.run_folder() / "logs" / "h0" / "paints.once.6.log"
+        longer.write_bytes(b"begins " + b"x" * 65536)
+        _, headers, body = web.ask(target.replace("attempt=1", "attempt=6"))
+        self.assertEqual((b"x" * 65536, "65543"), (body, headers["X-Sliceup-Next"]), "without from: the end")
         secret = self.lab.root / "secret"
         secret.write_text("secret")
         (self.lab.run_folder() / "logs" / "h0" / "paints.once.7.log").symlink_to(secret)
