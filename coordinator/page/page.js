@@ -6,7 +6,7 @@
 "use strict";
 (() => {
 
-const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 200, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256;
+const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 50, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256;
 
 /* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others */
 const MARKS = {
@@ -267,7 +267,7 @@ let stamps = {};  // the same: its picture
 
 function inkOn(colour) {
     const n = parseInt(colour.slice(1), 16);
-    return (n >> 16) * 299 + (n >> 8 & 255) * 587 + (n & 255) * 114 > 140000 ? "#000000" : "#ffffff";
+    return (n >> 16) * 299 + (n >> 8 & 255) * 587 + (n & 255) * 114 > 128000 ? "#000000" : "#ffffff";
 }
 
 function readColours() {
@@ -293,9 +293,10 @@ function stamp(letter, size, hidden, drift) {
     const pen = picture.getContext("2d");
     pen.fillStyle = colours.ground;
     pen.fillRect(0, 0, size, size);
-    pen.globalAlpha = hidden ? 0.15 : 1;
+    pen.globalAlpha = hidden ? 0.15 : letter === "c" ? 0.4 : 1; // a cascade is pale
     pen.fillStyle = colours[letter] ?? colours["."];
     pen.fillRect(0, 0, size - gap, size - gap);
+    pen.globalAlpha = hidden ? 0.15 : 1;
     drawLetter(pen, letter, size, gap);
     if (drift)
         drawDrift(pen, size - gap, drift);
@@ -306,7 +307,7 @@ function drawLetter(pen, letter, size, gap) {
     const ratio = devicePixelRatio || 1;
     if (size < 11 * ratio || letter === ".")
         return;
-    pen.fillStyle = inkOn(colours[letter] ?? colours["."]);
+    pen.fillStyle = letter === "c" ? colours.text : inkOn(colours[letter] ?? colours["."]);
     pen.font = `700 ${Math.floor(size * 0.66)}px ui-monospace, monospace`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
@@ -320,7 +321,7 @@ function drawLetter(pen, letter, size, gap) {
 
 /* A corner: the larger the worse. */
 function drawDrift(pen, size, drift) {
-    const side = size * (0.3 + 0.15 * drift);
+    const side = size * (0.2 + 0.1 * drift);
     pen.fillStyle = colours.text;
     pen.beginPath();
     pen.moveTo(size, 0);
@@ -392,7 +393,7 @@ function describe(rank) {
     const where = view.layer < 0 ? "" : ` at ${atRung(view.layer)}`;
     return `${run.names[rank]}: ${MARKS[letter]?.[0] ?? letter}${where}${phase && view.layer < 0 ? ", " + phase : ""}` +
         (group ? `; ${group.outcome} at ${atRung(group.rung, group.pass)}: ${group.line || group.cause}`.slice(0, 240) : "") +
-        (shown[rank] ? "" : " (hidden by the filter)");
+        (view.drift && driftOf[rank] ? "; differs from other hosts" : "") + (shown[rank] ? "" : " (hidden by the filter)");
 }
 
 function moveCursor(rank) {
@@ -455,7 +456,7 @@ function countsOf(letters) {
 
 function rungRow(rung, index) {
     const frontier = index === run.summary.frontier;
-    const state = rung.running ? `${rung.pass ?? ""} runs: ${number(rung.ended)} of ${number(rung.hosts)} ended` : rung.outcome ?? "to come";
+    const state = rung.running ? `${rung.pass && rung.pass !== "once" ? rung.pass + " pass " : ""}runs: ${number(rung.ended)} of ${number(rung.hosts)} ended` : rung.outcome ?? "to come";
     const time = rung.spent_ms ? duration(rung.spent_ms) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "") : "";
     return { class: [frontier && "frontier", view.layer === index && "chosen"].filter(Boolean).join(" "),
              row: [button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }),
@@ -535,13 +536,14 @@ function drawNotes() {
 function drawTable() {
     if (!byId("table-part").open)
         return;
-    const ranks = run.names.map((name, rank) => rank).filter(rank => shown[rank]);
+    const letters = lettersShown(), badness = rank => MARKS[letters[rank]]?.[2] ?? 0;
+    const ranks = run.names.map((name, rank) => rank).filter(rank => shown[rank]).sort((a, b) => badness(b) - badness(a) || a - b);
     const rows = ranks.slice(0, TABLE_ROWS).map(rank => {
-        const letter = lettersShown()[rank] ?? ".", group = run.groups[run.groupOf[rank]];
+        const letter = letters[rank] ?? ".", group = run.groups[run.groupOf[rank]];
         return [button(run.names[rank], () => openHost(rank), { class: "plain", "data-key": "host" + rank }), marked(letter),
                 said(run.phases[rank] ?? ""), group ? [`${group.outcome} at ${atRung(group.rung, group.pass)}: `, said(group.line || group.cause)] : ""];
     });
-    fill(byId("table"), table(ranks.length > TABLE_ROWS ? `the first ${TABLE_ROWS} of ${number(ranks.length)}; the filter finds others` : plural(ranks.length, "host"),
+    fill(byId("table"), table(ranks.length > TABLE_ROWS ? `the worst ${TABLE_ROWS} of ${number(ranks.length)}; the filter finds others` : `${plural(ranks.length, "host")}, the worst first`,
         ["host", "stands", "phase", "cause"], rows));
 }
 
@@ -657,7 +659,7 @@ function offerLogs(host) {
 
 function beginLog(host, attempt) {
     log = { host: host.host, name: logName(attempt), rung: run.rungs[attempt.rung].id, pass: attempt.pass, attempt: attempt.attempt,
-            from: 0, bytes: 0, reading: false, decoder: new TextDecoder() };
+            from: null, bytes: 0, reading: false, decoder: new TextDecoder() };
     byId("log").replaceChildren();
     setText(byId("log-note"), "");
 }
@@ -670,12 +672,13 @@ async function readLog() {
     mine.reading = true;
     try {
         for (let more = true; more && mine === log;) {
-            const answer = await fetchApi("log", { host: mine.host, rung: mine.rung, pass: mine.pass, attempt: mine.attempt, from: mine.from });
+            const answer = await fetchApi("log", { host: mine.host, rung: mine.rung, pass: mine.pass, attempt: mine.attempt,
+                                                     ...(mine.from === null ? {} : { from: mine.from }) }); // at first its end
             const bytes = await answer.arrayBuffer(), next = Number(answer.headers.get("X-Sliceup-Next") ?? mine.from + bytes.byteLength);
+            more = mine.from !== null && next > mine.from && bytes.byteLength >= LOG_PIECE_BYTES / 2;
+            mine.from = Math.max(mine.from, next);
             if (mine === log && bytes.byteLength)
                 showLog(bytes);
-            more = next > mine.from && bytes.byteLength >= LOG_PIECE_BYTES / 2;
-            mine.from = Math.max(mine.from, next);
         }
     } catch (error) {
         if (error.name !== "AbortError" && mine === log)
@@ -690,7 +693,7 @@ function showLog(bytes) {
     for (log.bytes += bytes.byteLength; log.bytes > LOG_BYTES && pane.childNodes.length > 1; log.bytes -= log.sizes.shift())
         pane.firstChild.remove();
     (log.sizes ??= []).push(bytes.byteLength);
-    setText(byId("log-note"), log.from + bytes.byteLength > log.bytes ? `the last ${number(log.bytes)} bytes` : "");
+    setText(byId("log-note"), log.from > log.bytes ? `the last ${number(log.bytes)} of ${number(log.from)} bytes; sliceup logs has all` : "");
     if (byId("log-follow").checked)
         pane.scrollTop = pane.scrollHeight;
 }

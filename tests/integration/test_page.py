@@ -182,8 +182,9 @@ class Anything(Pages):
         for box in self.browser.find_elements(By.CSS_SELECTOR, "#runs input"):
             box.click()
         self.until(lambda: self.rows("compared"), "two runs compared")
-        self.press("m", Keys.ARROW_RIGHT, "m", "d")
+        self.press("m", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, "m", "d")
         self.until(lambda: self.rows("pair"), "two hosts compared")
+        self.until(lambda: "v6e-5" in self.text("cursor") and "differs from other hosts" in self.text("cursor"), "the drift of a host")
 
     def test_hostile_texts_are_shown_and_harmless(self):
         server = self.serve(said_by.answers(HOSTILE))
