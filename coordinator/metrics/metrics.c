@@ -302,7 +302,7 @@ static void add_metrics (struct page *page)
                                         { "metric", metric->name },
                                         { "proof", text_of (enum_name_of (&proof_names, metric->proof)) },
                                         { 0 } };
-        if (metric->proof == PROOF_PROVED || metric->proof == PROOF_LOCAL)
+        if (metric->proof == PROOF_PROVED)
             continue;
         named += exposition_add (&page->to, labels, 1);
     }
