@@ -1,4 +1,4 @@
-"""On each host something else. args: fails (a host, with harm in its last words), hangs (a host); the others print a line a second for so many seconds."""
+"""On each host something else. args: fails (a host, with harm in its last words, or `says`), hangs (a host); the others print a line a second for so many seconds."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ def body(canary):
     sliceup_plain.start(canary)
     canary.phase("compile")
     if host == canary.args["fails"]:
-        print(HARM, file=sys.stderr, flush=True)
+        print(canary.args.get("says", HARM), file=sys.stderr, flush=True)
         sys.exit(1)
     if host == canary.args["hangs"]:
         canary.phase("waits")
