@@ -14,7 +14,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -210,7 +209,7 @@ class NetLab(lab.Lab):
                 host.power_off()
         if self.node:
             for entry in list(self.node_entries()):
-                os.kill(int(entry.name), signal.SIGKILL)
+                lab.end_by_pid(int(entry.name))
             for node in (self.node, *self.others):
                 node.kill()
                 node.wait(10)
@@ -242,7 +241,7 @@ class NetLabTest(lab.LabTest):
     def _tidy(self):
         """So that a test that failed does not fail the next."""
         for pid in self.lab.node_processes():
-            os.kill(pid, signal.SIGKILL)
+            lab.end_by_pid(pid)
         for host in self.lab.hosts:
             host.heal()
             for pid in host.processes():
