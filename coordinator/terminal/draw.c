@@ -106,8 +106,8 @@ static void draw_prompt (struct drawing *drawing, uint32_t row)
 static void draw_mode (struct drawing *drawing, uint32_t row, uint32_t end)
 {
     static void (*const modes[]) (struct drawing * drawing, uint32_t row, uint32_t end) = {
-        [MODE_LIST] = draw_list, [MODE_HOST] = draw_host, [MODE_COMPARE] = draw_compare,
-        [MODE_LOGS] = draw_logs, [MODE_HELP] = draw_help,
+        [MODE_LIST] = draw_list, [MODE_HOST] = draw_host,   [MODE_COMPARE] = draw_compare,
+        [MODE_LOGS] = draw_logs, [MODE_GATES] = draw_gates, [MODE_HELP] = draw_help,
     };
     drawing->state->page = end > row ? end - row : 1;
     modes[drawing->state->mode](drawing, row, end);

@@ -30,6 +30,10 @@ void draw_list (struct drawing *drawing, uint32_t row, uint32_t end);
 /* draw_host.c: an opened host, or two side by side. */
 void draw_host (struct drawing *drawing, uint32_t row, uint32_t end);
 void draw_compare (struct drawing *drawing, uint32_t row, uint32_t end);
+/* draw_gates.c: who came last at each gate, and what that cost the others. */
+void draw_gates (struct drawing *drawing, uint32_t row, uint32_t end);
+/* A gate as a sentence. */
+struct text draw_gate_words (const struct drawing *drawing, const struct scene_gate *gate);
 /* draw_logs.c: what the marked printed, equal logs once. */
 void draw_logs (struct drawing *drawing, uint32_t row, uint32_t end);
 

@@ -221,9 +221,10 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
         sheet_printf (sheet, PAINT_BAD, "... and %u more", scene->groups_n - GROUPS_SHOWN);
 }
 
-/* The gates that cost most: who came last, and for how long the others waited. */
-static void add_gates (const struct scene *scene, const struct feed *feed, struct sheet *sheet)
+/* The gates that cost most. */
+static void add_gates (const struct drawing *drawing, struct sheet *sheet)
 {
+    const struct scene *scene = drawing->scene;
     uint64_t below = UINT64_MAX;
     for (uint32_t shown = 0; shown < GATES_SHOWN; shown++) {
         const struct scene_gate *most = NULL;
@@ -233,12 +234,8 @@ static void add_gates (const struct scene *scene, const struct feed *feed, struc
                 most = &scene->gates[i];
         if (most == NULL)
             return;
-        char median[DURATION_TEXT_BYTES], longest[DURATION_TEXT_BYTES], name[64];
         below = most->longest_wait_ms;
-        sheet_printf (sheet, PAINT_FAINT, "gate %.*s of %.*s: %s came last, the others waited %s, %s at most",
-                      TEXT_ARG (most->gate), TEXT_ARG (scene->rungs[most->rung].id),
-                      scene_host_name (scene, feed, most->last, name), duration_print (most->median_wait_ms, median),
-                      duration_print (most->longest_wait_ms, longest));
+        sheet_add (sheet, PAINT_FAINT, draw_gate_words (drawing, most));
     }
 }
 
@@ -253,7 +250,7 @@ static struct sheet below_hosts (const struct drawing *drawing)
     add_groups (scene, &sheet);
     for (uint32_t i = 0; i < scene->waiting_n; i++)
         sheet_add (&sheet, PAINT_WARN, scene->waiting[i]);
-    add_gates (scene, drawing->state->feed, &sheet);
+    add_gates (drawing, &sheet);
     return sheet;
 }
 

@@ -2,7 +2,7 @@
 
 #include "coordinator/terminal/screen.h"
 
-enum { REDRAW_MS = 200, KEYS_AT_ONCE = 256 };
+enum { REDRAW_MS = 200, REDRAW_ENDED_MS = 1000, KEYS_AT_ONCE = 256 };
 
 struct terminal_session {
     struct terminal_options options;
@@ -10,8 +10,9 @@ struct terminal_session {
     struct terminal_state state;
     struct arena arena; /* of the scene that is shown */
     struct scene scene;
-    uint64_t drawn_ms; /* boot clock */
-    bool changed;      /* by a key */
+    uint64_t drawn_ms;      /* boot clock */
+    uint32_t columns, rows; /* then */
+    bool changed;           /* by a key */
 };
 
 struct terminal_session *terminal_session_open (const struct terminal_options *options, struct err *err)
@@ -96,13 +97,22 @@ static void draw (struct terminal_session *session, uint64_t wall_ms)
                                .arena = &session->arena };
     terminal_draw (&drawing);
     screen_show (session->screen, &cells, drawing.cursor_row, drawing.cursor_column);
+    session->columns = style.columns;
+    session->rows = style.rows;
+}
+
+static bool is_due (const struct terminal_session *session, uint64_t boot_ms)
+{
+    struct style style = screen_style (session->screen);
+    return session->changed || style.columns != session->columns || style.rows != session->rows ||
+           boot_ms >= session->drawn_ms + (session->scene.ended ? REDRAW_ENDED_MS : REDRAW_MS);
 }
 
 bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms, uint64_t wall_ms)
 {
     if (!take_keys (session))
         return false;
-    if (!screen_ready (session->screen) || (!session->changed && boot_ms < session->drawn_ms + REDRAW_MS))
+    if (!screen_ready (session->screen) || !is_due (session, boot_ms))
         return true;
     draw (session, wall_ms);
     session->drawn_ms = boot_ms;

@@ -218,6 +218,13 @@ static enum terminal_act key_logs (struct terminal_state *state, const struct sc
     return show (state, MODE_LOGS);
 }
 
+static enum terminal_act key_gates (struct terminal_state *state, const struct scene *scene)
+{
+    (void) scene;
+    say_command (state, "explain", "");
+    return show (state, MODE_GATES);
+}
+
 static enum terminal_act key_next_failure (struct terminal_state *state, const struct scene *scene)
 {
     uint32_t from = terminal_tile_of (scene, state->cursor);
@@ -314,6 +321,7 @@ static const struct key_row {
     { 'm', 0, key_mark, "m", "mark the host, or take the mark away" },
     { '=', 0, key_compare, "=", "compare the first two that are marked: facts, phases, logs" },
     { 'l', 0, key_logs, "l", "what the marked hosts printed, equal logs once" },
+    { 'w', 0, key_gates, "w", "who was waited for: the last at each gate, and what that cost the others" },
     { 'c', 0, key_cancel, "c", "cancel the run, after a question" },
     { '?', 0, key_help, "?", "this" },
     { 'L' - '@', 0, key_repaint, "Ctrl-L", "draw everything again" },

@@ -141,6 +141,21 @@ class Leaving(Terminals):
         self.assertEqual(130, shown.ended())
         self.assertEqual("cancelled", self.lab.receipt()["outcome"])
 
+    def test_a_monitor_key_reads_and_neither_cancels_nor_has_logs(self):
+        self.running()
+        key = self.lab.write("a.key", self.passes(self.lab.sliceup("monitor-key", "last")).out)
+        key.chmod(0o600)
+        shown = self.watch("key", "--key", key)
+        shown.wait("compile")
+        shown.press("c", "y")
+        shown.wait("a monitor key does not allow it; on the coordinator's machine: sliceup cancel")
+        shown.press("Enter")
+        shown.wait("h0: its log is on the coordinator's machine")
+        shown.wait(r"(?m)^on the coordinator's machine: sliceup logs \w{8} --hosts h0$")
+        shown.press("Escape")
+        shown.wait(rf"(?m)^sliceup status --key {key}$")
+        self.assertEqual(0, self.lab.count("cancel-asked"))
+
     def test_whatever_ends_it_the_terminal_is_given_back(self):
         self.running()
         for number, status in ((signal.SIGTERM, 130), (signal.SIGSEGV, 139), (signal.SIGABRT, 134), (signal.SIGHUP, 130)):

@@ -265,6 +265,29 @@ static void a_host_is_opened_and_two_are_compared (void **state)
     desk_release (&desk);
 }
 
+static void who_came_last_at_a_gate_is_named (void **state)
+{
+    (void) state;
+    struct desk desk;
+    struct named_number early = { TEXT_LIT ("gate:rendezvous"), 9000 }, late = { TEXT_LIT ("gate:rendezvous"), 0 };
+    desk_make (&desk, 4, 100, 24);
+    struct attempt_key key = show_began (&desk.show, TINY, PASS_ONCE, 1, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct fact fact = { .kind = FACT_ATTEMPT_ENDED };
+        fact.of.attempt_ended.host = i;
+        fact.of.attempt_ended.result = (struct result){ .key = key, .ending = ENDING_EXITED, .duration_ms = 10000 };
+        fact.of.attempt_ended.result.phases.items = i == 2 ? &late : &early;
+        fact.of.attempt_ended.result.phases.n = 1;
+        show_fact (&desk.show, fact);
+    }
+    show_pass_ended (&desk.show, OUTCOME_PASSED, 10000, NULL, 0);
+    assert_drawn (&desk, "gate rendezvous of tiny once: host2 came last, the others waited 9 s, 9 s at most");
+    press (&desk, 'w');
+    assert_drawn (&desk, "1 gate passed; half of the hosts waited 9 s there, all together\n"
+                         "gate rendezvous of tiny once: host2 came last");
+    desk_release (&desk);
+}
+
 static void equal_logs_are_shown_once (void **state)
 {
     (void) state;
@@ -327,6 +350,34 @@ static void what_hosts_say_does_no_harm (void **state)
     desk_release (&desk);
 }
 
+/* Keys in any order over facts that no coordinator would make: every frame fits, and nothing in it is raw. */
+static void any_keys_over_any_facts_do_no_harm (void **state)
+{
+    (void) state;
+    static const char letters[] = "kjhbgG/otwnm=lc?qyN \x0c\x15outcome:failed,L owner:device hosts:host[0-3] @*!phase:";
+    static const uint32_t sizes[][2] = { { 80, 24 }, { 200, 50 }, { 40, 12 }, { 7, 4 } };
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct rng rng = rng_seed (seed);
+        struct desk desk;
+        desk_make (&desk, 6, 80, 24);
+        for (uint32_t i = 0; i < 150; i++) {
+            const uint32_t *size = sizes[rng_below (&rng, 4)];
+            show_fact (&desk.show, chaos_fact (&rng, &desk.show.arena));
+            desk.style.columns = size[0];
+            desk.style.rows = size[1];
+            desk.style.unicode = rng_below (&rng, 2);
+            struct buf out = draw (&desk);
+            assert_fits (&out, size[0], size[1]);
+            (desk.style.unicode ? assert_safe : assert_ascii) (&out);
+            buf_release (&out);
+            for (uint32_t k = 0; k < 3; k++)
+                press (&desk, rng_below (&rng, 3) ? (uint8_t) letters[rng_below (&rng, sizeof (letters) - 1)]
+                                                  : KEY_IS_UP + (uint32_t) rng_below (&rng, 12));
+        }
+        desk_release (&desk);
+    }
+}
+
 static void wide_characters_are_cut_whole (void **state)
 {
     (void) state;
@@ -365,9 +416,11 @@ int main (void)
         cmocka_unit_test (a_filter_says_what_it_hides),
         cmocka_unit_test (worst_first_is_worst_first),
         cmocka_unit_test (a_host_is_opened_and_two_are_compared),
+        cmocka_unit_test (who_came_last_at_a_gate_is_named),
         cmocka_unit_test (equal_logs_are_shown_once),
         cmocka_unit_test (a_run_is_cancelled_after_a_question_and_never_by_key),
         cmocka_unit_test (what_hosts_say_does_no_harm),
+        cmocka_unit_test (any_keys_over_any_facts_do_no_harm),
         cmocka_unit_test (wide_characters_are_cut_whole),
         cmocka_unit_test (numbers_have_commas),
     };
