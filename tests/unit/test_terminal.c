@@ -242,7 +242,7 @@ static void a_host_is_opened_and_two_are_compared (void **state)
     press (&desk, KEY_IS_ENTER);
     assert_string_equal (desk.state.said, "sliceup logs 3fa9c1d2 --hosts host1");
     desk.logs[0] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny, restored, attempt 1"),
-                                          TEXT_LIT ("first\nthe last line\n") };
+                                          TEXT_LIT ("first\n2\n3\n4\n5\nthe last line\n") };
     desk.logs_n = 1;
     uint32_t ranks[MARKED_MAX];
     assert_int_equal (terminal_state_log_hosts (&desk.state, ranks), 1);
@@ -251,7 +251,7 @@ static void a_host_is_opened_and_two_are_compared (void **state)
     assert_has (&out, "host1  rank 1  joined");
     assert_has (&out, "tiny restored 1  f failed so far");
     assert_has (&out, "said: RuntimeError: it is broken");
-    assert_has (&out, "host1: rung tiny, restored, attempt 1\nfirst\nthe last line\n");
+    assert_has (&out, "host1: rung tiny, restored, attempt 1\nfirst\n2\n3\n4\n5\nthe last line\n");
     buf_release (&out);
     press (&desk, '=');
     assert_int_equal (desk.state.mode, MODE_COMPARE);
