@@ -568,6 +568,8 @@ async function readHost(name) {
     readAt = performance.now();
     if (!embedded)
         hosts[name] = await ask("host", { host: name }).catch(error => hosts[name] ?? { error: String(error.message ?? error) });
+    else if (!hosts[name])
+        hosts[name] = { error: "This report has no details of this host; sliceup serve shows them." };
     draw("host", "pair");
 }
 

@@ -223,6 +223,20 @@ class Anything(Pages):
         self.press("?")
         self.until(lambda: self.by_id("help").get_attribute("open"), "the list of keys")
 
+    def test_another_run_of_the_history(self):
+        server = self.serve(said_by.answers())
+        self.press("n", Keys.ENTER)
+        self.until(lambda: self.rows("host"), "a host of this run")
+        self.unfold("runs-part")
+        self.until(lambda: self.rows("runs"), "the runs")
+        self.browser.find_element(By.XPATH, "//button[text()='2fa9c0de']").click()
+        self.until(lambda: ("/api/state", {"run": "2fa9c0de"}, "Bearer t0ken") in server.asked, "the other run, from its begin")
+        self.until(lambda: not self.by_id("host-part").is_displayed(), "no host of the run before")
+        self.assertIn("run=2fa9c0de", self.browser.current_url)
+        self.browser.refresh()
+        self.until(lambda: self.text("state"), "the state of the run")
+        self.assertEqual("2fa9c0de", [query["run"] for path, query, _ in server.asked if path == "/api/state"][-1])
+
     def test_while_nobody_looks_nothing_is_asked(self):
         server = self.serve(said_by.answers())
         self.browser.execute_script("Object.defineProperty(document, 'hidden', { get: () => window.away ?? true, configurable: true });"
@@ -259,6 +273,8 @@ class Anything(Pages):
         self.open(self.lab.write("report.html", page).as_uri())
         self.press("n", Keys.ENTER)
         self.until(lambda: "waits for v6e-2" in self.text("host"), "the host that failed")
+        self.press(Keys.ARROW_RIGHT, Keys.ENTER)
+        self.until(lambda: "no details of this host" in self.text("host"), "that a report has not all hosts")
         self.unfold("drift-part")
         self.until(lambda: self.rows("drift"), "drift")
         self.assertFalse(self.by_id("files-part").is_displayed() or self.by_id("runs-part").is_displayed() or self.by_id("log-part").is_displayed())
