@@ -109,7 +109,7 @@ let readAt = 0;   // when a host was asked for
 let asking = new AbortController(); // aborted while the page is hidden, and when another run is chosen
 
 function nothingKnown() {
-    return { boot: "", revision: 0, nowMs: 0, summary: null, names: [], now: "", cells: [], rungs: [], phases: [], groups: [], groupOf: [],
+    return { boot: "", revision: 0, nowMs: 0, summary: null, names: [], now: "", cells: [], rungs: [], phases: [], groups: [], groupOf: [], leftOut: 0,
              metrics: [], gates: [], notes: [], skipped: 0 };
 }
 
@@ -176,6 +176,7 @@ function takeState(state) {
         run.phases = expandPhases(state.phases);
     if (state.groups)
         takeGroups(state.groups);
+    run.leftOut = state.groups_left_out ?? run.leftOut;
     run.metrics = state.metrics ?? run.metrics;
     run.gates = state.gates ?? run.gates;
     run.notes = run.notes.concat(state.notes ?? []).slice(-NOTES_KEPT);
@@ -511,7 +512,7 @@ function goTo(event, id) {
 
 function drawGroups() {
     const order = run.groups.map((group, i) => i).sort((a, b) => (run.groups[a].outcome === "cascade") - (run.groups[b].outcome === "cascade"));
-    fill(byId("groups"), order.length ? order.map(i => groupArticle(run.groups[i], i)) : el("p", null, "Nothing failed."));
+    fill(byId("groups"), order.length ? [order.map(i => groupArticle(run.groups[i], i)), run.leftOut ? el("p", null, `${plural(run.leftOut, "more group")}: see the receipt`) : ""] : el("p", null, "Nothing failed."));
 }
 
 function drawMetrics() {

@@ -13,7 +13,7 @@ enum {
     METRIC_BYTES = 96,
     ONE_TEXT_BYTES = 1024
 };
-enum { WORDS_MAX = 52, WORD_BYTES = 64, NUMBER_DIGITS_MAX = 9, NO_RUN = -1 };
+enum { GROUPS_SHOWN = 64, GATES_SHOWN = 64, WORDS_MAX = 52, WORD_BYTES = 64, NUMBER_DIGITS_MAX = 9, NO_RUN = -1 };
 
 /* ---- pieces ---- */
 
@@ -301,7 +301,7 @@ static json_t *groups_json (const struct scene *scene)
 {
     json_t *list = json_array ();
     uint32_t room = GROUP_TEXT_BYTES;
-    for (uint32_t i = 0; i < scene->groups_n; i++)
+    for (uint32_t i = 0; i < scene->groups_n && i < GROUPS_SHOWN; i++)
         json_array_append_new (list, group_json (&scene->groups[i], &room));
     return list;
 }
@@ -330,7 +330,7 @@ static json_t *metrics_json (const struct scene *scene)
 static json_t *gates_json (const struct scene *scene)
 {
     json_t *list = json_array ();
-    for (uint32_t i = 0; i < scene->gates_n; i++) {
+    for (uint32_t i = scene->gates_n > GATES_SHOWN ? scene->gates_n - GATES_SHOWN : 0; i < scene->gates_n; i++) {
         const struct scene_gate *gate = &scene->gates[i];
         json_t *out = json_object ();
         set_number (out, "rung", gate->rung);
@@ -406,6 +406,7 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
     if (since == 0 || is_rung_changed (scene, since)) { /* whatever these say changes a rung too */
         set_rungs (state, scene, since);
         set (state, "groups", groups_json (scene));
+        set_number (state, "groups_left_out", scene->groups_n > GROUPS_SHOWN ? scene->groups_n - GROUPS_SHOWN : 0);
         set (state, "metrics", metrics_json (scene));
         set (state, "gates", gates_json (scene));
     }

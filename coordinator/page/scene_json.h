@@ -2,8 +2,8 @@
  *
  * Of a scene of all hosts by rank (no filter, SCENE_BY_RANK). Same scene, same bytes. Compact: what hosts have in
  * common is run lengths, and what may be long has a share of the room: texts of groups 8 KiB together, metrics 8,
- * notes 4. So it is at most 128 KiB, and an ordinary one of 4,096 hosts 4. What finds no room is cut; of the notes the
- * oldest are counted as skipped. Pure. No errors. */
+ * notes 4, and there are 64 groups and gates. So it is at most 128 KiB, and an ordinary one of 4,096 hosts 4. What
+ * finds no room is cut; of the notes the oldest are counted as skipped. Pure. No errors. */
 #ifndef SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
 #define SLICEUP_COORDINATOR_PAGE_SCENE_JSON_H
 

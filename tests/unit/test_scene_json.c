@@ -236,6 +236,8 @@ static void the_worst_state_is_bounded (void **state)
     json_t *json = state_of (picture, 0, &bytes);
     print_message ("the worst first state: %zu bytes\n", bytes);
     expect (json, "notes_skipped", "254");
+    expect (json, "groups.64", "absent");
+    expect (json, "groups_left_out", "192");
     expect (json, "notes.0.0", "255");
     assert_in_range (bytes, FIRST_STATE_BYTES, 2 * FIRST_STATE_BYTES);
     json_decref (json);
