@@ -9,6 +9,7 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/report/html.h"
 #include "coordinator/report/junit.h"
 #include "coordinator/report/trace.h"
 #include "coordinator/view/receipt_json.h"
@@ -22,6 +23,11 @@ enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };
 static void make_trace (const struct report *report, struct buf *out)
 {
     trace_perfetto (report, out);
+}
+
+static void make_html (const struct report *report, struct buf *out)
+{
+    html_page (report, TEXT_LIT (""), out);
 }
 
 static void make_junit (const struct report *report, struct buf *out)
@@ -44,6 +50,7 @@ static const struct report_file {
     const char *word, *name; /* the word of --print */
     void (*make) (const struct report *report, struct buf *out);
 } files[] = { { "trace", "trace.perfetto-trace", make_trace },
+              { "html", "report.html", make_html },
               { "junit", "junit.xml", make_junit },
               { "markdown", "report.md", make_markdown },
               { "json", "receipt.json", make_receipt } };
@@ -112,12 +119,17 @@ static int write_report (const char *folder, const struct report *report, struct
     return 0;
 }
 
-static const char *state_of (const struct run_dir *dir, const struct report *report)
+static bool is_held (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
-    if (report->scene->ended)
-        return enum_name_of (&outcome_names, report->scene->outcome);
-    return journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, NULL) > 0 ? "running" : "interrupted";
+    return journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, NULL) > 0;
+}
+
+static const char *state_of (const struct report *report)
+{
+    return report->scene->ended ? enum_name_of (&outcome_names, report->scene->outcome)
+           : report->held       ? "running"
+                                : "interrupted";
 }
 
 static int print_file (const struct cli *cli, const char *word, const struct report *report)
@@ -135,7 +147,7 @@ static int print_place (const struct cli *cli, const struct run_dir *dir, const 
 {
     struct buf out;
     buf_init (&out, REPORT_PATH_BYTES * 2);
-    buf_printf (&out, "report of run %.8s (%s): %s\n", dir->id, state_of (dir, report), folder);
+    buf_printf (&out, "report of run %.8s (%s): %s\n", dir->id, state_of (report), folder);
     return cli_write_stdout (cli, &out);
 }
 
@@ -161,7 +173,7 @@ static int report_run (struct cli *cli, const struct cli_arguments *arguments)
     if (rc == 0)
         rc = run_facts_each (&dir, on_fact, book, &err);
     if (rc == 0)
-        report = report_book_make (book);
+        report = report_book_make (book, is_held (&dir));
     if (rc == 0 && folder)
         rc = write_report (folder, report, &err);
     if (rc < 0)
@@ -178,16 +190,17 @@ static const struct cli_option options[] = {
       .help = "write the report there: a new folder, an empty one, or one that holds a report already",
       .kind = KIND_FOLDER },
     { REPORT_PRINT, "--print", .value = "FILE", .help = "print one file of it, and write none", .kind = KIND_WORDS,
-      .words = "trace junit markdown json", .not_with = REPORT_FOLDER },
+      .words = "trace html junit markdown json", .not_with = REPORT_FOLDER },
     { 0 },
 };
 
 const struct cli_command report_command = {
     .name = "report",
     .task = TASK_LOOK,
-    .summary = "write what is kept of a run: JUnit XML, a Perfetto trace, Markdown, JSON",
+    .summary = "write what is kept of a run: a page, JUnit XML, a Perfetto trace, Markdown, JSON",
     .usage = "[RUN] -o FOLDER | [RUN] --print FILE",
-    .help = "Writes report.md, junit.xml, trace.perfetto-trace (open it at ui.perfetto.dev) and receipt.json into a "
+    .help = "Writes report.html, report.md, junit.xml, trace.perfetto-trace (open it at ui.perfetto.dev) and "
+            "receipt.json into a "
             "folder, as docs/spec/report.md describes. It works for finished, running and interrupted runs; each file "
             "says which it is. Each is written whole or not at all, and replaces that of an earlier report; other "
             "files of the folder stay.\n\n" HELP_OF_RUN,

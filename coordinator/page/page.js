@@ -565,9 +565,24 @@ function openHost(rank) {
     readHost(run.names[rank]).then(() => goTo(new Event("open"), "host-part"));
 }
 
+/* A report holds whole hosts only of those that stand out; of the others how each attempt ended, and how long it took. */
+function hostOfReport(name) {
+    const rank = run.names.indexOf(name), attempts = [];
+    for (const { rung, pass, attempt, purpose, began_ms, marks, ms } of embedded.passes ?? []) {
+        const letters = expandLetters(marks);
+        if ((letters[rank] ?? ".") !== ".")
+            attempts.push({ rung, pass, attempt, purpose, mark: letters[rank], began_ms, spans: [], group: null,
+                            ms: ms[letters.slice(0, rank).replaceAll(".", "").length] });
+    }
+    attempts.sort((a, b) => a.began_ms - b.began_ms);
+    return { host: name, rank, life: "short, from the report: its phases and facts are in the run's journal", why: "", attempts, facts: {} };
+}
+
 async function readHost(name) {
     readAt = performance.now();
-    if (!embedded)
+    if (embedded)
+        hosts[name] ??= hostOfReport(name);
+    else
         hosts[name] = await ask("host", { host: name }).catch(error => hosts[name] ?? { error: String(error.message ?? error) });
     else if (!hosts[name])
         hosts[name] = { error: "This report has no details of this host; sliceup serve shows them." };

@@ -93,7 +93,7 @@ static int by_pass (const void *a, const void *b)
     return order ? order : compare_numbers (x->host, y->host);
 }
 
-static bool same_pass (const struct report_attempt *a, const struct report_attempt *b)
+bool report_same_pass (const struct report_attempt *a, const struct report_attempt *b)
 {
     return a->of->rung == b->of->rung && a->of->pass == b->of->pass && a->of->attempt == b->of->attempt;
 }
@@ -199,10 +199,11 @@ struct report_attempts report_attempts_of (const struct report *report, struct a
         sorted[i] = &out.items[i];
     qsort (sorted, out.n, sizeof (*sorted), by_pass);
     for (uint32_t from = 0, to; from < out.n; from = to) {
-        for (to = from; to < out.n && same_pass (sorted[from], sorted[to]);)
+        for (to = from; to < out.n && report_same_pass (sorted[from], sorted[to]);)
             to++;
         find_causes (report, &(struct sorted){ sorted + from, to - from }, &out);
     }
     chain_followers (&out);
+    out.by_pass = sorted;
     return out;
 }

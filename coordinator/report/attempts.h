@@ -19,7 +19,10 @@ struct report_attempt {
 struct report_attempts {
     struct report_attempt *items; /* by host, then as they began; items[n] is the run */
     uint32_t n;
+    struct report_attempt **by_pass; /* those of a pass one behind the other, by rank */
 };
+/* Are both of the same attempt of a pass? */
+bool report_same_pass (const struct report_attempt *a, const struct report_attempt *b);
 
 /* Of a cascade, the cause is the host that its sentence names; if it names none, the one that ended first. */
 struct report_attempts report_attempts_of (const struct report *report, struct arena *arena);

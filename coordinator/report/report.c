@@ -46,7 +46,7 @@ void report_book_apply (struct report_book *book, const struct fact *fact)
     book->joined[(*n)++] = (struct report_step){ fact->at_ms, joined_n };
 }
 
-const struct report *report_book_make (struct report_book *book)
+const struct report *report_book_make (struct report_book *book, bool held)
 {
     struct scene_query query;
     arena_reset (&book->arena);
@@ -56,6 +56,7 @@ const struct report *report_book_make (struct report_book *book)
     struct scene_host *hosts = arena_array (&book->arena, book->scene.hosts_n, sizeof (*hosts));
     for (uint32_t i = 0; i < book->scene.hosts_n; i++)
         scene_open_host (book->feed, &book->scene, i, &book->arena, &hosts[i]);
+    book->report.held = held && !book->scene.ended;
     book->report.plan = receipt_fold_plan (book->fold);
     book->report.receipt = &book->receipt;
     book->report.scene = &book->scene;

@@ -16,6 +16,7 @@ struct report_step {
 /* Lives until its book takes another fact or is destroyed. */
 struct report {
     const struct plan *plan;
+    bool held;                           /* the run has not ended, and a coordinator holds it */
     const struct slice_receipt *receipt; /* of this run */
     const struct scene *scene;           /* every host is among its tiles */
     const struct scene_host *hosts;      /* scene->hosts_n, by rank */
@@ -27,6 +28,6 @@ struct report_book;
 struct report_book *report_book_create (void);
 void report_book_destroy (struct report_book *book); /* NULL is fine */
 void report_book_apply (struct report_book *book, const struct fact *fact);
-const struct report *report_book_make (struct report_book *book);
+const struct report *report_book_make (struct report_book *book, bool held);
 
 #endif

@@ -4,10 +4,11 @@ import unittest
 
 import lab
 import report_readers
+import test_page
 
 LIMITS = {"stop": "200ms", "cascade": "1s", "retries": 1, "retry_wait": "200ms"}
 TRANSIENT = "socket.gaierror: [Errno -3] Temporary failure in name resolution"
-FILES = ("junit.xml", "receipt.json", "report.md", "trace.perfetto-trace")
+FILES = ("junit.xml", "receipt.json", "report.html", "report.md", "trace.perfetto-trace")
 
 
 class Trace:
@@ -83,7 +84,10 @@ class Trace:
                 if event.type == self.messages.TrackEvent.TYPE_COUNTER and self.tracks[event.track_uuid].name == name]
 
 
-class Report(lab.LabTest):
+setUpModule, tearDownModule = test_page.setUpModule, test_page.tearDownModule
+
+
+class Report(test_page.Pages):
     """One run for all of it: a retry, a cause with cascades, a rung that is blocked because of it, one that passes."""
 
     def rungs_of_run(self):
@@ -121,6 +125,7 @@ class Report(lab.LabTest):
         self.assertEqual((self.lab.run_folder() / "receipt.json").read_bytes(), (folder / "receipt.json").read_bytes())
         self.assertEqual(self.lab.sliceup("receipt", "--markdown").out, (folder / "report.md").read_text())
         self.assertEqual((folder / "junit.xml").read_text(), self.lab.sliceup("report", "--print", "junit").out)
+        self.page_opens_from_disk(receipt, folder / "report.html")
         self.same_journal_same_bytes(folder)
 
     # ---- JUnit ----
@@ -139,9 +144,8 @@ class Report(lab.LabTest):
             self.assertLessEqual(len(case.result), 1)
             for result in case.result:
                 kinds[result._tag] += 1
-        hosts = {host["host"] for host in receipt["hosts"]}
         for rung in receipt["ladder"]:
-            told = {outcome: len(self.unfold(folded, hosts)) for outcome, folded in rung["hosts_by_outcome"].items()}
+            told = {outcome: len(self.unfold_hosts(folded)) for outcome, folded in rung["hosts_by_outcome"].items()}
             self.assertEqual(told, dict(counts[rung["rung"]]), rung["rung"])
         self.assertEqual((len(cases), kinds["failure"], kinds["error"], kinds["skipped"]),
                          (suites[0].tests, suites[0].failures, suites[0].errors, suites[0].skipped))
@@ -152,7 +156,7 @@ class Report(lab.LabTest):
         self.assertIn("<flakyFailure message=\"h1 failed: ", (folder / "junit.xml").read_text())
         self.assertAlmostEqual(sum(rung["duration_ms"] for rung in receipt["ladder"]), suites[0].time * 1000, delta=0.5)
 
-    def unfold(self, folded, hosts):
+    def unfold_hosts(self, folded):
         return self.passes(self.lab.sliceup("hosts", folded, "-e")).out.split()
 
     # ---- the trace ----
@@ -190,6 +194,37 @@ class Report(lab.LabTest):
         for place, named in last.items():
             self.assertEqual(1, len(named), place)
             self.assertEqual(min(waits[place].values()), waits[place][named.pop()], place)
+
+    # ---- the page
+
+    def page_opens_from_disk(self, receipt, path):
+        """Its policy lets its own script and style through, and nothing else."""
+        self.open(path.as_uri())
+        self.unfold("table-part")
+        for rung in receipt["ladder"]:
+            shown = collections.Counter(self.hosts_at(rung["rung"]).values())
+            self.assertEqual({outcome: len(self.unfold_hosts(folded)) for outcome, folded in rung["hosts_by_outcome"].items()},
+                             {word.replace(" ", "-"): n for word, n in shown.items()}, rung["rung"])
+        self.assertEqual(receipt["headers"][0]["sentence"], self.text("sentence"))
+        self.assertIn("aborted because h2 failed", self.text("groups"))
+        self.assertIn("gate:rendezvous", self.opened_host())
+        self.picture("report")
+        self.assertEqual([], self.complaints())
+        self.assertTrue(self.browser.execute_script("const one = document.createElement('script'); try { one.textContent = 'window.owned = 1'; } "
+                                                    "catch (refused) { } document.body.append(one); return window.owned === undefined;"))
+        self.assertRegex(path.read_text(), r"default-src 'none'; script-src 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='; base-uri 'none'")
+        short = self.lab.files / "short.html"  # as of a slice of which this host does not stand out
+        text = path.read_text()
+        short.write_text(text[:text.index(',"hosts":[') + 10] + text[text.index("]}</script>"):])
+        self.open(short.as_uri())
+        words = self.opened_host()
+        self.assertIn("try", words)
+        self.assertNotIn("gate:rendezvous", words)
+
+    def opened_host(self):
+        self.press("n", test_page.Keys.ENTER)
+        self.until(lambda: "try" in self.text("host"), "the host")
+        return self.text("host")
 
     # ---- the folder ----
 

@@ -1,0 +1,16 @@
+/* html.h - a run as one file that a browser opens from disk: the page of coordinator/page with its script, its style and
+ * its data in it, and a policy that lets nothing else run or load.
+ *
+ * In it are the state of the run, what every host did at every rung, and of hosts that stand out (failed, last to a
+ * gate, slow) also phases and facts, as far as HTML_MAX_BYTES have room. Pure: same report, same bytes. */
+#ifndef SLICEUP_COORDINATOR_REPORT_HTML_H
+#define SLICEUP_COORDINATOR_REPORT_HTML_H
+
+#include "coordinator/report/report.h"
+
+enum { HTML_MAX_BYTES = 2000000 };
+
+/* `compare`: JSON of two runs (compare.h); empty: there is no other run. */
+void html_page (const struct report *report, struct text compare, struct buf *out);
+
+#endif

@@ -1,0 +1,146 @@
+/* links: report */
+/* The page as one file: its policy, that no text ends the data, who is in it, and that it stays small. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "coordinator/report/html.h"
+#include "coordinator/report/passes.h"
+
+enum { HOSTS = 4096, RUNGS = 12 };
+
+struct world {
+    struct scene scene;
+    struct scene_tile tiles[HOSTS];
+    struct scene_host hosts[HOSTS];
+    struct scene_attempt attempts[HOSTS][RUNGS];
+    struct scene_rung rungs[RUNGS];
+    uint8_t cells[HOSTS][RUNGS];
+    struct slice_receipt receipt;
+    struct plan plan;
+    struct report report;
+    struct arena arena;
+};
+
+/* Host 7 failed at the last rung, and all others passed it. */
+static struct world *world_open (uint32_t hosts)
+{
+    struct world *world = mem_alloc (sizeof (*world));
+    for (uint32_t i = 0; i < RUNGS; i++)
+        world->rungs[i].id = text_format (&world->arena, "rung%u", i);
+    for (uint32_t i = 0; i < hosts; i++) {
+        struct text name = text_format (&world->arena, "v6e-%u", i);
+        for (uint32_t k = 0; k < RUNGS; k++) {
+            world->cells[i][k] = i == 7 && k == RUNGS - 1 ? MARK_FAILED : MARK_PASSED;
+            world->attempts[i][k] = (struct scene_attempt){ .rung = k,
+                                                            .pass = PASS_ONCE,
+                                                            .attempt = 1,
+                                                            .purpose = PURPOSE_CLIMB,
+                                                            .mark = world->cells[i][k],
+                                                            .began_ms = 60000 * k,
+                                                            .ms = 50000 + i };
+        }
+        world->tiles[i] = (struct scene_tile){
+            .rank = i, .name = name, .cells = world->cells[i], .spent_ms = i, .group = SCENE_NOBODY
+        };
+        world->hosts[i] =
+            (struct scene_host){ .rank = i, .name = name, .attempts = world->attempts[i], .attempts_n = RUNGS };
+    }
+    world->scene = (struct scene){ .hosts_n = hosts,
+                                   .tiles = world->tiles,
+                                   .tiles_n = hosts,
+                                   .rungs = world->rungs,
+                                   .rungs_n = RUNGS,
+                                   .ended = true,
+                                   .columns = 64,
+                                   .sentence = TEXT_LIT ("a</script><b>") };
+    world->report = (struct report){
+        .plan = &world->plan, .receipt = &world->receipt, .scene = &world->scene, .hosts = world->hosts
+    };
+    return world;
+}
+
+static void world_close (struct world *world, struct buf *out)
+{
+    arena_release (&world->arena);
+    mem_free (world);
+    buf_release (out);
+}
+
+static uint32_t count (const char *text, const char *words)
+{
+    uint32_t n = 0;
+    for (const char *at = strstr (text, words); at; at = strstr (at + 1, words))
+        n++;
+    return n;
+}
+
+static void test_no_text_ends_the_data (void **state)
+{
+    (void) state;
+    struct world *world = world_open (8);
+    struct buf out;
+    buf_init (&out, 8 << 20);
+    html_page (&world->report, TEXT_LIT ("{\"a\":\"</script>\"}"), &out);
+    assert_int_equal (count (buf_c (&out), "</script>"), 2);
+    assert_int_equal (count (buf_c (&out), "\\u003c/script>"), 2);
+    assert_int_equal (count (buf_c (&out), "\"compare\":{\"a\""), 1);
+    assert_int_equal (count (buf_c (&out), "href=\"page.css\""), 0);
+    world_close (world, &out);
+}
+
+static void test_it_stays_small_and_holds_those_that_stand_out (void **state)
+{
+    (void) state;
+    struct world *world = world_open (HOSTS);
+    struct buf out;
+    buf_init (&out, 8 << 20);
+    html_page (&world->report, (struct text){ 0 }, &out);
+    assert_false (out.overflow);
+    assert_in_range (out.len, 300000, HTML_MAX_BYTES);
+    assert_int_equal (count (buf_c (&out), "\"host\":\"v6e-7\","), 1);
+    assert_int_equal (count (buf_c (&out), "\"host\":\"v6e-4095\","), 1); /* the slowest */
+    assert_int_equal (count (buf_c (&out), "\"host\":\""), 17);
+    /* Of two that tell much there is room for one; the others stay. */
+    struct text much = { arena_alloc (&world->arena, HTML_MAX_BYTES / 2), HTML_MAX_BYTES / 2 };
+    memset ((char *) much.ptr, 'x', much.len);
+    world->hosts[7].facts = &(struct scene_fact){ TEXT_LIT ("much"), much };
+    world->hosts[4090].facts = world->hosts[7].facts;
+    world->hosts[7].facts_n = world->hosts[4090].facts_n = 1;
+    buf_clear (&out);
+    html_page (&world->report, (struct text){ 0 }, &out);
+    assert_true (!out.overflow && out.len <= HTML_MAX_BYTES);
+    assert_int_equal (count (buf_c (&out), "\"host\":\""), 16);
+    assert_int_equal (count (buf_c (&out), "\"host\":\"v6e-4095\","), 1);
+    world_close (world, &out);
+}
+
+static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (void **state)
+{
+    (void) state;
+    struct world *world = world_open (10);
+    struct buf out;
+    buf_init (&out, 1 << 20);
+    world->hosts[2].attempts_n = world->hosts[3].attempts_n = RUNGS - 1;
+    passes_json (&world->report, &out);
+    const char *last = strstr (buf_c (&out), "{\"rung\":11,");
+    assert_string_equal (last, "{\"rung\":11,\"pass\":\"once\",\"attempt\":1,\"purpose\":\"climb\",\"began_ms\":660000,"
+                               "\"marks\":\"P2.2P3FP2\",\"ms\":[50000,50001,50004,50005,50006,50007,50008,50009]}]");
+    assert_int_equal (count (buf_c (&out), "\"rung\":"), RUNGS);
+    world_close (world, &out);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_no_text_ends_the_data),
+        cmocka_unit_test (test_it_stays_small_and_holds_those_that_stand_out),
+        cmocka_unit_test (test_passes_have_a_letter_and_a_time_for_each_host_that_took_part),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
