@@ -240,10 +240,13 @@ class Anything(Pages):
         server = self.serve(said_by.answers())
         self.browser.execute_script("Object.defineProperty(document, 'hidden', { get: () => window.away ?? true, configurable: true });"
                                     "document.dispatchEvent(new Event('visibilitychange'))")
-        time.sleep(0.5)
+        def quiet():
+            asked = len(server.asked)
+            time.sleep(1)
+            return asked == len(server.asked)
+
+        self.until(quiet, "a second in which nothing is asked", 10)
         asked = len(server.asked)
-        time.sleep(1)
-        self.assertEqual(asked, len(server.asked))
         self.browser.execute_script("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
         self.until(lambda: len(server.asked) > asked, "it asks again")
 
@@ -293,7 +296,7 @@ class Anything(Pages):
         frames = self.until(lambda: len(found := self.browser.execute_script("return document.getElementById('tiles').frames")) > 12 and found, "frames")
         frames = sorted(frames[1:])
         print(f"frames of 4,096 tiles: median {frames[len(frames) // 2]:.1f} ms, longest {frames[-1]:.1f} ms", flush=True)
-        self.assertLess(frames[len(frames) // 2], 50)  # 16 on a machine that does nothing else
+        self.assertLess(frames[len(frames) // 2], 100)  # 16 on a machine that does nothing else
         self.unfold("table-part")
         self.until(lambda: len(self.rows("table")) == 200, "at most 200 rows")
         self.filter("v6e-[4000-4095]")
