@@ -584,8 +584,6 @@ async function readHost(name) {
         hosts[name] ??= hostOfReport(name);
     else
         hosts[name] = await ask("host", { host: name }).catch(error => hosts[name] ?? { error: String(error.message ?? error) });
-    else if (!hosts[name])
-        hosts[name] = { error: "This report has no details of this host; sliceup serve shows them." };
     draw("host", "pair");
 }
 
