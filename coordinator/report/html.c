@@ -44,7 +44,7 @@ static void add_source (const char *directive, struct text source, struct buf *o
 /* The file has no server that could send it as a header. */
 static void add_policy (struct text style, struct text script, struct buf *out)
 {
-    buf_puts (out, "\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'");
+    buf_puts (out, "\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:");
     add_source ("script-src", script, out);
     add_source ("style-src", style, out);
     buf_puts (out,

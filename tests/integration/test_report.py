@@ -212,7 +212,7 @@ class Report(test_page.Pages):
         self.assertEqual([], self.complaints())
         self.assertTrue(self.browser.execute_script("const one = document.createElement('script'); try { one.textContent = 'window.owned = 1'; } "
                                                     "catch (refused) { } document.body.append(one); return window.owned === undefined;"))
-        self.assertRegex(path.read_text(), r"default-src 'none'; script-src 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='; base-uri 'none'")
+        self.assertRegex(path.read_text(), r"default-src 'none'; img-src data:; script-src 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='; base-uri 'none'")
         short = self.lab.files / "short.html"  # as of a slice of which this host does not stand out
         text = path.read_text()
         short.write_text(text[:text.index(',"hosts":[') + 10] + text[text.index("]}</script>"):])
