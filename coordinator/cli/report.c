@@ -9,53 +9,81 @@
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_facts.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/report/compare.h"
 #include "coordinator/report/html.h"
 #include "coordinator/report/junit.h"
 #include "coordinator/report/trace.h"
 #include "coordinator/view/receipt_json.h"
 #include "coordinator/view/receipt_text.h"
 
-enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT };
-enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };
+enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT, REPORT_AGAINST };
+enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096, RUN_SHOWN_BYTES = 8 };
+
+/* What the files are made of. */
+struct made {
+    struct report_book *book, *book_before;
+    const struct report *report, *before; /* before: NULL without --against */
+    struct comparison comparison;
+    struct arena arena;
+};
 
 /* ---- files ---- */
 
-static void make_trace (const struct report *report, struct buf *out)
+static void make_trace (const struct made *made, struct buf *out)
 {
-    trace_perfetto (report, out);
+    trace_perfetto (made->report, out);
 }
 
-static void make_html (const struct report *report, struct buf *out)
+static void make_html (const struct made *made, struct buf *out)
 {
-    html_page (report, TEXT_LIT (""), out);
+    struct buf compare;
+    buf_init (&compare, REPORT_MAX_BYTES);
+    if (made->before)
+        comparison_json (&made->comparison, &compare);
+    html_page (made->report, buf_as_text (&compare), out);
+    buf_release (&compare);
 }
 
-static void make_junit (const struct report *report, struct buf *out)
+static void make_junit (const struct made *made, struct buf *out)
 {
-    junit_xml (report->receipt, out);
+    junit_xml (made->report->receipt, out);
 }
 
-static void make_markdown (const struct report *report, struct buf *out)
+static void make_markdown (const struct made *made, struct buf *out)
 {
-    receipt_markdown (report->receipt, report->plan->drift.items, report->plan->drift.n, out);
+    receipt_markdown (made->report->receipt, made->report->plan->drift.items, made->report->plan->drift.n, out);
 }
 
-static void make_receipt (const struct report *report, struct buf *out)
+static void make_receipt (const struct made *made, struct buf *out)
 {
-    receipt_json (report->receipt, report->plan->drift.items, report->plan->drift.n, out);
+    receipt_json (made->report->receipt, made->report->plan->drift.items, made->report->plan->drift.n, out);
+}
+
+static void make_comparison (const struct made *made, struct buf *out)
+{
+    comparison_json (&made->comparison, out);
+}
+
+static void make_comparison_page (const struct made *made, struct buf *out)
+{
+    comparison_markdown (&made->comparison, out);
 }
 
 /* The first is the one by which a folder is known as ours. */
 static const struct report_file {
     const char *word, *name; /* the word of --print */
-    void (*make) (const struct report *report, struct buf *out);
-} files[] = { { "trace", "trace.perfetto-trace", make_trace },
-              { "html", "report.html", make_html },
-              { "junit", "junit.xml", make_junit },
-              { "markdown", "report.md", make_markdown },
-              { "json", "receipt.json", make_receipt } };
+    void (*make) (const struct made *made, struct buf *out);
+    bool of_two; /* runs */
+} files[] = { { "trace", "trace.perfetto-trace", make_trace, false },
+              { "html", "report.html", make_html, false },
+              { "junit", "junit.xml", make_junit, false },
+              { "markdown", "report.md", make_markdown, false },
+              { "json", "receipt.json", make_receipt, false },
+              { "compare", "compare.json", make_comparison, true },
+              { "compare-markdown", "compare.md", make_comparison_page, true } };
+enum { FILES_N = sizeof files / sizeof files[0] };
 
-static int write_file (const char *folder, const struct report_file *file, const struct report *report, struct err *err)
+static int write_file (const char *folder, const struct report_file *file, const struct made *made, struct err *err)
 {
     char path[REPORT_PATH_BYTES];
     struct buf bytes;
@@ -64,7 +92,7 @@ static int write_file (const char *folder, const struct report_file *file, const
         return err_set (err, ERR_USAGE, "-o: the path of the folder is longer than %zu bytes; name a shorter one",
                         sizeof path - 1);
     buf_init (&bytes, REPORT_MAX_BYTES);
-    file->make (report, &bytes);
+    file->make (made, &bytes);
     rc = bytes.overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", file->name, REPORT_MAX_BYTES >> 20)
                         : atomic_file_write (path, bytes.ptr, bytes.len, 0644, err);
     buf_release (&bytes);
@@ -109,20 +137,42 @@ static void on_fact (void *owner, const struct fact *fact)
     report_book_apply (owner, fact);
 }
 
-static int write_report (const char *folder, const struct report *report, struct err *err)
-{
-    if (make_folder (folder, err) < 0)
-        return -1;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (write_file (folder, &files[i], report, err) < 0)
-            return -1;
-    return 0;
-}
-
 static bool is_held (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
     return journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, NULL) > 0;
+}
+
+static int read_run (const struct cli *cli, const char *run, struct report_book **book, const struct report **report,
+                     struct err *err)
+{
+    struct run_dir dir;
+    *book = report_book_create ();
+    if (run_begun_find_checked (&dir, cli->home, run, err) < 0 || run_facts_each (&dir, on_fact, *book, err) < 0)
+        return -1;
+    *report = report_book_make (*book, is_held (&dir));
+    return 0;
+}
+
+static int read_runs (const struct cli *cli, const struct cli_arguments *arguments, struct made *made, struct err *err)
+{
+    const char *run = arguments->operands[0], *against = arguments->values[REPORT_AGAINST];
+    if (read_run (cli, run ? run : "last", &made->book, &made->report, err) < 0 ||
+        (against && read_run (cli, against, &made->book_before, &made->before, err) < 0))
+        return -1;
+    if (made->before)
+        compare_runs (made->report, made->before, &made->arena, &made->comparison);
+    return 0;
+}
+
+static int write_report (const char *folder, const struct made *made, struct err *err)
+{
+    if (make_folder (folder, err) < 0)
+        return -1;
+    for (size_t i = 0; i < FILES_N; i++)
+        if ((made->before || !files[i].of_two) && write_file (folder, &files[i], made, err) < 0)
+            return -1;
+    return 0;
 }
 
 static const char *state_of (const struct report *report)
@@ -132,56 +182,54 @@ static const char *state_of (const struct report *report)
                                 : "interrupted";
 }
 
-static int print_file (const struct cli *cli, const char *word, const struct report *report)
-{
-    struct buf out;
-    buf_init (&out, REPORT_MAX_BYTES);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (strcmp (files[i].word, word) == 0)
-            files[i].make (report, &out);
-    return cli_write_stdout (cli, &out);
-}
-
-static int print_place (const struct cli *cli, const struct run_dir *dir, const char *folder,
-                        const struct report *report)
+static int print_place (const struct cli *cli, const char *folder, const struct report *report)
 {
     struct buf out;
     buf_init (&out, REPORT_PATH_BYTES * 2);
-    buf_printf (&out, "report of run %.8s (%s): %s\n", dir->id, state_of (report), folder);
+    buf_puts (&out, "report of run ");
+    buf_add_text (&out, text_clip (report->scene->run, RUN_SHOWN_BYTES));
+    buf_printf (&out, " (%s): %s\n", state_of (report), folder);
+    return cli_write_stdout (cli, &out);
+}
+
+static int print_file (const struct cli *cli, const char *word, const struct made *made)
+{
+    struct buf out;
+    buf_init (&out, REPORT_MAX_BYTES);
+    for (size_t i = 0; i < FILES_N; i++)
+        if (strcmp (files[i].word, word) == 0)
+            files[i].make (made, &out);
     return cli_write_stdout (cli, &out);
 }
 
 static int check_words (const struct cli_arguments *arguments, struct err *err)
 {
-    return arguments->values[REPORT_FOLDER] || arguments->values[REPORT_PRINT]
-               ? 0
-               : err_set (err, ERR_USAGE, "expected -o FOLDER, or --print and one file; see sliceup report --help");
+    const char *folder = arguments->values[REPORT_FOLDER], *word = arguments->values[REPORT_PRINT];
+    if (!folder && !word)
+        return err_set (err, ERR_USAGE, "expected -o FOLDER, or --print and one file; see sliceup report --help");
+    for (size_t i = 0; word && i < FILES_N; i++)
+        if (strcmp (files[i].word, word) == 0 && files[i].of_two && !arguments->values[REPORT_AGAINST])
+            return err_set (err, ERR_USAGE, "--print %s compares two runs: name the other one with --against RUN",
+                            word);
+    return 0;
 }
 
-/* The folder is touched when the run was read: a damaged journal leaves an earlier report as it is. */
+/* The folder is touched when the journal was read: a damaged one leaves an earlier report as it is. */
 static int report_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    const char *run = arguments->operands[0], *folder = arguments->values[REPORT_FOLDER];
-    struct report_book *book = report_book_create ();
-    const struct report *report = NULL;
-    struct run_dir dir;
+    const char *folder = arguments->values[REPORT_FOLDER];
+    struct made made = { 0 };
     struct err err = { 0 };
     int status;
-    int rc = check_words (arguments, &err);
-    if (rc == 0)
-        rc = run_begun_find_checked (&dir, cli->home, run ? run : "last", &err);
-    if (rc == 0)
-        rc = run_facts_each (&dir, on_fact, book, &err);
-    if (rc == 0)
-        report = report_book_make (book, is_held (&dir));
-    if (rc == 0 && folder)
-        rc = write_report (folder, report, &err);
-    if (rc < 0)
+    if (check_words (arguments, &err) < 0 || read_runs (cli, arguments, &made, &err) < 0 ||
+        (folder && write_report (folder, &made, &err) < 0))
         status = cli_fail (cli, &err);
     else
-        status = folder ? print_place (cli, &dir, folder, report)
-                        : print_file (cli, arguments->values[REPORT_PRINT], report);
-    report_book_destroy (book);
+        status = folder ? print_place (cli, folder, made.report)
+                        : print_file (cli, arguments->values[REPORT_PRINT], &made);
+    report_book_destroy (made.book);
+    report_book_destroy (made.book_before);
+    arena_release (&made.arena);
     return status;
 }
 
@@ -190,7 +238,9 @@ static const struct cli_option options[] = {
       .help = "write the report there: a new folder, an empty one, or one that holds a report already",
       .kind = KIND_FOLDER },
     { REPORT_PRINT, "--print", .value = "FILE", .help = "print one file of it, and write none", .kind = KIND_WORDS,
-      .words = "trace html junit markdown json", .not_with = REPORT_FOLDER },
+      .words = "trace html junit markdown json compare compare-markdown", .not_with = REPORT_FOLDER },
+    { REPORT_AGAINST, "--against", .value = "RUN",
+      .help = "compare with that earlier run: what got slower, what changed, how hosts differ now", .kind = KIND_RUN },
     { 0 },
 };
 
@@ -198,14 +248,16 @@ const struct cli_command report_command = {
     .name = "report",
     .task = TASK_LOOK,
     .summary = "write what is kept of a run: a page, JUnit XML, a Perfetto trace, Markdown, JSON",
-    .usage = "[RUN] -o FOLDER | [RUN] --print FILE",
+    .usage = "[RUN] -o FOLDER [--against RUN] | [RUN] --print FILE",
     .help = "Writes report.html, report.md, junit.xml, trace.perfetto-trace (open it at ui.perfetto.dev) and "
             "receipt.json into a "
             "folder, as docs/spec/report.md describes. It works for finished, running and interrupted runs; each file "
             "says which it is. Each is written whole or not at all, and replaces that of an earlier report; other "
-            "files of the folder stay.\n\n" HELP_OF_RUN,
+            "files of the folder stay. With --against also compare.md and compare.json, and report.html shows "
+            "them.\n\n" HELP_OF_RUN,
     .examples = "sliceup report -o report\n"
-                "sliceup report 3fa9 --print junit > junit.xml\n",
+                "sliceup report 3fa9 --print junit > junit.xml\n"
+                "sliceup report last --against 3fa9 --print compare-markdown\n",
     .exit_status = "0 written; 2 usage, or a folder with other files; 3 a file could not be written; 5 the journal is "
                    "damaged.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },

@@ -822,11 +822,12 @@ async function compareRuns(a, b) {
 function showCompared(both) {
     const side = one => `${one.run.slice(0, 8)}, ${clock(one.began_wall_ms)}`;
     const ms = value => value ? duration(value) : "-";
+    const times = of => [ms(of.a_ms), ms(of.b_ms), typeof of.ratio === "number" ? of.ratio.toFixed(2) : "-"];
     fill(byId("compared"), el("h3", null, `${side(both.a)} and ${side(both.b)}`),
-        table("rungs", ["rung", "outcome a", "outcome b", "time a", "time b", "b / a"], (both.rungs ?? []).map(rung => ({
+        table("rungs and phases", ["rung", "outcome a", "outcome b", "time a", "time b", "b / a"], (both.rungs ?? []).flatMap(rung => [{
             class: rung.a_outcome === rung.b_outcome ? null : "differs",
-            row: [rung.rung + (rung.pass && rung.pass !== "once" ? ` (${rung.pass})` : ""), rung.a_outcome ?? "-", rung.b_outcome ?? "-", ms(rung.a_ms), ms(rung.b_ms),
-                  typeof rung.ratio === "number" ? rung.ratio.toFixed(2) : "-"] }))),
+            row: [rung.rung + (rung.pass && rung.pass !== "once" ? ` (${rung.pass})` : ""), rung.a_outcome ?? "-", rung.b_outcome ?? "-", ...times(rung)] },
+            ...(rung.phases ?? []).map(phase => ({ row: [["\u00a0\u00a0in ", said(phase.phase)], "", "", ...times(phase)] }))])),
         both.changed?.length ? table("changed", ["what", "name", "a", "b", "hosts"],
             both.changed.map(item => [item.what, said(item.name), said(item.a ?? "-"), said(item.b ?? "-"), said(item.hosts ?? "")])) : null,
         both.drift?.length ? driftTable(both.drift.filter(item => item.groups)) : null);

@@ -48,7 +48,7 @@ static json_t *sentences_json (const struct drift *drift, const struct drift_ite
     return array;
 }
 
-static json_t *item_json (const struct drift *drift, const struct drift_item *item)
+json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *item)
 {
     json_t *groups = json_array ();
     for (uint32_t i = 0; i < item->groups_n; i++)
@@ -109,7 +109,7 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
 {
     json_t *findings = json_array (), *others = json_array ();
     for (uint32_t i = 0; i < drift->n; i++)
-        json_array_append_new (i < drift->findings ? findings : others, item_json (drift, &drift->items[i]));
+        json_array_append_new (i < drift->findings ? findings : others, drift_json_of_item (drift, &drift->items[i]));
     const char *verdict = drift->findings ? "drift" : drift_is_incomplete (drift) ? "incomplete" : "none";
     json_t *json = json_pack ("{s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", schema, "run",
                               text_json (subject->name), "slice", text_json (subject->slice), "policy", subject->policy,
