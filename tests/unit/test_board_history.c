@@ -222,6 +222,23 @@ static void whoever_is_left_behind_or_lost_has_that_as_an_attempt (void **state)
     show_release (&show);
 }
 
+static void whoever_comes_back_is_accounted_for_anew (void **state)
+{
+    (void) state;
+    struct show show;
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_LOST, .owner = OWNER_HOST };
+    show_gathered (&show, 2);
+    show_began (&show, FACTS, PASS_ONCE, 1, 2);
+    show_lost (&show, 1, TEXT_LIT ("silent"));
+    show_pass_ended (&show, OUTCOME_LOST, 9, &verdict, 1);
+    show_joined (&show, 1);
+    show_began (&show, TINY, PASS_COLD, 1, 1);
+    show_lost (&show, 1, TEXT_LIT ("silent again"));
+    show_run_ended (&show, OUTCOME_LOST, 1, TEXT_LIT ("over"));
+    assert_non_null (board_last_attempt (show.board, 1, TINY));
+    show_release (&show);
+}
+
 static void words_are_bounded_and_found_again (void **state)
 {
     (void) state;
@@ -254,6 +271,7 @@ int main (void)
         cmocka_unit_test (what_was_compiled_only_grows),
         cmocka_unit_test (a_lease_is_held_until_its_writer_ends),
         cmocka_unit_test (whoever_is_left_behind_or_lost_has_that_as_an_attempt),
+        cmocka_unit_test (whoever_comes_back_is_accounted_for_anew),
         cmocka_unit_test (words_are_bounded_and_found_again),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
