@@ -25,7 +25,8 @@ struct classify_run *classify_begin (const struct signature_set *set)
     struct classify_run *run = mem_alloc (sizeof *run);
     run->set = set;
     run->scan = signature_scan_begin (set);
-    run->kept = mem_alloc (2 * CLASSIFY_END_BYTES);
+    run->kept = mem_grow (NULL, 2 * CLASSIFY_END_BYTES,
+                          1); /* filled before it is read: not worth zeroing for each host */
     return run;
 }
 
