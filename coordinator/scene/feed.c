@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coordinator/scene/gate_table.h"
+#include "coordinator/scene/scene_memo.h"
 #include "coordinator/view/burst.h"
 
 enum { LINES_BYTES = 8 << 20, TENTH_MS = 100 };
@@ -18,6 +19,7 @@ struct feed {
     uint64_t received_wall_ms, lag_ms; /* of the newest fact: when it was heard, 0: long ago; how old it was then */
     bool frozen;
     uint64_t frozen_ms; /* run clock */
+    struct scene_memo *memo;
 };
 
 struct feed *feed_create (void)
@@ -25,6 +27,7 @@ struct feed *feed_create (void)
     struct feed *feed = mem_alloc (sizeof (*feed));
     feed->board = board_create ();
     feed->burst = burst_create (true);
+    feed->memo = mem_alloc (sizeof (*feed->memo));
     buf_init (&feed->lines, LINES_BYTES);
     return feed;
 }
@@ -35,6 +38,10 @@ void feed_destroy (struct feed *feed)
         return;
     for (uint32_t i = 0; i < FEED_NOTES_KEPT; i++)
         mem_free ((void *) feed->notes[i].text.ptr);
+    for (uint32_t i = 0; i < SCENE_GROUPS_MAX; i++)
+        arena_release (&feed->memo->groups[i].arena);
+    arena_release (&feed->memo->arena);
+    mem_free (feed->memo);
     burst_destroy (feed->burst);
     board_destroy (feed->board);
     buf_release (&feed->lines);
@@ -49,6 +56,11 @@ const struct board *feed_board (const struct feed *feed)
 const struct gate_table *feed_gates (const struct feed *feed)
 {
     return &feed->gates;
+}
+
+struct scene_memo *feed_memo (const struct feed *feed)
+{
+    return feed->memo;
 }
 
 uint64_t feed_revision (const struct feed *feed)

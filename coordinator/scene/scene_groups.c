@@ -23,7 +23,7 @@ static void take_ranks (const struct maker *maker, const struct board_verdict_gr
     group->ranks = ranks;
 }
 
-static struct text folded_names (const struct maker *maker, const struct scene_group *group)
+static struct text fold_names (const struct maker *maker, const struct scene_group *group, struct arena *arena)
 {
     struct text *names = mem_array (group->n, sizeof (*names));
     struct buf out;
@@ -32,7 +32,22 @@ static struct text folded_names (const struct maker *maker, const struct scene_g
         names[i] = maker->board->plan.hosts.items[group->ranks[i]].name;
     hostset_fold_escaped (names, group->n, SCENE_NAMES_COLUMNS, &out);
     mem_free (names);
-    return buf_finish (&out, maker->arena);
+    return buf_finish (&out, arena);
+}
+
+/* Folded once, as long as nobody comes to the group. */
+static struct text folded_names (const struct maker *maker, const struct board_verdict_group *from,
+                                 const struct scene_group *group)
+{
+    struct scene_memo *memo = feed_memo (maker->feed);
+    uint32_t at = maker->scene->groups_n;
+    if (memo->groups[at].of != from || memo->groups[at].changed != from->changed) {
+        arena_reset (&memo->groups[at].arena);
+        memo->groups[at].names = fold_names (maker, group, &memo->groups[at].arena);
+        memo->groups[at].changed = from->changed;
+        memo->groups[at].of = from;
+    }
+    return memo->groups[at].names;
 }
 
 static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const struct board_verdict_group *from)
@@ -59,7 +74,7 @@ static void add_group (struct maker *maker, uint32_t rung, enum pass pass, const
     take_ranks (maker, from, group);
     if (group->n == 0)
         return;
-    group->names = folded_names (maker, group);
+    group->names = folded_names (maker, from, group);
     for (uint32_t i = 0; i < group->n; i++)
         maker->group_of[group->ranks[i]] = scene->groups_n;
     scene->groups_n++;

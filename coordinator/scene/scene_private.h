@@ -3,7 +3,7 @@
 #define SLICEUP_COORDINATOR_SCENE_SCENE_PRIVATE_H
 
 #include "coordinator/scene/gate_table.h"
-#include "coordinator/scene/scene.h"
+#include "coordinator/scene/scene_memo.h"
 
 /* Columns of the longest texts. */
 enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024, SCENE_NAMES_COLUMNS = 4096 };

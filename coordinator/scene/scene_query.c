@@ -7,8 +7,8 @@
 struct scene_filter {
     const struct scene *scene;
     const struct scene_query *query;
-    bool *chosen;     /* per host, by the set of hosts; NULL: all */
-    bool *group_says; /* per group: the searched text is in its cause or error line */
+    const bool *chosen; /* per host, by the set of hosts; NULL: all */
+    bool *group_says;   /* per group: the searched text is in its cause or error line */
 };
 
 void scene_query_init (struct scene_query *query)
@@ -47,26 +47,39 @@ static int by_name (const void *a, const void *b)
     return text_compare (*(const struct text *) a, *(const struct text *) b);
 }
 
-static bool *choose_hosts (struct maker *maker)
+static void read_hosts (const struct plan *plan, struct scene_memo *memo)
 {
-    const struct plan *plan = &maker->board->plan;
-    struct arena *arena = maker->arena;
+    struct arena *arena = &memo->arena;
     struct name_list names = { 0 };
     struct err err = { 0 };
-    bool groups = text_find (maker->query->hosts, TEXT_LIT ("@"), NULL);
+    bool groups = text_find (memo->hosts, TEXT_LIT ("@"), NULL);
     const struct known_groups known = { groups ? fold_everything (plan, arena) : (struct text){ 0 }, plan };
     const struct hostset_group_lookup lookup = { find_group, &known };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &lookup };
-    if (hostset_read (maker->query->hosts, &rules, arena, &names, &err) != 0) {
-        maker->scene->host_set_error = scene_text (arena, text_copy (arena, text_of (err.text)), SCENE_LINE_COLUMNS);
-        return NULL;
+    if (hostset_read (memo->hosts, &rules, arena, &names, &err) != 0) {
+        memo->error = text_copy (arena, text_of (err.text));
+        return;
     }
-    bool *chosen = arena_array (arena, plan->hosts.n, sizeof (*chosen));
+    memo->chosen = arena_array (arena, plan->hosts.n, sizeof (*memo->chosen));
     if (names.n)
         qsort (names.items, names.n, sizeof (*names.items), by_name);
     for (uint32_t i = 0; names.n && i < plan->hosts.n; i++)
-        chosen[i] = bsearch (&plan->hosts.items[i].name, names.items, names.n, sizeof (*names.items), by_name) != NULL;
-    return chosen;
+        memo->chosen[i] = bsearch (&plan->hosts.items[i].name, names.items, names.n, sizeof (*names.items), by_name) !=
+                          NULL;
+}
+
+static const bool *choose_hosts (struct maker *maker)
+{
+    struct scene_memo *memo = feed_memo (maker->feed);
+    if (!text_equal (memo->hosts, maker->query->hosts)) {
+        arena_reset (&memo->arena);
+        memo->hosts = text_copy (&memo->arena, maker->query->hosts);
+        memo->chosen = NULL;
+        memo->error = (struct text){ 0 };
+        read_hosts (&maker->board->plan, memo);
+    }
+    maker->scene->host_set_error = scene_text (maker->arena, memo->error, SCENE_LINE_COLUMNS);
+    return memo->chosen;
 }
 
 /* ---- one tile ---- */
