@@ -1,5 +1,5 @@
 """A run watched in a real terminal (tmux): what is on the screen is what the receipt says, host by host; keys; hostile
-text; the terminal is given back whatever happens. The screens are kept under screens/ of the build."""
+text; the terminal is given back whatever happens. The screens are kept under tests/pictures of the build."""
 import os
 import signal
 import unittest
@@ -16,7 +16,7 @@ LETTERS = {"passed": "P", "failed": "F", "timed-out": "T", "lost": "L", "cascade
 class Terminals(lab.LabTest):
     def watch(self, name, *words, columns=80, rows=24, **env):
         env = self.lab.env(**{"LANG": "C.UTF-8", **env})
-        shown = tmux.Tmux(f"{self._testMethodName}-{name}", [lab.SLICEUP, "watch", *words], env, columns, rows)
+        shown = tmux.Tmux(f"terminal-{name}", [lab.SLICEUP, "watch", *words], env, columns, rows)
         self.addCleanup(shown.close)
         return shown
 

@@ -6,7 +6,7 @@ import subprocess
 
 import lab
 
-ARTEFACTS = lab.BUILD / "screens"   # captured screens are kept here
+ARTEFACTS = lab.BUILD / "tests/pictures"   # captured screens are kept here
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|\x0e|\x0f")
 
 
@@ -45,7 +45,7 @@ class Tmux:
 
     def painted(self):
         """The screen with its colours."""
-        return self.tmux("capture-pane", "-p", "-e")
+        return self.tmux("capture-pane", "-p", "-e", "-N")
 
     def screen(self):
         return self.tmux("capture-pane", "-p")
@@ -60,9 +60,9 @@ class Tmux:
     def keep(self, step):
         """The screen as an artefact; returns it as text."""
         painted = self.painted()
-        ARTEFACTS.mkdir(exist_ok=True)
+        ARTEFACTS.mkdir(parents=True, exist_ok=True)
         (ARTEFACTS / f"{self.name}-{step}.ansi").write_text(painted)
-        text = COLOURS.sub("", painted)
+        text = "\n".join(line.rstrip() for line in COLOURS.sub("", painted).splitlines())
         (ARTEFACTS / f"{self.name}-{step}.txt").write_text(text)
         return text
 
