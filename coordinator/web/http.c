@@ -12,15 +12,15 @@
 enum { POOL_BYTES = 2 * HTTP_REQUEST_BYTES, FILE_MS = 5 * 60 * 1000, LAST_RUNS = 4 };
 
 /* A connection, as long as it lives. */
-struct line {
-    struct line *next, **at;
+struct caller {
+    struct caller *next, **at;
     int fd;
     bool silent;     /* it has not asked for anything yet */
     uint64_t due_ms; /* until then a request has to be whole, or its answer taken; 0: it is held */
 };
 struct http_exchange {
     struct http *http;
-    struct line *line;
+    struct caller *caller;
     struct MHD_Connection *connection;
     char *target;
     struct http_answer *answer;
@@ -30,8 +30,8 @@ struct http {
     struct loop *loop;
     struct MHD_Daemon *daemon;
     int epoll_fd;
-    struct line *lines;
-    uint32_t lines_n;
+    struct caller *callers;
+    uint32_t callers_n;
     http_request_fn *fn;
     void *owner;
 };
@@ -113,63 +113,65 @@ void http_answer_release (struct http_answer *answer)
 
 /* ---- connections ---- */
 
-static void await_request (struct line *line)
+static void await_request (struct caller *caller)
 {
-    line->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
+    caller->due_ms = clock_boot_ms () + HTTP_REQUEST_MS;
 }
 
-static void line_opened (struct http *http, struct MHD_Connection *connection, void **context)
+static void caller_came (struct http *http, struct MHD_Connection *connection, void **context)
 {
-    struct line *line = mem_alloc (sizeof *line);
-    line->fd = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    line->silent = true;
-    await_request (line);
-    http->lines_n++;
-    line->next = http->lines;
-    line->at = &http->lines;
-    if (line->next)
-        line->next->at = &line->next;
-    http->lines = line;
-    *context = line;
+    struct caller *caller = mem_alloc (sizeof *caller);
+    caller->fd = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    caller->silent = true;
+    await_request (caller);
+    http->callers_n++;
+    caller->next = http->callers;
+    caller->at = &http->callers;
+    if (caller->next)
+        caller->next->at = &caller->next;
+    http->callers = caller;
+    *context = caller;
 }
 
-static void line_closed (struct http *http, struct line *line)
+static void caller_left (struct http *http, struct caller *caller)
 {
-    http->lines_n--;
-    *line->at = line->next;
-    if (line->next)
-        line->next->at = line->at;
-    mem_free (line);
+    http->callers_n--;
+    *caller->at = caller->next;
+    if (caller->next)
+        caller->next->at = caller->at;
+    mem_free (caller);
 }
 
 static void on_connection (void *owner, struct MHD_Connection *connection, void **context,
                            enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        line_opened (owner, connection, context);
+        caller_came (owner, connection, context);
     else if (*context)
-        line_closed (owner, *context);
+        caller_left (owner, *context);
 }
 
-static uint64_t due_of (const struct http *http, const struct line *line)
+static uint64_t due_of (const struct http *http, const struct caller *caller)
 {
-    bool crowded = line->silent && http->lines_n >= HTTP_CROWD;
-    return line->due_ms == 0 ? UINT64_MAX : crowded ? line->due_ms - HTTP_REQUEST_MS + HTTP_CROWD_MS : line->due_ms;
+    bool crowded = caller->silent && http->callers_n >= HTTP_CROWD;
+    return caller->due_ms == 0 ? UINT64_MAX
+           : crowded           ? caller->due_ms - HTTP_REQUEST_MS + HTTP_CROWD_MS
+                               : caller->due_ms;
 }
 
 uint64_t http_tick (struct http *http, uint64_t now_ms)
 {
     uint64_t wanted_ms = UINT64_MAX;
     MHD_UNSIGNED_LONG_LONG most_ms;
-    for (struct line *line = http->lines; line; line = line->next)
-        if (now_ms >= due_of (http, line)) {
-            (void) shutdown (line->fd, SHUT_RDWR); /* the library hears of it, and closes it */
-            line->due_ms = now_ms + 2 * HTTP_REQUEST_MS;
+    for (struct caller *caller = http->callers; caller; caller = caller->next)
+        if (now_ms >= due_of (http, caller)) {
+            (void) shutdown (caller->fd, SHUT_RDWR); /* the library hears of it, and closes it */
+            caller->due_ms = now_ms + 2 * HTTP_REQUEST_MS;
         }
     (void) MHD_run (http->daemon);
-    for (const struct line *line = http->lines; line; line = line->next)
-        if (due_of (http, line) < wanted_ms)
-            wanted_ms = due_of (http, line);
+    for (const struct caller *caller = http->callers; caller; caller = caller->next)
+        if (due_of (http, caller) < wanted_ms)
+            wanted_ms = due_of (http, caller);
     if (MHD_get_timeout (http->daemon, &most_ms) == MHD_YES && now_ms + most_ms < wanted_ms)
         wanted_ms = now_ms + most_ms;
     return wanted_ms;
@@ -182,7 +184,7 @@ static void *on_target (void *owner, const char *target, struct MHD_Connection *
     struct http_exchange *exchange = mem_alloc (sizeof *exchange);
     exchange->http = owner;
     exchange->connection = connection;
-    exchange->line = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    exchange->caller = MHD_get_connection_info (connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     exchange->target = mem_text (target);
     return exchange;
 }
@@ -196,8 +198,8 @@ static void on_completed (void *owner, struct MHD_Connection *connection, void *
     (void) code;
     if (!exchange)
         return;
-    if (exchange->line)
-        await_request (exchange->line);
+    if (exchange->caller)
+        await_request (exchange->caller);
     http_answer_release (exchange->answer);
     mem_free (exchange->target);
     mem_free (exchange);
@@ -208,8 +210,8 @@ static void on_completed (void *owner, struct MHD_Connection *connection, void *
 static enum MHD_Result send_answer (struct http_exchange *exchange)
 {
     const struct http_answer *answer = exchange->answer;
-    exchange->held = exchange->line->silent = false;
-    exchange->line->due_ms = clock_boot_ms () + (answer->is_file ? (uint64_t) FILE_MS : HTTP_ANSWER_MS);
+    exchange->held = exchange->caller->silent = false;
+    exchange->caller->due_ms = clock_boot_ms () + (answer->is_file ? (uint64_t) FILE_MS : HTTP_ANSWER_MS);
     return MHD_queue_response (exchange->connection, answer->status, answer->response);
 }
 
@@ -261,7 +263,7 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
     (void) url;
     (void) version;
     (void) upload;
-    if (!exchange || !exchange->line)
+    if (!exchange || !exchange->caller)
         return MHD_NO;
     int refused = exchange->asked ? -1 : judge (connection, method);
     if (refused > 0)
@@ -276,8 +278,8 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
     if (exchange->answer)
         return send_answer (exchange);
     exchange->held = true;
-    exchange->line->silent = false;
-    exchange->line->due_ms = 0;
+    exchange->caller->silent = false;
+    exchange->caller->due_ms = 0;
     MHD_suspend_connection (connection);
     return MHD_YES;
 }

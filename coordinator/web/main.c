@@ -77,7 +77,7 @@ static void on_signal (void *owner, int signal, int64_t pid, int value)
     struct web *web = owner;
     (void) pid;
     (void) value;
-    if (signal != SIGCHLD && signal != SIGPIPE && signal != SIGHUP)
+    if (signal != SIGCHLD && signal != SIGPIPE)
         loop_stop (web->loop);
 }
 

@@ -153,7 +153,8 @@ static void look_at (struct served_run *run)
     if (!run->looked && (run_dir_check (&run->dir, &err) < 0 || run_begun_check (&run->dir, &err) < 0 ||
                          run_facts_read_first (&run->dir, take_first, run, &err) < 0))
         run->state = held > 0 && err.code != ERR_DAMAGE ? SERVED_RUNNING : state_of_error (&err);
-    else if (held <= 0 && run_facts_read_last (&run->dir, take_last, run, &err) < 0)
+    else if ((held <= 0 || (run->feed && feed_board (run->feed)->ended)) &&
+             run_facts_read_last (&run->dir, take_last, run, &err) < 0)
         run->state = state_of_error (&err);
 }
 

@@ -1,0 +1,252 @@
+/* links: web */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/io/atomic_file.h"
+#include "common/wire/wire.h"
+#include "coordinator/home/run_begun.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/web/served_runs.h"
+
+/* A home with real journals, and a clock that is set by hand. */
+enum { RUNS = SERVED_FEEDS_MAX + 2, HOSTS = 3, WAIT_MS = 20 * 1000 };
+
+struct lab {
+    char home[64];
+    struct run_dir dirs[RUNS]; /* the oldest first */
+    struct journal *held;      /* of the newest, which runs */
+    struct served_runs *runs;
+    uint64_t now_ms;
+};
+
+static void record (struct journal *journal, uint64_t index, struct fact *fact)
+{
+    struct buf bytes;
+    buf_init (&bytes, FACT_MAX_BYTES);
+    fact->index = index;
+    fact->wall_ms = 1700000000000 + index;
+    wire_put_fact (&bytes, fact);
+    journal_append (journal, index, fact->kind, 0, fact->wall_ms, buf_as_text (&bytes));
+    buf_release (&bytes);
+}
+
+static void record_opened (struct journal *journal, const char *id)
+{
+    static struct plan_host hosts[HOSTS] = { { .name = { "h0", 2 }, .address = { "127.0.0.1", 9 } },
+                                             { .name = { "h1", 2 }, .address = { "127.0.0.1", 9 } },
+                                             { .name = { "h2", 2 }, .address = { "127.0.0.1", 9 } } };
+    static struct rung rung = { .id = { "facts", 5 }, .builtin = { "facts", 5 }, .kind = PROGRAM_BUILTIN };
+    struct fact opened = { .kind = FACT_RUN_OPENED };
+    struct plan *plan = &opened.of.run_opened.plan;
+    opened.of.run_opened.run = text_of (id);
+    *plan = (struct plan){ .slice = TEXT_LIT ("made"), .launcher = LAUNCHER_JOIN, .ladder = TEXT_LIT ("made") };
+    plan->hosts.items = hosts;
+    plan->hosts.n = HOSTS;
+    plan->rungs.items = &rung;
+    plan->rungs.n = 1;
+    record (journal, 1, &opened);
+}
+
+static void record_ended (struct journal *journal, uint64_t index)
+{
+    struct fact ended = { .kind = FACT_RUN_ENDED };
+    ended.of.run_ended = (struct fact_run_ended){ OUTCOME_PASSED, 0, TEXT_LIT ("climbed \x1b[2J to the top") };
+    record (journal, index, &ended);
+}
+
+static struct journal *begin (const struct run_dir *dir)
+{
+    char path[RUN_PATH_BYTES];
+    struct journal *journal = journal_create (run_dir_path (dir, "journal.db", path), dir->id, NULL);
+    assert_non_null (journal);
+    record_opened (journal, dir->id);
+    while (journal_durable_index (journal) < 1)
+        assert_true (poll (&(struct pollfd){ .fd = journal_fd (journal), .events = POLLIN }, 1, WAIT_MS) > 0);
+    assert_int_equal (run_begun_record (dir, NULL), 0);
+    return journal;
+}
+
+static int make (void **state)
+{
+    static struct lab lab;
+    lab = (struct lab){ .now_ms = 1000 };
+    snprintf (lab.home, sizeof lab.home, "/tmp/served-runs-test-XXXXXX");
+    if (!mkdtemp (lab.home))
+        return -1;
+    for (uint32_t i = 0; i < RUNS; i++) {
+        if (run_dir_create (&lab.dirs[i], lab.home, NULL) < 0)
+            return -1;
+        struct journal *journal = begin (&lab.dirs[i]);
+        if (i + 1 == RUNS)
+            lab.held = journal;
+        else {
+            if (i > 0)
+                record_ended (journal, 2); /* the first was interrupted */
+            journal_close (journal);
+        }
+    }
+    lab.runs = served_runs_open (lab.home, NULL);
+    *state = &lab;
+    return 0;
+}
+
+static int clean (void **state)
+{
+    struct lab *lab = *state;
+    served_runs_close (lab->runs);
+    journal_close (lab->held);
+    return folder_remove (lab->home, NULL);
+}
+
+static void pass (struct lab *lab, uint64_t ms)
+{
+    lab->now_ms += ms;
+    assert_true (served_runs_tick (lab->runs, lab->now_ms, 1700000000000 + lab->now_ms) > 0);
+}
+
+static struct served_run *run_of (struct lab *lab, uint32_t at)
+{
+    struct served_run *run = served_runs_find (lab->runs, lab->dirs[at].id, NULL);
+    assert_non_null (run);
+    return run;
+}
+
+/* Its feed is whole, or the test fails. */
+static struct served_run *wanted (struct lab *lab, uint32_t at)
+{
+    struct err err = { 0 };
+    for (int i = 0; i < 100; i++) {
+        int whole = served_run_want (lab->runs, run_of (lab, at), lab->now_ms, &err);
+        assert_true (whole >= 0);
+        if (whole)
+            return run_of (lab, at);
+        pass (lab, 10);
+    }
+    fail_msg ("never whole");
+    return NULL;
+}
+
+static void each_stands_as_its_journal_tells (void **state)
+{
+    struct lab *lab = *state;
+    struct err err = { 0 };
+    pass (lab, 1);
+    assert_string_equal (served_runs_find (lab->runs, "last", NULL)->dir.id, lab->dirs[RUNS - 1].id);
+    assert_null (served_runs_find (lab->runs, "ffffffffffffffffffffffffffffffff", &err));
+    assert_int_equal (err.code, ERR_USAGE);
+    assert_int_equal (run_of (lab, RUNS - 1)->state, SERVED_RUNNING);
+    assert_int_equal (run_of (lab, 0)->state, SERVED_INTERRUPTED);
+    const struct served_run *ended = run_of (lab, 5);
+    assert_int_equal (ended->state, SERVED_ENDED);
+    assert_int_equal (ended->outcome, OUTCOME_PASSED);
+    assert_string_equal (ended->slice, "made");
+    assert_string_equal (ended->sentence, "climbed \\x1b[2J to the top");
+    assert_int_equal (ended->hosts_n, HOSTS);
+    assert_int_equal (ended->ended_wall_ms, 1700000000002);
+    json_t *json = served_runs_json (lab->runs, lab->now_ms);
+    assert_int_equal (json_array_size (json_object_get (json, "runs")), RUNS);
+    json_decref (json);
+    /* One that is no run any more. */
+    assert_int_equal (run_dir_create (&(struct run_dir){ 0 }, lab->home, NULL), 0);
+    pass (lab, 5000);
+    assert_int_equal (served_runs_find (lab->runs, "last", NULL)->state, SERVED_UNBEGUN);
+}
+
+static uint32_t feeds_of (struct lab *lab)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < RUNS; i++)
+        n += run_of (lab, i)->feed != NULL;
+    return n;
+}
+
+static void those_asked_about_have_feeds_and_the_oldest_gives_its_place_away (void **state)
+{
+    struct lab *lab = *state;
+    struct err err = { 0 };
+    pass (lab, 1);
+    assert_int_equal (feeds_of (lab), 0);
+    for (uint32_t i = 0; i < SERVED_FEEDS_MAX; i++) {
+        assert_true (feed_board (wanted (lab, i)->feed)->opened);
+        assert_int_equal (feed_board (run_of (lab, i)->feed)->ended, i > 0);
+    }
+    /* All were asked about just now. */
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 8), lab->now_ms, &err), -1);
+    assert_int_equal (err.code, ERR_STATE);
+    lab->now_ms += 10000;
+    for (uint32_t i = 0; i < SERVED_FEEDS_MAX; i++)
+        if (i != 3)
+            (void) wanted (lab, i);
+    lab->now_ms += 3500;
+    assert_true (feed_board (wanted (lab, 8)->feed)->ended);
+    assert_int_equal (feeds_of (lab), SERVED_FEEDS_MAX);
+    assert_null (run_of (lab, 3)->feed);
+    assert_int_equal (run_of (lab, 0)->feeds_n, 1);
+    lab->now_ms += 10000;
+    assert_int_equal (wanted (lab, 3)->feeds_n, 2); /* its revisions are counted anew */
+}
+
+static void a_running_one_is_followed_to_its_end (void **state)
+{
+    struct lab *lab = *state;
+    pass (lab, 1);
+    const struct served_run *run = wanted (lab, RUNS - 1);
+    assert_false (feed_board (run->feed)->ended);
+    uint64_t changed = run->changed;
+    pass (lab, 2000);
+    assert_int_equal (run->changed, changed);
+    record_ended (lab->held, 2);
+    journal_close (lab->held); /* waits until it is durable, and lets go */
+    lab->held = NULL;
+    pass (lab, 500); /* before the list is looked at again */
+    assert_true (feed_board (run->feed)->ended);
+    assert_true (run->changed > changed && run->changed == feed_revision (run->feed));
+    assert_int_equal (run->state, SERVED_ENDED);
+    assert_null (run->follow);
+}
+
+static void a_damaged_one_is_told (void **state)
+{
+    struct lab *lab = *state;
+    char path[RUN_PATH_BYTES];
+    struct err err = { 0 };
+    assert_int_equal (
+        atomic_file_write (run_dir_path (&lab->dirs[4], "journal.db", path), "no journal", 10, 0600, NULL), 0);
+    pass (lab, 1);
+    assert_int_equal (run_of (lab, 4)->state, SERVED_DAMAGED);
+    (void) served_run_want (lab->runs, run_of (lab, 4), lab->now_ms, &err);
+    pass (lab, 10);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 4), lab->now_ms, &err), -1);
+    assert_int_equal (err.code, ERR_DAMAGE);
+}
+
+static void one_alone_is_served_where_one_was_named (void **state)
+{
+    struct lab *lab = *state;
+    served_runs_close (lab->runs);
+    lab->runs = served_runs_open (lab->home, lab->dirs[2].id);
+    pass (lab, 1);
+    assert_string_equal (served_runs_find (lab->runs, "last", NULL)->dir.id, lab->dirs[2].id);
+    assert_null (served_runs_find (lab->runs, lab->dirs[3].id, NULL));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (each_stands_as_its_journal_tells, make, clean),
+        cmocka_unit_test_setup_teardown (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean),
+        cmocka_unit_test_setup_teardown (a_running_one_is_followed_to_its_end, make, clean),
+        cmocka_unit_test_setup_teardown (a_damaged_one_is_told, make, clean),
+        cmocka_unit_test_setup_teardown (one_alone_is_served_where_one_was_named, make, clean),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
