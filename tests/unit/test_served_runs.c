@@ -63,14 +63,21 @@ static void record_ended (struct journal *journal, uint64_t index)
     record (journal, index, &ended);
 }
 
+static void await_durable (struct journal *journal, uint64_t index)
+{
+    while (journal_durable_index (journal) < index) {
+        assert_true (poll (&(struct pollfd){ .fd = journal_fd (journal), .events = POLLIN }, 1, WAIT_MS) > 0);
+        journal_clear_wakeup (journal);
+    }
+}
+
 static struct journal *begin (const struct run_dir *dir)
 {
     char path[RUN_PATH_BYTES];
     struct journal *journal = journal_create (run_dir_path (dir, "journal.db", path), dir->id, NULL);
     assert_non_null (journal);
     record_opened (journal, dir->id);
-    while (journal_durable_index (journal) < 1)
-        assert_true (poll (&(struct pollfd){ .fd = journal_fd (journal), .events = POLLIN }, 1, WAIT_MS) > 0);
+    await_durable (journal, 1);
     assert_int_equal (run_begun_record (dir, NULL), 0);
     return journal;
 }
@@ -204,7 +211,13 @@ static void a_running_one_is_followed_to_its_end (void **state)
     uint64_t changed = run->changed;
     pass (lab, 2000);
     assert_int_equal (run->changed, changed);
-    record_ended (lab->held, 2);
+    struct fact cancelled = { .kind = FACT_CANCEL_ASKED, .of.cancel_asked.level = 1 }; /* it changes no host */
+    record (lab->held, 2, &cancelled);
+    await_durable (lab->held, 2);
+    pass (lab, 500);
+    assert_true (run->changed > changed && run->changed == feed_revision (run->feed));
+    changed = run->changed;
+    record_ended (lab->held, 3);
     journal_close (lab->held); /* waits until it is durable, and lets go */
     lab->held = NULL;
     pass (lab, 500); /* before the list is looked at again */
