@@ -156,6 +156,10 @@ class Answers(WebTest):
         self.assertIn(f"sliceup-{run[:8]}.json", headers["Content-Disposition"])
         self.assertEqual(self.lab.sliceup("receipt", "--markdown").out.encode(), web.made("/api/receipt?form=markdown")[1])
         self.assertEqual(self.lab.sliceup("drift", "--json").out.encode(), web.made("/api/drift")[1])
+        for form, word in (("junit", b"<testsuite"), ("trace", run.encode())):
+            self.assertEqual(subprocess.run([str(lab.SLICEUP), "report", run, "--print", form], env=self.lab.env(), capture_output=True,
+                                            timeout=60, check=False).stdout, web.made(f"/api/receipt?form={form}")[1])
+            self.assertIn(word, web.made(f"/api/receipt?form={form}")[1])
         self.log(web, run)
         _, headers, metrics = web.ask("/metrics")
         self.assertRegex(headers["Content-Type"], "^application/openmetrics-text")
