@@ -4,7 +4,7 @@
 
 #include "common/io/atomic_file.h"
 #include "coordinator/home/run_facts.h"
-#include "coordinator/view/drift_sentence.h"
+#include "coordinator/receipt/drift.h"
 #include "coordinator/view/receipt_json.h"
 
 enum { FILE_MAX_BYTES = 512 << 20 };
@@ -53,10 +53,11 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
 
 uint32_t receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan)
 {
+    const struct drift_query query = { .rules = plan->drift.items, .rules_n = plan->drift.n, .said_only = true };
     struct arena arena = { 0 };
-    struct drift_sentence_list list;
-    drift_sentence_list_make (receipt, plan->drift.items, plan->drift.n, 1, &arena, &list);
-    uint32_t findings = list.n + list.more;
+    struct drift drift;
+    drift_compare_hosts (receipt, &query, &arena, &drift);
+    uint32_t findings = drift.findings + drift.left_out;
     arena_release (&arena);
     return findings;
 }

@@ -9,7 +9,7 @@
 /* `fold` keeps the texts: destroy it after the receipt was used. */
 int receipt_build (const struct run_dir *dir, struct receipt_fold *fold, struct arena *arena, struct slice_receipt *out,
                    struct err *err);
-/* How many differences between its hosts it has, as receipt.json says. */
+/* How many differences that should not be there its hosts told, as receipt.json lists them. */
 uint32_t receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan);
 /* receipt.json and receipts/<host>.json, each written whole or not at all. `drift`: how many differences there are; may be NULL. */
 int receipt_write_files (const struct run_dir *dir, uint32_t *drift, struct err *err);

@@ -1,4 +1,4 @@
-"""Fails with status 1 on one host and passes on the others. args: host (required), text."""
+"""Fails with status 1 on one host and passes on the others. args: host (required), text, after: a file without which the others do not end."""
 
 import sys
 
@@ -14,6 +14,7 @@ def body(canary):
     if canary.attempt["host"] == canary.args["host"]:
         print(canary.args.get("text", "this host cannot"), file=sys.stderr, flush=True)
         sys.exit(1)
+    lab.until_there(canary.args.get("after"))
     sliceup_plain.finish(canary)
 
 

@@ -64,6 +64,7 @@ RULES = (
     run("README", r"sliceup logs"),
     run("README", r"sliceup monitor-key", status=(3,), says="no coordinator"),  # test_monitor.py has a run that goes on
     elsewhere("README|watching.md", r"sliceup serve", "integration/test_web.py", '"serve"'),
+    elsewhere("watching.md", r"^sliceup (run slice.yaml --)?metrics", "integration/test_metrics.py", '"--metrics"'),
     elsewhere("README", r"sliceup cancel", "integration/test_cancel_command.py", '"cancel"'),
     run("README", r"sliceup explain"),
     run("README", r"sliceup drift", status=(0, 1, 3)),
