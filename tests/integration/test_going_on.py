@@ -94,7 +94,7 @@ class Absent(Joiners):
 
     def test_who_never_joins_is_told_and_the_command_goes_on_without_it(self):
         rungs = [{"id": "low", "builtin": "facts"}, self.lab.rung("all", "plain/hello.py", scope="slice")]
-        path = self.slice(3, rungs, limits={"join": "4s"})
+        path = self.slice(3, rungs, limits={"join": "8s"})
         self.passes(self.issue(path))
         ended = self.run_with_two("run", path)
         self.assertEqual(3, ended.status, ended)
@@ -108,7 +108,7 @@ class Absent(Joiners):
         self.assertEqual({"low": "blocked", "all": "blocked"}, {r["rung"]: r["outcome"] for r in receipt["ladder"]})
         self.assertEqual([("low", "once", "blocked")], self.rungs(receipt, "h1"))
         self.assertEqual([("low", "once", "passed"), ("all", "once", "blocked")], self.rungs(receipt, "h2"))
-        self.assertIn("the climb goes on without h1: its worker did not join within 4 s", again.out)
+        self.assertIn("the climb goes on without h1: its worker did not join within 8 s", again.out)
         self.assertIn("no report of h1; among the others:", self.lab.sliceup("receipt").out)
         fewer = self.run_with_two("run", path, "--min-hosts", "3")
         self.assertEqual(3, fewer.status, fewer)
