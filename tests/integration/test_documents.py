@@ -77,6 +77,7 @@ RULES = (
     plan("aot.md", r"sliceup run tpu-v6e-16"),
     needs("cache.md", r"^rsync", "over there"),
     run("watching.md", r"^sliceup runs"),
+    run("README|watching.md", r"sliceup report", fill=(("3fa9", "last"), ("9c21", "last"))),
     run("drift.md", r"^sliceup drift", status=(0, 1, 3)),
     needs("environment.md", r"^pip download", "Collect the wheels on a machine that does"),
     run("environment.md", r"sliceup env restore", status=(2,), fill=(("slice.yaml", "pinned.yaml"), ("~/wheels", "wheels")),
