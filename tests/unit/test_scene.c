@@ -310,7 +310,7 @@ static void a_set_of_hosts_that_is_none_hides_nobody_and_says_why (void **state)
     stage.query.hosts = TEXT_LIT ("@nobody");
     assert_string_equal (taken (&stage), "0 1 2 3 4");
     assert_true (text_find (stage.scene.host_set_error, TEXT_LIT ("nobody"), NULL));
-    stage.query.hosts = TEXT_LIT ("host1");
+    stage.query.hosts = TEXT_LIT ("host[1,100-140]");
     assert_string_equal (taken (&stage), "1");
     assert_int_equal (stage.scene.host_set_error.len, 0);
     stage.query.hosts = TEXT_LIT ("host[1-");
