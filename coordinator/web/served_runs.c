@@ -143,11 +143,26 @@ static enum served_state state_of_error (const struct err *err)
     return err->code == ERR_DAMAGE ? SERVED_DAMAGED : SERVED_UNBEGUN;
 }
 
+/* By the mark, which is written whenever facts are acknowledged: who resumes a run records that first. */
+static bool has_grown (struct served_run *run)
+{
+    struct stat at;
+    char path[RUN_PATH_BYTES];
+    if (stat (run_dir_path (&run->dir, "journal.db.mark", path), &at) < 0)
+        return true;
+    uint64_t marked_ns = (uint64_t) at.st_mtim.tv_sec * 1000000000 + (uint64_t) at.st_mtim.tv_nsec;
+    bool grown = marked_ns != run->marked_ns;
+    run->marked_ns = marked_ns;
+    return grown;
+}
+
 /* The lock first: a coordinator that ends records so before it lets go. */
 static void look_at (struct served_run *run)
 {
     char path[RUN_PATH_BYTES];
     struct err err = { 0 };
+    if (!has_grown (run) && run->state == SERVED_INTERRUPTED)
+        return;
     int held = journal_is_locked (run_dir_path (&run->dir, "journal.db", path), NULL, &err);
     run->state = held > 0 ? SERVED_RUNNING : SERVED_INTERRUPTED;
     if (!run->looked && (run_dir_check (&run->dir, &err) < 0 || run_begun_check (&run->dir, &err) < 0 ||

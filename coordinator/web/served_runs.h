@@ -21,7 +21,8 @@ struct served_run {
     struct run_dir dir;
     uint64_t created_ms;
     enum served_state state;
-    bool looked; /* its first fact was read: the next five are there */
+    uint64_t marked_ns; /* when its journal had grown last; interrupted: it is looked at again when that changes */
+    bool looked;        /* its first fact was read: the next five are there */
     char slice[NAME_MAX_BYTES + 1];
     uint32_t hosts_n;
     uint64_t began_wall_ms, ended_wall_ms;
