@@ -167,6 +167,7 @@ function takeState(state) {
     if (state.names)
         run.names = expandNames(state.names);
     for (const rung of state.rungs ?? []) {
+        rung.saidMs = state.now_ms;
         run.rungs[rung.index] = rung;
         run.cells[rung.index] = expandLetters(rung.cells);
     }
@@ -183,9 +184,9 @@ function takeState(state) {
     run.skipped += state.notes_skipped ?? 0;
     choose();
     draw("summary", "tiles", state.notes?.length || state.whole ? "notes" : "");
-    if (state.rungs)
-        draw("ladder", "groups", "metrics", "gates");
-    draw("table");
+    if (state.groups)
+        draw("groups", "metrics", "gates");
+    draw("ladder", "table");
 }
 
 const lettersShown = () => view.layer < 0 ? run.now : run.cells[view.layer] ?? "";
@@ -458,7 +459,8 @@ function countsOf(letters) {
 function rungRow(rung, index) {
     const frontier = index === run.summary.frontier;
     const state = rung.running ? `${rung.pass && rung.pass !== "once" ? rung.pass + " pass " : ""}runs: ${number(rung.ended)} of ${number(rung.hosts)} ended` : rung.outcome ?? "to come";
-    const time = rung.spent_ms ? duration(rung.spent_ms) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "") : "";
+    const spent = rung.spent_ms + (rung.running ? run.nowMs - rung.saidMs : 0);
+    const time = spent ? duration(spent) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "") : "";
     return { class: [frontier && "frontier", view.layer === index && "chosen"].filter(Boolean).join(" "),
              row: [button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }),
                    [rung.outcome ? [markOf(OUTCOME_LETTERS[rung.outcome] ?? "."), " "] : "", state, rung.attempt > 1 ? ` (attempt ${rung.attempt})` : "",

@@ -403,8 +403,9 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
         set (state, "now", marks_json (scene, 0, true));
         set (state, "phases", phases_json (scene));
     }
-    if (since == 0 || is_rung_changed (scene, since)) { /* whatever these say changes a rung too */
+    if (since == 0 || is_rung_changed (scene, since))
         set_rungs (state, scene, since);
+    if (since == 0 || scene->groups_changed > since) {
         set (state, "groups", groups_json (scene));
         set_number (state, "groups_left_out", scene->groups_n > GROUPS_SHOWN ? scene->groups_n - GROUPS_SHOWN : 0);
         set (state, "metrics", metrics_json (scene));

@@ -160,7 +160,7 @@ static void what_did_not_change_is_absent (void **state)
     expect (json, "notes", "[]");
     json_decref (json);
     picture->tiles[2].changed = 1000;
-    picture->rungs[5].changed = 1000;
+    picture->rungs[5].changed = picture->scene.groups_changed = 1000;
     json = state_of (picture, 999, NULL);
     expect (json, "now", "\"r4\"");
     expect (json, "rungs.0.index", "5");
@@ -259,7 +259,7 @@ static void a_bad_rung_is_a_small_state_and_a_smaller_update (void **state)
     json_decref (state_of (picture, 0, &bytes));
     print_message ("first state, one bad rung: %zu bytes\n", bytes);
     assert_in_range (bytes, 1, FIRST_STATE_BYTES);
-    picture->rungs[RUNGS - 1].changed = picture->tiles[0].changed = 1000;
+    picture->rungs[RUNGS - 1].changed = picture->tiles[0].changed = picture->scene.groups_changed = 1000;
     picture->scene.metrics_n = 0;
     json_decref (state_of (picture, 999, &bytes));
     print_message ("update, one bad rung: %zu bytes\n", bytes);

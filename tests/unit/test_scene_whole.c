@@ -1,6 +1,7 @@
-/* links: simulated scene receipt */
+/* links: simulated scene receipt page */
 /* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
- * keeps what he saw and asks for what is newer has the scene of the whole; and it agrees with the receipt. */
+ * keeps what he saw and asks for what is newer has the scene of the whole, as JSON too; and it agrees with the receipt. */
+#include "coordinator/page/scene_json.h"
 #include "coordinator/receipt/frontier.h"
 #include "coordinator/receipt/receipt_fold.h"
 #include "coordinator/verdict/deal.h"
@@ -8,6 +9,7 @@
 #include "scene_print.h"
 #include "view_fixture.h"
 #include "world.h"
+#include <jansson.h>
 
 enum {
     WATCHERS = 3,
@@ -23,6 +25,7 @@ struct watcher {
     uint32_t laziness; /* asks at one fact in so many */
     uint64_t revision, note, skipped;
     struct buf rungs[RUNGS_MOST], tiles[HOSTS_MOST], hosts[HOSTS_MOST], groups;
+    json_t *state; /* as a page keeps it */
 };
 
 struct theatre {
@@ -62,6 +65,7 @@ static void theatre_close (struct theatre *theatre)
             buf_release (&watcher->hosts[k]);
         }
         buf_release (&watcher->groups);
+        json_decref (watcher->state);
     }
     feed_destroy (theatre->feed);
     arena_release (&theatre->kept);
@@ -78,6 +82,64 @@ static void take_piece (struct buf *kept, struct buf *now, bool changed, const c
         buf_add_text (kept, buf_as_text (now));
     }
     buf_clear (now);
+}
+
+/* ---- as JSON: what an answer lacks is as it was ---- */
+
+/* In what a running rung has spent, time alone makes a difference. */
+static json_t *state_of (const struct scene *scene, uint64_t since)
+{
+    struct buf out;
+    size_t at;
+    json_t *rung;
+    buf_init (&out, PRINTED_BYTES);
+    scene_state_json (scene, "b00t", false, since, &out);
+    json_t *state = json_loadb ((const char *) out.ptr, out.len, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null (state);
+    out.len--; /* the newline */
+    assert_safe (&out);
+    buf_release (&out);
+    json_array_foreach (json_object_get (state, "rungs"), at, rung)
+        json_object_del (rung, "spent_ms");
+    return state;
+}
+
+static void take_rungs (json_t *kept, const json_t *changed)
+{
+    size_t at;
+    json_t *rung;
+    json_array_foreach (changed, at, rung)
+        json_array_set (kept, (size_t) json_integer_value (json_object_get (rung, "index")), rung);
+}
+
+static void take_state (struct watcher *watcher, json_t *update)
+{
+    const char *name;
+    json_t *value;
+    if (json_is_true (json_object_get (update, "whole"))) {
+        json_decref (watcher->state);
+        watcher->state = json_deep_copy (update);
+    } else
+        json_object_foreach (update, name, value)
+            if (strcmp (name, "rungs") == 0)
+                take_rungs (json_object_get (watcher->state, name), value);
+            else
+                json_object_set (watcher->state, name, value);
+}
+
+static void ask_for_json (struct watcher *watcher, const struct scene *scene)
+{
+    static const char *const parts[] = { "summary", "names",   "now",   "phases",         "rungs",
+                                         "groups",  "metrics", "gates", "groups_left_out" };
+    json_t *update = state_of (scene, watcher->revision), *whole = state_of (scene, 0);
+    take_state (watcher, update);
+    for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (!json_equal (json_object_get (watcher->state, parts[i]), json_object_get (whole, parts[i])))
+            fail_msg ("%s changed, and the update does not have it:\n%s\n----\n%s", parts[i],
+                      json_dumps (json_object_get (watcher->state, parts[i]), JSON_ENCODE_ANY),
+                      json_dumps (json_object_get (whole, parts[i]), JSON_ENCODE_ANY));
+    json_decref (update);
+    json_decref (whole);
 }
 
 static void ask (struct theatre *theatre, struct watcher *watcher, uint64_t wall_ms)
@@ -106,6 +168,8 @@ static void ask (struct theatre *theatre, struct watcher *watcher, uint64_t wall
     }
     print_groups (&scene, &now);
     take_piece (&watcher->groups, &now, scene.groups_changed > watcher->revision || !scene.opened, "groups", 0);
+    if (watcher->laziness > 1) /* who asks at every fact takes long */
+        ask_for_json (watcher, &scene);
     for (uint32_t i = 0; i < scene.notes_n; i++)
         assert_int_equal (scene.notes[i]->number, watcher->note + scene.notes_skipped + i + 1);
     watcher->note += scene.notes_skipped + scene.notes_n;
