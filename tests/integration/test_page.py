@@ -276,7 +276,7 @@ class Anything(Pages):
         self.press("n", Keys.ENTER)
         self.until(lambda: "waits for v6e-2" in self.text("host"), "the host that failed")
         self.press(Keys.ARROW_RIGHT, Keys.ENTER)
-        self.until(lambda: "short, from the report" in self.text("host"), "that a report has not all of each host")
+        self.until(lambda: self.text("host-title") == "v6e-4" and "report" in self.text("host"), "that the report has not all of this host")
         self.unfold("drift-part")
         self.until(lambda: self.rows("drift"), "drift")
         self.assertFalse(self.by_id("files-part").is_displayed() or self.by_id("runs-part").is_displayed() or self.by_id("log-part").is_displayed())
