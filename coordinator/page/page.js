@@ -230,12 +230,13 @@ function textHolds(word, rank) {
 
 /* One word of the filter as a question about a rank. */
 function filterWord(word) {
-    const [, kind, value] = word.match(/^(outcome|owner|phase|rung):(.*)$/) ?? [];
+    const [, kind, value] = word.match(/^(outcome|owner|phase|rung|group):(.*)$/) ?? [];
     const group = rank => run.groups[run.groupOf[rank]];
     switch (kind) {
     case "outcome": return rank => (MARKS[lettersShown()[rank]]?.[0] ?? "").replace(" ", "-").startsWith(value.replace(" ", "-"));
     case "owner": return rank => group(rank)?.owner === value;
     case "phase": return rank => (run.phases[rank] ?? "").startsWith(value);
+    case "group": return rank => run.groupOf[rank] === Number(value);
     case "rung": return rank => run.rungs[group(rank)?.rung]?.id === value;
     }
     if (/[[,]/.test(word)) {
@@ -501,7 +502,7 @@ function groupArticle(group, index) {
         el("p", { class: "quiet" }, [owner, group.signature && `known as ${group.signature}`, group.phase && `in ${group.phase}`].filter(Boolean).join(" · ")),
         el("p", null, said(group.names), " ",
             group.first >= 0 ? button("open the first", () => openHost(group.first), { class: "plain", "data-key": "open" + index }) : null, " ",
-            button("show these", () => setFilter(group.names), { class: "plain", "data-key": "show" + index })));
+            button("show these", () => setFilter(group.names.endsWith("…") ? `group:${index}` : group.names), { class: "plain", "data-key": "show" + index })));
 }
 
 /* Like a link, but the fragment of the address keeps the token and the run. */

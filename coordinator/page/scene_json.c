@@ -13,7 +13,15 @@ enum {
     METRIC_BYTES = 96,
     ONE_TEXT_BYTES = 1024
 };
-enum { GROUPS_SHOWN = 64, GATES_SHOWN = 64, WORDS_MAX = 52, WORD_BYTES = 64, NUMBER_DIGITS_MAX = 9, NO_RUN = -1 };
+enum {
+    GROUPS_SHOWN = 64,
+    GATES_SHOWN = 64,
+    WORDS_MAX = 52,
+    WORD_BYTES = 64,
+    NAMES_COLUMNS = 256,
+    NUMBER_DIGITS_MAX = 9,
+    NO_RUN = -1
+};
 
 /* ---- pieces ---- */
 
@@ -276,6 +284,16 @@ static json_t *rung_json (const struct scene *scene, uint32_t index)
     return out;
 }
 
+static json_t *short_names (struct text folded, uint32_t *room)
+{
+    struct buf names;
+    buf_init (&names, ONE_TEXT_BYTES);
+    buf_escaped (&names, folded, NAMES_COLUMNS); /* cut with an ellipsis */
+    json_t *json = take_text (buf_as_text (&names), room);
+    buf_release (&names);
+    return json;
+}
+
 static json_t *group_json (const struct scene_group *group, uint32_t *room)
 {
     json_t *out = json_object ();
@@ -290,7 +308,7 @@ static json_t *group_json (const struct scene_group *group, uint32_t *room)
     set (out, "cause", take_text (group->cause, room));
     set (out, "next", take_text (group->next, room));
     set (out, "phase", take_text (group->phase, room));
-    set (out, "names", take_text (text_clip (group->names, 256), room));
+    set (out, "names", short_names (group->names, room));
     set (out, "ranks", ranks_json (group->ranks, group->n));
     set_number (out, "count", group->n);
     set (out, "cause_group", index_or_null (group->cause_group));

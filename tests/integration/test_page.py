@@ -212,7 +212,7 @@ class Anything(Pages):
         for wanted in ("v6e-13: silent", "v6e-14: timed out", "v6e-3: failed"):
             self.press("n")
             self.until(lambda: self.text("cursor").startswith(wanted), wanted)
-        for words, hidden in (("v6e-[0-3,7]", 11), ("outcome:cascade", 12), ("owner:host v6e-1", 13), ("runtimeerror: failed", 15), ("phase:gate:meet", 15)):
+        for words, hidden in (("v6e-[0-3,7]", 11), ("outcome:cascade", 12), ("owner:host v6e-1", 13), ("runtimeerror: failed", 15), ("phase:gate:meet", 15), ("group:2", 12)):
             self.filter(words)
             self.until(lambda: self.text("hidden") == f"{hidden} of 16 hidden", f"{hidden} hidden by {words}: {self.text('hidden')}")
         self.by_id("filter").send_keys(Keys.ESCAPE)

@@ -111,6 +111,7 @@ static void hosts_are_run_lengths (void **state)
                                                .owner = OWNER_DEVICE,
                                                .ranks = ranks,
                                                .n = 4,
+                                               .names = TEXT_LIT ("h0"),
                                                .line = TEXT_LIT ("<b>&\"\\"),
                                                .cause_group = SCENE_NOBODY };
     picture->scene.groups_n = 1;
@@ -124,6 +125,7 @@ static void hosts_are_run_lengths (void **state)
     expect (json, "groups.0.owner", "\"device\"");
     expect (json, "groups.0.certainty", "\"known\"");
     expect (json, "groups.0.cause_group", "null");
+    expect (json, "groups.0.names", "\"h0\"");
     expect (json, "summary.state", "\"running\"");
     expect (json, "summary.outcome", "null");
     json_decref (json);
