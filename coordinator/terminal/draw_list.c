@@ -14,7 +14,8 @@ enum {
     CELL_NAMED = 5, /* from here on a cell has room for the rung's id */
     GROUPS_SHOWN = 4,
     GATES_SHOWN = 2,
-    HOST_LINES_LEAST = 3
+    HOST_LINES_LEAST = 3,
+    NOTES_LEAST = 3
 };
 
 /* ---- one host ---- */
@@ -264,17 +265,18 @@ static void add_notes (const struct scene *scene, struct sheet *sheet, uint32_t 
         sheet_add (sheet, PAINT_FAINT, scene->notes[i]->text);
 }
 
+/* Hosts take what they need, as long as half of the rows, less the notes, are left for what is said of them. */
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end)
 {
     struct sheet below = below_hosts (drawing);
-    uint32_t rows = end - row, columns = drawing->state->map ? drawing->scene->columns : 1;
-    uint32_t hosts = drawing->scene->tiles_n / (columns ? columns : 64) + 2;
-    uint32_t room = rows > hosts ? rows - hosts : 0, scroll = 0;
-    room = room > rows / 2 ? room : rows / 2;
-    room = least (room, rows > HOST_LINES_LEAST ? rows - HOST_LINES_LEAST : 0);
+    bool map = drawing->state->map;
+    uint32_t rows = end - row, columns = map && drawing->scene->columns ? drawing->scene->columns : 1, scroll = 0;
+    uint32_t hosts = drawing->scene->tiles_n / columns + 2, spare = rows > hosts ? rows - hosts : 0;
+    uint32_t room = least (spare > rows / 2 ? spare : rows / 2, rows > HOST_LINES_LEAST ? rows - HOST_LINES_LEAST : 0);
+    uint32_t notes = spare > below.lines.n + NOTES_LEAST ? spare - below.lines.n : map ? 0 : NOTES_LEAST;
     if (below.lines.n < room)
-        add_notes (drawing->scene, &below, room - below.lines.n);
+        add_notes (drawing->scene, &below, least (notes, room - below.lines.n));
     uint32_t taken = least (below.lines.n, room);
-    (drawing->state->map ? draw_map : draw_lines) (drawing, row, end - taken);
+    (map ? draw_map : draw_lines) (drawing, row, end - taken);
     sheet_draw (&below, drawing->cells, end - taken, end, &scroll);
 }

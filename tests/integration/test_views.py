@@ -221,7 +221,7 @@ class Escapes(Views):
         self.assertEqual(1, shown.end(60))
         self.assertEqual([], shown.screen.foreign)
         self.assertIn("it fails\\x1b[2J", shown.screen.text)
-        for command in (("watch", "--plain"), ("status",), ("status", "--json"), ("receipt",), ("receipt", "--json"), ("runs",),
+        for command in (("watch",), ("status",), ("status", "--json"), ("receipt",), ("receipt", "--json"), ("runs",),
                         ("logs",), ("logs", "--rung", "paints"), ("logs", "--host", "h0")):
             ended = self.lab.sliceup(*command)
             self.assertIn(ended.status, (0, 1), ended)
