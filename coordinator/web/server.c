@@ -104,8 +104,9 @@ static struct http_answer *try_state (struct server *server, const struct waiter
 
 /* ---- all others ---- */
 
+/* `other`: the run that it is compared with; NULL: none. */
 static struct http_answer *try_made (struct server *server, const struct waiter *waiter, const struct served_run *run,
-                                     uint64_t boot_ms)
+                                     const struct served_run *other, uint64_t boot_ms)
 {
     static const char *const forms[] = { "--json", "--markdown", "junit", "trace" };
     const struct web_request *request = &waiter->request;
@@ -113,7 +114,7 @@ static struct http_answer *try_made (struct server *server, const struct waiter 
     const char *const drift[] = { "drift", id, "--json", NULL };
     const char *const receipt[] = { "receipt", id, word, NULL };
     const char *const report[] = { "report", id, "--print", word, NULL };
-    const char *const compare[] = { "report", id, "--against", request->against, "--print", "compare", NULL };
+    const char *const compare[] = { "report", id, "--against", other ? other->dir.id : id, "--print", "compare", NULL };
     const char *const *words = request->route == ROUTE_DRIFT     ? drift
                                : request->route == ROUTE_COMPARE ? compare
                                : request->form >= FORM_JUNIT     ? report
@@ -121,7 +122,8 @@ static struct http_answer *try_made (struct server *server, const struct waiter 
     struct err err = { 0 };
     uint64_t bytes = 0;
     int fd = -1;
-    int made = makers_ask (server->makers, words, run->state == SERVED_ENDED, boot_ms, &fd, &bytes, &err);
+    bool lasting = run->state == SERVED_ENDED && (!other || other->state == SERVED_ENDED);
+    int made = makers_ask (server->makers, words, lasting, boot_ms, &fd, &bytes, &err);
     if (made > 0)
         return answer_made (run, request, fd, bytes);
     return made < 0 ? answer_refusal (FAILED, err.text) : NULL;
@@ -132,13 +134,13 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
 {
     const struct web_request *request = &waiter->request;
     struct err err = { 0 };
-    if (request->route == ROUTE_DRIFT || request->route == ROUTE_RECEIPT || request->route == ROUTE_COMPARE)
-        return try_made (server, waiter, run, boot_ms);
     int whole = served_run_want (server->runs, run, boot_ms, &err);
     if (whole < 0)
         return answer_refusal (err.code == ERR_STATE ? NOT_NOW : FAILED, err.text);
     if (whole == 0)
         return NULL;
+    if (request->route == ROUTE_STATE)
+        return http_answer_hold (try_state (server, waiter, run, boot_ms));
     if (request->route == ROUTE_HOST)
         return answer_host (run, server->boot, request->host, clock_wall_ms ());
     if (request->route == ROUTE_METRICS)
@@ -147,20 +149,18 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
 }
 
 /* Its answer is the caller's; NULL: later. */
-static struct http_answer *try_waiter (struct server *server, struct waiter *waiter, uint64_t boot_ms)
+static struct http_answer *try_waiter (struct server *server, const struct waiter *waiter, uint64_t boot_ms)
 {
-    struct web_request *request = &waiter->request;
+    const struct web_request *request = &waiter->request;
     struct err err = { 0 };
     struct served_run *run = served_runs_find (server->runs, request->run, &err), *other = NULL;
-    if (run && request->route == ROUTE_COMPARE && (other = served_runs_find (server->runs, request->against, &err)))
-        memcpy (request->against, other->dir.id, RUN_ID_HEX_BYTES);
+    if (run && request->route == ROUTE_COMPARE)
+        other = served_runs_find (server->runs, request->against, &err);
     if (!run || (request->route == ROUTE_COMPARE && !other))
         return answer_refusal (NOT_FOUND, err.text);
-    struct http_answer *answer = NULL;
-    if (request->route == ROUTE_STATE && served_run_want (server->runs, run, boot_ms, NULL) > 0)
-        answer = http_answer_hold (try_state (server, waiter, run, boot_ms));
-    else
-        answer = try_run (server, waiter, run, boot_ms);
+    bool made = request->route == ROUTE_DRIFT || request->route == ROUTE_RECEIPT || request->route == ROUTE_COMPARE;
+    struct http_answer *answer = made ? try_made (server, waiter, run, other, boot_ms)
+                                      : try_run (server, waiter, run, boot_ms);
     if (!answer && (server->ending || boot_ms >= waiter->until_ms))
         answer = answer_refusal (NOT_NOW, "the run is still being read, or the answer is being made: ask again");
     return answer;

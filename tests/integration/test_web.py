@@ -156,6 +156,9 @@ class Answers(WebTest):
         self.assertIn(f"sliceup-{run[:8]}.json", headers["Content-Disposition"])
         self.assertEqual(self.lab.sliceup("receipt", "--markdown").out.encode(), web.made("/api/receipt?form=markdown")[1])
         self.assertEqual(self.lab.sliceup("drift", "--json").out.encode(), web.made("/api/drift")[1])
+        compared = json.loads(web.made(f"/api/compare?run=last&against={run[:5]}")[1])
+        self.assertEqual((run, run), (compared["a"]["run"], compared["b"]["run"]))
+        self.assertEqual(404, web.ask("/api/compare?run=last&against=ffffff")[0])
         for form, word in (("junit", b"<testsuite"), ("trace", run.encode())):
             self.assertEqual(subprocess.run([str(lab.SLICEUP), "report", run, "--print", form], env=self.lab.env(), capture_output=True,
                                             timeout=60, check=False).stdout, web.made(f"/api/receipt?form={form}")[1])
@@ -237,6 +240,16 @@ class Access(WebTest):
         self.assertEqual(2, self.lab.sliceup("serve", "--listen", "everywhere", bound_s=30).status)
         self.assertEqual(2, self.lab.sliceup("serve", run, "--all", bound_s=30).status)
         self.assertEqual(2, self.lab.sliceup("serve", "ffffffff", bound_s=30).status)
+        # A damaged run is told as such, at once.
+        journal = self.lab.run_folder() / "journal.db"
+        whole = journal.read_bytes()
+        journal.write_bytes(b"no journal")
+        damaged = self.serve("--listen", "127.0.0.1:0", "--all")
+        status, _, body = damaged.ask("/api/state")
+        self.assertEqual(500, status)
+        self.assertIn(b"damaged", body)
+        self.assertEqual("damaged", damaged.json("/api/runs")["runs"][0]["state"])
+        journal.write_bytes(whole)
         # One that serves one run has no other.
         self.finished()
         self.assertEqual([run], [entry["run"] for entry in web.json("/api/runs")["runs"]])
