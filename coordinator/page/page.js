@@ -131,6 +131,13 @@ function expandLetters(text) {
     return letters;
 }
 
+function countLetters(letters) {
+    const counts = {};
+    for (const letter of letters)
+        counts[letter] = (counts[letter] ?? 0) + 1;
+    return counts;
+}
+
 function expandNames(runs) {
     const names = [];
     for (const [prefix, first, last, digits, suffix] of runs)
@@ -170,6 +177,7 @@ function takeState(state) {
         rung.saidMs = state.now_ms;
         run.rungs[rung.index] = rung;
         run.cells[rung.index] = expandLetters(rung.cells);
+        rung.counts = countLetters(run.cells[rung.index]);
     }
     if (state.now !== undefined)
         run.now = expandLetters(state.now);
@@ -377,9 +385,7 @@ function drawTiles() {
 }
 
 function drawLegend(letters) {
-    const counts = {};
-    for (const letter of letters)
-        counts[letter] = (counts[letter] ?? 0) + 1;
+    const counts = countLetters(letters);
     const text = JSON.stringify(counts);
     if (byId("legend").dataset.of === text)
         return;
@@ -450,12 +456,7 @@ function drawSummary() {
     fill(byId("waiting"), s.state === "running" ? s.waiting.map(line => el("li", null, said(line))) : []);
 }
 
-function countsOf(letters) {
-    const counts = new Map();
-    for (const letter of letters)
-        counts.set(letter, (counts.get(letter) ?? 0) + 1);
-    return [...counts].map(([letter, n]) => [markOf(letter), ` ${number(n)} `]);
-}
+const countsOf = counts => Object.keys(MARKS).filter(letter => counts[letter]).map(letter => [markOf(letter), ` ${number(counts[letter])} `]);
 
 function rungRow(rung, index) {
     const frontier = index === run.summary.frontier;
@@ -466,7 +467,7 @@ function rungRow(rung, index) {
              row: [button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }),
                    [rung.outcome ? [markOf(OUTCOME_LETTERS[rung.outcome] ?? "."), " "] : "", state, rung.attempt > 1 ? ` (attempt ${rung.attempt})` : "",
                     frontier ? " ← frontier" : ""],
-                   countsOf(run.cells[index] ?? ""), time] };
+                   countsOf(rung.counts), time] };
 }
 
 function drawLadder() {
