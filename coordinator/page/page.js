@@ -521,7 +521,7 @@ function drawGroups() {
 
 function drawMetrics() {
     byId("metrics-part").hidden = !run.metrics.length;
-    fill(byId("metrics"), table("", ["metric", "at", "value", "proof", "why"], run.metrics.map(metric => [
+    fill(byId("metrics"), table("what was measured, and what is proved of it", ["metric", "at", "value", "proof", "why"], run.metrics.map(metric => [
         said(metric.name), atRung(metric.rung, metric.pass), metric.value === null ? "no number" : String(metric.value),
         [metric.proof ?? "not proved", metric.axes ? ` over ${metric.axes}` : ""],
         [said(metric.why), metric.culprits ? [" on ", said(metric.culprits)] : ""]])));
@@ -529,7 +529,7 @@ function drawMetrics() {
 
 function drawGates() {
     byId("gates-part").hidden = !run.gates.length;
-    fill(byId("gates"), table("", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.map(gate => [
+    fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.map(gate => [
         said(gate.gate), atRung(gate.rung, gate.pass), said(gate.last ?? "?"), duration(gate.median_wait_ms), duration(gate.longest_wait_ms)])));
 }
 
@@ -773,7 +773,7 @@ function takeDrift(report) {
     draw("tiles");
 }
 
-const driftTable = findings => table("", ["fact", "severity", "hosts", "what to do"], findings.map(finding => [said(finding.fact),
+const driftTable = findings => table("facts that differ, the worst first", ["fact", "severity", "hosts", "what to do"], findings.map(finding => [said(finding.fact),
     `${finding.severity}: ${finding.verdict}`,
     finding.groups.map(group => el("div", null, said(group.hosts), group.reference ? " (reference): " : ": ", said(group.value ?? "not told"),
         group.before ? [" before: ", said(group.before)] : "")),
@@ -997,6 +997,8 @@ function listen() {
     byId("next-failure").addEventListener("click", nextFailure);
     byId("help-button").addEventListener("click", () => byId("help").showModal());
     byId("log-of").addEventListener("change", () => offerLogs(hosts[run.names[view.opened]]));
+    document.querySelector(".skip").addEventListener("click", event => goTo(event, "causes"));
+    addEventListener("hashchange", () => location.reload()); // another address: another token or run
     addEventListener("resize", () => draw("tiles"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); draw("tiles", "ladder", "groups"); });
     document.addEventListener("visibilitychange", () => document.hidden && !embedded && asking.abort());

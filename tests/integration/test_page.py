@@ -203,6 +203,8 @@ class Anything(Pages):
         self.assertLess(articles[0].text.index("RuntimeError"), articles[0].text.index("we say"))
         articles[2].find_element(By.TAG_NAME, "a").click()
         self.assertEqual("group-0", self.browser.execute_script("return document.activeElement.id"))
+        self.browser.find_element(By.CLASS_NAME, "skip").send_keys(Keys.ENTER)
+        self.assertEqual("causes", self.browser.execute_script("return document.activeElement.id"))
         self.assertIn("token=t0ken", self.browser.current_url)
 
     def test_keys_and_the_filter(self):
