@@ -806,7 +806,7 @@ async function readRuns() {
         for (const other of byId("runs").querySelectorAll("input"))
             other.checked = chosen.includes(other.value);
         if (chosen.length === 2)
-            compareRuns(...chosen);
+            compareRuns(...runs.filter(one => chosen.includes(one.run)).sort((a, b) => a.began_wall_ms - b.began_wall_ms).map(one => one.run));
     };
     fill(byId("runs"), table("choose two to compare", ["run", "began", "slice", "outcome", "result", "compare"], runs.map(one => ({
         class: one.run === run.id ? "chosen" : null,
@@ -827,7 +827,7 @@ function showCompared(both) {
     const side = one => `${one.run.slice(0, 8)}, ${clock(one.began_wall_ms)}`;
     const ms = value => value ? duration(value) : "-";
     const times = of => [ms(of.a_ms), ms(of.b_ms), typeof of.ratio === "number" ? of.ratio.toFixed(2) : "-"];
-    fill(byId("compared"), el("h3", null, `${side(both.a)} and ${side(both.b)}`),
+    fill(byId("compared"), el("h3", null, `a: ${side(both.a)}; b: ${side(both.b)}`),
         table("rungs and phases", ["rung", "outcome a", "outcome b", "time a", "time b", "b / a"], (both.rungs ?? []).flatMap(rung => [{
             class: rung.a_outcome === rung.b_outcome ? null : "differs",
             row: [rung.rung + (rung.pass && rung.pass !== "once" ? ` (${rung.pass})` : ""), rung.a_outcome ?? "-", rung.b_outcome ?? "-", ...times(rung)] },

@@ -194,6 +194,7 @@ class Anything(Pages):
         self.picture("page-hostile")
         self.harmless()
         self.assertEqual({"Bearer t0ken"}, {token for path, _, token in server.asked if path.startswith("/api/")})
+        self.assertIn({"run": "1fa9c0de", "against": "2fa9c0de"}, [query for path, query, _ in server.asked if path == "/api/compare"], "the later run against the earlier")
         self.assertNotIn("run", next(query for path, query, _ in server.asked if path == "/api/runs"))
 
     def test_causes_come_first_and_cascades_lead_to_theirs(self):

@@ -141,7 +141,7 @@ def drift(said=""):
 
 def runs(said=""):
     return {"runs": [{"run": f"{i}fa9c0de", "slice": f"pod{said}", "state": "ended", "outcome": "failed", "sentence": f"said {said}",
-                      "began_wall_ms": 1795000000000, "ended_wall_ms": 1795000100000, "rung": None, "hosts": 16} for i in (1, 2)]}
+                      "began_wall_ms": 1795000000000 - i, "ended_wall_ms": 1795000100000, "rung": None, "hosts": 16} for i in (1, 2)]}
 
 
 def compared(said=""):
