@@ -992,7 +992,7 @@ function listen() {
     byId("layer").addEventListener("change", event => { view.layer = -2; setLayer(Number(event.target.value)); });
     byId("drift-layer").addEventListener("change", event => setDrift(event.target.checked));
     byId("drift-part").addEventListener("toggle", readDrift);
-    byId("runs-part").addEventListener("toggle", readRuns);
+    byId("runs-part").addEventListener("toggle", () => embedded || readRuns());
     byId("table-part").addEventListener("toggle", drawTable);
     byId("next-failure").addEventListener("click", nextFailure);
     byId("help-button").addEventListener("click", () => byId("help").showModal());
