@@ -244,6 +244,30 @@ class Report(test_page.Pages):
         self.assertIn("holds other files and no report; name a new folder", refused.err)
         self.assertEqual(["notes.txt"], [file.name for file in other.iterdir()])
 
+    def test_a_run_that_has_not_ended_has_a_report_that_says_so(self):
+        slow = self.lab.rung("low", "slow.py", args={"seconds": 30})
+        run = self.lab.start("run", self.lab.slice(hosts=2, ladder=str(self.lab.ladder("ladder.yaml", [slow]))))
+        lab.wait_for(lambda: self.lab.count("pass-began") == 1, "the pass")
+        folder = self.lab.files / "report"
+        for state in "running", "interrupted":
+            told = self.passes(self.lab.sliceup("report", "-o", str(folder)))
+            self.assertIn(f"({state}): {folder}", told.out)
+            self.assertIn('<property name="state" value="not ended"/>', (folder / "junit.xml").read_text())
+            self.assertIn('<skipped message="running"', (folder / "junit.xml").read_text())
+            trace = Trace(folder / "trace.perfetto-trace")
+            self.assertEqual({("h0", "low", 1), ("h1", "low", 1)}, set(trace.attempts()))
+            self.assertIn("not ended", trace.tracks[1].name)
+            self.open((folder / "report.html").as_uri())
+            self.assertEqual(state, self.text("state"))
+            if state == "running":
+                run.kill_and_reap()
+        before = {file.name: file.read_bytes() for file in folder.iterdir()}
+        for file in self.lab.run_folder().glob("journal.db*"):
+            file.write_bytes(b"no journal" + file.read_bytes()[10:])
+        damaged = self.lab.sliceup("report", "-o", str(folder))
+        self.assertEqual(5, damaged.status, damaged)
+        self.assertEqual(before, {file.name: file.read_bytes() for file in folder.iterdir()})
+
     # ---- two runs
 
     def two_runs(self):
