@@ -155,9 +155,10 @@ static void judge (struct drift_comparison *work, const struct drift_measure *me
     item.severity = drift_severity_of (item.fact, &item.order);
     drift_numbers_judge (work, numbers, hosts, rule, true, &item);
     mem_free (numbers);
+    if (work->out->findings == findings || measures->kind != MEASURE_DURATION)
+        return;
     const struct drift_item *found = &work->out->items[work->out->n - 1];
-    for (uint32_t g = 0; work->out->findings > findings && measures->kind == MEASURE_DURATION && g < found->groups_n;
-         g++)
+    for (uint32_t g = 0; g < found->groups_n; g++)
         if (!found->groups[g].reference)
             slow[found->groups[g].hosts[0]] = true;
 }
