@@ -1,105 +1,18 @@
 /* links: simulated metrics scene */
 #include "coordinator/metrics/families.h"
 #include "coordinator/metrics/metrics.h"
+#include "openmetrics_check.h"
 #include "view_fixture.h"
 
 #include <stdlib.h>
 
 enum { MANY_HOSTS = HOSTS_MAX, MANY_RUNGS = 200, PAGE_MAX_BYTES = METRICS_MAX_BYTES };
 
-/* ---- a reader of the formats, stricter than Prometheus's ---- */
-
-static const char *past (const char *at, const char *what)
-{
-    size_t len = strlen (what);
-    if (strncmp (at, what, len) != 0)
-        fail_msg ("expected '%s' at: %.60s", what, at);
-    return at + len;
-}
-
-static const char *past_name (const char *at)
-{
-    size_t len = strspn (at, "abcdefghijklmnopqrstuvwxyz_");
-    assert_true (len > 0);
-    return at + len;
-}
-
-static const char *past_value (const char *at)
-{
-    for (; *at != '"'; at++) {
-        assert_true (*at && *at != '\n');
-        if (*at == '\\' && !strchr ("\\\"n", *++at))
-            fail_msg ("an escape that is none: \\%c", *at);
-    }
-    return at;
-}
-
-/* A sample has the labels of its family, in their order: `labels` between blanks. */
-static void check_sample (const char *line, const struct family *family, bool bucket)
-{
-    char names[128] = "";
-    const char *at = past (past_name (line), "{");
-    for (bool first = true; *at != '}'; first = false) {
-        const char *name = first ? at : past (at, ",");
-        at = past_name (name);
-        snprintf (names + strlen (names), sizeof (names) - strlen (names), "%s%.*s", names[0] ? " " : "",
-                  (int) (at - name), name);
-        at = past (past_value (past (at, "=\"")), "\"");
-    }
-    char expected[128];
-    snprintf (expected, sizeof (expected), "slice%s%s%s", family->labels[0] ? " " : "", family->labels,
-              bucket ? " le" : "");
-    assert_string_equal (names, expected);
-    at = past (at, "} ");
-    assert_string_equal (at + strspn (at, "0123456789."), "");
-}
-
-static const struct family *family_of (const char *line)
-{
-    for (enum family_id id = 0; id < FAMILIES_N; id++) {
-        const struct family *family = metrics_family (id);
-        size_t len = strlen (family->name);
-        const char *rest = line + len;
-        if (strncmp (line, family->name, len) != 0)
-            continue;
-        if ((family->type == FAMILY_GAUGE && *rest == '{') ||
-            (family->type == FAMILY_COUNTER && strncmp (rest, "_total{", 7) == 0) ||
-            (family->type == FAMILY_INFO && strncmp (rest, "_info{", 6) == 0) ||
-            (family->type == FAMILY_HISTOGRAM &&
-             (strncmp (rest, "_bucket{", 8) == 0 || strncmp (rest, "_sum{", 5) == 0 ||
-              strncmp (rest, "_count{", 7) == 0)))
-            return family;
-    }
-    fail_msg ("of no family: %s", line);
-    return NULL;
-}
-
-static int by_text (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *) a, *(const char *const *) b);
-}
-
-/* Every line is one that the format knows, no series is there twice. Returns how many there are. */
 static uint32_t check_page (struct buf *out)
 {
-    static char *series[10000];
-    uint32_t n = 0;
     assert_false (out->overflow);
     assert_safe (out);
-    char *copy = mem_text (buf_c (out)), *rest = copy;
-    for (char *line; (line = strsep (&rest, "\n")) != NULL && rest;) {
-        if (line[0] == '#')
-            continue;
-        assert_true (n < 10000);
-        check_sample (line, family_of (line), strstr (line, "_bucket{") != NULL);
-        *strrchr (line, ' ') = '\0';
-        series[n++] = line;
-    }
-    qsort (series, n, sizeof (series[0]), by_text);
-    for (uint32_t i = 1; i < n; i++)
-        assert_string_not_equal (series[i - 1], series[i]);
-    mem_free (copy);
-    return n;
+    return openmetrics_check (buf_c (out));
 }
 
 /* ---- a run at its largest, and at its worst ---- */
