@@ -165,12 +165,54 @@ static void a_fact_that_comes_late_has_its_age_by_the_wall_clock_and_goes_on_by_
     watched_release (&watched);
 }
 
+/* ---- a view that something outside holds up ---- */
+
+static void *stuck_open (void *pipe)
+{
+    return pipe;
+}
+
+static void stuck_fact (void *pipe, const struct fact *fact)
+{
+    (void) pipe;
+    (void) fact;
+}
+
+static void stuck_tick (void *pipe)
+{
+    (void) pipe;
+}
+
+/* A disk that does not answer, until the pipe has a byte. */
+static void stuck_close (void *pipe)
+{
+    char byte;
+    assert_int_equal (read (((int *) pipe)[0], &byte, 1), 1);
+}
+
+static void a_view_that_is_held_up_is_left_behind (void **state)
+{
+    (void) state;
+    static const struct live_viewer stuck = { stuck_open, stuck_fact, stuck_tick, stuck_close };
+    static struct live_thread *left; /* it has it as long as the process lives */
+    int ends[2];
+    assert_int_equal (pipe (ends), 0);
+    left = live_thread_open_viewer (&stuck, ends, NULL);
+    assert_non_null (left);
+    assert_false (live_thread_close_within (left, 1000));
+    assert_int_equal (write (ends[1], "x", 1), 1);
+    assert_true (live_thread_close_within (left, TIMEOUT_MS)); /* it is there still, and ends when it can */
+    close (ends[0]);
+    close (ends[1]);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_grid_is_redrawn_whatever_becomes_of_the_wall_clock),
         cmocka_unit_test (what_is_waited_for_is_said_after_ten_seconds_that_passed),
         cmocka_unit_test (a_fact_that_comes_late_has_its_age_by_the_wall_clock_and_goes_on_by_the_other),
+        cmocka_unit_test (a_view_that_is_held_up_is_left_behind),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
