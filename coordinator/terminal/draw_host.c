@@ -20,7 +20,7 @@ static struct text last_lines (struct text body, uint32_t most, uint32_t *n)
         while (from > 0 && body.ptr[from - 1] != '\n')
             from--;
     }
-    return (struct text){ body.ptr + from, body.len - from };
+    return from ? (struct text){ body.ptr + from, body.len - from } : body;
 }
 
 static void draw_log (const struct drawing *drawing, const struct terminal_log *log, uint32_t row, uint32_t end,
