@@ -31,21 +31,32 @@ bool receipt_same_line (const struct rung_receipt *a, const struct rung_receipt 
            printed_alike (a, b);
 }
 
-static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung,
-                                      uint32_t hosts, struct arena *arena)
+static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, const struct rung_receipt *rung)
 {
     for (uint32_t i = 0; i < *n; i++)
         if (receipt_same_line (lines[i].rung, rung))
             return &lines[i];
-    lines[*n] = (struct receipt_line){ rung, arena_array (arena, hosts, sizeof (struct text)), 0, 0, 0 };
+    lines[*n] = (struct receipt_line){ .rung = rung };
     return &lines[(*n)++];
 }
 
+/* Room for twice as many, whenever their number is a power of two: where every host has a line of its own, too. */
+static void add_host (struct receipt_line *line, struct text host, struct arena *arena)
+{
+    if ((line->hosts_n & (line->hosts_n - 1)) == 0) {
+        struct text *wider = arena_array (arena, line->hosts_n ? 2 * (size_t) line->hosts_n : 1, sizeof (*wider));
+        if (line->hosts_n)
+            memcpy (wider, line->hosts, line->hosts_n * sizeof (*wider));
+        line->hosts = wider;
+    }
+    line->hosts[line->hosts_n++] = host;
+}
+
 /* A receipt read from a file may hold an attempt of a host twice: the host is named once. */
-static void take_host (struct receipt_line *line, struct text host, uint64_t duration_ms)
+static void take_host (struct receipt_line *line, struct text host, uint64_t duration_ms, struct arena *arena)
 {
     if (line->hosts_n == 0 || line->hosts[line->hosts_n - 1].ptr != host.ptr)
-        line->hosts[line->hosts_n++] = host;
+        add_host (line, host, arena);
     if (duration_ms && (line->most_ms == 0 || duration_ms < line->least_ms))
         line->least_ms = duration_ms;
     if (duration_ms > line->most_ms)
@@ -64,10 +75,10 @@ uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text
             const struct rung_receipt *at = &receipt->hosts.items[i].rungs.items[k];
             if (!text_equal (at->rung, rung) || !text_equal (receipt->hosts.items[i].run, run))
                 continue;
-            struct receipt_line *line = line_for (*lines, &n, at, receipt->hosts.n, arena);
+            struct receipt_line *line = line_for (*lines, &n, at);
             if (of_part (at) && at->outcome != OUTCOME_PASSED)
                 line->rung = at; /* an attempt that failed stands for the part */
-            take_host (line, receipt->hosts.items[i].host, at->duration_ms);
+            take_host (line, receipt->hosts.items[i].host, at->duration_ms, arena);
         }
     return n;
 }

@@ -11,6 +11,7 @@
 
 #include "coordinator/report/junit.h"
 #include "coordinator/report/xml.h"
+#include "coordinator/view/receipt_lines.h"
 
 enum { HOSTS = 4 };
 
@@ -138,6 +139,37 @@ static void test_hosts_that_were_left_behind_do_not_make_a_rung_worse (void **st
     buf_release (&world.xml);
 }
 
+/* A cause for each of them, in letters: those that differ in numbers are one line. */
+static void test_hosts_that_each_have_a_cause_of_their_own_need_little_memory (void **state)
+{
+    (void) state;
+    enum { MANY = 1024 };
+    static struct host_receipt hosts[MANY];
+    static struct rung_receipt attempts[MANY];
+    static char causes[MANY][4];
+    struct world world;
+    struct receipt_line *lines;
+    struct arena arena = { 0 };
+    world_open (&world);
+    for (uint32_t i = 0; i < MANY; i++) {
+        causes[i][0] = (char) ('a' + i % 26);
+        causes[i][1] = (char) ('a' + i / 26 % 26);
+        causes[i][2] = (char) ('a' + i / 676);
+        attempts[i] = attempt (1, OUTCOME_FAILED, text_of (causes[i]));
+        hosts[i] = (struct host_receipt){
+            .run = TEXT_LIT ("0123"), .host = text_of (causes[i]), .rank = i, .rungs = { &attempts[i], 1 }
+        };
+    }
+    world.receipt.hosts.items = hosts;
+    world.receipt.hosts.n = MANY;
+    assert_int_equal (receipt_lines_of_rung (&world.receipt, TEXT_LIT ("0123"), TEXT_LIT ("low"), &lines, &arena),
+                      MANY);
+    assert_in_range (arena.used_bytes, 1, 1 << 20);
+    says (made (&world), "failures=\"1024\"");
+    arena_release (&arena);
+    buf_release (&world.xml);
+}
+
 /* Every byte, and the characters that XML 1.0 has no place for. */
 static void test_no_text_leaves_its_place (void **state)
 {
@@ -186,6 +218,7 @@ int main (void)
         cmocka_unit_test (test_the_worst_hosts_are_the_case_and_cascades_one_behind_it),
         cmocka_unit_test (test_what_failed_before_it_passed_is_flaky),
         cmocka_unit_test (test_hosts_that_were_left_behind_do_not_make_a_rung_worse),
+        cmocka_unit_test (test_hosts_that_each_have_a_cause_of_their_own_need_little_memory),
         cmocka_unit_test (test_no_text_leaves_its_place),
         cmocka_unit_test (test_same_receipt_same_bytes_and_an_empty_one_parses),
     };
