@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
@@ -75,13 +76,14 @@ static const struct report_file {
     void (*make) (const struct made *made, struct buf *out);
     bool of_two; /* runs */
 } files[] = { { "trace", "trace.perfetto-trace", make_trace, false },
-              { "html", "report.html", make_html, false },
               { "junit", "junit.xml", make_junit, false },
               { "markdown", "report.md", make_markdown, false },
               { "json", "receipt.json", make_receipt, false },
+              { "html", "report.html", make_html, false },
               { "compare", "compare.json", make_comparison, true },
               { "compare-markdown", "compare.md", make_comparison_page, true } };
 enum { FILES_N = sizeof files / sizeof files[0] };
+#define FILE_WORDS "trace html junit markdown json compare compare-markdown"
 
 static int write_file (const char *folder, const struct report_file *file, const struct made *made, struct err *err)
 {
@@ -93,10 +95,17 @@ static int write_file (const char *folder, const struct report_file *file, const
                         sizeof path - 1);
     buf_init (&bytes, REPORT_MAX_BYTES);
     file->make (made, &bytes);
-    rc = bytes.overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", file->name, REPORT_MAX_BYTES >> 20)
+    rc = bytes.overflow ? err_set (err, ERR_LIMIT, "%s would be too large, and is not written", file->name)
                         : atomic_file_write (path, bytes.ptr, bytes.len, 0644, err);
     buf_release (&bytes);
     return rc;
+}
+
+/* Of an earlier report, which compared two runs. */
+static int remove_file (const char *folder, const struct report_file *file)
+{
+    char path[REPORT_PATH_BYTES];
+    return (size_t) snprintf (path, sizeof path, "%s/%s", folder, file->name) < sizeof path ? unlink (path) : -1;
 }
 
 /* ---- the folder ---- */
@@ -169,10 +178,13 @@ static int write_report (const char *folder, const struct made *made, struct err
 {
     if (make_folder (folder, err) < 0)
         return -1;
-    for (size_t i = 0; i < FILES_N; i++)
-        if ((made->before || !files[i].of_two) && write_file (folder, &files[i], made, err) < 0)
-            return -1;
-    return 0;
+    struct err other = { 0 };
+    for (size_t i = 0; i < FILES_N; i++) /* what can be written is; the first that cannot is told */
+        if (made->before || !files[i].of_two)
+            (void) write_file (folder, &files[i], made, err->code ? &other : err);
+        else
+            (void) remove_file (folder, &files[i]);
+    return err->code ? -1 : 0;
 }
 
 static const char *state_of (const struct report *report)
@@ -207,10 +219,13 @@ static int check_words (const struct cli_arguments *arguments, struct err *err)
     const char *folder = arguments->values[REPORT_FOLDER], *word = arguments->values[REPORT_PRINT];
     if (!folder && !word)
         return err_set (err, ERR_USAGE, "expected -o FOLDER, or --print and one file; see sliceup report --help");
-    for (size_t i = 0; word && i < FILES_N; i++)
-        if (strcmp (files[i].word, word) == 0 && files[i].of_two && !arguments->values[REPORT_AGAINST])
-            return err_set (err, ERR_USAGE, "--print %s compares two runs: name the other one with --against RUN",
-                            word);
+    size_t i = 0;
+    while (word && i < FILES_N && strcmp (files[i].word, word) != 0)
+        i++;
+    if (i == FILES_N)
+        return err_set (err, ERR_USAGE, "--print: '%s' is no file of a report; expected one of " FILE_WORDS, word);
+    if (word && files[i].of_two && !arguments->values[REPORT_AGAINST])
+        return err_set (err, ERR_USAGE, "--print %s compares two runs: name the other one with --against RUN", word);
     return 0;
 }
 
@@ -238,7 +253,7 @@ static const struct cli_option options[] = {
       .help = "write the report there: a new folder, an empty one, or one that holds a report already",
       .kind = KIND_FOLDER },
     { REPORT_PRINT, "--print", .value = "FILE", .help = "print one file of it, and write none", .kind = KIND_WORDS,
-      .words = "trace html junit markdown json compare compare-markdown", .not_with = REPORT_FOLDER },
+      .words = FILE_WORDS, .not_with = REPORT_FOLDER },
     { REPORT_AGAINST, "--against", .value = "RUN",
       .help = "compare with that earlier run: what got slower, what changed, how hosts differ now", .kind = KIND_RUN },
     { 0 },

@@ -11,7 +11,7 @@ const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOT
 /* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others */
 const MARKS = {
     ".": ["to come", "come", 0], "P": ["passed", "passed", 0], "-": ["not reached", "come", 0], "r": ["runs", "runs", 0],
-    "g": ["waits at a gate", "gate", 0], "e": ["ended, not judged yet", "ended", 0], "f": ["failed so far", "sofar", 2],
+    "g": ["at a gate", "gate", 0], "e": ["ended", "ended", 0], "f": ["failed so far", "sofar", 2],
     "c": ["cascade", "cascade", 1], "X": ["cancelled", "cancelled", 1], "B": ["blocked", "blocked", 2],
     "T": ["timed out", "late", 2], "L": ["lost", "lost", 2], "F": ["failed", "failed", 2], "?": ["silent", "silent", 2],
     "j": ["not joined", "come", 0],
@@ -238,10 +238,17 @@ function textHolds(word, rank) {
 
 /* One word of the filter as a question about a rank. */
 function filterWord(word) {
-    const [, kind, value] = word.match(/^(outcome|owner|phase|rung|group):(.*)$/) ?? [];
+    const [, kind, value] = word.match(/^(hosts|outcome|owner|phase|rung|group):(.*)$/) ?? [];
     const group = rank => run.groups[run.groupOf[rank]];
     switch (kind) {
-    case "outcome": return rank => (MARKS[lettersShown()[rank]]?.[0] ?? "").replace(" ", "-").startsWith(value.replace(" ", "-"));
+    case "outcome": {
+        const wanted = value.split(",").map(one => one.replaceAll(" ", "-"));
+        return rank => wanted.some(one => (MARKS[lettersShown()[rank]]?.[0] ?? "").replaceAll(" ", "-").startsWith(one));
+    }
+    case "hosts": {
+        const holds = hostSet(value);
+        return rank => holds(run.names[rank]);
+    }
     case "owner": return rank => group(rank)?.owner === value;
     case "phase": return rank => (run.phases[rank] ?? "").startsWith(value);
     case "group": return rank => run.groupOf[rank] === Number(value);
@@ -870,11 +877,16 @@ function offerFiles() {
 
 /* ---- asking ---- */
 
-async function fetchApi(path, query) {
+/* What takes long is made meanwhile: it is asked for again, for a minute. */
+async function fetchApi(path, query, until = performance.now() + 60000) {
     const token = address.get("token"), asked = new URLSearchParams(path === "runs" ? query : { run: view.run, ...query });
     const answer = await fetch(`api/${path}?${asked}`, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: asking.signal, cache: "no-store" });
     if (answer.ok)
         return answer;
+    if (answer.status === 503 && path !== "state" && performance.now() < until) {
+        await pause(1000 * Number(answer.headers.get("Retry-After") ?? 1));
+        return fetchApi(path, query, until);
+    }
     const why = answer.status === 401 ? "This address wants the token that `sliceup serve` printed: open the address that it printed, whole."
         : (await answer.text()).trim() || `sliceup-web answered ${answer.status}`;
     throw Object.assign(new Error(why), { status: answer.status });

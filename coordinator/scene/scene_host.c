@@ -19,7 +19,7 @@ static uint32_t group_of (const struct scene *scene, uint32_t rank, const struct
 }
 
 /* One behind the other, as far as the attempt is long. */
-static void fill_spans (const struct feed *feed, const struct board_attempt *from, struct arena *arena,
+static void fill_spans (const struct feed *feed, uint32_t rank, const struct board_attempt *from, struct arena *arena,
                         struct scene_attempt *out)
 {
     const struct board *board = feed_board (feed);
@@ -36,7 +36,7 @@ static void fill_spans (const struct feed *feed, const struct board_attempt *fro
                                    .ms = ms,
                                    .awaited = SCENE_NOBODY };
         const struct gate_wait *wait = to->gate ? gate_table_find (feed_gates (feed), &from->key, span->word) : NULL;
-        if (wait)
+        if (wait && wait->last != rank)
             to->awaited = wait->last;
         spent_ms += ms;
     }
@@ -63,7 +63,7 @@ static void fill_attempts (const struct feed *feed, const struct scene *scene, s
                                       .group = SCENE_NOBODY };
         if (scene_mark_is_bad (to->mark) && from->purpose != PURPOSE_ISOLATION)
             to->group = group_of (scene, out->rank, from, board);
-        fill_spans (feed, from, arena, to);
+        fill_spans (feed, out->rank, from, arena, to);
         out->attempts_n++;
     }
 }

@@ -213,7 +213,7 @@ static bool is_number (struct text name)
 
 static bool is_one_of_ours (const struct web_access *access, struct text name)
 {
-    for (uint32_t i = 0; i < access->names_n; i++)
+    for (uint32_t i = 0; name.len && i < access->names_n; i++)
         if (strlen (access->names[i]) == name.len && strncasecmp (access->names[i], name.ptr, name.len) == 0)
             return true;
     return access->any_address && is_number (name);

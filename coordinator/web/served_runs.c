@@ -94,8 +94,10 @@ static bool is_unchanged (struct served_runs *runs, uint64_t wall_ms)
     struct stat at;
     char path[RUN_PATH_BYTES];
     snprintf (path, sizeof path, "%s/runs", runs->home);
-    if (stat (path, &at) < 0)
+    if (stat (path, &at) < 0) {
+        runs->listed_ms = 0; /* it may come back as it was */
         return false;
+    }
     uint64_t changed_ms = (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000;
     bool unchanged = changed_ms == runs->listed_ms && wall_ms > changed_ms + LIST_MS;
     runs->listed_ms = wall_ms > changed_ms + LIST_MS ? changed_ms : 0;
