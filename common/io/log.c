@@ -19,6 +19,11 @@ static void say (const struct log *log, const char *format, va_list args)
     buf_puts (&line, ": ");
     buf_escaped (&line, text_of (message), 0);
     buf_puts (&line, len >= LINE_BYTES_MAX ? "...\n" : "\n");
+    if (log->take) {
+        log->take (log->owner, buf_as_text (&line));
+        buf_release (&line);
+        return;
+    }
     /* One write a line, so that processes do not mix lines. Nobody can be told of a log that cannot be written. */
     size_t written = fwrite (line.ptr, 1, line.len, log->to);
     if (written == line.len)

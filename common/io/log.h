@@ -2,10 +2,15 @@
 #ifndef SLICEUP_COMMON_IO_LOG_H
 #define SLICEUP_COMMON_IO_LOG_H
 #include <stdio.h>
+
+#include "common/base/text.h"
+
 struct log {
     FILE *to;
     const char *program;
     int verbose;
+    void (*take) (void *owner, struct text line); /* gets whole lines in place of `to`, on any thread; NULL: nobody */
+    void *owner;
 }; /* to == NULL: silent */
 void log_print (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void log_detail (const struct log *log, const char *format, ...) __attribute__ ((format (printf, 2, 3))); /* verbose */

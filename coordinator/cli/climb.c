@@ -13,6 +13,7 @@
 #include "coordinator/cli/on_end.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/cli/run_receipt.h"
+#include "coordinator/cli/watch_view.h"
 #include "coordinator/home/run_begun.h"
 #include "coordinator/home/run_dir.h"
 #include "coordinator/run/driver.h"
@@ -31,7 +32,7 @@ struct run_loop {
     uint32_t interrupts;
     char sentence[4096]; /* of RUN_ENDED */
     enum outcome outcome;
-    bool json;
+    struct watch_view_options look;
     struct arena arena; /* of the next two */
     struct text slice;
     struct on_end on_end;
@@ -79,6 +80,58 @@ static void on_fact (void *owner, enum fact_kind kind, struct text bytes)
     live_thread_add_fact (run_loop->viewer, kind, bytes);
     metrics_writer_add_fact (run_loop->metrics, kind, bytes);
     metrics_writer_read_queues (run_loop->metrics, run_loop->driver);
+}
+
+/* ---- the view, on its thread ---- */
+
+static void *view_open (void *look)
+{
+    return watch_view_open (look);
+}
+
+static void view_fact (void *view, const struct fact *fact)
+{
+    watch_view_fact (view, fact);
+}
+
+static void view_tick (void *view)
+{
+    (void) watch_view_tick (view); /* whoever leaves a run's own terminal does not end the run */
+}
+
+static void view_log (void *view, struct text line)
+{
+    watch_view_log (view, line);
+}
+
+static void view_close (void *view)
+{
+    watch_view_close (view);
+}
+
+static void on_log (void *owner, struct text line)
+{
+    struct run_loop *run_loop = owner;
+    live_thread_add_log (run_loop->viewer, line);
+}
+
+/* What is logged must not be written over what is drawn: the view shows it as well. */
+static int open_view (struct run_loop *run_loop, struct err *err)
+{
+    static const struct live_viewer viewer = { view_open, view_fact, view_tick, view_close, view_log };
+    run_loop->viewer = live_thread_open (&viewer, &run_loop->look, err);
+    if (run_loop->viewer == NULL)
+        return -1;
+    run_loop->cli->log.owner = run_loop;
+    run_loop->cli->log.take = watch_view_is_worked_with (&run_loop->look) ? on_log : NULL;
+    return 0;
+}
+
+static void close_view (struct run_loop *run_loop)
+{
+    run_loop->cli->log.take = NULL;
+    live_thread_close (run_loop->viewer);
+    run_loop->viewer = NULL;
 }
 
 /* First Ctrl-C: politely; second: at once; third: leave, workers stop by their own rule. `sliceup cancel` queues the
@@ -202,18 +255,17 @@ static int finish (struct run_loop *run_loop, const struct run_dir *dir, struct 
         on_end_run (run_loop->cli, dir, &end);
     bool forgotten = unfinished && problem.code != ERR_DAMAGE && forget_unbegun (run_loop->cli, dir);
     only_words_left (run_loop);
-    live_thread_close (run_loop->viewer);
-    run_loop->viewer = NULL;
+    close_view (run_loop);
     if (problem.code)
         say_problem (run_loop->cli, &problem, forgotten);
     if (problem.code == ERR_DAMAGE)
         return EXIT_DAMAGED;
     if (unfinished) {
-        if (!run_loop->json)
+        if (!run_loop->look.json)
             say_unfinished (run_loop->cli, dir, forgotten);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
-    if (!run_loop->json)
+    if (!run_loop->look.json)
         say_end (run_loop, dir, written == 0);
     if (written == 0)
         return (int) exit_status;
@@ -251,15 +303,15 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
            bool json, const char *metrics)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0 };
-    struct run_loop run_loop = { .cli = cli, .json = json };
-    struct live_options look = {
-        .plain = cli->plain || json, .json = json, .color = cli->color, .out = stdout, .heading = heading
+    struct run_loop run_loop = {
+        .cli = cli,
+        .look = { .cli = cli, .dir = dir, .run = dir->id, .heading = heading, .json = json, .own = true },
     };
     struct err err = { 0 };
     int status = EXIT_COULD_NOT;
     bool open = home_folder_check (cli->home, "envs", true, &err) == 0 && (run_loop.loop = loop_open (&err)) != NULL &&
                 loop_watch_signals (run_loop.loop, signals, on_signal, &run_loop, &err) == 0 &&
-                (run_loop.viewer = live_thread_open (&look, &err)) != NULL &&
+                open_view (&run_loop, &err) == 0 &&
                 (!metrics || (run_loop.metrics = metrics_writer_open (metrics, &cli->log, &err)) != NULL) &&
                 open_driver (&run_loop, dir, plan, &err) == 0;
     if (making_fd >= 0)
@@ -269,11 +321,11 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
             forget_unbegun (cli, dir);
         metrics_writer_close (run_loop.metrics, NULL);
         only_words_left (&run_loop);
-        live_thread_close (run_loop.viewer);
+        close_view (&run_loop);
         status = cli_fail (cli, &err);
     } else {
         if (!driver_has_ended (run_loop.driver, NULL, NULL) && loop_run (run_loop.loop, &err) < 0)
-            cli_fail (cli, &err);
+            log_print (&cli->log, "%s", err.text);
         status = finish (&run_loop, dir, &err);
     }
     end_turn (cli);

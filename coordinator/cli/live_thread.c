@@ -8,10 +8,11 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
-enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20, REDRAW_MS = 200 };
+enum { SOFT_MAX_BYTES = 1 << 20, QUEUED_MAX_BYTES = 64 << 20, TICK_MS = 40 };
 
 struct job {
     struct job *next;
+    bool is_fact; /* or a line of the log */
     struct text bytes;
 };
 
@@ -23,16 +24,15 @@ struct live_thread {
     pthread_cond_t given;
     struct job *first, **end;
     size_t queued_bytes;
-    uint64_t left_out; /* facts that the view never got */
     bool closing;
 };
 
-/* Everything that waits, or NULL after one redraw's time. */
+/* Everything that waits, or NULL after a tick's time. */
 static struct job *take_all (struct live_thread *viewer, bool *closing)
 {
     struct timespec until;
     clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_nsec += REDRAW_MS * 1000000L;
+    until.tv_nsec += TICK_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock (&viewer->lock);
@@ -53,7 +53,9 @@ static void show_all (const struct live_viewer *viewer, void *view, struct job *
         struct job *next = job->next;
         struct fact fact;
         arena_reset (arena);
-        if (wire_get_fact (job->bytes, &fact, arena, NULL) == 0)
+        if (!job->is_fact)
+            viewer->log (view, job->bytes);
+        else if (wire_get_fact (job->bytes, &fact, arena, NULL) == 0)
             viewer->fact (view, &fact);
         mem_free (job);
         job = next;
@@ -75,7 +77,7 @@ static void *live_thread_run (void *owner)
     return NULL;
 }
 
-struct live_thread *live_thread_open_viewer (const struct live_viewer *of, void *owner, struct err *err)
+struct live_thread *live_thread_open (const struct live_viewer *of, void *owner, struct err *err)
 {
     struct live_thread *viewer = mem_alloc (sizeof (*viewer));
     pthread_condattr_t monotonic;
@@ -95,35 +97,37 @@ struct live_thread *live_thread_open_viewer (const struct live_viewer *of, void 
     return NULL;
 }
 
-static bool has_room (struct live_thread *viewer, enum fact_kind kind, size_t len)
+static struct job *wrap (bool is_fact, struct text text)
 {
-    size_t most = fact_is_soft (kind) ? SOFT_MAX_BYTES : QUEUED_MAX_BYTES;
-    if (viewer->queued_bytes + len <= most)
-        return true;
-    viewer->left_out++;
-    return false;
-}
-
-static struct job *wrap (struct text fact)
-{
-    struct job *job = mem_alloc (sizeof (*job) + fact.len);
+    struct job *job = mem_alloc (sizeof (*job) + text.len);
     char *bytes = (char *) (job + 1);
-    memcpy (bytes, fact.ptr, fact.len);
-    job->bytes = (struct text){ bytes, fact.len };
+    memcpy (bytes, text.ptr, text.len);
+    job->is_fact = is_fact;
+    job->bytes = (struct text){ bytes, text.len };
     return job;
 }
 
-void live_thread_add_fact (struct live_thread *viewer, enum fact_kind kind, struct text bytes)
+static void add (struct live_thread *viewer, bool is_fact, struct text bytes, size_t most)
 {
     pthread_mutex_lock (&viewer->lock);
-    if (has_room (viewer, kind, bytes.len)) {
-        struct job *job = wrap (bytes);
+    if (viewer->queued_bytes + bytes.len <= most) {
+        struct job *job = wrap (is_fact, bytes);
         *viewer->end = job;
         viewer->end = &job->next;
         viewer->queued_bytes += bytes.len;
         pthread_cond_signal (&viewer->given);
     }
     pthread_mutex_unlock (&viewer->lock);
+}
+
+void live_thread_add_fact (struct live_thread *viewer, enum fact_kind kind, struct text bytes)
+{
+    add (viewer, true, bytes, fact_is_soft (kind) ? SOFT_MAX_BYTES : QUEUED_MAX_BYTES);
+}
+
+void live_thread_add_log (struct live_thread *viewer, struct text line)
+{
+    add (viewer, false, line, QUEUED_MAX_BYTES);
 }
 
 static void ask_to_end (struct live_thread *viewer)
@@ -160,32 +164,4 @@ bool live_thread_close_within (struct live_thread *viewer, uint32_t timeout_ms)
         return false;
     destroy (viewer);
     return true;
-}
-
-/* ---- the live view of a terminal ---- */
-
-static void *terminal_open (void *look)
-{
-    return live_open (look);
-}
-
-static void terminal_fact (void *live, const struct fact *fact)
-{
-    live_fact (live, fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
-}
-
-static void terminal_tick (void *live)
-{
-    live_tick (live, clock_boot_ms ());
-}
-
-static void terminal_close (void *live)
-{
-    live_close (live);
-}
-
-struct live_thread *live_thread_open (const struct live_options *look, struct err *err)
-{
-    static const struct live_viewer terminal = { terminal_open, terminal_fact, terminal_tick, terminal_close };
-    return live_thread_open_viewer (&terminal, (void *) look, err);
 }

@@ -81,11 +81,11 @@ static void end (void *owner)
 
 struct metrics_writer *metrics_writer_open (const char *path, const struct log *log, struct err *err)
 {
-    static const struct live_viewer viewer = { begin, hear, look, end };
+    static const struct live_viewer viewer = { begin, hear, look, end, NULL };
     struct metrics_writer *writer = mem_alloc (sizeof (*writer));
     writer->path = path;
     writer->log = log;
-    writer->thread = live_thread_open_viewer (&viewer, writer, err);
+    writer->thread = live_thread_open (&viewer, writer, err);
     if (writer->thread)
         return writer;
     mem_free (writer);

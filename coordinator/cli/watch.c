@@ -158,7 +158,7 @@ static uint64_t pass (struct watcher *watcher)
         leave (watcher, EXIT_HOLDS);
     else if (!watcher->more && cli_reader_left ())
         leave (watcher, EXIT_HOLDS);
-    return watcher->more ? now_ms : now_ms + watch_view_tick_ms (watcher->view);
+    return watcher->more ? now_ms : now_ms + WATCH_VIEW_TICK_MS;
 }
 
 static void say_sentence (const struct watcher *watcher, const struct text sentence)
@@ -214,7 +214,9 @@ static int follow_run (struct cli *cli, const struct run_dir *dir, const struct 
     struct watcher watcher = {
         .cli = cli, .run = key ? key->run : dir->id, .dir = dir, .key = key, .json = json, .status = EXIT_COULD_NOT
     };
-    struct watch_view_options look_of = { cli, key ? NULL : dir, watcher.run, file, json };
+    struct watch_view_options look_of = {
+        .cli = cli, .dir = key ? NULL : dir, .run = watcher.run, .key = file, .json = json
+    };
     watcher.answered_ms = clock_boot_ms ();
     watcher.appear_by_ms = watcher.answered_ms + APPEAR_MS;
     watcher.view = watch_view_open (&look_of);

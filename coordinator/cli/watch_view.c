@@ -1,5 +1,6 @@
 #include "coordinator/cli/watch_view.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -7,19 +8,21 @@
 #include "coordinator/cli/cancel.h"
 #include "coordinator/cli/exit_timeout.h"
 #include "coordinator/cli/logs.h"
+#include "coordinator/cli/run_lines.h"
 #include "coordinator/scene/feed.h"
 #include "coordinator/terminal/screen.h"
 #include "coordinator/terminal/session.h"
 #include "coordinator/view/grid.h"
-#include "coordinator/view/live.h"
 
-enum { LIVE_TICK_MS = 200, SESSION_TICK_MS = 40, GRID_BYTES = 4 << 20, PROGRAM_BYTES = 1100 };
+enum { GRID_BYTES = 4 << 20, LOGGED_BYTES = 1 << 20, PROGRAM_BYTES = 1100 };
 
 struct watch_view {
     struct watch_view_options options;
-    struct live *live; /* or, when it is NULL: */
     struct feed *feed;
-    struct terminal_session *session;
+    struct terminal_session *session; /* or, when it is NULL: */
+    struct run_lines *lines;          /* NULL as well: the run has ended, and its session with it */
+    struct buf logged;                /* beside the session */
+    bool frozen;
     char program[PROGRAM_BYTES];
 };
 
@@ -49,19 +52,34 @@ static int cancel (void *owner, struct err *err)
     const struct watch_view *view = owner;
     if (view->options.dir == NULL)
         return err_set (err, ERR_REFUSED, "a monitor key does not allow it");
+    if (view->options.own)
+        return kill (getpid (), SIGINT) < 0 ? err_errno (err, ERR_STATE, "cannot send a signal to this process") : 0;
     return cancel_ask_politely (view->options.cli, view->options.dir, err);
 }
 
-static bool is_worked_with (const struct watch_view_options *options)
+bool watch_view_is_worked_with (const struct watch_view_options *options)
 {
     return !options->cli->plain && !options->json && isatty (STDIN_FILENO) && isatty (STDOUT_FILENO) &&
            tcgetpgrp (STDIN_FILENO) == getpgrp ();
 }
 
-static bool open_session (struct watch_view *view)
+/* ---- sessions and lines ---- */
+
+static void begin_lines (struct watch_view *view)
+{
+    const struct run_lines_options lines = { .feed = view->feed,
+                                             .out = stdout,
+                                             .json = view->options.json,
+                                             .unicode = cli_detect_style (view->options.cli).unicode };
+    view->lines = run_lines_open (&lines);
+}
+
+/* Lines, when there is no session. */
+static void begin_session (struct watch_view *view)
 {
     const struct watch_view_options *options = &view->options;
-    struct terminal_options session = { .program = view->program,
+    struct terminal_options session = { .feed = view->feed,
+                                        .program = view->program,
                                         .run = options->run,
                                         .key = options->key,
                                         .color = options->cli->color,
@@ -69,30 +87,12 @@ static bool open_session (struct watch_view *view)
                                         .read_log = read_log,
                                         .cancel = cancel };
     struct err err = { 0 };
-    snprintf (view->program, sizeof (view->program), "sliceup%s", options->cli->hint);
-    session.feed = view->feed = feed_create ();
     exit_timeout_set_last (screen_restore);
     view->session = terminal_session_open (&session, &err);
-    if (view->session)
-        return true;
-    log_detail (&options->cli->log, "the terminal cannot be worked with: %s", err.text);
-    feed_destroy (view->feed);
-    view->feed = NULL;
-    return false;
-}
-
-/* ---- the verbs ---- */
-
-struct watch_view *watch_view_open (const struct watch_view_options *options)
-{
-    struct watch_view *view = mem_alloc (sizeof (*view));
-    const struct cli *cli = options->cli;
-    struct live_options look = { .plain = cli->plain || options->json, .json = options->json, .color = cli->color };
-    view->options = *options;
-    look.out = stdout;
-    if (!is_worked_with (options) || !open_session (view))
-        view->live = live_open (&look);
-    return view;
+    if (view->session == NULL)
+        log_detail (&options->cli->log, "the terminal cannot be worked with: %s", err.text);
+    else if (options->heading)
+        feed_add_remark (view->feed, text_of (options->heading));
 }
 
 /* What stays in the scrollback. */
@@ -101,58 +101,115 @@ static void print_last (const struct watch_view *view)
     struct style style = cli_detect_style (view->options.cli);
     struct buf out;
     buf_init (&out, GRID_BYTES);
-    style.rows = 0;
-    grid_draw (feed_board (view->feed), feed_now_ms (view->feed, clock_wall_ms ()), &style, NULL, 0, &out);
+    grid_draw (feed_board (view->feed), feed_now_ms (view->feed, clock_wall_ms ()), &style, &out);
     cli_write_stdout (view->options.cli, &out);
+}
+
+static void end_session (struct watch_view *view)
+{
+    terminal_session_close (view->session);
+    view->session = NULL;
+    print_last (view);
+    if (view->logged.len)
+        (void) !fwrite (view->logged.ptr, 1, view->logged.len, stderr); /* nobody can be told */
+    buf_clear (&view->logged);
+}
+
+/* ---- the verbs ---- */
+
+struct watch_view *watch_view_open (const struct watch_view_options *options)
+{
+    struct watch_view *view = mem_alloc (sizeof (*view));
+    view->options = *options;
+    view->feed = feed_create ();
+    buf_init (&view->logged, LOGGED_BYTES);
+    snprintf (view->program, sizeof (view->program), "sliceup%s", options->cli->hint);
+    if (options->heading) {
+        printf ("%s\n", options->heading);
+        fflush (stdout);
+    }
+    if (!options->own && watch_view_is_worked_with (options))
+        begin_session (view);
+    if (view->session == NULL)
+        begin_lines (view);
+    return view;
 }
 
 void watch_view_close (struct watch_view *view)
 {
-    live_close (view->live);
-    terminal_session_close (view->session);
-    if (view->feed)
-        print_last (view);
+    run_lines_close (view->lines);
+    if (view->session)
+        end_session (view);
     feed_destroy (view->feed);
+    buf_release (&view->logged);
     mem_free (view);
+}
+
+/* Its own terminal is worked with from the first fact on: before that a run may be refused. */
+static void take_own (struct watch_view *view)
+{
+    if (!view->options.own || !watch_view_is_worked_with (&view->options))
+        return;
+    begin_session (view);
+    if (view->session == NULL)
+        return;
+    run_lines_close (view->lines);
+    view->lines = NULL;
 }
 
 void watch_view_fact (struct watch_view *view, const struct fact *fact)
 {
-    if (view->live)
-        live_fact (view->live, fact, (struct live_time){ clock_boot_ms (), clock_wall_ms () });
-    else
-        feed_apply (view->feed, fact, clock_wall_ms ());
+    if (fact->kind == FACT_RUN_OPENED)
+        take_own (view);
+    feed_apply (view->feed, fact, clock_wall_ms ());
+    if (view->lines)
+        run_lines_fact (view->lines, fact, clock_boot_ms ());
+    if (fact->kind == FACT_RUN_ENDED && view->session && view->options.own)
+        end_session (view);
 }
 
 void watch_view_print_remark (struct watch_view *view, const char *remark)
 {
-    if (view->live)
-        live_print_remark (view->live, remark);
+    if (view->lines)
+        run_lines_remark (view->lines, remark, clock_boot_ms ());
     else
-        feed_add_remark (view->feed, remark);
+        feed_add_remark (view->feed, text_of (remark));
+}
+
+void watch_view_log (struct watch_view *view, struct text line)
+{
+    if (view->session) {
+        buf_add_text (&view->logged, line);
+        feed_add_remark (view->feed, text_clip (line, line.len - (line.len > 0))); /* without its newline */
+    } else {
+        (void) !fwrite (line.ptr, 1, line.len, stderr);
+    }
 }
 
 void watch_view_freeze_clock (struct watch_view *view, bool frozen)
 {
-    if (view->live)
-        live_freeze_clock (view->live, frozen);
-    else
-        feed_freeze_clock (view->feed, frozen, clock_wall_ms ());
+    view->frozen = frozen;
+    feed_freeze_clock (view->feed, frozen, clock_wall_ms ());
+}
+
+/* A run goes on when its terminal is left: as lines. */
+static bool leave (struct watch_view *view)
+{
+    if (!view->options.own)
+        return false;
+    end_session (view);
+    begin_lines (view);
+    return true;
 }
 
 bool watch_view_tick (struct watch_view *view)
 {
-    if (view->live) {
-        live_tick (view->live, clock_boot_ms ());
-        return true;
-    }
     feed_tick (view->feed, clock_wall_ms ());
-    return terminal_session_tick (view->session, clock_boot_ms (), clock_wall_ms ());
-}
-
-uint32_t watch_view_tick_ms (const struct watch_view *view)
-{
-    return view->live ? LIVE_TICK_MS : SESSION_TICK_MS;
+    if (view->lines)
+        run_lines_tick (view->lines, clock_boot_ms (), clock_wall_ms (), view->frozen);
+    if (view->session && !terminal_session_tick (view->session, clock_boot_ms (), clock_wall_ms ()))
+        return leave (view);
+    return true;
 }
 
 bool watch_view_stays (const struct watch_view *view)
@@ -162,5 +219,5 @@ bool watch_view_stays (const struct watch_view *view)
 
 const struct board *watch_view_board (const struct watch_view *view)
 {
-    return view->live ? live_board (view->live) : feed_board (view->feed);
+    return feed_board (view->feed);
 }

@@ -1,5 +1,8 @@
-/* watch_view.h - what `sliceup watch` shows: a terminal that is worked with where there is one, and else what live.h
- * shows. The same promises as those of live.h; the last grid and the sentence are left in the scrollback by both. */
+/* watch_view.h - what `sliceup watch`, and `sliceup run` in its own terminal, show: a terminal that is worked with where
+ * there is one, and else lines (run_lines.h).
+ *
+ * A session leaves the last grid in the scrollback. In its own terminal a run has a session from its first fact to its
+ * end; whoever leaves it before sees lines from there on. One thread. */
 #ifndef SLICEUP_COORDINATOR_CLI_WATCH_VIEW_H
 #define SLICEUP_COORDINATOR_CLI_WATCH_VIEW_H
 
@@ -12,17 +15,23 @@ struct watch_view_options {
     struct cli *cli;
     const struct run_dir *dir; /* NULL: the run is elsewhere, and `key` is the file of its monitor key */
     const char *run, *key;
+    const char *heading; /* a line above everything else; NULL: none */
     bool json;
+    bool own; /* this process is the coordinator: what the key c does is what Ctrl-C does */
 };
+/* Is there a terminal, in the foreground, in which keys can be pressed? */
+bool watch_view_is_worked_with (const struct watch_view_options *options);
 struct watch_view;
 struct watch_view *watch_view_open (const struct watch_view_options *options);
 void watch_view_close (struct watch_view *view);
 void watch_view_fact (struct watch_view *view, const struct fact *fact);
 void watch_view_print_remark (struct watch_view *view, const char *remark);
+/* A whole line of the log: beside a session it is a note, and printed on standard error once the session is over. */
+void watch_view_log (struct watch_view *view, struct text line);
 void watch_view_freeze_clock (struct watch_view *view, bool frozen);
-/* Often: as it says itself. False: a person has left. */
+/* Every WATCH_VIEW_TICK_MS. False: a person has left. */
+enum { WATCH_VIEW_TICK_MS = 40 };
 bool watch_view_tick (struct watch_view *view);
-uint32_t watch_view_tick_ms (const struct watch_view *view);
 /* Does it stay, when the run has ended, until somebody leaves? */
 bool watch_view_stays (const struct watch_view *view);
 const struct board *watch_view_board (const struct watch_view *view);

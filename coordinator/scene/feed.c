@@ -6,7 +6,7 @@
 #include "coordinator/scene/scene_memo.h"
 #include "coordinator/view/burst.h"
 
-enum { LINES_BYTES = 8 << 20, TENTH_MS = 100 };
+enum { LINES_BYTES = 8 << 20, REMARK_BYTES = 64 << 10, TENTH_MS = 100 };
 
 struct feed {
     struct board *board;
@@ -20,13 +20,15 @@ struct feed {
     bool frozen;
     uint64_t frozen_ms; /* run clock */
     struct scene_memo *memo;
+    feed_note_fn *hear;
+    void *hearer;
 };
 
 struct feed *feed_create (void)
 {
     struct feed *feed = mem_alloc (sizeof (*feed));
     feed->board = board_create ();
-    feed->burst = burst_create (true);
+    feed->burst = burst_create ();
     feed->memo = mem_alloc (sizeof (*feed->memo));
     buf_init (&feed->lines, LINES_BYTES);
     return feed;
@@ -61,6 +63,12 @@ const struct gate_table *feed_gates (const struct feed *feed)
 struct scene_memo *feed_memo (const struct feed *feed)
 {
     return feed->memo;
+}
+
+void feed_listen (struct feed *feed, feed_note_fn *fn, void *owner)
+{
+    feed->hear = fn;
+    feed->hearer = owner;
 }
 
 uint64_t feed_revision (const struct feed *feed)
@@ -122,6 +130,8 @@ static void keep_note (struct feed *feed, uint64_t at_ms, struct text line)
     mem_free ((void *) note->text.ptr);
     *note = (struct feed_note){ feed->notes_last, feed->board->revision, at_ms, { copy, kept.len } };
     feed->note_revisions[feed->notes_last % FEED_NUMBERS_KEPT] = feed->board->revision;
+    if (feed->hear)
+        feed->hear (feed->hearer, at_ms, line);
 }
 
 static void keep_lines (struct feed *feed)
@@ -150,16 +160,17 @@ void feed_apply (struct feed *feed, const struct fact *fact, uint64_t wall_ms)
 
 void feed_tick (struct feed *feed, uint64_t wall_ms)
 {
-    burst_tell (feed->burst, feed->board, feed_now_ms (feed, wall_ms), &uncut, &feed->lines);
+    uint64_t now_ms = wall_ms == UINT64_MAX ? UINT64_MAX : feed_now_ms (feed, wall_ms);
+    burst_tell (feed->burst, feed->board, now_ms, &uncut, &feed->lines);
     feed->board->revision += feed->lines.len > 0;
     keep_lines (feed);
 }
 
-void feed_add_remark (struct feed *feed, const char *remark)
+void feed_add_remark (struct feed *feed, struct text remark)
 {
     struct buf safe;
-    buf_init (&safe, 8 * FEED_NOTE_BYTES);
-    buf_escaped (&safe, text_of (remark), FEED_NOTE_BYTES);
+    buf_init (&safe, LINES_BYTES);
+    buf_escaped (&safe, text_clip (remark, REMARK_BYTES), 0);
     feed->board->revision++;
     keep_note (feed, feed->board->clock_ms, buf_as_text (&safe));
     buf_release (&safe);

@@ -20,7 +20,6 @@ struct shared {
 };
 
 struct burst {
-    bool failures;
     bool waiting;
     uint64_t since_ms; /* waiting: from when */
     uint64_t at_ms;    /* run clock: of the last fact taken */
@@ -31,11 +30,9 @@ struct burst {
     bool told_of[HOSTS_MAX];        /* per host: that it failed */
 };
 
-struct burst *burst_create (bool failures)
+struct burst *burst_create (void)
 {
-    struct burst *burst = mem_alloc (sizeof (*burst));
-    burst->failures = failures;
-    return burst;
+    return mem_alloc (sizeof (struct burst));
 }
 
 void burst_destroy (struct burst *burst)
@@ -237,13 +234,11 @@ static void tell_failures (struct burst *burst, const struct board *board, uint3
         mark_told (burst, group);
         burst->first = at + 1;
         lines++;
-        if (!burst->failures)
-            continue;
         add_key (board, &words);
         group_text (board, group, &words);
         plain_line (burst->at_ms, &words, style, out);
     }
-    if (burst->failures && pass && pass->ungrouped_n > burst->told_ungrouped) {
+    if (pass && pass->ungrouped_n > burst->told_ungrouped) {
         add_key (board, &words);
         buf_printf (&words, "failed with other errors than these so far: %" PRIu32 " more", pass->ungrouped_n);
         plain_line (burst->at_ms, &words, style, out);
@@ -310,7 +305,7 @@ void burst_tell (struct burst *burst, const struct board *board, uint64_t now_ms
         return;
     forget_told (burst, board);
     tell_events (burst, board, style, out);
-    tell_failures (burst, board, now_ms == UINT64_MAX || !burst->failures ? UINT32_MAX : BURST_LINES, style, out);
+    tell_failures (burst, board, now_ms == UINT64_MAX ? UINT32_MAX : BURST_LINES, style, out);
     burst->waiting = !is_told (burst, board);
     burst->since_ms = now_ms == UINT64_MAX ? burst->since_ms : now_ms;
 }

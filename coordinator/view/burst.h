@@ -16,8 +16,7 @@
 enum { BURST_WAIT_MS = 500, BURST_LINES = 3 };
 
 struct burst;
-/* Not `failures`: they are shown elsewhere, and only corrections of them are told. */
-struct burst *burst_create (bool failures);
+struct burst *burst_create (void);
 void burst_destroy (struct burst *burst);
 /* Takes a fact after `board` has. What nobody shares is told at once, behind what waits. `now_ms`: any clock. */
 void burst_fact (struct burst *burst, const struct board *board, const struct fact *fact, uint64_t now_ms,

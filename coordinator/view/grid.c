@@ -5,52 +5,7 @@
 #include "coordinator/view/plain.h"
 #include "coordinator/view/waiting.h"
 
-enum {
-    WAITING_BYTES = 1 << 20,
-    NOTABLE_LINES = 6,
-    FAILURE_LINES = 6,
-    RUNGS_LEAST = 3,
-    BESIDE_RUNGS = 4,
-    WORDS_COLUMNS = 48
-};
-
-/* How many lines each part gets. Rungs first, but never so many that nothing of the waiting shows. */
-struct layout {
-    uint32_t hosts, rungs, violations, failures, waiting, notable;
-};
-
-static uint32_t least (uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint32_t take (uint32_t *left, uint32_t wanted)
-{
-    uint32_t taken = least (*left, wanted);
-    *left -= taken;
-    return taken;
-}
-
-static uint32_t rungs_wanted (uint32_t rungs, uint32_t left)
-{
-    uint32_t most = left > RUNGS_LEAST + BESIDE_RUNGS ? left - BESIDE_RUNGS : RUNGS_LEAST;
-    return least (rungs, most);
-}
-
-static struct layout lay_out (const struct style *style, struct layout wanted)
-{
-    uint32_t left = style->rows > 2 ? style->rows - 2 : 0; /* header, and the last row */
-    if (style->rows == 0)
-        left = UINT32_MAX;
-    struct layout layout = { 0 };
-    layout.rungs = take (&left, rungs_wanted (wanted.rungs, left));
-    layout.hosts = take (&left, wanted.hosts);
-    layout.violations = take (&left, wanted.violations);
-    layout.failures = take (&left, least (wanted.failures, left - (wanted.waiting && left)));
-    layout.waiting = take (&left, wanted.waiting);
-    layout.notable = take (&left, least (wanted.notable, NOTABLE_LINES));
-    return layout;
-}
+enum { WAITING_BYTES = 1 << 20, FAILURE_LINES = 6, WORDS_COLUMNS = 48, RUN_SHOWN_BYTES = 8 };
 
 /* ---- header and hosts ---- */
 
@@ -72,7 +27,7 @@ static void draw_header (const struct board *board, uint64_t now_ms, const struc
     line_printf (&line, "  %u/%u rungs  %s  %u/%u hosts", rungs_passed (board), board->plan.rungs.n,
                  duration_print (now_ms, span), board->joined_n, board->plan.hosts.n);
     line_puts (&line, "  run ");
-    line_text (&line, (struct text){ board->run.ptr, least (board->run.len, 8) });
+    line_text (&line, text_clip (board->run, RUN_SHOWN_BYTES));
     if (board->cancel_level && !board->ended)
         line_puts (&line, "  stopping");
     line_end (&line);
@@ -97,13 +52,13 @@ static uint32_t hosts_shown (const struct board *board, enum host_shown shown, u
 }
 
 /* One line for each state that calls for attention: how many, and who. */
-static uint32_t draw_hosts (const struct board *board, const struct style *style, uint32_t most, struct buf *out)
+static void draw_hosts (const struct board *board, const struct style *style, struct buf *out)
 {
     static const char *const words[] = { [SHOWN_SILENT] = "silent", [SHOWN_LOST] = "lost" };
-    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts)), drawn = 0;
+    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts));
     for (uint32_t shown = SHOWN_LOST; shown > SHOWN_NOT; shown--) {
         uint32_t n = hosts_shown (board, shown, hosts);
-        if (n == 0 || drawn == most)
+        if (n == 0)
             continue;
         struct buf names;
         buf_init (&names, WAITING_BYTES);
@@ -114,10 +69,8 @@ static uint32_t draw_hosts (const struct board *board, const struct style *style
         line_text (&line, buf_as_text (&names));
         line_end (&line);
         buf_release (&names);
-        drawn++;
     }
     mem_free (hosts);
-    return drawn;
 }
 
 /* Violations are always shown: they change the exit status of the run. */
@@ -137,53 +90,19 @@ static uint32_t set_columns (const struct style *style)
     return style->columns > 3 * WORDS_COLUMNS / 2 ? style->columns - WORDS_COLUMNS : WORDS_COLUMNS / 2;
 }
 
-/* Of the running pass, before its verdicts; one line an error. */
-static uint32_t failures_wanted (const struct board *board)
+/* Of the running pass, before its verdicts; one line an error, uncut: it is worth wrapping. */
+static void draw_failures (const struct board *board, const struct style *style, struct buf *out)
 {
     const struct board_pass *pass = board_running_pass (board);
-    return pass ? least (pass->groups.n, FAILURE_LINES) : 0;
-}
-
-/* Who, and whose fault, are never what gets cut. */
-static void draw_failure (const struct board *board, const struct board_verdict_group *group, const struct style *style,
-                          struct buf *out)
-{
-    struct buf words, owner;
-    buf_init (&words, WAITING_BYTES);
-    buf_init (&owner, WAITING_BYTES);
-    struct line line = line_begin (out, style);
-    line_paint (&line, PAINT_BAD);
-    if (style->columns) {
-        group_text_set (board, group->hosts.items, group->hosts.n, set_columns (style), &words);
-        buf_printf (&words, " %s: ", enum_name_of (&outcome_names, group->outcome));
-        line_text (&line, buf_as_text (&words));
-        group_text_owner (group, &owner);
-        uint32_t taken = line.columns + text_columns (buf_as_text (&owner));
-        line_cell (&line, group->line.len ? group->line : group->cause,
-                   style->columns > taken ? style->columns - taken : 1, 0);
-    } else { /* where there is room for all of it, it is worth wrapping */
-        group_text (board, group, &owner);
+    struct style uncut = *style;
+    uncut.columns = 0;
+    for (uint32_t i = 0; pass && i < pass->groups.n && i < FAILURE_LINES; i++) {
+        struct buf words;
+        buf_init (&words, WAITING_BYTES);
+        group_text (board, &pass->groups.items[i], &words);
+        line_print_painted (out, &uncut, PAINT_BAD, buf_as_text (&words));
+        buf_release (&words);
     }
-    line_text (&line, buf_as_text (&owner));
-    line_end (&line);
-    buf_release (&owner);
-    buf_release (&words);
-}
-
-static void draw_failures (const struct board *board, const struct style *style, uint32_t most, struct buf *out)
-{
-    struct style wide = *style;
-    wide.columns = style->rows ? style->columns : 0;
-    for (uint32_t i = 0; i < most; i++)
-        draw_failure (board, &board_running_pass (board)->groups.items[i], &wide, out);
-}
-
-static uint32_t hosts_wanted (const struct board *board)
-{
-    bool any[SHOWN_N] = { false };
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        any[host_shown (&board->hosts[i])] = true;
-    return any[SHOWN_SILENT] + any[SHOWN_LOST];
 }
 
 /* ---- the row of one rung: mark, id, pass, progress, time ---- */
@@ -323,86 +242,27 @@ static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms,
     line_end (&line);
 }
 
-/* ---- rungs ---- */
-
-/* The rung that matters now: the first that has not passed. */
-static uint32_t rung_now (const struct board *board)
+static void draw_waiting (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
 {
-    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
-        if (board_rung_outcome (board, i) != OUTCOME_PASSED)
-            return i;
-    return board->plan.rungs.n ? board->plan.rungs.n - 1 : 0;
+    struct buf lines;
+    buf_init (&lines, WAITING_BYTES);
+    waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (style), &lines);
+    struct text rest = buf_as_text (&lines), line;
+    while (text_cut (&rest, '\n', &line))
+        line_print_painted (out, style, PAINT_WARN, line);
+    buf_release (&lines);
 }
 
-static void draw_folded (const struct style *style, uint32_t n, const char *what, struct buf *out)
+void grid_draw (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
 {
-    struct line line = line_begin (out, style);
-    line_paint (&line, PAINT_FAINT);
-    line_printf (&line, "  %u rung%s %s", n, n == 1 ? "" : "s", what);
-    line_end (&line);
-}
-
-static void draw_rungs (const struct board *board, uint64_t now_ms, const struct style *style, uint32_t lines,
-                        struct buf *out)
-{
-    uint32_t n = board->plan.rungs.n, now = rung_now (board), from = 0, to = n;
-    if (lines < n) { /* one line each for what is folded above and below, unless there is no room even for that */
-        uint32_t shown = lines > 2 ? lines - 2 : lines;
-        from = now > shown / 2 ? now - shown / 2 : 0;
-        from = from + shown > n ? n - shown : from;
-        to = from + shown;
-    }
-    if (lines > 2 && from > 0)
-        draw_folded (style, from, "passed", out);
-    for (uint32_t i = from; i < to; i++)
-        grid_row (board, i, now_ms, style, out);
-    if (lines > 2 && to < n)
-        draw_folded (style, n - to, "to go", out);
-}
-
-/* ---- below the rungs ---- */
-
-static void draw_waiting (const struct style *style, const struct buf *lines, uint32_t most, struct buf *out)
-{
-    for (size_t from = 0, at = 0; at < lines->len && most > 0; at++) {
-        if (lines->ptr[at] != '\n')
-            continue;
-        line_print_painted (out, style, PAINT_WARN,
-                            (struct text){ (const char *) lines->ptr + from, (uint32_t) (at - from) });
-        from = at + 1;
-        most--;
-    }
-}
-
-static void draw_notable (const struct style *style, const struct text *notable, uint32_t n, uint32_t most,
-                          struct buf *out)
-{
-    for (uint32_t i = n - least (n, most); i < n; i++) {
-        line_print_painted (out, style, PAINT_FAINT, notable[i]);
-    }
-}
-
-void grid_draw (const struct board *board, uint64_t now_ms, const struct style *style, const struct text *notable,
-                uint32_t notable_n, struct buf *out)
-{
-    struct buf waiting;
-    if (!board->opened || style->rows == 1)
+    if (!board->opened)
         return;
-    buf_init (&waiting, WAITING_BYTES);
-    struct layout layout = { .rungs = board->plan.rungs.n,
-                             .hosts = hosts_wanted (board),
-                             .violations = board->violations_n > 0,
-                             .failures = failures_wanted (board),
-                             .notable = notable_n };
-    layout.waiting = waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (style), &waiting);
-    layout = lay_out (style, layout);
     draw_header (board, now_ms, style, out);
-    draw_rungs (board, now_ms, style, layout.rungs, out);
-    draw_hosts (board, style, layout.hosts, out);
-    if (layout.violations)
+    for (uint32_t i = 0; i < board->plan.rungs.n; i++)
+        grid_row (board, i, now_ms, style, out);
+    draw_hosts (board, style, out);
+    if (board->violations_n > 0)
         draw_violations (board, style, out);
-    draw_failures (board, style, layout.failures, out);
-    draw_waiting (style, &waiting, layout.waiting, out);
-    draw_notable (style, notable, notable_n, layout.notable, out);
-    buf_release (&waiting);
+    draw_failures (board, style, out);
+    draw_waiting (board, now_ms, style, out);
 }

@@ -93,10 +93,10 @@ static void add_cache (const struct board *board, const struct style *style, str
 
 void status_text (const struct status *status, const struct style *style, struct buf *out)
 {
-    struct style tall = *style, uncut = *style; /* rows of the grid fit the width; sentences are worth wrapping */
-    tall.rows = uncut.rows = uncut.columns = 0;
+    struct style uncut = *style; /* rows of the grid fit the width; sentences are worth wrapping */
+    uncut.columns = 0;
     add_run (status, &uncut, out);
-    grid_draw (status->board, status->now_ms, &tall, NULL, 0, out);
+    grid_draw (status->board, status->now_ms, style, out);
     add_failures (status->board, &uncut, out);
     add_metrics (status->board, &uncut, out);
     add_cache (status->board, &uncut, out);

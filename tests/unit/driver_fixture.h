@@ -113,7 +113,7 @@ static inline int stage_make (void **state)
     if (!mkdtemp (stage->home) || !(stage->log_file = fmemopen (stage->log_text, sizeof stage->log_text, "w")))
         return -1;
     setvbuf (stage->log_file, NULL, _IONBF, 0);
-    stage->log = (struct log){ stage->log_file, "test", 0 };
+    stage->log = (struct log){ .to = stage->log_file, .program = "test" };
     stage_plan (stage, 2);
     stage->loop = loop_open (&err);
     return stage->loop && run_dir_create (&stage->dir, stage->home, &err) == 0 ? 0 : -1;

@@ -150,22 +150,6 @@ static void the_verdict_corrects_what_was_told_and_nothing_else (void **state)
     show_release (&show);
 }
 
-static void what_is_shown_elsewhere_is_only_corrected (void **state)
-{
-    (void) state;
-    struct show show = bursting (4);
-    struct verdict verdict = { .host = 1, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER };
-    burst_destroy (show.burst);
-    show.burst = burst_create (false);
-    show_began (&show, ALL, PASS_RESTORED, 1, 4);
-    show_failed (&show, 1, TEXT_LIT ("boom"));
-    assert_int_equal (a_while_on (&show), 0);
-    show_pass_ended (&show, OUTCOME_CASCADE, 900, &verdict, 1);
-    assert_lacks (&show.lines, "boom");
-    assert_has (&show.lines, "corrected: host1 cascade");
-    show_release (&show);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,7 +159,6 @@ int main (void)
         cmocka_unit_test (a_failure_is_told_once_and_again_when_more_share_it),
         cmocka_unit_test (many_errors_are_a_few_lines_at_a_time),
         cmocka_unit_test (the_verdict_corrects_what_was_told_and_nothing_else),
-        cmocka_unit_test (what_is_shown_elsewhere_is_only_corrected),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

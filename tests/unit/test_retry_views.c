@@ -230,7 +230,7 @@ static void a_part_that_runs_shows_as_such (void **state)
     begin (&both, left, PURPOSE_ISOLATION, 0, 2);
     end (&both, left, 0, 1, ENDING_EXITED, 0);
     buf_init (&out, 1 << 20);
-    grid_draw (both.show.board, both.show.at_ms, &style, NULL, 0, &out);
+    grid_draw (both.show.board, both.show.at_ms, &style, &out);
     assert_has (&out, "in parts");
     assert_has (&out, "1/2");
     assert_has (&out, "waiting for host1 to start");

@@ -571,7 +571,7 @@ static void a_slow_watcher_is_told_how_many_notes_it_missed (void **state)
     stage_gathered (&stage, 2);
     uint64_t revision = stage_draw (&stage)->revision, seen = feed_notes_last (stage.feed);
     for (uint32_t i = 0; i < FEED_NOTES_KEPT + 37; i++)
-        feed_add_remark (stage.feed, "no coordinator holds this run");
+        feed_add_remark (stage.feed, TEXT_LIT ("no coordinator holds this run"));
     assert_int_equal (stage_draw (&stage)->notes_n, FEED_NOTES_KEPT);
     assert_int_equal (stage.scene.notes_skipped, 0); /* it asked for what is kept */
     stage.query.since = revision;
@@ -582,7 +582,7 @@ static void a_slow_watcher_is_told_how_many_notes_it_missed (void **state)
     assert_int_equal (stage_draw (&stage)->notes_n, 0);
     assert_null (feed_note_at (stage.feed, seen));
     for (uint32_t i = 0; i < FEED_NUMBERS_KEPT; i++)
-        feed_add_remark (stage.feed, "again");
+        feed_add_remark (stage.feed, TEXT_LIT ("again"));
     stage.query.since = revision; /* longer ago than numbers are kept for */
     assert_int_equal (stage_draw (&stage)->notes_skipped, FEED_NUMBERS_KEPT - FEED_NOTES_KEPT);
     stage_release (&stage);
@@ -698,7 +698,7 @@ static void nothing_that_is_said_can_do_harm (void **state)
         show_fact (show, judged);
         show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
         show_run_ended (show, OUTCOME_FAILED, 1, said);
-        feed_add_remark (stage.feed, hostile);
+        feed_add_remark (stage.feed, text_of (hostile));
         assert_scene_is_safe (stage_draw (&stage));
         assert_int_equal (stage.scene.groups_n, 1);
         assert_true (stage.arena.used_bytes < 256 << 10);

@@ -59,7 +59,7 @@ static inline void show_fact (struct show *show, struct fact fact)
 /* `plan` may be changed between show_make and show_open. */
 static inline void show_make (struct show *show, uint32_t hosts)
 {
-    *show = (struct show){ .board = board_create (), .burst = burst_create (true), .style = { .unicode = true } };
+    *show = (struct show){ .board = board_create (), .burst = burst_create (), .style = { .unicode = true } };
     buf_init (&show->lines, 16 << 20);
     sample_plan (&show->plan, hosts, &show->arena);
 }
