@@ -104,8 +104,9 @@ const struct cli_command run_command = {
     .summary = "run the ladder on every host of the slice, and write a receipt",
     .help = "Checks the configuration, starts a worker on each host, and runs the rungs in order on all hosts in "
             "lockstep. The first rung that a host does not pass ends the run, unless --min-hosts or --keep-going says "
-            "otherwise. In a terminal a live grid shows the state of every "
-            "host; elsewhere, or with --plain, each event is one line. Every fact is journaled: if this process dies, "
+            "otherwise. A terminal shows every host and rung, with the keys of sliceup watch (? lists them; q goes on "
+            "with lines); elsewhere, or with --plain, each event is one line. Every fact is journaled: if this process "
+            "dies, "
             "the workers continue, and sliceup resume takes them over.\n"
             "\n"
             "The first Ctrl-C asks the running rung to end, the second kills it, the third leaves without waiting. A "

@@ -74,7 +74,7 @@ static void begin_lines (struct watch_view *view)
     view->lines = run_lines_open (&lines);
 }
 
-/* Lines, when there is no session. */
+/* There is none afterwards where the terminal is of an unknown kind. */
 static void begin_session (struct watch_view *view)
 {
     const struct watch_view_options *options = &view->options;
@@ -150,11 +150,11 @@ static void take_own (struct watch_view *view)
 {
     if (!view->options.own || !watch_view_is_worked_with (&view->options))
         return;
-    begin_session (view);
-    if (view->session == NULL)
-        return;
     run_lines_close (view->lines);
     view->lines = NULL;
+    begin_session (view);
+    if (view->session == NULL)
+        begin_lines (view);
 }
 
 void watch_view_fact (struct watch_view *view, const struct fact *fact)

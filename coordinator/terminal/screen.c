@@ -32,6 +32,8 @@ struct screen {
     size_t taken;    /* of it */
     uint64_t sent_bytes;
     bool color, unicode;
+    bool in_front;           /* at the last look */
+    locale_t locale, before; /* of this thread: the process's is not for a screen to change */
 };
 
 /* For screen_restore, whenever it comes. */
@@ -83,10 +85,7 @@ static void add_leave (const char *capability)
 /* Keys come one by one and are not echoed; Ctrl-C is a signal as ever; Ctrl-Z would leave a screen behind. */
 static int set_modes (struct err *err)
 {
-    struct termios modes;
-    if (tcgetattr (STDIN_FILENO, &restoring.before) < 0)
-        return err_errno (err, ERR_STATE, "cannot read the modes of the terminal");
-    modes = restoring.before;
+    struct termios modes = restoring.before;
     modes.c_lflag &= ~(tcflag_t) (ICANON | ECHO | IEXTEN);
     modes.c_oflag = (modes.c_oflag | OPOST | ONLCR) & ~(tcflag_t) TABDLY;
     modes.c_cc[VMIN] = 1;
@@ -120,11 +119,31 @@ static void set_up_colors (struct screen *screen, bool color)
     init_pair (PAINT_WARN, COLOR_YELLOW, back);
 }
 
+static void stay (int signal_number)
+{
+    (void) signal_number;
+}
+
+/* What ncurses does about signals is not for a process that has other work: only stopping is kept from leaving a screen. */
+static SCREEN *open_ncurses (FILE *out)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGWINCH, SIGTSTP };
+    enum { N = sizeof (signals) / sizeof (signals[0]) };
+    struct sigaction before[N], stays = { .sa_handler = stay, .sa_flags = SA_RESTART };
+    for (size_t i = 0; i < N; i++)
+        sigaction (signals[i], NULL, &before[i]);
+    SCREEN *terminal = newterm (NULL, out, stdin);
+    before[N - 1] = stays;
+    for (size_t i = 0; i < N; i++)
+        sigaction (signals[i], &before[i], NULL);
+    return terminal;
+}
+
 static int open_terminal (struct screen *screen, bool color, struct err *err)
 {
     const char *kind = getenv ("TERM");
     set_escdelay (ESCAPE_MS);
-    screen->terminal = newterm (NULL, screen->pipe_in, stdin);
+    screen->terminal = open_ncurses (screen->pipe_in);
     if (screen->terminal == NULL)
         return err_set (err, ERR_STATE, "nothing is known of a terminal of kind %s", kind ? kind : "(TERM is not set)");
     keypad (stdscr, true);
@@ -139,22 +158,48 @@ static int open_terminal (struct screen *screen, bool color, struct err *err)
     return 0;
 }
 
+static void take_locale (struct screen *screen)
+{
+    screen->locale = newlocale (LC_CTYPE_MASK, "", (locale_t) 0);
+    if (screen->locale)
+        screen->before = uselocale (screen->locale);
+    screen->unicode = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
+}
+
+static int read_modes (struct err *err)
+{
+    return tcgetattr (STDIN_FILENO, &restoring.before) < 0
+               ? err_errno (err, ERR_STATE, "cannot read the modes of the terminal")
+               : 0;
+}
+
 struct screen *screen_open (bool color, struct err *err)
 {
     struct screen *screen = mem_alloc (sizeof (*screen));
     screen->pipe_out = screen->out_fd = -1;
+    screen->in_front = true;
     buf_init (&screen->left, 4 * PIPE_BYTES);
-    setlocale (LC_CTYPE, "");
-    screen->unicode = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
-    if (open_pipe (screen, err) < 0 || open_terminal (screen, color, err) < 0 || set_modes (err) < 0) {
+    take_locale (screen);
+    if (open_pipe (screen, err) < 0 || open_terminal (screen, color, err) < 0 || read_modes (err) < 0 ||
+        set_modes (err) < 0) {
         screen_close (screen);
         return NULL;
     }
     restoring.out_fd = screen->out_fd < 0 ? STDOUT_FILENO : screen->out_fd;
     restoring.open = true;
-    signal (SIGTSTP, SIG_IGN);
     catch_deaths ();
     return screen;
+}
+
+bool screen_in_front (struct screen *screen)
+{
+    bool in_front = tcgetpgrp (STDIN_FILENO) == getpgrp ();
+    if (in_front && !screen->in_front) { /* the shell had it meanwhile */
+        (void) set_modes (NULL);
+        screen_repaint (screen);
+    }
+    screen->in_front = in_front;
+    return in_front;
 }
 
 /* ---- out ---- */
@@ -303,8 +348,13 @@ void screen_close (struct screen *screen)
     }
     if (restoring.open) {
         restoring.open = false;
-        (void) tcsetattr (STDIN_FILENO, TCSADRAIN, &restoring.before);
+        if (screen_in_front (screen))
+            (void) tcsetattr (STDIN_FILENO, TCSADRAIN, &restoring.before);
         signal (SIGTSTP, SIG_DFL);
+    }
+    if (screen->locale) {
+        (void) uselocale (screen->before);
+        freelocale (screen->locale);
     }
     if (screen->pipe_in)
         fclose (screen->pipe_in);

@@ -2,7 +2,8 @@
  *
  * Only what differs from what is shown goes out, and what goes out never waits: while the terminal takes nothing
  * (Ctrl-S, a slow link), screen_ready says so and a frame is left out. Whatever ends the process but SIGKILL leaves a
- * usable terminal: screen_restore. One screen a process; one thread. */
+ * usable terminal: screen_restore. One screen a process; one thread, whose locale it sets. It leaves the process's
+ * handlers of SIGINT and SIGTERM as they are. */
 #ifndef SLICEUP_COORDINATOR_TERMINAL_SCREEN_H
 #define SLICEUP_COORDINATOR_TERMINAL_SCREEN_H
 
@@ -15,6 +16,8 @@ struct screen *screen_open (bool color, struct err *err);
 void screen_close (struct screen *screen); /* NULL is fine */
 /* What it can show, as large as it is now. */
 struct style screen_style (const struct screen *screen);
+/* Is this process in the foreground of its terminal? Else nothing is read from it, and nothing shown. */
+bool screen_in_front (struct screen *screen);
 bool screen_ready (struct screen *screen); /* all that was shown is on its way */
 void screen_show (struct screen *screen, const struct cells *cells, uint32_t row, uint32_t column);
 void screen_repaint (struct screen *screen); /* the next one is drawn as if nothing of it could be trusted */

@@ -1,6 +1,8 @@
 """A run watched in a real terminal (tmux): what is on the screen is what the receipt says, host by host; keys; hostile
 text; the terminal is given back whatever happens. The screens are kept under tests/pictures of the build."""
+import json
 import os
+import pathlib
 import signal
 import unittest
 
@@ -14,15 +16,18 @@ LETTERS = {"passed": "P", "failed": "F", "timed-out": "T", "lost": "L", "cascade
 
 
 class Terminals(lab.LabTest):
-    def watch(self, name, *words, columns=80, rows=24, **env):
+    def on_terminal(self, name, *words, columns=80, rows=24, in_shell=False, **env):
         env = self.lab.env(**{"LANG": "C.UTF-8", **env})
-        shown = tmux.Tmux(f"terminal-{name}", [lab.SLICEUP, "watch", *words], env, columns, rows)
+        shown = tmux.Tmux(f"terminal-{name}", ["bash", "--norc", "-i"] if in_shell else [lab.SLICEUP, *words], env, columns, rows)
         self.addCleanup(shown.close)
         return shown
 
-    def slow(self, seconds=60):
+    def watch(self, name, *words, **more):
+        return self.on_terminal(name, "watch", *words, **more)
+
+    def slow(self, seconds=60, **more):
         return self.lab.slice(hosts=2, ladder=str(self.lab.ladder("ladder.yaml", [
-            self.lab.rung("low", "slow.py", args={"seconds": seconds, "phases": ["compile"]})])))
+            self.lab.rung("low", "slow.py", args={"seconds": seconds, "phases": ["compile"]})])), **more)
 
     def running(self):
         run = self.lab.start("run", self.slow())
@@ -200,6 +205,117 @@ class Leaving(Terminals):
         shown = self.watch("colours")
         shown.wait("compile")
         return shown.painted()
+
+
+class OwnTerminal(Terminals):
+    """The terminal in which `sliceup run` was typed."""
+
+    def run_on_terminal(self, name, seconds=60, **more):
+        shown = self.on_terminal(name, "run", self.slow(seconds), **more)
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        return shown
+
+    def test_it_has_keys_and_ends_by_itself(self):
+        shown = self.run_on_terminal("own", seconds=6)
+        shown.press("Enter")
+        shown.wait(r"(?m)^h0: rung low, once, attempt 1")
+        self.assertEqual(0, shown.ended())
+        screen = shown.screen()
+        self.assertEqual(1, screen.count("of slice slice: 2 hosts, 1 rung"), screen)
+        self.assertRegex(screen, r"(?m)^. low +once +2 passed")
+        self.assertRegex(screen, r"(?m)^slice slice: climbed to the top: 1 of 1 rungs passed")
+        self.assertRegex(screen, r"(?m)^receipt: ")
+        self.assertNotIn("? help", screen)
+
+    def test_ctrl_c_asks_and_the_second_kills(self):
+        shown = self.run_on_terminal("own-ctrl-c", columns=120)
+        shown.press("C-c")
+        self.assertEqual(130, shown.ended())
+        screen = shown.screen()
+        self.assertIn("cancelled by the user", screen)
+        self.assertIn("sliceup: stopping: asking the running rung to end", screen)
+
+    def test_cancelling_by_key_asks_first(self):
+        shown = self.run_on_terminal("own-cancel")
+        shown.press("c")
+        shown.wait("Cancel run .* y/N")
+        shown.press("y")
+        self.assertEqual(130, shown.ended())
+        self.assertEqual("cancelled", self.lab.receipt()["outcome"])
+
+    def test_who_leaves_it_sees_lines(self):
+        shown = self.run_on_terminal("own-left")
+        shown.press("q")
+        shown.wait(r"(?m)^> low|^. low +once")
+        self.assertEqual(0, self.lab.count("cancel-asked"))
+        self.passes(self.lab.sliceup("cancel"))
+        self.assertEqual(130, shown.ended())
+        screen = shown.screen()
+        self.assertRegex(screen, r"(?m)^\[ *\d+\.\d s\] cancelled: the running rung is asked to end")
+        self.assertRegex(screen, r"sliceup: sliceup cancel \(pid \d+\) ends this run")
+
+    def test_what_is_logged_is_a_note_and_stays_behind(self):
+        shown = self.run_on_terminal("own-log", columns=120)
+        self.passes(self.lab.sliceup("cancel"))
+        self.assertEqual(130, shown.ended())
+        grid, _, logged = shown.screen().partition("sliceup: sliceup cancel (pid ")
+        self.assertRegex(grid, r"(?m)^. low +once")
+        self.assertIn("ends this run", logged)
+        self.assertNotIn("ends this run", grid)
+
+    def test_a_stopped_terminal_does_not_stop_the_run(self):
+        limits = {"orphan": "6s"}  # a coordinator that waits for its terminal would lose its workers
+        shown = self.on_terminal("own-stopped", "run", self.slow(8, limits=limits))
+        shown.wait("compile")
+        shown.press("C-s")
+        receipt = lab.wait_for(lambda: next(self.lab.home.glob("runs/*/receipt.json"), None), "the receipt", 60)
+        self.assertEqual("passed", json.loads(receipt.read_text())["outcome"])
+        self.assertFalse(shown.status.exists(), "it did not wait for its terminal: the test proves nothing")
+        shown.press("C-q")
+        self.assertEqual(0, shown.ended())
+
+    def test_whatever_ends_it_the_terminal_is_given_back(self):
+        for number, status in ((signal.SIGSEGV, 139), (signal.SIGABRT, 134)):
+            shown = self.run_on_terminal("own-" + number.name)
+            os.kill(shown.pid(), number)
+            self.assertEqual(status, shown.ended(), number.name)
+            self.assertNotIn("? help", shown.screen())
+            shown.close()
+            resumed = self.on_terminal("own-resumed", "resume")
+            resumed.wait(r"(?m)^. *h0 +r .*compile")
+            resumed.press("C-c")
+            self.assertEqual(130, resumed.ended())
+            self.assertIn("cancelled by the user", resumed.screen())
+            resumed.close()
+
+    def test_no_colour_ascii_and_sizes(self):
+        shown = self.run_on_terminal("own-ascii", columns=40, rows=12, NO_COLOR="1", LANG="C")
+        self.assertTrue(shown.screen().isascii())
+        self.assertNotIn("\x1b[", shown.painted())
+        shown.press("C-c")
+        self.assertEqual(130, shown.ended())
+        self.assertTrue(shown.screen().isascii())
+
+    def test_in_the_background_it_neither_reads_nor_draws(self):
+        shown = self.on_terminal("own-background", in_shell=True)
+        shown.type(f"{lab.SLICEUP} run {self.slow(60)}")
+        shown.press("Enter")
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        coordinator = self.lab.status()["pid"]
+        os.kill(coordinator, signal.SIGSTOP)
+        shown.wait("Stopped")
+        shown.type("bg; echo typed $((6 * 7))")
+        shown.press("Enter")
+        shown.wait("typed 42")
+        now = self.lab.status()["now_ms"]
+        lab.wait_for(lambda: self.lab.status()["now_ms"] > now + 1000, "a second of the run", 10)
+        self.assertNotEqual("T", pathlib.Path(f"/proc/{coordinator}/stat").read_text().rpartition(")")[2].split()[0])
+        self.assertIn("typed 42", shown.screen())  # a frame would have covered it
+        shown.type("fg")
+        shown.press("Enter")
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        shown.press("C-c")
+        lab.wait_for(lambda: self.lab.count("run-ended"), "the end", 20)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What people and scripts see: lines, the live grid, JSON, help; and nothing that a host says reaches a terminal raw."""
+"""What people and scripts see: lines, JSON, help; and nothing that a host says reaches a terminal raw."""
 import json
 import os
 import re
@@ -43,66 +43,6 @@ class Lines(Views):
         shown = self.on_terminal("run", self.slice(), "--plain")
         self.assertEqual(0, shown.end())
         self.assertNotIn(b"\x1b", shown.raw)
-
-
-class Grid(Views):
-    def draws(self, columns, rows, hosts=3, **env):
-        shown = self.on_terminal("run", self.slice(self.slow(), hosts=hosts), columns=columns, rows=rows, **env)
-        self.assertEqual(0, shown.end(), shown.screen.text)
-        screen = shown.screen
-        self.assertGreater(screen.hidden_times, 3, "it was not redrawn")
-        self.assertTrue(screen.cursor_shown, "the cursor stays hidden")
-        self.assertEqual([], screen.foreign)
-        grid = [line for line in screen.lines if "/home/runs/" not in line and "climbed to the top" not in line
-                and not line.startswith("run ")]
-        self.assertLessEqual(max(map(len, grid)), columns, screen.text)
-        for word in ("low", "high", "climbed to the top"):
-            self.assertIn(word, screen.text)
-        return shown
-
-    def test_a_stopped_terminal_does_not_stop_the_run(self):
-        limits = {"orphan": "6s"}  # a coordinator that waits for its terminal would lose its workers
-        shown = self.on_terminal("run", self.slice(self.slow(seconds=8), limits=limits))
-        shown.read_until(rb"low")
-        os.write(shown.master, b"\x13")  # Ctrl-S
-        receipt = lab.wait_for(lambda: next(self.lab.home.glob("runs/*/receipt.json"), None), "the receipt", 60)
-        self.assertEqual("passed", json.loads(receipt.read_text())["outcome"])
-        self.assertIsNone(shown.process.poll(), "it did not wait for its terminal: the test proves nothing")
-        os.write(shown.master, b"\x11")  # Ctrl-Q
-        self.assertEqual(0, shown.end(), shown.screen.text)
-
-    def test_80_by_24(self):
-        shown = self.draws(80, 24)
-        self.assertGreater(shown.screen.colours, 0)
-        self.assertIn(b"compile", shown.raw)
-
-    def test_40_by_12(self):
-        self.draws(40, 12)
-
-    def test_a_small_terminal_and_many_hosts(self):
-        self.draws(60, 6, hosts=6)
-
-    def test_no_color_is_respected(self):
-        self.assertEqual(0, self.draws(80, 24, NO_COLOR="1").screen.colours)
-
-    def test_a_terminal_without_utf_8_gets_ascii(self):
-        self.assertTrue(self.draws(80, 24, LANG="C").raw.isascii())
-
-    def test_ctrl_c_leaves_a_usable_terminal(self):
-        shown = self.on_terminal("run", self.slice(self.slow(100)))
-        shown.read_until(rb"compile")
-        shown.process.send_signal(2)
-        self.assertEqual(130, shown.end(30))
-        self.assertTrue(shown.screen.cursor_shown)
-        self.assertIn("cancelled by the user", shown.screen.text)
-
-    def test_death_leaves_the_cursor_visible(self):
-        shown = self.on_terminal("run", self.slice(self.slow(100)))
-        shown.read_until(rb"compile")
-        shown.process.kill()
-        shown.end(30)
-        self.assertTrue(shown.screen.cursor_shown)
-        self.assertGreater(shown.screen.hidden_times, 0)
 
 
 class Scripts(Views):
