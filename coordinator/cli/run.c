@@ -48,9 +48,9 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const stru
     if (url[0] && choices->json)
         log_print (&cli->log, "in a browser: %s", url);
     snprintf (heading, sizeof heading,
-              "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup%s watch %.8s%s%s)", dir.id,
+              "run %.8s of slice %.*s: %u host%s, %u rung%s (from another terminal: sliceup%s watch %.8s)%s%s", dir.id,
               TEXT_ARG (plan->slice), plan->hosts.n, plan->hosts.n == 1 ? "" : "s", plan->rungs.n,
-              plan->rungs.n == 1 ? "" : "s", cli->hint, dir.id, url[0] ? "; in a browser: " : "", url);
+              plan->rungs.n == 1 ? "" : "s", cli->hint, dir.id, url[0] ? "\nin a browser: " : "", url);
     return climb (cli, &dir, plan, making_fd, choices->json ? NULL : heading, choices->json, choices->metrics);
 }
 

@@ -89,10 +89,11 @@ static void begin_session (struct watch_view *view)
     struct err err = { 0 };
     exit_timeout_set_last (screen_restore);
     view->session = terminal_session_open (&session, &err);
+    struct text heading = text_of (options->heading ? options->heading : "");
     if (view->session == NULL)
         log_detail (&options->cli->log, "the terminal cannot be worked with: %s", err.text);
-    else if (options->heading)
-        feed_add_remark (view->feed, text_of (options->heading));
+    while (view->session && heading.len)
+        feed_add_remark (view->feed, text_take_until (&heading, '\n'));
 }
 
 /* What stays in the scrollback. */

@@ -15,7 +15,7 @@ struct watch_view_options {
     struct cli *cli;
     const struct run_dir *dir; /* NULL: the run is elsewhere, and `key` is the file of its monitor key */
     const char *run, *key;
-    const char *heading; /* a line above everything else; NULL: none */
+    const char *heading; /* lines above everything else; NULL: none */
     bool json;
     bool own; /* this process is the coordinator: what the key c does is what Ctrl-C does */
 };

@@ -227,6 +227,14 @@ class OwnTerminal(Terminals):
         self.assertRegex(screen, r"(?m)^receipt: ")
         self.assertNotIn("? help", screen)
 
+    def test_the_address_of_its_page_is_on_the_screen(self):
+        shown = self.on_terminal("own-page", "run", self.slow(), "--web")
+        shown.wait(r"(?m)^in a browser: http://127\.0\.0\.1:\d+/")
+        shown.wait(r"(?m)^. *h0 +r .*compile")
+        self.assertRegex(shown.screen(), r"(?m)^in a browser: http://127\.0\.0\.1:\d+/\S*$")
+        shown.press("C-c")
+        self.assertEqual(130, shown.ended())
+
     def test_ctrl_c_asks_and_the_second_kills(self):
         shown = self.run_on_terminal("own-ctrl-c", columns=120)
         shown.press("C-c")
