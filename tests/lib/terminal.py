@@ -10,7 +10,6 @@ import termios
 import time
 
 SEQUENCE = re.compile(r"\x1b(\[([?0-9;]*)([A-Za-z])|\].*?(\x07|\x1b\\)|[@-Z\\^_])", re.DOTALL)
-ALLOWED = set("AHJKm") | {"?25l", "?25h"}
 
 
 class Screen:
@@ -19,7 +18,6 @@ class Screen:
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
         self.lines, self.row, self.column = [""], 0, 0
-        self.cursor_shown, self.hidden_times, self.colours = True, 0, 0
         self.foreign, self.widest = [], 0
 
     def feed(self, text):
@@ -39,19 +37,14 @@ class Screen:
 
     def obey(self, match):
         words, verb = match[2], match[3]
-        if verb in ("l", "h") and words == "?25":
-            self.cursor_shown = verb == "h"
-            self.hidden_times += verb == "l"
-        elif verb == "A":
+        if verb == "A":
             self.row = max(self.row - int(words or 1), 0)
         elif verb == "K":
             self.lines[self.row] = self.lines[self.row][:self.column]
         elif verb == "J":
             self.lines[self.row] = self.lines[self.row][:self.column]
             del self.lines[self.row + 1:]
-        elif verb == "m":
-            self.colours += 1
-        else:
+        elif verb != "m":
             self.foreign.append(match[0])
 
     def put(self, character):
