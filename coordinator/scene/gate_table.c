@@ -73,7 +73,9 @@ static int shortest_first (const void *a, const void *b)
 /* The first of the sorted ones is that of the last host. */
 static struct gate_wait gate_sum (const struct attempt_key *key, struct gate_hosts *gate)
 {
-    struct gate_wait wait = { .key = *key, .word = gate->word, .last = gate->last, .hosts_n = gate->n, .opened_ms = gate->opened_ms };
+    struct gate_wait wait = {
+        .key = *key, .word = gate->word, .last = gate->last, .hosts_n = gate->n, .opened_ms = gate->opened_ms
+    };
     qsort (gate->ms, gate->n, sizeof (*gate->ms), shortest_first);
     if (gate->n > 1) {
         wait.median_ms = gate->ms[1 + (gate->n - 1) / 2];

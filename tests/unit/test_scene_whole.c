@@ -27,7 +27,7 @@ struct watcher {
     struct buf rungs[RUNGS_MOST], tiles[HOSTS_MOST], hosts[HOSTS_MOST], groups;
     uint64_t range_revision;
     struct buf in_range[HOSTS_MOST]; /* tile and host, of a query with a range of time */
-    json_t *state; /* as a page keeps it */
+    json_t *state;                   /* as a page keeps it */
 };
 
 struct theatre {

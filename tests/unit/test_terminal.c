@@ -229,9 +229,11 @@ static void a_range_of_time_is_read (void **state)
     static const struct {
         const char *line;
         uint64_t from_ms, until_ms;
-    } good[] = { { "time:40s-2min", 40000, 120000 }, { "time:2min-", 120000, 0 },     { "time:-90s", 0, 90000 },
-                 { "time:1.5h-1d", 5400000, 86400000 }, { "time:0s-", 0, 0 },         { "x time:1m-2m y", 60000, 120000 },
-                 { "time:250ms-1s", 250, 1000 },        { "40s-2min", 0, 0 } };
+    } good[] = {
+        { "time:40s-2min", 40000, 120000 },    { "time:2min-", 120000, 0 }, { "time:-90s", 0, 90000 },
+        { "time:1.5h-1d", 5400000, 86400000 }, { "time:0s-", 0, 0 },        { "x time:1m-2m y", 60000, 120000 },
+        { "time:250ms-1s", 250, 1000 },        { "40s-2min", 0, 0 }
+    };
     static const char *const bad[][2] = {
         { "time:", "time: is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min" },
         { "time:-", "time:- is no range of time" },
@@ -434,7 +436,8 @@ static void what_hosts_say_does_no_harm (void **state)
 static void any_keys_over_any_facts_do_no_harm (void **state)
 {
     (void) state;
-    static const char letters[] = "kjhbgG/otwnm=lc?qyN \x0c\x15outcome:failed,L owner:device hosts:host[0-3] @*!phase:time:1s-";
+    static const char letters[] =
+        "kjhbgG/otwnm=lc?qyN \x0c\x15outcome:failed,L owner:device hosts:host[0-3] @*!phase:time:1s-";
     static const uint32_t sizes[][2] = { { 80, 24 }, { 200, 50 }, { 40, 12 }, { 7, 4 } };
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct rng rng = rng_seed (seed);
