@@ -14,7 +14,7 @@ static uint64_t unit_ms (struct text unit)
         return 1;
     if (text_is (unit, "s"))
         return second_ms;
-    if (text_is (unit, "m"))
+    if (text_is (unit, "m") || text_is (unit, "min"))
         return minute_ms;
     if (text_is (unit, "h"))
         return hour_ms;

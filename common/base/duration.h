@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number and one unit of ms, s, m, h, d: "250ms", "1.5s", "2m". Bare numbers are refused (which unit?),
+/* A number and one unit of ms, s, m or min, h, d: "250ms", "1.5s", "2m". Bare numbers are refused (which unit?),
  * and so is what is no whole number of milliseconds. At most 365 days. `ms` is untouched on false. */
 bool duration_parse (struct text text, uint64_t *ms);
 enum { DURATION_TEXT_BYTES = 32 };

@@ -101,7 +101,8 @@ const marked = letter => [markOf(letter), " ", MARKS[letter]?.[0] ?? letter];
 const embedded = byId("sliceup-data") ? JSON.parse(byId("sliceup-data").textContent) : null;
 const address = new URLSearchParams(location.hash.slice(1));
 let run = nothingKnown(), colours = {};
-const view = { run: address.get("run") || "last", opened: null, cursor: 0, layer: -1, drift: false, marked: [], filter: "" };
+const view = { run: address.get("run") || "last", opened: null, cursor: 0, layer: -1, drift: false, marked: [], filter: "", range: null, wrong: "" };
+let within = { of: "", ranks: null, revision: -1, at: 0 }; // by rank: who was there in a range of time
 let shown = new Uint8Array(0), driftOf = new Uint8Array(0); // by rank
 let hosts = {};   // name: what /api/host says
 let log = null;   // what is read of a log
@@ -236,9 +237,45 @@ function textHolds(word, rank) {
     return [run.names[rank], run.phases[rank], group?.line, group?.cause].some(text => text?.toLowerCase().includes(word));
 }
 
+const UNITS = { ms: 1, s: 1000, m: 60000, min: 60000, h: 3600000, d: 86400000 };
+
+/* "1.5h" in whole ms, as duration.h reads it; null: it is none. */
+function readDuration(text) {
+    const [, n, unit] = text.match(/^(\d+(?:\.\d{1,9})?)(ms|s|m|min|h|d)$/) ?? [];
+    const ms = Number(n) * UNITS[unit], whole = Math.round(ms);
+    return Math.abs(ms - whole) < 1e-6 && whole <= 365 * UNITS.d ? whole : null;
+}
+
+/* "40s-2min", "2min-" or "-90s", as the terminal reads it (filter.h). */
+function readRange(text) {
+    const cut = text.indexOf("-"), ends = [text.slice(0, cut), text.slice(cut + 1)];
+    if (cut < 0 || text.length < 2)
+        throw new Error(`time:${text} is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min`);
+    const [from, until] = ends.map(end => end ? readDuration(end) : 0);
+    if (from === null || until === null)
+        throw new Error(`time:${text}: ${ends[from === null ? 0 : 1]} is no duration; expected a number and ms, s, m, h or d`);
+    if (ends[1] && until <= from)
+        throw new Error(`time:${text} holds no time: it has to end later than it begins`);
+    return { from, until };
+}
+
+const isWithin = ({ from, until }, beganMs, ms) => beganMs + Math.max(ms, 1) > from && (!until || beganMs < until);
+
+/* A range that is not understood hides nobody, and is told. */
+function timeWord(value) {
+    try {
+        view.range = readRange(value);
+    } catch (error) {
+        view.wrong = error.message;
+        return () => true;
+    }
+    const { of, ranks } = within;
+    return rank => of !== nameOfRange() || Boolean(ranks[rank]); // all, until it is known
+}
+
 /* One word of the filter as a question about a rank. */
 function filterWord(word) {
-    const [, kind, value] = word.match(/^(hosts|outcome|owner|phase|rung|group):(.*)$/) ?? [];
+    const [, kind, value] = word.match(/^(hosts|outcome|owner|phase|rung|group|time):(.*)$/) ?? [];
     const group = rank => run.groups[run.groupOf[rank]];
     switch (kind) {
     case "outcome": {
@@ -252,6 +289,7 @@ function filterWord(word) {
     case "owner": return rank => group(rank)?.owner === value;
     case "phase": return rank => (run.phases[rank] ?? "").startsWith(value);
     case "group": return rank => run.groupOf[rank] === Number(value);
+    case "time": return timeWord(value);
     case "rung": return rank => run.rungs[group(rank)?.rung]?.id === value;
     }
     if (/[[,]/.test(word)) {
@@ -262,6 +300,8 @@ function filterWord(word) {
 }
 
 function choose() {
+    view.range = null;
+    view.wrong = "";
     const words = view.filter.split(/\s+/).filter(Boolean).map(filterWord);
     shown = new Uint8Array(run.names.length);
     for (let rank = 0; rank < shown.length; rank++)
@@ -271,7 +311,44 @@ function choose() {
 function setFilter(text) {
     view.filter = byId("filter").value = text;
     choose();
-    draw("tiles", "table", "summary");
+    readWithin(true);
+    draw("tiles", "table", "summary", "host", "pair", "notes", "gates");
+}
+
+/* ---- who was there in a range of time ---- */
+
+const nameOfRange = () => view.range && `${run.id} ${view.range.from}-${view.range.until}`;
+
+/* A report knows the attempts alone. */
+function withinReport(range) {
+    const ranks = new Uint8Array(run.names.length);
+    for (const { began_ms, marks, ms } of embedded.passes ?? []) {
+        let at = 0;
+        [...expandLetters(marks)].forEach((letter, rank) => { ranks[rank] |= letter !== "." && isWithin(range, began_ms, ms[at++]); });
+    }
+    for (const { rank, attempts } of embedded.hosts ?? [])
+        ranks[rank] |= attempts.some(attempt => isWithin(range, attempt.began_ms, attempt.ms));
+    return ranks;
+}
+
+async function readWithin(atOnce) {
+    const of = nameOfRange(), { range } = view, { revision } = run;
+    if (!range || (within.of === of && within.revision === revision) || (!atOnce && performance.now() - within.at < HOST_PAUSE_MS))
+        return;
+    within.at = performance.now();
+    try {
+        const ranks = embedded ? withinReport(range) : new Uint8Array(run.names.length);
+        if (!embedded)
+            eachRun((await ask("within", { time: `${range.from}-${range.until}` })).ranks, (letter, first, n) => ranks.fill(letter === "x" ? 1 : 0, first, first + n));
+        if (of !== nameOfRange())
+            return; // another one by now
+        within = { of, ranks, revision, at: within.at };
+        choose();
+        draw("tiles", "table", "summary");
+    } catch (error) {
+        if (error.name !== "AbortError")
+            trouble(String(error.message ?? error));
+    }
 }
 
 /* ---- tiles ---- */
@@ -459,7 +536,7 @@ function drawSummary() {
         s.usual_ms && s.state === "running" && `this pass: about ${duration(s.left_ms)} left (of ${plural(s.usual_runs, "earlier run")})`,
         s.generation && `cache generation ${s.generation}: ${plural(s.entries, "program")}, ${(s.bytes / 1e6).toFixed(1)} MB${s.adopted ? ", adopted" : ""}`]
         .filter(Boolean).join(" · "));
-    setText(byId("hidden"), view.filter ? `${number(hidden)} of ${number(shown.length)} hidden` : "");
+    setText(byId("hidden"), view.wrong || !view.filter ? view.wrong : `${number(hidden)} of ${number(shown.length)} hidden`);
     fill(byId("waiting"), s.state === "running" ? s.waiting.map(line => el("li", null, said(line))) : []);
 }
 
@@ -536,13 +613,13 @@ function drawMetrics() {
 
 function drawGates() {
     byId("gates-part").hidden = !run.gates.length;
-    fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.map(gate => [
+    fill(byId("gates"), table("who waited least came last", ["gate", "at", "came last", "the others waited: half of them", "the longest"], run.gates.filter(gate => !view.range || isWithin(view.range, gate.opened_ms, 0)).map(gate => [
         said(gate.gate), atRung(gate.rung, gate.pass), said(gate.last ?? "?"), duration(gate.median_wait_ms), duration(gate.longest_wait_ms)])));
 }
 
 function drawNotes() {
     setText(byId("skipped"), run.skipped ? `${plural(run.skipped, "note")} skipped` : "");
-    fill(byId("notes"), run.notes.slice().reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
+    fill(byId("notes"), run.notes.filter(([, at]) => !view.range || isWithin(view.range, at, 0)).reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
 }
 
 function drawTable() {
@@ -598,10 +675,22 @@ async function readHost(name) {
     draw("host", "pair");
 }
 
-/* Where a time of the run stands on a timeline, of 1000. */
+/* Of the attempts what is in the range that the filter names. */
+function attemptsShown(host) {
+    const attempts = host.attempts ?? [], { range } = view;
+    const cut = span => {
+        const began_ms = Math.max(span.began_ms, range.from);
+        return { ...span, began_ms, ms: Math.min(span.began_ms + span.ms, range.until || Infinity) - began_ms };
+    };
+    return !range ? attempts : attempts.filter(attempt => isWithin(range, attempt.began_ms, attempt.ms))
+        .map(attempt => ({ ...attempt, spans: attempt.spans.filter(span => isWithin(range, span.began_ms, span.ms)).map(cut) }));
+}
+
+/* Where a time of the run stands on a timeline, of 1000; the timeline is the range that the filter names. */
 function scale(attempts) {
-    const began = Math.min(...attempts.map(attempt => attempt.began_ms)), ended = Math.max(...attempts.map(attempt => attempt.began_ms + attempt.ms));
-    return ms => (ms - began) / Math.max(1, ended - began) * 1000;
+    const began = view.range?.from ?? Math.min(...attempts.map(attempt => attempt.began_ms));
+    const ended = view.range?.until || Math.max(...attempts.map(attempt => attempt.began_ms + attempt.ms));
+    return ms => Math.max(0, Math.min(1000, (ms - began) / Math.max(1, ended - began) * 1000));
 }
 
 function hatch(id) {
@@ -612,13 +701,13 @@ function hatch(id) {
 const spanWords = span => `${span.name} ${duration(span.ms)}${span.awaited ? `, waits for ${span.awaited}` : ""}`;
 
 function timeline(attempt, at, colourOf, id) {
-    const x = ms => at(ms).toFixed(2), width = ms => Math.max(1, at(attempt.began_ms + ms) - at(attempt.began_ms)).toFixed(2);
+    const x = ms => at(ms).toFixed(2), width = ({ began_ms, ms }) => Math.max(1, at(began_ms + ms) - at(began_ms)).toFixed(2);
     return svg("svg", { class: "time", viewBox: "0 0 1000 24", preserveAspectRatio: "none", role: "img", "aria-label": attempt.spans.map(spanWords).join("; ") || "no phases" },
         hatch(id), svg("line", { class: "axis", x1: 0, y1: 23, x2: 1000, y2: 23 }),
-        svg("rect", { class: "under", x: x(attempt.began_ms), y: 3, width: width(attempt.ms), height: 18 }),
+        svg("rect", { class: "under", x: x(attempt.began_ms), y: 3, width: width(attempt), height: 18 }),
         attempt.spans.map(span => svg("rect", { class: span.gate ? "gate" : "s" + colourOf(span.name), fill: span.gate ? `url(#${id})` : null,
-            x: x(span.began_ms), y: 3, width: width(span.ms), height: 18 }, svg("title", null, spanWords(span)))),
-        svg("rect", { class: "edge", x: x(attempt.began_ms), y: 3, width: width(attempt.ms), height: 18 }));
+            x: x(span.began_ms), y: 3, width: width(span), height: 18 }, svg("title", null, spanWords(span)))),
+        svg("rect", { class: "edge", x: x(attempt.began_ms), y: 3, width: width(attempt), height: 18 }));
 }
 
 function attemptRow(attempt, i, at, colourOf) {
@@ -635,22 +724,23 @@ function factRows(facts) {
 function hostParts(host) {
     if (host.error)
         return [el("p", null, host.error)];
-    const phases = [], attempts = host.attempts ?? [];
+    const phases = [], attempts = attemptsShown(host);
     const colourOf = name => (phases.includes(name) ? phases.indexOf(name) : phases.push(name) - 1) % 6;
     const at = attempts.length ? scale(attempts) : null;
     return [el("p", null, host.life, host.why ? [": ", said(host.why)] : "", " · ", button(view.marked.includes(host.rank) ? "not marked any more" : "mark, to compare (m)",
         () => toggleMark(host.rank), { "data-key": "mark" }), " ", button("close", closeHost, { "data-key": "close" })),
-        table("what it did; hatched: it waited for other hosts", ["at", "outcome", "time", "phases"], attempts.map((attempt, i) => attemptRow(attempt, i, at, colourOf))),
+        table(`what it did${view.range ? " in the time that the filter names" : ""}; hatched: it waited for other hosts`, ["at", "outcome", "time", "phases"], attempts.map((attempt, i) => attemptRow(attempt, i, at, colourOf))),
         Object.keys(host.facts ?? {}).length ? el("details", null, el("summary", { "data-key": "facts" }, plural(Object.keys(host.facts).length, "fact")),
             table("", ["fact", "value"], factRows(host.facts))) : null];
 }
 
 function drawHost() {
     const host = hosts[run.names[view.opened]];
-    if (view.opened === null || !host || byId("host").dataset.of === JSON.stringify(host) + view.marked)
+    const of = JSON.stringify([host, view.marked, view.range]);
+    if (view.opened === null || !host || byId("host").dataset.of === of)
         return;
     const wasOpen = byId("host").querySelector("details")?.open;
-    byId("host").dataset.of = JSON.stringify(host) + view.marked;
+    byId("host").dataset.of = of;
     fill(byId("host"), hostParts(host));
     if (wasOpen)
         byId("host").querySelector("details").open = true;
@@ -743,7 +833,7 @@ function pairRows(a, b, valuesOf) {
 
 function phaseTimes(host) {
     const times = {};
-    for (const attempt of host.attempts ?? []) {
+    for (const attempt of attemptsShown(host)) {
         const where = `${atRung(attempt.rung, attempt.pass)} #${attempt.attempt}`;
         times[where] = `${MARKS[attempt.mark]?.[0]}, ${duration(attempt.ms)}`;
         for (const span of attempt.spans)
@@ -933,6 +1023,7 @@ async function follow() {
             trouble("");
             failures = 0;
             opensHost();
+            readWithin(false);
             await pause(run.summary?.state === "ended" ? 5000 : PAUSE_MS);
         } catch (error) {
             if (asking.signal.aborted) {

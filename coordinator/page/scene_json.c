@@ -359,6 +359,7 @@ static json_t *gates_json (const struct scene *scene)
         set_number (out, "hosts", gate->hosts_n);
         set_number (out, "median_wait_ms", gate->median_wait_ms);
         set_number (out, "longest_wait_ms", gate->longest_wait_ms);
+        set_number (out, "opened_ms", gate->opened_ms);
         json_array_append_new (list, out);
     }
     return list;
@@ -431,6 +432,19 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
     }
     set_notes (state, scene);
     json_print_release (state, JSON_COMPACT, out);
+}
+
+/* ---- which hosts a query takes ---- */
+
+void scene_within_json (const struct scene *scene, const char *boot, struct buf *out)
+{
+    uint32_t *ranks = mem_array (scene->tiles_n, sizeof (*ranks));
+    for (uint32_t i = 0; i < scene->tiles_n; i++)
+        ranks[i] = scene->tiles[i].rank;
+    json_print_release (json_pack ("{s:s, s:I, s:o}", "boot", boot, "revision", (json_int_t) scene->revision, "ranks",
+                                   ranks_json (ranks, scene->tiles_n)),
+                        JSON_COMPACT, out);
+    mem_free (ranks);
 }
 
 /* ---- one host ---- */

@@ -12,6 +12,8 @@
 /* `since` 0: all of it; else what changed after that revision. `boot` names the process that counts revisions; ""
  * in a file. `interrupted`: the run has not ended, and no coordinator holds it. Appends one line. */
 void scene_state_json (const struct scene *scene, const char *boot, bool interrupted, uint64_t since, struct buf *out);
+/* Which hosts the query of the scene takes. */
+void scene_within_json (const struct scene *scene, const char *boot, struct buf *out);
 /* One host with its facts, attempts and spans: scene->hosts[i], or what scene_open_host made. */
 void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out);
 

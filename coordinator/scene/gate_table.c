@@ -12,6 +12,7 @@ struct gate_hosts {
     uint32_t word, last, least_ms, n;
     uint32_t next; /* host: one wait each is taken, whatever it repeats */
     uint32_t *ms;  /* of all of them, the last included */
+    uint64_t opened_ms;
 };
 
 static struct gate_hosts *gate_for (const struct board *board, uint32_t word, struct gate_hosts *gates, uint32_t *n,
@@ -27,11 +28,22 @@ static struct gate_hosts *gate_for (const struct board *board, uint32_t word, st
     return &gates[(*n)++];
 }
 
-static void add_wait (struct gate_hosts *gate, uint32_t host, uint32_t ms)
+/* Its phases stand one behind the other, as far as the attempt is long. */
+static uint64_t span_end (const struct board_attempt *attempt, uint32_t span)
 {
+    uint64_t spent_ms = 0;
+    for (uint32_t i = 0; i <= span; i++)
+        spent_ms += attempt->spans[i].ms;
+    return attempt->began_ms + (spent_ms < attempt->duration_ms ? spent_ms : attempt->duration_ms);
+}
+
+static void add_wait (struct gate_hosts *gate, uint32_t host, const struct board_attempt *attempt, uint32_t span)
+{
+    uint32_t ms = attempt->spans[span].ms;
     if (gate->n == 0 || ms < gate->least_ms) {
         gate->last = host;
         gate->least_ms = ms;
+        gate->opened_ms = span_end (attempt, span);
     }
     gate->ms[gate->n++] = ms;
     gate->next = host + 1;
@@ -46,7 +58,7 @@ static uint32_t collect (const struct board *board, const struct attempt_key *ke
         for (uint32_t i = 0; attempt && i < attempt->spans_n; i++) {
             struct gate_hosts *gate = gate_for (board, attempt->spans[i].word, gates, &n, arena);
             if (gate && host >= gate->next)
-                add_wait (gate, host, attempt->spans[i].ms);
+                add_wait (gate, host, attempt, i);
         }
     }
     return n;
@@ -61,7 +73,9 @@ static int shortest_first (const void *a, const void *b)
 /* The first of the sorted ones is that of the last host. */
 static struct gate_wait gate_sum (const struct attempt_key *key, struct gate_hosts *gate)
 {
-    struct gate_wait wait = { .key = *key, .word = gate->word, .last = gate->last, .hosts_n = gate->n };
+    struct gate_wait wait = {
+        .key = *key, .word = gate->word, .last = gate->last, .hosts_n = gate->n, .opened_ms = gate->opened_ms
+    };
     qsort (gate->ms, gate->n, sizeof (*gate->ms), shortest_first);
     if (gate->n > 1) {
         wait.median_ms = gate->ms[1 + (gate->n - 1) / 2];

@@ -15,6 +15,7 @@ struct gate_wait {
     uint32_t word;                  /* board_word: "gate:NAME" */
     uint32_t last, hosts_n;         /* who waited least, of two the first; how many hosts waited there at all */
     uint32_t median_ms, longest_ms; /* of the others */
+    uint64_t opened_ms;             /* run clock: when the wait of the last was over */
 };
 struct gate_table {
     struct gate_wait items[GATE_WAITS_MAX]; /* in the order in which their passes ended */

@@ -167,7 +167,8 @@ static void fill_gates (const struct maker *maker)
     for (uint32_t i = 0; i < table->n; i++) {
         const struct gate_wait *from = &table->items[i];
         struct text word = board_word (maker->board, from->word);
-        if (!of_last_attempt (maker->board, &from->key))
+        if (!of_last_attempt (maker->board, &from->key) ||
+            !scene_in_range (maker->query, from->opened_ms, from->opened_ms))
             continue;
         word = (struct text){ word.ptr + sizeof (GATE_SPAN) - 1, word.len - (uint32_t) (sizeof (GATE_SPAN) - 1) };
         scene->gates[scene->gates_n++] =
@@ -178,7 +179,8 @@ static void fill_gates (const struct maker *maker)
                                  .last = from->last,
                                  .hosts_n = from->hosts_n,
                                  .median_wait_ms = from->median_ms,
-                                 .longest_wait_ms = from->longest_ms };
+                                 .longest_wait_ms = from->longest_ms,
+                                 .opened_ms = from->opened_ms };
     }
 }
 
@@ -203,8 +205,11 @@ static void fill_notes (const struct maker *maker)
     uint64_t kept = last > FEED_NOTES_KEPT ? last - FEED_NOTES_KEPT : 0;
     scene->notes_skipped = since && kept > seen ? kept - seen : 0;
     scene->notes = arena_array (maker->arena, FEED_NOTES_KEPT, sizeof (*scene->notes));
-    for (uint64_t number = (seen > kept ? seen : kept) + 1; number <= last; number++)
-        scene->notes[scene->notes_n++] = feed_note_at (feed, number);
+    for (uint64_t number = (seen > kept ? seen : kept) + 1; number <= last; number++) {
+        const struct feed_note *note = feed_note_at (feed, number);
+        if (scene_in_range (maker->query, note->at_ms, note->at_ms))
+            scene->notes[scene->notes_n++] = note;
+    }
 }
 
 void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t wall_ms, struct arena *arena,

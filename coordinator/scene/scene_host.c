@@ -18,15 +18,26 @@ static uint32_t group_of (const struct scene *scene, uint32_t rank, const struct
     return SCENE_NOBODY;
 }
 
+/* False: nothing of it is in the range of time. */
+static bool cut_span (const struct scene_query *query, struct scene_span *span)
+{
+    uint64_t end_ms = span->began_ms + span->ms;
+    if (!scene_in_range (query, span->began_ms, span->ms ? end_ms - 1 : end_ms))
+        return false;
+    span->began_ms = span->began_ms > query->from_ms ? span->began_ms : query->from_ms;
+    span->ms = (query->until_ms && query->until_ms < end_ms ? query->until_ms : end_ms) - span->began_ms;
+    return true;
+}
+
 /* One behind the other, as far as the attempt is long. */
-static void fill_spans (const struct feed *feed, uint32_t rank, const struct board_attempt *from, struct arena *arena,
-                        struct scene_attempt *out)
+static void fill_spans (const struct feed *feed, const struct scene_query *query, uint32_t rank,
+                        const struct board_attempt *from, struct arena *arena, struct scene_attempt *out)
 {
     const struct board *board = feed_board (feed);
     uint64_t spent_ms = 0;
     out->spans = arena_array (arena, from->spans_n, sizeof (*out->spans));
-    for (out->spans_n = 0; out->spans_n < from->spans_n; out->spans_n++) {
-        const struct board_span *span = &from->spans[out->spans_n];
+    for (uint32_t i = 0; i < from->spans_n; i++) {
+        const struct board_span *span = &from->spans[i];
         uint64_t left_ms = out->ms - spent_ms, ms = span->ms < left_ms ? span->ms : left_ms;
         struct text word = board_word (board, span->word);
         struct scene_span *to = &out->spans[out->spans_n];
@@ -39,11 +50,12 @@ static void fill_spans (const struct feed *feed, uint32_t rank, const struct boa
         if (wait && wait->last != rank)
             to->awaited = wait->last;
         spent_ms += ms;
+        out->spans_n += cut_span (query, to);
     }
 }
 
-static void fill_attempts (const struct feed *feed, const struct scene *scene, struct arena *arena,
-                           struct scene_host *out)
+static void fill_attempts (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
+                           struct arena *arena, struct scene_host *out)
 {
     const struct board *board = feed_board (feed);
     const struct board_host *host = &board->hosts[out->rank];
@@ -51,7 +63,8 @@ static void fill_attempts (const struct feed *feed, const struct scene *scene, s
     for (uint32_t i = 0; i < host->attempts.n; i++) {
         const struct board_attempt *from = &host->attempts.items[i];
         struct scene_attempt *to = &out->attempts[out->attempts_n];
-        if (from->key.rung >= board->plan.rungs.n || (uint32_t) from->key.pass >= BOARD_PASSES)
+        if (from->key.rung >= board->plan.rungs.n || (uint32_t) from->key.pass >= BOARD_PASSES ||
+            !scene_attempt_in_range (query, board, from, scene->now_ms))
             continue;
         *to = (struct scene_attempt){ .rung = from->key.rung,
                                       .pass = from->key.pass,
@@ -63,7 +76,7 @@ static void fill_attempts (const struct feed *feed, const struct scene *scene, s
                                       .group = SCENE_NOBODY };
         if (scene_mark_is_bad (to->mark) && from->purpose != PURPOSE_ISOLATION)
             to->group = group_of (scene, out->rank, from, board);
-        fill_spans (feed, out->rank, from, arena, to);
+        fill_spans (feed, query, out->rank, from, arena, to);
         out->attempts_n++;
     }
 }
@@ -85,8 +98,8 @@ static void fill_facts (const struct board *board, struct arena *arena, struct s
     qsort (out->facts, out->facts_n, sizeof (*out->facts), by_name);
 }
 
-void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,
-                      struct scene_host *out)
+static void open_host (const struct feed *feed, const struct scene_query *query, const struct scene *scene,
+                       uint32_t rank, struct arena *arena, struct scene_host *out)
 {
     const struct board *board = feed_board (feed);
     *out = (struct scene_host){ .rank = rank };
@@ -96,8 +109,15 @@ void scene_open_host (const struct feed *feed, const struct scene *scene, uint32
     out->name = scene_text (arena, board->plan.hosts.items[rank].name, SCENE_WORD_COLUMNS);
     out->life = text_of (enum_name_of (&board_life_names, host->life + 1));
     out->why = scene_text (arena, host->why, SCENE_LINE_COLUMNS);
-    fill_attempts (feed, scene, arena, out);
+    fill_attempts (feed, query, scene, arena, out);
     fill_facts (board, arena, out);
+}
+
+void scene_open_host (const struct feed *feed, const struct scene *scene, uint32_t rank, struct arena *arena,
+                      struct scene_host *out)
+{
+    static const struct scene_query whole;
+    open_host (feed, &whole, scene, rank, arena, out);
 }
 
 void scene_make_hosts (struct maker *maker)
@@ -106,7 +126,8 @@ void scene_make_hosts (struct maker *maker)
         if (maker->query->opened[i] >= maker->board->plan.hosts.n)
             continue;
         maker->scene->hosts[i] = arena_alloc (maker->arena, sizeof (struct scene_host));
-        scene_open_host (maker->feed, maker->scene, maker->query->opened[i], maker->arena, maker->scene->hosts[i]);
+        open_host (maker->feed, maker->query, maker->scene, maker->query->opened[i], maker->arena,
+                   maker->scene->hosts[i]);
     }
 }
 

@@ -40,6 +40,10 @@ struct scene_filter;
 struct scene_filter *scene_filter_make (struct maker *maker);
 bool scene_filter_takes (const struct scene_filter *filter, const struct scene_tile *tile);
 void scene_order_tiles (const struct maker *maker);
+/* Is some ms from the first to the last of them in the query's range of time? */
+bool scene_in_range (const struct scene_query *query, uint64_t first_ms, uint64_t last_ms);
+bool scene_attempt_in_range (const struct scene_query *query, const struct board *board,
+                             const struct board_attempt *attempt, uint64_t now_ms);
 /* scene_host.c */
 void scene_make_hosts (struct maker *maker);
 

@@ -25,7 +25,10 @@ void draw_gates (struct drawing *drawing, uint32_t row, uint32_t end)
         sheet_printf (&sheet, PAINT_STRONG, "%u gate%s passed; half of the hosts waited %s there, all together",
                       scene->gates_n, scene->gates_n == 1 ? "" : "s", duration_print (cost_ms, span));
     else
-        sheet_add (&sheet, PAINT_FAINT, TEXT_LIT ("no pass with a gate has ended yet"));
+        sheet_add (&sheet, PAINT_FAINT,
+                   filter_has_range (&drawing->state->filter)
+                       ? TEXT_LIT ("no gate opened in the time that the filter names, of passes that have ended")
+                       : TEXT_LIT ("no pass with a gate has ended yet"));
     for (uint32_t i = 0; i < scene->gates_n; i++)
         sheet_add (&sheet, PAINT_NONE, draw_gate_words (drawing, &scene->gates[i]));
     sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);

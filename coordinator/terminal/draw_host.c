@@ -143,6 +143,8 @@ void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
     sheet_printf (&sheet, PAINT_STRONG, "%.*s  rank %u  %.*s%s%.*s", TEXT_ARG (host->name), host->rank,
                   TEXT_ARG (host->life), host->why.len ? ": " : "", TEXT_ARG (host->why));
     add_attempts (drawing, host, &sheet);
+    if (host->attempts_n == 0 && filter_has_range (&drawing->state->filter))
+        sheet_add (&sheet, PAINT_FAINT, TEXT_LIT ("  it did nothing in the time that the filter names"));
     for (uint32_t i = 0; i < host->facts_n; i++)
         sheet_printf (&sheet, PAINT_NONE, "  %.*s  %.*s", TEXT_ARG (host->facts[i].name),
                       TEXT_ARG (host->facts[i].value));

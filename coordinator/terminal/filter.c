@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/duration.h"
+
 static bool mark_is (enum scene_mark mark, struct text word)
 {
     const char *name = scene_mark_word (mark);
@@ -53,6 +55,32 @@ static int read_owner (struct text word, enum owner *owner, struct err *err)
     return err_set (err, ERR_USAGE, "owner:%.*s is none of %s", TEXT_ARG (word), known);
 }
 
+static int read_ms (struct text word, struct text range, uint64_t *ms, struct err *err)
+{
+    if (word.len == 0 || duration_parse (word, ms))
+        return 0;
+    return err_set (err, ERR_USAGE, "time:%.*s: %.*s is no duration; expected a number and ms, s, m, h or d",
+                    TEXT_ARG (range), TEXT_ARG (word));
+}
+
+static int read_time (struct text range, struct filter *filter, struct err *err)
+{
+    struct text until = range, from;
+    uint64_t from_ms = 0, until_ms = 0;
+    if (range.len < 2 || !text_cut (&until, '-', &from))
+        return err_set (err, ERR_USAGE,
+                        "time:%.*s is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min",
+                        TEXT_ARG (range));
+    if (read_ms (from, range, &from_ms, err) < 0 || read_ms (until, range, &until_ms, err) < 0)
+        return -1;
+    if (until.len && until_ms <= from_ms)
+        return err_set (err, ERR_USAGE, "time:%.*s holds no time: it has to end later than it begins",
+                        TEXT_ARG (range));
+    filter->from_ms = from_ms;
+    filter->until_ms = until_ms;
+    return 0;
+}
+
 static void add_text (struct filter *filter, struct text word)
 {
     size_t len = strlen (filter->text);
@@ -70,6 +98,8 @@ static int read_word (struct filter *filter, struct text word, struct err *err)
         return read_marks (value, &filter->marks, err);
     if (text_is (name, "owner"))
         return read_owner (value, &filter->owner, err);
+    if (text_is (name, "time"))
+        return read_time (value, filter, err);
     if (text_is (name, "hosts"))
         filter->hosts = value;
     else if (text_is (name, "phase"))
@@ -103,6 +133,11 @@ int filter_read (struct filter *filter, const char *line, struct err *err)
     return -1;
 }
 
+bool filter_has_range (const struct filter *filter)
+{
+    return filter->from_ms || filter->until_ms;
+}
+
 void filter_apply (const struct filter *filter, struct scene_query *query)
 {
     query->hosts = filter->hosts;
@@ -110,4 +145,6 @@ void filter_apply (const struct filter *filter, struct scene_query *query)
     query->text = text_of (filter->text);
     query->marks = filter->marks;
     query->owner = filter->owner;
+    query->from_ms = filter->from_ms;
+    query->until_ms = filter->until_ms;
 }

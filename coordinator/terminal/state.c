@@ -314,7 +314,7 @@ static const struct key_row {
     { KEY_IS_END, 'G', key_last, NULL, NULL },
     { KEY_IS_ENTER, 0, key_open, "Enter", "open the host: attempts and phases, cause, facts, its log as it grows" },
     { KEY_IS_ESCAPE, KEY_IS_ERASE, key_back, "Esc", "back to the hosts" },
-    { '/', 0, key_filter, "/", "filter: hosts:SET outcome:WORD owner:WORD phase:WORD, and text; empty: all hosts" },
+    { '/', 0, key_filter, "/", "filter: hosts:SET outcome:WORD owner: phase: time:40s-2min, text" },
     { 'o', 0, key_order, "o", "order: by rank, worst first, slowest first" },
     { 't', 0, key_map, "t", "tiles: one letter a host, in rows of the mesh; or again a line a host" },
     { 'n', 0, key_next_failure, "n", "the next host that failed" },

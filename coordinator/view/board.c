@@ -54,6 +54,21 @@ void board_destroy (struct board *board)
 
 /* ---- the run and its hosts ---- */
 
+/* A silence that ends as a loss is one absence. */
+static void note_absence (struct board_host *host, uint64_t since_ms)
+{
+    if (host->present_ms == UINT64_MAX)
+        return;
+    host->absent_ms = since_ms;
+    host->present_ms = UINT64_MAX;
+}
+
+static void note_presence (struct board_host *host, uint64_t at_ms)
+{
+    if (host->present_ms == UINT64_MAX)
+        host->present_ms = at_ms;
+}
+
 static void apply_opened (struct board *board, const struct fact *fact)
 {
     const struct fact_run_opened *opened = &fact->of.run_opened;
@@ -74,6 +89,8 @@ static void apply_epoch (struct board *board, const struct fact *fact)
     board->epoch = fact->of.epoch_began.epoch;
     board->epoch_ms = fact->at_ms;
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
+        if (board->hosts[i].suspected)
+            note_presence (&board->hosts[i], fact->at_ms);
         board->hosts[i].received_ms = fact->at_ms;
         board->hosts[i].suspected = false;
         board_host_changed (board, i);
@@ -102,13 +119,15 @@ static void apply_joined (struct board *board, const struct fact *fact)
     host->joins++;
     host->received_ms = fact->at_ms;
     host->suspected = host->accounted = false;
+    note_presence (host, fact->at_ms);
     board_text_clear (&host->why);
     board_text_clear (&host->step);
     board_host_changed (board, fact->of.host_joined.host);
 }
 
-static void apply_lost (struct board *board, const struct fact_host_lost *lost)
+static void apply_lost (struct board *board, const struct fact *fact)
 {
+    const struct fact_host_lost *lost = &fact->of.host_lost;
     struct board_host *host = board_find_host (board, lost->host);
     if (host == NULL)
         return;
@@ -116,6 +135,7 @@ static void apply_lost (struct board *board, const struct fact_host_lost *lost)
     host->life = BOARD_LOST;
     host->epoch = board->epoch;
     host->suspected = false;
+    note_absence (host, fact->at_ms);
     board_text_set (&host->why, lost->why, BOARD_CAUSE_MAX_BYTES);
     board_host_changed (board, lost->host);
 }
@@ -141,8 +161,10 @@ static void apply_received (struct board *board, const struct fact *fact)
     struct board_host *host = board_find_host (board, received->host);
     if (host == NULL)
         return;
-    if (host->suspected)
+    if (host->suspected) {
+        note_presence (host, fact->at_ms);
         board_host_changed (board, received->host);
+    }
     host->received_ms = fact->at_ms;
     host->suspected = false;
     for (uint32_t i = 0; i < received->holdings.n; i++)
@@ -174,6 +196,7 @@ static void apply_suspected (struct board *board, const struct fact *fact)
         board_host_changed (board, fact->of.host_suspected.host);
     host->suspected = true;
     host->received_ms = fact->at_ms > silent_ms ? fact->at_ms - silent_ms : 0;
+    note_absence (host, host->received_ms);
 }
 
 /* ---- metrics, the cache, the end ---- */
@@ -298,7 +321,7 @@ static void apply_of_kind (struct board *board, const struct fact *fact)
     case FACT_EPOCH_BEGAN: apply_epoch (board, fact); break;
     case FACT_HOST_KEYED: apply_keyed (board, &fact->of.host_keyed); break;
     case FACT_HOST_JOINED: apply_joined (board, fact); break;
-    case FACT_HOST_LOST: apply_lost (board, &fact->of.host_lost); break;
+    case FACT_HOST_LOST: apply_lost (board, fact); break;
     case FACT_GENERATION_ADOPTED:
     case FACT_GENERATION_PUBLISHED: apply_generation (board, fact); break;
     case FACT_GENERATION_DROPPED: apply_dropped (board, &fact->of.generation_dropped); break;

@@ -49,6 +49,8 @@ struct board_host {
     uint32_t joins;
     bool returned;         /* its last joining was a return from a loss, or a new process; not to a new coordinator */
     struct text why;       /* lost: the reason */
+    uint64_t absent_ms;    /* run clock: since when it was silent or lost, the last time; never heard silent: lost */
+    uint64_t present_ms;   /* run clock: when that was over; UINT64_MAX: it is not; 0: it never was absent */
     bool left_behind;      /* the climb goes on without it, as it is absent */
     bool accounted;        /* since it joined, a verdict says why it takes no part any more */
     bool in_pass;          /* takes part in the running pass */

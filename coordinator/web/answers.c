@@ -110,6 +110,24 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
     return answer_json (&json);
 }
 
+struct http_answer *answer_within (const struct served_run *run, const char *boot, const struct web_request *request,
+                                   uint64_t wall_ms)
+{
+    struct arena arena = { 0 };
+    struct scene_query query;
+    struct scene scene;
+    struct buf json;
+    char name[BOOT_BYTES];
+    scene_query_init (&query);
+    query.from_ms = request->from_ms;
+    query.until_ms = request->until_ms;
+    scene_make (run->feed, &query, wall_ms, &arena, &scene);
+    buf_init (&json, JSON_MAX_BYTES);
+    scene_within_json (&scene, print_boot (run, boot, name), &json);
+    arena_release (&arena);
+    return answer_json (&json);
+}
+
 struct http_answer *answer_metrics (const struct served_run *run, uint64_t wall_ms)
 {
     const struct metrics_beside beside = { .form = METRICS_OPENMETRICS,

@@ -17,6 +17,7 @@ static const struct {
     { "/api/runs", ROUTE_RUNS, "", "" },
     { "/api/state", ROUTE_STATE, "", "run since wait" },
     { "/api/host", ROUTE_HOST, "host", "run" },
+    { "/api/within", ROUTE_WITHIN, "time", "run" },
     { "/api/log", ROUTE_LOG, "host rung pass attempt", "run from" },
     { "/api/drift", ROUTE_DRIFT, "", "run" },
     { "/api/receipt", ROUTE_RECEIPT, "form", "run" },
@@ -85,6 +86,14 @@ static bool take_from (struct text value, int64_t *out)
     return fits;
 }
 
+/* "40000-120000", in ms; until 0: to now. */
+static bool take_time (struct text value, struct web_request *out)
+{
+    struct text until = value, from;
+    return text_cut (&until, '-', &from) && text_to_u64 (from, &out->from_ms) && text_to_u64 (until, &out->until_ms) &&
+           (out->until_ms == 0 || out->from_ms < out->until_ms);
+}
+
 static bool take_pass (struct text value, enum pass *out)
 {
     for (enum pass pass = PASS_NONE + 1; pass <= PASS_RESTORED; pass++)
@@ -112,6 +121,8 @@ static bool take_value (struct text name, struct text value, struct web_request 
         return text_to_u64 (value, &out->attempt) && out->attempt > 0 && out->attempt <= UINT32_MAX;
     if (text_is (name, "from"))
         return take_from (value, &out->from);
+    if (text_is (name, "time"))
+        return take_time (value, out);
     if (text_is (name, "since"))
         return text_to_u64 (value, &out->since);
     if (text_is (name, "form"))

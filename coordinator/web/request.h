@@ -13,6 +13,7 @@ enum web_route {
     ROUTE_RUNS,
     ROUTE_STATE,
     ROUTE_HOST,
+    ROUTE_WITHIN,
     ROUTE_LOG,
     ROUTE_DRIFT,
     ROUTE_RECEIPT,
@@ -29,7 +30,8 @@ struct web_request {
     char host[WEB_NAME_BYTES], rung[WEB_NAME_BYTES];
     enum pass pass;
     uint64_t attempt, since;
-    int64_t from; /* of a log; -1: its end */
+    int64_t from;               /* of a log; -1: its end */
+    uint64_t from_ms, until_ms; /* a range of time (struct scene_query) */
     bool wait;
     enum web_form form;
 };

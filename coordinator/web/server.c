@@ -143,6 +143,8 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
         return http_answer_hold (try_state (server, waiter, run, boot_ms));
     if (request->route == ROUTE_HOST)
         return answer_host (run, server->boot, request->host, clock_wall_ms ());
+    if (request->route == ROUTE_WITHIN)
+        return answer_within (run, server->boot, request, clock_wall_ms ());
     if (request->route == ROUTE_METRICS)
         return answer_metrics (run, clock_wall_ms ());
     return answer_log (run, request);

@@ -142,6 +142,7 @@ class WholeRun(Pages):
         self.assertIn("2 of 4 rungs passed", self.text("ladder"))
         self.assertIn("h4", self.rows("gates")[0])
         self.look_at_a_host()
+        self.look_at_a_time()
         self.keep_the_receipt()
         self.picture("page-ended")
         self.harmless()
@@ -154,6 +155,12 @@ class WholeRun(Pages):
         self.until(lambda: "RuntimeError: " in self.text("log"), "what it printed")
         self.assertIn(SHOWN, self.text("log"))
         self.assertIn("kernel.release", self.text("host"))
+
+    def look_at_a_time(self):
+        for words, hidden in (("time:0s-1h", 0), ("time:1h-", 6), ("time:-1ms", 6)):
+            self.filter(words)
+            self.until(lambda: self.text("hidden") == f"{hidden} of 6 hidden", f"{hidden} hidden by {words}: {self.text('hidden')}")
+        self.by_id("filter").send_keys(Keys.ESCAPE)
 
     def keep_the_receipt(self):
         self.browser.find_element(By.XPATH, "//p[@id='files']/button[text()='JSON']").click()
@@ -225,6 +232,40 @@ class Anything(Pages):
         self.press("?")
         self.until(lambda: self.by_id("help").get_attribute("open"), "the list of keys")
 
+    def positions(self):
+        """Of each attempt's timeline: x and width of the rectangles, of 1000."""
+        script = ("return [...document.querySelectorAll('#host svg.time')].map(time => [...time.querySelectorAll(':scope > rect')]"
+                  ".map(one => [one.getAttribute('x'), one.getAttribute('width')].map(Number)))")
+        return self.browser.execute_script(script)
+
+    def test_a_range_of_time(self):
+        server = self.serve(said_by.answers())
+        self.press("n", Keys.ENTER)
+        self.until(lambda: len(self.rows("host")) >= 3, "a host, whole")
+        self.filter("time:1.4s-2100ms")
+        self.until(lambda: self.text("hidden") == "14 of 16 hidden", "who was there then")
+        self.assertIn({"run": "last", "time": "1400-2100"}, [query for path, query, _ in server.asked if path == "/api/within"])
+        self.until(lambda: len(self.positions()) == 2, "the attempts of that time")
+        self.assertEqual("passed", self.rows("host")[0][1].split(" ", 1)[1])
+        # of the first gate:meet from 1400 to 1500 and compile to 1850, between its begin and its end at 1900
+        self.assertEqual([[0, 714.29], [0, 142.86], [142.86, 500], [0, 714.29]], self.positions()[0])
+        self.assertEqual([[857.14, 142.86]] * 3, self.positions()[1], "the second, and its first phase")
+        self.assertIn("start 100 ms", self.text("host"))
+        self.assertIn("gate:meet 100 ms, waits for v6e-2", self.text("host"))
+        self.assertEqual([f"note {i}" for i in range(20, 13, -1)],
+                         [item.text.strip() for item in self.browser.find_elements(By.CSS_SELECTOR, "#notes .said")])
+        self.assertEqual(1, len(self.rows("gates")))
+        self.filter("time:1701ms-")
+        self.until(lambda: self.text("hidden") == "16 of 16 hidden" and not self.rows("gates"), "another range")
+        for words, why in (("time:2min-40s", "time:2min-40s holds no time: it has to end later than it begins"),
+                           ("time:40s", "time:40s is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min"),
+                           ("time:40-2min", "time:40-2min: 40 is no duration; expected a number and ms, s, m, h or d")):
+            self.filter(words)
+            self.until(lambda: self.text("hidden") == why, why)
+        self.by_id("filter").send_keys(Keys.ESCAPE)
+        self.until(lambda: len(self.positions()) == 3 and self.text("hidden") == "", "all of it again")
+        self.assertEqual([], self.complaints())
+
     def test_another_run_of_the_history(self):
         server = self.serve(said_by.answers())
         self.press("n", Keys.ENTER)
@@ -269,7 +310,9 @@ class Anything(Pages):
         """As a report has them: with its data, under a policy of its own, and no server."""
         words, style, script = ((said_by.PAGE / f"page.{kind}").read_text() for kind in ("html", "css", "js"))
         hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
-        data = json.dumps({"state": said_by.state(said=HOSTILE), "hosts": [said_by.host("v6e-3", HOSTILE)], "drift": said_by.drift(HOSTILE)})
+        data = json.dumps({"state": said_by.state(said=HOSTILE), "hosts": [said_by.host("v6e-3", HOSTILE)], "drift": said_by.drift(HOSTILE),
+                           "passes": [{"rung": 2, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 2000, "marks": ".3FP.11", "ms": [900, 700]},
+                                      {"rung": 1, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 1000, "marks": "P16", "ms": [900] * 16}]})
         page = (words.replace('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>")
                 .replace('<script src="page.js"></script>', f'<script type="application/json" id="sliceup-data">{data.replace("<", chr(92) + "u003c")}'
                          f"</script><script>{script}</script>")
@@ -280,6 +323,9 @@ class Anything(Pages):
         self.until(lambda: "waits for v6e-2" in self.text("host"), "the host that failed")
         self.press(Keys.ARROW_RIGHT, Keys.ENTER)
         self.until(lambda: self.text("host-title") == "v6e-4" and "report" in self.text("host"), "that the report has not all of this host")
+        self.filter("time:2.5s-")
+        self.until(lambda: self.text("hidden") == "14 of 16 hidden", "the time, from the report's own data")
+        self.by_id("filter").send_keys(Keys.ESCAPE)
         self.unfold("drift-part")
         self.until(lambda: self.rows("drift"), "drift")
         self.assertFalse(self.by_id("files-part").is_displayed() or self.by_id("runs-part").is_displayed() or self.by_id("log-part").is_displayed())

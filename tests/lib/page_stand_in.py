@@ -113,7 +113,8 @@ def state(hosts=16, columns=4, said="", rungs=("facts", "device", "tiny", "slice
             "names": [["v6e-", 0, hosts - 1, 0, ""]], "now": runs_of(now), "rungs": [rung(i, name, now) for i, name in enumerate(rungs)],
             "phases": {"words": ["", f"compile{said}", "gate:meet"], "of": runs_of("BC" + "B" * (hosts - 2))}, "groups": groups,
             "metrics": [{"rung": 1, "pass": "once", "name": f"loss{said}", "axes": "data", "value": 3.5, "proof": "collective", "why": said, "culprits": ""}],
-            "gates": [{"rung": 1, "pass": "once", "attempt": 1, "gate": "meet", "last": "v6e-2", "hosts": hosts, "median_wait_ms": 400, "longest_wait_ms": 900}],
+            "gates": [{"rung": 1, "pass": "once", "attempt": 1, "gate": "meet", "last": "v6e-2", "hosts": hosts, "median_wait_ms": 400, "longest_wait_ms": 900,
+                       "opened_ms": 1700}],
             "notes": [[i, 100 * i, f"note {i} {said}"] for i in range(1, 30)], "notes_skipped": 37}
 
 
@@ -154,5 +155,6 @@ def compared(said=""):
 def answers(said="", **more):
     whole = state(said=said, **more)
     return {"state": lambda query: nothing_new(whole) if "since" in query else whole, "host": lambda query: host(query["host"], said),
+            "within": lambda query: {"boot": "b00t", "revision": 12, "ranks": ".3x2" if query["time"] == "1400-2100" else ".16"},
             "log": lambda query: f"a line of the log {said}\n".encode() * 50 if "from" not in query else b"", "drift": drift(said),
             "runs": runs(said), "compare": compared(said), "receipt": b"{}"}

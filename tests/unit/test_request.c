@@ -34,6 +34,10 @@ static void each_parameter_is_read (void **state)
     assert_true (request.wait && request.since == UINT64_MAX);
     assert_string_equal (request.run, "last");
     assert_int_equal (parsed ("/api/receipt?form=trace").form, FORM_TRACE);
+    request = parsed ("/api/within?time=40000-120000");
+    assert_true (request.from_ms == 40000 && request.until_ms == 120000);
+    request = parsed ("/api/within?run=3fa9&time=5-0");
+    assert_true (request.from_ms == 5 && request.until_ms == 0);
     assert_false (parsed ("/api/state?wait=0").wait);
     assert_string_equal (parsed ("/?run=last").file, "/");
 }
@@ -56,6 +60,12 @@ static void what_is_not_understood_is_refused (void **state)
         "/api/log?host=h&rung=a&pass=once&attempt=0",
         "/api/log?host=h&rung=a&pass=once&attempt=4294967296",
         "/api/host?host=a%20b",
+        "/api/within",
+        "/api/within?time=40000",
+        "/api/within?time=-40000",
+        "/api/within?time=40s-2min",
+        "/api/within?time=5-5",
+        "/api/within?time=5-4",
         "/api/receipt?form=xml",
         "/api/receipt",
         "/api/compare?run=last",

@@ -25,12 +25,16 @@ struct watcher {
     uint32_t laziness; /* asks at one fact in so many */
     uint64_t revision, note, skipped;
     struct buf rungs[RUNGS_MOST], tiles[HOSTS_MOST], hosts[HOSTS_MOST], groups;
-    json_t *state; /* as a page keeps it */
+    uint64_t range_revision;
+    struct buf in_range[HOSTS_MOST]; /* tile and host, of a query with a range of time */
+    json_t *state;                   /* as a page keeps it */
 };
 
 struct theatre {
     struct feed *feed;
     struct watcher watchers[WATCHERS];
+    uint64_t from_ms, until_ms; /* of a query with a range of time */
+    uint32_t taken_n, hidden_n; /* by it, all together */
     struct rng rng;
     struct arena kept; /* of `facts` */
     struct fact *facts;
@@ -41,6 +45,8 @@ static void theatre_open (struct theatre *theatre, uint64_t seed)
 {
     static const uint32_t laziness[WATCHERS] = { 1, 5, 60 };
     *theatre = (struct theatre){ .feed = feed_create (), .rng = rng_seed (seed) };
+    theatre->from_ms = rng_below (&theatre->rng, 20000);
+    theatre->until_ms = seed % 3 ? theatre->from_ms + 1 + rng_below (&theatre->rng, 20000) : 0;
     for (uint32_t i = 0; i < WATCHERS; i++) {
         struct watcher *watcher = &theatre->watchers[i];
         watcher->laziness = laziness[i];
@@ -49,6 +55,7 @@ static void theatre_open (struct theatre *theatre, uint64_t seed)
         for (uint32_t k = 0; k < HOSTS_MOST; k++) {
             buf_init (&watcher->tiles[k], PRINTED_BYTES);
             buf_init (&watcher->hosts[k], PRINTED_BYTES);
+            buf_init (&watcher->in_range[k], PRINTED_BYTES);
         }
         buf_init (&watcher->groups, PRINTED_BYTES);
     }
@@ -63,6 +70,7 @@ static void theatre_close (struct theatre *theatre)
         for (uint32_t k = 0; k < HOSTS_MOST; k++) {
             buf_release (&watcher->tiles[k]);
             buf_release (&watcher->hosts[k]);
+            buf_release (&watcher->in_range[k]);
         }
         buf_release (&watcher->groups);
         json_decref (watcher->state);
@@ -142,6 +150,95 @@ static void ask_for_json (struct watcher *watcher, const struct scene *scene)
     json_decref (whole);
 }
 
+/* ---- a range of time ---- */
+
+static bool is_within (const struct theatre *theatre, uint64_t began_ms, uint64_t ms)
+{
+    return (theatre->until_ms == 0 || began_ms < theatre->until_ms) &&
+           (began_ms >= theatre->from_ms || began_ms + ms > theatre->from_ms);
+}
+
+/* What the scene of the range has of a host is what that of the whole has, cut. Attempts without a length of their own
+ * are left to the other tests. */
+static void is_cut_to_the_range (const struct theatre *theatre, const struct scene_host *whole,
+                                 const struct scene_host *cut)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < whole->attempts_n; i++) {
+        const struct scene_attempt *from = &whole->attempts[i];
+        bool there = at < cut->attempts_n && cut->attempts[at].began_ms == from->began_ms &&
+                     cut->attempts[at].rung == from->rung && cut->attempts[at].pass == from->pass &&
+                     cut->attempts[at].attempt == from->attempt;
+        bool ends = from->ms && from->mark != MARK_RUNS && from->mark != MARK_AT_GATE && from->mark != MARK_LOST;
+        if (ends)
+            assert_int_equal (there, is_within (theatre, from->began_ms, from->ms));
+        for (uint32_t k = 0, n = 0; there && k < from->spans_n; k++) {
+            const struct scene_span *span = &from->spans[k];
+            uint64_t end_ms = span->began_ms + span->ms;
+            if (!is_within (theatre, span->began_ms, span->ms))
+                continue;
+            assert_true (n < cut->attempts[at].spans_n);
+            const struct scene_span *part = &cut->attempts[at].spans[n++];
+            assert_true (text_equal (part->name, span->name));
+            assert_int_equal (part->began_ms, span->began_ms > theatre->from_ms ? span->began_ms : theatre->from_ms);
+            assert_int_equal (part->began_ms + part->ms,
+                              theatre->until_ms && theatre->until_ms < end_ms ? theatre->until_ms : end_ms);
+        }
+        at += there;
+    }
+    assert_int_equal (at, cut->attempts_n);
+}
+
+static void has_notes_and_gates_of_the_range (const struct theatre *theatre, const struct scene *whole,
+                                              const struct scene *cut)
+{
+    uint32_t notes = 0, gates = 0;
+    for (uint32_t i = 0; i < whole->notes_n; i++)
+        if (is_within (theatre, whole->notes[i]->at_ms, 0))
+            assert_ptr_equal (whole->notes[i], cut->notes[notes++]);
+    for (uint32_t i = 0; i < whole->gates_n; i++)
+        if (is_within (theatre, whole->gates[i].opened_ms, 0))
+            assert_int_equal (whole->gates[i].opened_ms, cut->gates[gates++].opened_ms);
+    assert_int_equal (notes, cut->notes_n);
+    assert_int_equal (gates, cut->gates_n);
+}
+
+/* Once the range has begun, no host comes into it or leaves it by time alone. */
+static void ask_for_range (struct theatre *theatre, struct watcher *watcher, const struct scene *whole,
+                           uint64_t wall_ms)
+{
+    struct arena arena = { 0 };
+    struct scene_query query;
+    struct scene scene;
+    struct scene_host host;
+    struct buf now;
+    buf_init (&now, PRINTED_BYTES);
+    scene_query_init (&query);
+    query.since = watcher->revision;
+    query.from_ms = theatre->from_ms;
+    query.until_ms = theatre->until_ms;
+    for (uint32_t i = 0, at = 0; i < whole->tiles_n; i++) {
+        query.opened[0] = i;
+        scene_make (theatre->feed, &query, wall_ms, &arena, &scene);
+        assert_int_equal (scene.tiles_n + scene.hidden_n, whole->tiles_n);
+        bool taken = at < scene.tiles_n && scene.tiles[at].rank == i;
+        if (taken)
+            print_tile (&scene, &scene.tiles[at++], &now);
+        print_host (scene.hosts[0], &now);
+        if (scene.hosts[0]->attempts_n)
+            assert_true (taken);
+        scene_open_host (theatre->feed, whole, i, &arena, &host);
+        is_cut_to_the_range (theatre, &host, scene.hosts[0]);
+        take_piece (&watcher->in_range[i], &now, whole->tiles[i].changed > watcher->range_revision, "in the range", i);
+        theatre->taken_n += taken;
+        theatre->hidden_n += !taken;
+    }
+    has_notes_and_gates_of_the_range (theatre, whole, &scene);
+    watcher->range_revision = scene.revision;
+    buf_release (&now);
+    arena_release (&arena);
+}
+
 static void ask (struct theatre *theatre, struct watcher *watcher, uint64_t wall_ms)
 {
     struct arena arena = { 0 };
@@ -168,8 +265,11 @@ static void ask (struct theatre *theatre, struct watcher *watcher, uint64_t wall
     }
     print_groups (&scene, &now);
     take_piece (&watcher->groups, &now, scene.groups_changed > watcher->revision || !scene.opened, "groups", 0);
-    if (watcher->laziness > 1) /* who asks at every fact takes long */
+    if (watcher->laziness > 1) { /* who asks at every fact takes long */
         ask_for_json (watcher, &scene);
+        if (scene.opened && feed_board (theatre->feed)->clock_ms >= theatre->from_ms)
+            ask_for_range (theatre, watcher, &scene, wall_ms);
+    }
     for (uint32_t i = 0; i < scene.notes_n; i++)
         assert_int_equal (scene.notes[i]->number, watcher->note + scene.notes_skipped + i + 1);
     watcher->note += scene.notes_skipped + scene.notes_n;
@@ -202,7 +302,7 @@ static void hear (void *owner, const struct fact *fact)
 
 /* ---- all of it, once more from the beginning ---- */
 
-static void print_all (struct feed *feed, struct buf *out)
+static void print_all (struct feed *feed, uint64_t from_ms, uint64_t until_ms, struct buf *out)
 {
     struct arena arena = { 0 };
     struct scene_query query;
@@ -210,6 +310,8 @@ static void print_all (struct feed *feed, struct buf *out)
     scene_query_init (&query);
     query.opened[0] = 0;
     query.opened[1] = 1;
+    query.from_ms = from_ms;
+    query.until_ms = until_ms;
     query.since = UINT64_MAX; /* of notes, ticks decide */
     scene_make (feed, &query, 0, &arena, &scene);
     print_scene (&scene, out);
@@ -224,8 +326,10 @@ static void replay_gives_the_same (const struct theatre *theatre)
     buf_init (&replayed, PRINTED_BYTES);
     for (uint32_t i = 0; i < theatre->facts_n; i++)
         feed_apply (again, &theatre->facts[i], 0);
-    print_all (theatre->feed, &live);
-    print_all (again, &replayed);
+    print_all (theatre->feed, 0, 0, &live);
+    print_all (again, 0, 0, &replayed);
+    print_all (theatre->feed, theatre->from_ms, theatre->until_ms, &live);
+    print_all (again, theatre->from_ms, theatre->until_ms, &replayed);
     assert_string_equal (buf_c (&live), buf_c (&replayed));
     assert_safe (&live);
     buf_release (&live);
@@ -263,7 +367,7 @@ static uint32_t no_secret_is_told (const struct theatre *theatre)
     struct buf told;
     uint32_t looked_for = 0;
     buf_init (&told, PRINTED_BYTES);
-    print_all (theatre->feed, &told);
+    print_all (theatre->feed, 0, 0, &told);
     for (uint64_t number = 1; number <= feed_notes_last (theatre->feed); number++)
         if (feed_note_at (theatre->feed, number))
             buf_add_text (&told, feed_note_at (theatre->feed, number)->text);
@@ -332,7 +436,7 @@ static struct world_options options_of (uint64_t seed, struct theatre *theatre)
 static void what_changed_since_makes_the_whole (void **state)
 {
     (void) state;
-    uint32_t looked_for = 0;
+    uint32_t looked_for = 0, taken = 0, hidden = 0;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct theatre theatre;
         struct world_report report;
@@ -342,9 +446,12 @@ static void what_changed_since_makes_the_whole (void **state)
         replay_gives_the_same (&theatre);
         agrees_with_the_receipt (&theatre);
         looked_for += no_secret_is_told (&theatre);
+        taken += theatre.taken_n;
+        hidden += theatre.hidden_n;
         theatre_close (&theatre);
     }
     assert_true (looked_for > WORLDS);
+    assert_true (taken > WORLDS && hidden > WORLDS);
 }
 
 static void so_it_does_of_facts_that_no_coordinator_would_make (void **state)

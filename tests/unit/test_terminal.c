@@ -216,6 +216,88 @@ static void a_filter_says_what_it_hides (void **state)
     desk_release (&desk);
 }
 
+static void filter_by (struct desk *desk, const char *line)
+{
+    press (desk, '/');
+    press (desk, 'U' - '@');
+    type (desk, line);
+}
+
+static void a_range_of_time_is_read (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *line;
+        uint64_t from_ms, until_ms;
+    } good[] = {
+        { "time:40s-2min", 40000, 120000 },    { "time:2min-", 120000, 0 }, { "time:-90s", 0, 90000 },
+        { "time:1.5h-1d", 5400000, 86400000 }, { "time:0s-", 0, 0 },        { "x time:1m-2m y", 60000, 120000 },
+        { "time:250ms-1s", 250, 1000 },        { "40s-2min", 0, 0 }
+    };
+    static const char *const bad[][2] = {
+        { "time:", "time: is no range of time; expected FROM-UNTIL, FROM- or -UNTIL, as in time:40s-2min" },
+        { "time:-", "time:- is no range of time" },
+        { "time:40s", "time:40s is no range of time" },
+        { "time:40-2min", "time:40-2min: 40 is no duration; expected a number and ms, s, m, h or d" },
+        { "time:40s-soon", "time:40s-soon: soon is no duration" },
+        { "time:40s-2min-3min", "2min-3min is no duration" },
+        { "time:2min-40s", "time:2min-40s holds no time: it has to end later than it begins" },
+        { "time:40s-40s", "holds no time" },
+        { "time:-0s", "holds no time" },
+        { "time:366d-", "366d is no duration" },
+    };
+    struct filter filter = { 0 };
+    struct err err = { 0 };
+    for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
+        assert_int_equal (filter_read (&filter, good[i].line, &err), 0);
+        assert_int_equal (filter.from_ms, good[i].from_ms);
+        assert_int_equal (filter.until_ms, good[i].until_ms);
+    }
+    assert_int_equal (filter_read (&filter, "outcome:failed time:1s-2s", &err), 0);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        assert_int_equal (filter_read (&filter, bad[i][0], &err), -1);
+        assert_int_equal (err.code, ERR_USAGE);
+        if (strstr (err.text, bad[i][1]) == NULL)
+            fail_msg ("%s: %s", bad[i][0], err.text);
+        assert_string_equal (filter.line, "outcome:failed time:1s-2s");
+        assert_true (filter.from_ms == 1000 && filter.until_ms == 2000 && filter.marks == 1u << MARK_FAILED);
+    }
+}
+
+/* The first rung took 200 ms to 600 ms; host0 is lost at 13 s, in the second. */
+static void a_range_of_time_is_drawn (void **state)
+{
+    (void) state;
+    struct desk desk;
+    desk_climbing (&desk, 4, 80, 24);
+    show_lost (&desk.show, 0, TEXT_LIT ("silent for 30 s"));
+    assert_drawn (&desk, "> host0");
+    filter_by (&desk, "time:20s-");
+    assert_drawn (&desk, "4 of 4 hidden by /time:20s-");
+    filter_by (&desk, "time:5s-10s");
+    assert_drawn (&desk, "1 of 4 hidden by /time:5s-10s"); /* host1 failed at once */
+    assert_not_drawn (&desk, "\n  host1 ");
+    assert_drawn (&desk, "L P         L"); /* as it stands now */
+    filter_by (&desk, "time:10s-5s");
+    assert_true (desk.state.said_is_bad);
+    assert_drawn (&desk, "time:10s-5s holds no time");
+    assert_drawn (&desk, "1 of 4 hidden by /time:5s-10s");
+    press (&desk, KEY_IS_ENTER);
+    assert_drawn (&desk, "tiny restored 1  L lost");
+    assert_not_drawn (&desk, "facts once 1");
+    press (&desk, 'q');
+    filter_by (&desk, "time:-100ms");
+    assert_drawn (&desk, "4 of 4 hidden");
+    press (&desk, 'w');
+    assert_drawn (&desk, "no gate opened in the time that the filter names");
+    desk.state.mode = MODE_HOST;
+    assert_drawn (&desk, "it did nothing in the time that the filter names");
+    press (&desk, 'q');
+    press (&desk, '?');
+    assert_drawn (&desk, "filter: hosts:SET outcome:WORD owner: phase: time:40s-2min, text\n");
+    desk_release (&desk);
+}
+
 static void worst_first_is_worst_first (void **state)
 {
     (void) state;
@@ -354,7 +436,8 @@ static void what_hosts_say_does_no_harm (void **state)
 static void any_keys_over_any_facts_do_no_harm (void **state)
 {
     (void) state;
-    static const char letters[] = "kjhbgG/otwnm=lc?qyN \x0c\x15outcome:failed,L owner:device hosts:host[0-3] @*!phase:";
+    static const char letters[] =
+        "kjhbgG/otwnm=lc?qyN \x0c\x15outcome:failed,L owner:device hosts:host[0-3] @*!phase:time:1s-";
     static const uint32_t sizes[][2] = { { 80, 24 }, { 200, 50 }, { 40, 12 }, { 7, 4 } };
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct rng rng = rng_seed (seed);
@@ -414,6 +497,8 @@ int main (void)
         cmocka_unit_test (any_size_and_any_mode_fits),
         cmocka_unit_test (of_thousands_only_what_is_in_sight_is_drawn),
         cmocka_unit_test (a_filter_says_what_it_hides),
+        cmocka_unit_test (a_range_of_time_is_read),
+        cmocka_unit_test (a_range_of_time_is_drawn),
         cmocka_unit_test (worst_first_is_worst_first),
         cmocka_unit_test (a_host_is_opened_and_two_are_compared),
         cmocka_unit_test (who_came_last_at_a_gate_is_named),
