@@ -57,10 +57,10 @@ struct text log_output_last_lines (struct text bytes, uint32_t lines, uint32_t *
 
 /* ---- log_tail.c ---- */
 
-/* The last lines of an output as it is now, safe for a terminal; empty: it printed nothing. The names of `board` are
- * path-safe. */
-struct text log_tail_read (const struct run_dir *dir, const struct board *board, const struct log_source *source,
-                           struct arena *arena);
+/* The last lines of an output as it is now, safe for a terminal; empty: it printed nothing. -1: there are none to read,
+ * and why (ERR_STATE: there is no such file). The names of `board` are path-safe. */
+int log_tail_read (const struct run_dir *dir, const struct board *board, const struct log_source *source,
+                   struct arena *arena, struct text *out, struct err *err);
 
 /* ---- log_follow.c: outputs of a running run as they grow, until it ends ---- */
 

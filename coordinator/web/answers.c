@@ -128,11 +128,13 @@ struct http_answer *answer_within (const struct served_run *run, const char *boo
     return answer_json (&json);
 }
 
-struct http_answer *answer_metrics (const struct served_run *run, uint64_t wall_ms)
+struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t wall_ms)
 {
     const struct metrics_beside beside = { .form = METRICS_OPENMETRICS,
                                            .wall_ms = wall_ms,
-                                           .interrupted = run->state == SERVED_INTERRUPTED };
+                                           .interrupted = run->state == SERVED_INTERRUPTED,
+                                           .drift_known = drift != NULL,
+                                           .drift = drift ? *drift : 0 };
     struct buf text;
     buf_init (&text, METRICS_MAX_BYTES);
     metrics_print_run (run->feed, &beside, &text);

@@ -18,7 +18,8 @@ struct http_answer *answer_host (const struct served_run *run, const char *boot,
 /* Which hosts were there in the range of time that the request names. */
 struct http_answer *answer_within (const struct served_run *run, const char *boot, const struct web_request *request,
                                    uint64_t wall_ms);
-struct http_answer *answer_metrics (const struct served_run *run, uint64_t wall_ms);
+/* `drift`: in how many ways its hosts differ; NULL: not known. */
+struct http_answer *answer_metrics (const struct served_run *run, const uint32_t *drift, uint64_t wall_ms);
 struct http_answer *answer_log (const struct served_run *run, const struct web_request *request);
 /* What a process of sliceup made (makers.h); takes `fd`. */
 struct http_answer *answer_made (const struct served_run *run, const struct web_request *request, int fd,

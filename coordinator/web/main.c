@@ -27,7 +27,7 @@ static const char help[] =
     "sliceup serve starts it. The first line on standard output is its address. --until-eof: it ends soon after its\n"
     "standard input does.\n"
     "\n"
-    "Exit status: 0 it was ended (SIGTERM, SIGINT); 2 usage; 3 it could not listen.\n";
+    "Exit status: 0 it was ended (SIGTERM, SIGINT); 2 usage; 3 it could not listen, or say where.\n";
 
 struct web {
     const char *home, *run, *where;
@@ -141,14 +141,15 @@ static void close_all (struct web *web)
     explicit_bzero (web->access.token, sizeof web->access.token);
 }
 
-static void say_url (const struct web *web)
+/* Nobody could use a server whose address was not told. */
+static int say_url (const struct web *web, struct err *err)
 {
     struct buf url;
     buf_init (&url, 1024);
     web_listen_print_url (&web->listen, &web->access, &url);
-    printf ("%s\n", buf_c (&url));
-    (void) fflush (stdout);
+    bool said = printf ("%s\n", buf_c (&url)) > 0 && fflush (stdout) == 0;
     buf_release (&url);
+    return said ? 0 : err_errno (err, ERR_IO, "cannot write the address to standard output");
 }
 
 /* sliceup, which lies beside this program. */
@@ -177,10 +178,10 @@ int main (int argc, char **argv)
     find_sliceup (program);
     stand_back ();
     int rc = open_all (&web, program, &err);
-    if (rc == 0) {
-        say_url (&web);
+    if (rc == 0)
+        rc = say_url (&web, &err);
+    if (rc == 0)
         rc = loop_run (web.loop, &err);
-    }
     close_all (&web);
     if (rc < 0)
         fprintf (stderr, "sliceup-web: %s\n", err.text);

@@ -19,7 +19,7 @@ struct maker {
     pid_t pid;           /* 0: it has ended */
     int fd;              /* what it wrote */
     bool lasting, failed;
-    uint64_t began_ms, used_ms;
+    uint64_t began_ms, ended_ms, used_ms;
 };
 struct makers {
     const char *program, *home;
@@ -83,13 +83,14 @@ static int start (const struct makers *makers, struct maker *maker, const char *
 }
 
 /* Statuses say how the run went; what could not be made has no output. */
-static void look_whether_ended (struct maker *maker)
+static void look_whether_ended (struct maker *maker, uint64_t boot_ms)
 {
     int status;
     struct stat at;
     if (maker->pid <= 0 || waitpid (maker->pid, &status, WNOHANG) != maker->pid)
         return;
     maker->pid = 0;
+    maker->ended_ms = boot_ms;
     maker->failed = !WIFEXITED (status) || fstat (maker->fd, &at) < 0 || at.st_size == 0;
 }
 
@@ -97,10 +98,10 @@ void makers_tick (struct makers *makers, uint64_t boot_ms)
 {
     for (size_t i = 0; i < MAKERS_MAX; i++) {
         struct maker *maker = &makers->items[i];
-        look_whether_ended (maker);
+        look_whether_ended (maker, boot_ms);
         bool late = maker->pid > 0 && boot_ms - maker->began_ms > MAKERS_LIMIT_MS;
-        bool old = maker->pid == 0 && !(maker->lasting && !maker->failed) && boot_ms - maker->began_ms > MAKERS_KEPT_MS;
-        if (maker->key[0] && (late || (old && boot_ms - maker->used_ms > MAKERS_KEPT_MS)))
+        bool lasts = maker->pid > 0 || (maker->lasting && !maker->failed);
+        if (maker->key[0] && (late || (!lasts && boot_ms - maker->used_ms > MAKERS_KEPT_MS)))
             forget (maker);
     }
 }
@@ -129,11 +130,27 @@ static struct maker *find_place (struct makers *makers)
     return at_work < MAKERS_AT_ONCE ? place : NULL;
 }
 
-static struct maker *find_made (struct makers *makers, const char *key)
+/* `lasting`: the run has ended. What it gave before, it would not give now. */
+static bool is_old (const struct maker *maker, bool lasting, uint64_t boot_ms)
 {
-    for (size_t i = 0; i < MAKERS_MAX; i++)
+    uint64_t age_ms = boot_ms - maker->ended_ms;
+    if (maker->pid > 0 || maker->failed)
+        return maker->failed && age_ms > MAKERS_KEPT_MS;
+    return !maker->lasting && (lasting || age_ms > MAKERS_AGE_MS);
+}
+
+static struct maker *find_made (struct makers *makers, const char *key, bool lasting, uint64_t boot_ms)
+{
+    struct maker *maker = NULL;
+    for (size_t i = 0; i < MAKERS_MAX && !maker; i++)
         if (strcmp (makers->items[i].key, key) == 0)
-            return &makers->items[i];
+            maker = &makers->items[i];
+    if (!maker)
+        return NULL;
+    look_whether_ended (maker, boot_ms);
+    if (!is_old (maker, lasting, boot_ms))
+        return maker;
+    forget (maker);
     return NULL;
 }
 
@@ -162,11 +179,10 @@ int makers_ask (struct makers *makers, const char *const *words, bool lasting, u
     struct stat at;
     if (!print_key (words, key))
         return err_set (err, ERR_LIMIT, "that is too long to ask for");
-    struct maker *maker = find_made (makers, key);
+    struct maker *maker = find_made (makers, key, lasting, boot_ms);
     if (!maker)
         return begin (makers, words, key, lasting, boot_ms, err);
     maker->used_ms = boot_ms;
-    look_whether_ended (maker);
     if (maker->pid > 0)
         return 0;
     if (maker->failed || fstat (maker->fd, &at) < 0)

@@ -1,7 +1,8 @@
 /* makers.h - answers that take long, each made by a process of `sliceup`: receipts, drift, comparisons.
  *
  * Such a process reads journals, writes into memory that this one hands on, and is ended after MAKERS_LIMIT_MS. Who asks
- * for the same is given the same. What an ended run gave is kept, as long as there is room. One thread. */
+ * for the same is given the same. What an ended run gave is kept, as long as there is room; what one that goes on gave,
+ * or what could not be made, is made anew for who asks MAKERS_AGE_MS, or MAKERS_KEPT_MS, later. One thread. */
 #ifndef SLICEUP_COORDINATOR_WEB_MAKERS_H
 #define SLICEUP_COORDINATOR_WEB_MAKERS_H
 
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 enum { MAKERS_MAX = 8, MAKERS_AT_ONCE = 2, MAKERS_LIMIT_MS = 60 * 1000, MAKERS_KEPT_MS = 5000, MAKER_WORDS_MAX = 8 };
+enum { MAKERS_AGE_MS = 30 * 1000 };
 
 struct makers;
 struct makers *makers_open (const char *program, const char *home);

@@ -37,7 +37,7 @@ static void close_feed (struct served_run *run)
     run->follow = NULL;
     run->feed = NULL;
     run->whole = false;
-    run->index = run->notes = run->changed = 0;
+    run->revision = run->index = run->notes = run->changed = 0;
 }
 
 static void free_run (struct served_run *run)
@@ -82,7 +82,9 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
     struct served_run *run = take_known (listing->runs, dir->id);
     if (!run) {
         run = mem_alloc (sizeof *run);
-        *run = (struct served_run){ .dir = *dir, .created_ms = created_ms, .state = SERVED_UNBEGUN };
+        *run = (struct served_run){
+            .dir = *dir, .created_ms = created_ms, .state = SERVED_UNBEGUN, .rest_ms = LIST_MS
+        };
     }
     listing->items[listing->n++] = run;
     return listing->n < SERVED_RUNS_MAX ? 0 : 1;
@@ -107,9 +109,13 @@ static bool is_unchanged (struct served_runs *runs, uint64_t wall_ms)
 static void list (struct served_runs *runs, uint64_t wall_ms)
 {
     struct listing listing = { .runs = runs };
+    struct err err = { 0 };
     if (is_unchanged (runs, wall_ms))
         return;
-    (void) run_dir_each (runs->home, list_run, &listing, NULL); /* a home that cannot be read has no runs now */
+    if (run_dir_each (runs->home, list_run, &listing, &err) < 0 && err.code != ERR_REFUSED) {
+        runs->listed_ms = 0; /* it is asked again; those that are known stay */
+        return;
+    }
     for (uint32_t i = 0; i < runs->n; i++)
         free_run (runs->items[i]);
     memcpy (runs->items, listing.items, sizeof runs->items);
@@ -140,9 +146,10 @@ static void take_last (void *owner, const struct fact *fact)
     run->ended_wall_ms = fact->wall_ms;
 }
 
-static enum served_state state_of_error (const struct err *err)
+/* What could not be looked at says nothing of how it stands. */
+static enum served_state state_of_error (const struct err *err, enum served_state before)
 {
-    return err->code == ERR_DAMAGE ? SERVED_DAMAGED : SERVED_UNBEGUN;
+    return err->code == ERR_DAMAGE ? SERVED_DAMAGED : err->code == ERR_IO ? before : SERVED_UNBEGUN;
 }
 
 /* By the mark, which is written whenever facts are acknowledged: who resumes a run records that first. */
@@ -162,25 +169,42 @@ static bool has_grown (struct served_run *run)
 static void look_at (struct served_run *run)
 {
     char path[RUN_PATH_BYTES];
+    enum served_state before = run->state;
     struct err err = { 0 };
-    if (!has_grown (run) && run->state == SERVED_INTERRUPTED)
+    if (!has_grown (run) && before == SERVED_INTERRUPTED)
         return;
     int held = journal_is_locked (run_dir_path (&run->dir, "journal.db", path), NULL, &err);
     run->state = held > 0 ? SERVED_RUNNING : SERVED_INTERRUPTED;
     if (!run->looked && (run_dir_check (&run->dir, &err) < 0 || run_begun_check (&run->dir, &err) < 0 ||
                          run_facts_read_first (&run->dir, take_first, run, &err) < 0))
-        run->state = held > 0 && err.code != ERR_DAMAGE ? SERVED_RUNNING : state_of_error (&err);
+        run->state = held > 0 && err.code != ERR_DAMAGE ? SERVED_RUNNING : state_of_error (&err, before);
     else if ((held <= 0 || (run->feed && feed_board (run->feed)->ended)) &&
              run_facts_read_last (&run->dir, take_last, run, &err) < 0)
-        run->state = state_of_error (&err);
+        run->state = state_of_error (&err, before);
 }
 
-static void look (struct served_runs *runs, uint64_t wall_ms)
+static bool is_watched (const struct served_run *run, uint64_t boot_ms)
+{
+    return run->feed && boot_ms - run->used_ms < WATCHED_MS;
+}
+
+/* One that stands still has a rest, and a longer one each time. */
+static void look_when_due (struct served_run *run, uint64_t boot_ms)
+{
+    enum served_state before = run->state;
+    bool rests = boot_ms < run->again_ms && before != SERVED_RUNNING && !is_watched (run, boot_ms);
+    if (before == SERVED_ENDED || rests)
+        return;
+    look_at (run);
+    run->rest_ms = run->state != before ? LIST_MS : run->rest_ms < SERVED_REST_MS / 2 ? 2 * run->rest_ms : SERVED_REST_MS;
+    run->again_ms = boot_ms + run->rest_ms;
+}
+
+static void look (struct served_runs *runs, uint64_t boot_ms, uint64_t wall_ms)
 {
     list (runs, wall_ms);
     for (uint32_t i = 0; i < runs->n; i++)
-        if (runs->items[i]->state != SERVED_ENDED && runs->items[i]->state != SERVED_DAMAGED)
-            look_at (runs->items[i]);
+        look_when_due (runs->items[i], boot_ms);
 }
 
 struct served_run *served_runs_find (struct served_runs *runs, const char *wanted, struct err *err)
@@ -222,7 +246,7 @@ static bool make_room (struct served_runs *runs, uint64_t boot_ms)
         }
     if (n < SERVED_FEEDS_MAX)
         return true;
-    if (boot_ms - oldest->used_ms < WATCHED_MS)
+    if (is_watched (oldest, boot_ms))
         return false;
     close_feed (oldest);
     return true;
@@ -230,6 +254,8 @@ static bool make_room (struct served_runs *runs, uint64_t boot_ms)
 
 int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t boot_ms, struct err *err)
 {
+    if (run->feed && run->err.code && boot_ms >= run->retry_ms)
+        close_feed (run);
     if (!run->feed && !make_room (runs, boot_ms))
         return err_set (err, ERR_STATE, "%d runs are watched at the same time, and that is the most", SERVED_FEEDS_MAX);
     if (!run->feed) {
@@ -249,10 +275,16 @@ int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t 
 static void take_changes (struct served_run *run)
 {
     const struct board *board = feed_board (run->feed);
-    if (board->index != run->index || feed_notes_last (run->feed) != run->notes)
-        run->changed = feed_revision (run->feed);
+    bool told = board->index != run->index || feed_notes_last (run->feed) != run->notes;
+    if (feed_revision (run->feed) == run->revision)
+        return;
+    run->revision = feed_revision (run->feed);
     run->index = board->index;
     run->notes = feed_notes_last (run->feed);
+    if (told) {
+        run->changed = run->revision;
+        return;
+    }
     for (uint32_t i = 0; board->opened && i < board->plan.hosts.n; i++)
         if (board->hosts[i].changed > run->changed)
             run->changed = board->hosts[i].changed;
@@ -267,13 +299,25 @@ static void read_journal (struct served_run *run, uint64_t boot_ms, uint64_t wal
     int held = follow_check_coordinator (run->follow, NULL, &run->err);
     if (held < 0 || follow_read_journal_some (run->follow, &more, &run->err) < 0)
         return;
+    run->held = held > 0;
     bool ended = feed_board (run->feed)->ended;
     if (!more && !ended && follow_has_journal (run->follow))
         feed_freeze_clock (run->feed, held == 0, wall_ms);
     if (!more && !ended && held)
         (void) follow_connect_events (run->follow, NULL); /* else the journal alone is followed, which is slower */
     run->whole |= !more && feed_board (run->feed)->opened;
-    run->look_ms = more ? boot_ms : boot_ms + (follow_is_connected (run->follow) ? JOURNAL_MS : CONNECT_MS);
+    bool connects = held && !follow_is_connected (run->follow);
+    run->look_ms = more ? boot_ms : boot_ms + (connects ? CONNECT_MS : JOURNAL_MS);
+}
+
+static void end_follow (struct served_run *run, uint64_t boot_ms)
+{
+    follow_close (run->follow);
+    run->follow = NULL;
+    if (run->err.code)
+        run->retry_ms = boot_ms + (run->err.code == ERR_DAMAGE ? SERVED_DAMAGED_MS : SERVED_RETRY_MS);
+    else
+        look_at (run); /* the list says so at once */
 }
 
 static void tick_feed (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms)
@@ -285,19 +329,22 @@ static void tick_feed (struct served_run *run, uint64_t boot_ms, uint64_t wall_m
     feed_tick (run->feed, wall_ms);
     if (run->whole)
         take_changes (run);
-    if (run->err.code == 0 && !(run->whole && feed_board (run->feed)->ended))
-        return;
-    follow_close (run->follow); /* nothing more comes */
-    run->follow = NULL;
-    if (!run->err.code)
-        look_at (run); /* the list says so at once */
+    if (run->err.code || (run->whole && feed_board (run->feed)->ended))
+        end_follow (run, boot_ms); /* nothing more comes */
+}
+
+/* Events are polled for; what no coordinator holds has none. */
+static uint64_t next_of_feed (const struct served_run *run, uint64_t boot_ms)
+{
+    bool hears = run->whole && run->held && follow_is_connected (run->follow);
+    return hears && boot_ms + EVENTS_MS < run->look_ms ? boot_ms + EVENTS_MS : run->look_ms;
 }
 
 uint64_t served_runs_tick (struct served_runs *runs, uint64_t boot_ms, uint64_t wall_ms)
 {
     uint64_t next_ms;
     if (boot_ms >= runs->list_ms) {
-        look (runs, wall_ms);
+        look (runs, boot_ms, wall_ms);
         runs->list_ms = boot_ms + LIST_MS;
     }
     next_ms = runs->list_ms;
@@ -306,7 +353,7 @@ uint64_t served_runs_tick (struct served_runs *runs, uint64_t boot_ms, uint64_t 
         if (!run->follow)
             continue;
         tick_feed (run, boot_ms, wall_ms);
-        uint64_t wants_ms = run->follow && run->whole ? boot_ms + EVENTS_MS : run->follow ? run->look_ms : UINT64_MAX;
+        uint64_t wants_ms = run->follow ? next_of_feed (run, boot_ms) : UINT64_MAX;
         next_ms = wants_ms < next_ms ? wants_ms : next_ms;
     }
     return next_ms;

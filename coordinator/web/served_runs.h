@@ -3,7 +3,9 @@
  *
  * The newest SERVED_RUNS_MAX are known. At most SERVED_FEEDS_MAX have a feed: a running one is followed by its journal
  * and its coordinator's events, an ended one is read from its journal; whoever was not asked about for longest gives its
- * place away. Reads, and changes nothing. One thread. */
+ * place away. One that stands still is looked at every two seconds while somebody asks about it, else ever more rarely,
+ * at least every SERVED_REST_MS. A journal that cannot be read is tried again SERVED_RETRY_MS later, a damaged one
+ * SERVED_DAMAGED_MS. Reads, and changes nothing. One thread. */
 #ifndef SLICEUP_COORDINATOR_WEB_SERVED_RUNS_H
 #define SLICEUP_COORDINATOR_WEB_SERVED_RUNS_H
 
@@ -12,6 +14,7 @@
 #include <jansson.h>
 
 enum { SERVED_RUNS_MAX = 200, SERVED_FEEDS_MAX = 8 };
+enum { SERVED_REST_MS = 30 * 1000, SERVED_RETRY_MS = 5 * 1000, SERVED_DAMAGED_MS = 60 * 1000 };
 
 /* What is known of a run before its journal is read. */
 enum served_state { SERVED_RUNNING, SERVED_INTERRUPTED, SERVED_ENDED, SERVED_UNBEGUN, SERVED_DAMAGED };
@@ -21,7 +24,8 @@ struct served_run {
     struct run_dir dir;
     uint64_t created_ms;
     enum served_state state;
-    uint64_t marked_ns; /* when its journal had grown last; interrupted: it is looked at again when that changes */
+    uint64_t again_ms, rest_ms; /* boot: when it is looked at again, unless somebody asks; and so long between looks */
+    uint64_t marked_ns; /* when its journal had grown last; interrupted: it is read again when that changes */
     bool looked;        /* its first fact was read: the next five are there */
     char slice[NAME_MAX_BYTES + 1];
     uint32_t hosts_n;
@@ -32,11 +36,13 @@ struct served_run {
     struct feed *feed; /* NULL: nobody asked lately */
     uint32_t feeds_n;  /* which one of the run it is: each counts revisions anew */
     struct follow *follow;
-    bool whole;            /* all that was recorded when it was opened is in the feed */
-    uint64_t changed;      /* revision of the feed at which a watcher would see something new */
-    uint64_t index, notes; /* of the last look for that */
+    bool whole;       /* all that was recorded when it was opened is in the feed */
+    bool held;        /* a coordinator holds it */
+    uint64_t changed; /* revision of the feed at which a watcher would see something new */
+    uint64_t revision, index, notes; /* of the last look for that */
     uint64_t used_ms, look_ms;
-    struct err err; /* its journal cannot be read */
+    struct err err;    /* its journal cannot be read; */
+    uint64_t retry_ms; /* boot: whoever asks from then on lets it be tried again */
 };
 
 struct served_runs;

@@ -5,6 +5,7 @@
 
 #include "common/io/clock.h"
 #include "coordinator/web/answers.h"
+#include "coordinator/web/drift_counts.h"
 
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, FAILED = 500, NOT_NOW = 503 };
 enum { STATES_KEPT = 8, SCENE_MS = 25, LOOK_MS = 100 };
@@ -25,6 +26,7 @@ struct server {
     const struct web_access *access;
     struct served_runs *runs;
     struct makers *makers;
+    struct drift_counts *drift;
     char boot[9];
     struct waiter waiters[HTTP_CONNECTIONS];
     struct shared_state states[STATES_KEPT];
@@ -42,6 +44,7 @@ struct server *server_open (const struct web_access *access, struct served_runs 
     }
     struct server *server = mem_alloc (sizeof *server);
     *server = (struct server){ .access = access, .runs = runs, .makers = makers };
+    server->drift = drift_counts_open (makers);
     snprintf (server->boot, sizeof server->boot, "%08x", random);
     return server;
 }
@@ -129,6 +132,14 @@ static struct http_answer *try_made (struct server *server, const struct waiter 
     return made < 0 ? answer_refusal (FAILED, err.text) : NULL;
 }
 
+static struct http_answer *make_metrics (struct server *server, const struct served_run *run, uint64_t boot_ms)
+{
+    uint32_t drift;
+    bool known = drift_counts_find (server->drift, run->dir.id, feed_board (run->feed)->index,
+                                    run->state == SERVED_ENDED, boot_ms, &drift);
+    return answer_metrics (run, known ? &drift : NULL, clock_wall_ms ());
+}
+
 static struct http_answer *try_run (struct server *server, const struct waiter *waiter, struct served_run *run,
                                     uint64_t boot_ms)
 {
@@ -146,7 +157,7 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
     if (request->route == ROUTE_WITHIN)
         return answer_within (run, server->boot, request, clock_wall_ms ());
     if (request->route == ROUTE_METRICS)
-        return answer_metrics (run, clock_wall_ms ());
+        return make_metrics (server, run, boot_ms);
     return answer_log (run, request);
 }
 
@@ -181,6 +192,7 @@ static void serve (struct server *server, struct waiter *waiter, uint64_t boot_m
 void server_tick (struct server *server, uint64_t boot_ms)
 {
     makers_tick (server->makers, boot_ms);
+    drift_counts_tick (server->drift, boot_ms);
     for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
         if (server->waiters[i].exchange)
             serve (server, &server->waiters[i], boot_ms);
@@ -202,6 +214,7 @@ void server_close (struct server *server)
     server_tick (server, clock_boot_ms ());
     for (size_t i = 0; i < STATES_KEPT; i++)
         http_answer_release (server->states[i].answer);
+    drift_counts_close (server->drift);
     mem_free (server);
 }
 

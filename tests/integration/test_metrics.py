@@ -20,7 +20,7 @@ DEPLOY = lab.TOP / "deploy/prometheus"
 PAGE = (lab.TOP / "docs/spec/metrics.md").read_text()
 SERIES_MAX = 400
 # What may differ between the two ways: when they were made, and what only one of them knows.
-OWN = re.compile(r"sliceup_(metrics_timestamp|run_duration|run_progress|queue_length|drift|pass_duration)")
+OWN = re.compile(r"sliceup_(metrics_timestamp|run_duration|run_progress|queue_length|pass_duration)")
 
 
 def promtool(*words, text=None):
@@ -224,11 +224,16 @@ class Scraped(lab.LabTest):
             self.wait_query(f'ALERTS{{alertname="SliceupRunFailed",alertstate="firing",job="{job}"}}')
             self.assertEqual(self.receipt_counts(), self.scraped_counts(job))
             self.assertEqual([("h1", 1.0)], [(found["host"], n) for found, n in self.query(f'sliceup_failing_host{{job="{job}"}}')])
+            self.wait_query(f'sliceup_drift_findings{{job="{job}"}} == {self.count_drift()}')
+            self.wait_query(f'ALERTS{{alertname="SliceupHostsDiffer",alertstate="firing",job="{job}"}}')
         self.assertEqual([], self.query("node_textfile_scrape_error != 0"))
         self.assertEqual([], self.query(f"scrape_samples_scraped > {SERIES_MAX + 20}"))
         units = json.loads(ask(self.prometheus, "/api/v1/metadata?metric=sliceup_compile_seconds")[2])["data"]
         self.assertEqual(("counter", "seconds"), tuple(units["sliceup_compile_seconds"][0][key] for key in ("type", "unit")))
         self.same_numbers(path, web)
+
+    def count_drift(self):
+        return len([item for item in self.lab.receipt()["drift"] if item["verdict"] != "as-expected"])
 
     def same_numbers(self, path, web):
         status, headers, text = ask(web, "/metrics")
@@ -245,9 +250,9 @@ class Scraped(lab.LabTest):
         attempts = [rung for host in self.lab.receipt()["hosts"] for rung in host["rungs"]]
         spent = sum(rung["phases"].get("run", 0) for rung in attempts) / 1000
         self.assertAlmostEqual(spent, *value(of_web, "sliceup_phase_duration_seconds_sum", phase="run"))
-        differ = [item for item in self.lab.receipt()["drift"] if item["verdict"] != "as-expected"]
-        self.assertGreater(len(differ), 0)
-        self.assertEqual([len(differ)], value(of_file, "sliceup_drift_findings"))
+        self.assertGreater(self.count_drift(), 0)
+        for found in (of_file, of_web):
+            self.assertEqual([self.count_drift()], value(found, "sliceup_drift_findings"))
 
     def test_a_coordinator_that_died_is_seen(self):
         path = self.lab.root / "slice.prom"

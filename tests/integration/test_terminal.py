@@ -82,6 +82,7 @@ class WholeRun(Terminals):
             self.agrees(shown.keep("ended"))
         self.explains(small)
         self.compares(small)
+        self.misses_a_log(small)
         small.press("q")
         large.press("q")
         self.assertEqual((1, 1), (small.ended(), large.ended()))
@@ -113,6 +114,12 @@ class WholeRun(Terminals):
         self.assertIn(f"owner {cause['owner']}: {cause['text'][:30]}", screen)
         self.assertIn("broken \\x1b[2J\\x1b]0;owned\\x07 \\u{202e} <b>&\\u{9b}31m", screen)
         self.assertRegex(shown.keep("failed"), r"F failed")
+        shown.press("Escape")
+
+    def misses_a_log(self, shown):
+        (self.lab.run_folder() / "logs" / "h5" / "mixed.once.1.log").unlink()
+        shown.press("End", "Enter")
+        shown.wait(r"(?m)^h5: rung mixed, once, attempt 1: no log here: nothing printed, or removed$")
         shown.press("Escape")
 
     def compares(self, shown):

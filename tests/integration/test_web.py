@@ -238,6 +238,11 @@ class Access(WebTest):
         self.assertEqual(3, again.status, again)
         self.assertIn("another program listens on 127.0.0.1", again.err)
         self.assertEqual(2, self.lab.sliceup("serve", "--listen", "everywhere", bound_s=30).status)
+        with open("/dev/full", "w", encoding="ascii") as full:
+            untold = subprocess.run([str(lab.SLICEUP), "serve", "--listen", "127.0.0.1:0"], env=self.lab.env(), stdin=subprocess.DEVNULL,
+                                    stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+        self.assertEqual(3, untold.returncode, untold)
+        self.assertIn("cannot write the address to standard output: No space left on device", untold.stderr)
         self.assertEqual(2, self.lab.sliceup("serve", run, "--all", bound_s=30).status)
         self.assertEqual(2, self.lab.sliceup("serve", "ffffffff", bound_s=30).status)
         # A damaged run is told as such, at once.

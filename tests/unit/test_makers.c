@@ -128,6 +128,26 @@ static void what_was_made_is_given_to_all_who_ask_the_same (void **state)
     assert_int_equal (started (lab), 3);
 }
 
+static void what_is_asked_for_all_the_time_gets_newer (void **state)
+{
+    struct lab *lab = *state;
+    char out[64];
+    uint64_t at_ms = 1000;
+    for (uint32_t i = 0; i < 3 * MAKERS_AGE_MS / 1000; i++, at_ms += 1000) {
+        makers_tick (lab->makers, at_ms);
+        assert_int_equal (ask (lab, "say", "this", false, at_ms, out), 1);
+    }
+    assert_int_equal (started (lab), 3);
+    /* The run has ended, and what it gave before is not asked for any more. */
+    for (uint32_t i = 0; i < 3 * MAKERS_AGE_MS / 1000; i++, at_ms += 1000)
+        assert_int_equal (ask (lab, "say", "this", true, at_ms, out), 1);
+    assert_int_equal (started (lab), 4);
+    /* What could not be made is tried again, also when it is asked for all the time. */
+    for (uint32_t i = 0; i <= MAKERS_KEPT_MS / 1000 + 1; i++, at_ms += 1000)
+        assert_int_equal (ask (lab, "fail", "x", true, at_ms, out), -1);
+    assert_int_equal (started (lab), 6);
+}
+
 static void what_cannot_be_made_is_told (void **state)
 {
     struct lab *lab = *state;
@@ -167,6 +187,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (what_was_made_is_given_to_all_who_ask_the_same, make, clean),
+        cmocka_unit_test_setup_teardown (what_is_asked_for_all_the_time_gets_newer, make, clean),
         cmocka_unit_test_setup_teardown (what_cannot_be_made_is_told, make, clean),
         cmocka_unit_test_setup_teardown (what_takes_too_long_is_ended_and_few_are_at_work, make, clean),
     };

@@ -1,4 +1,4 @@
-/* links: web */
+/* links: web journal database */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,9 +7,13 @@
 #include <cmocka.h>
 
 #include <poll.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
@@ -242,6 +246,101 @@ static void a_damaged_one_is_told (void **state)
     assert_int_equal (err.code, ERR_DAMAGE);
 }
 
+/* An earlier sliceup wrote it: there is no mark, whose time tells whether it has grown. */
+static const char *forget_mark (const struct run_dir *dir, char path[RUN_PATH_BYTES])
+{
+    sqlite3 *db;
+    assert_int_equal (unlink (run_dir_path (dir, "journal.db.mark", path)), 0);
+    assert_int_equal (sqlite3_open (run_dir_path (dir, "journal.db", path), &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, "delete from meta where name = 'mark'", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_close (db), SQLITE_OK);
+    return path;
+}
+
+/* How often the file was opened in the folder since the last call. */
+static uint32_t count_opened (int watch_fd, const char *name)
+{
+    _Alignas (struct inotify_event) char events[4096];
+    uint32_t n = 0;
+    ssize_t len;
+    while ((len = read (watch_fd, events, sizeof events)) > 0)
+        for (ssize_t at = 0; at < len;) {
+            const struct inotify_event *event = (const void *) (events + at);
+            n += event->len && strcmp (event->name, name) == 0;
+            at += (ssize_t) (sizeof *event + event->len);
+        }
+    return n;
+}
+
+static void pass_wanted (struct lab *lab, uint64_t ms, bool want)
+{
+    for (uint64_t end_ms = lab->now_ms + ms; lab->now_ms < end_ms;) {
+        if (want)
+            assert_true (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, NULL) >= 0);
+        pass (lab, 500);
+    }
+}
+
+static void one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen (void **state)
+{
+    struct lab *lab = *state;
+    char path[RUN_PATH_BYTES], folder[RUN_PATH_BYTES];
+    struct journal *resumed;
+    forget_mark (&lab->dirs[0], path);
+    int watch_fd = inotify_init1 (IN_NONBLOCK | IN_CLOEXEC);
+    pass_wanted (lab, 2500, false);
+    assert_int_equal (run_of (lab, 0)->state, SERVED_INTERRUPTED);
+    assert_true (inotify_add_watch (watch_fd, run_dir_path (&lab->dirs[0], "", folder), IN_OPEN) >= 0);
+    pass_wanted (lab, 120 * 1000, false);
+    assert_in_range (count_opened (watch_fd, "journal.db"), 1, 20);
+    close (watch_fd);
+    resumed = journal_open (path, NULL);
+    assert_non_null (resumed);
+    pass_wanted (lab, SERVED_REST_MS, false);
+    assert_int_equal (run_of (lab, 0)->state, SERVED_RUNNING);
+    journal_close (resumed);
+    pass_wanted (lab, 2500, false);
+    assert_int_equal (run_of (lab, 0)->state, SERVED_INTERRUPTED);
+    /* Somebody looks at it. */
+    pass_wanted (lab, 120 * 1000, true);
+    resumed = journal_open (path, NULL);
+    pass_wanted (lab, 2000, true);
+    assert_int_equal (run_of (lab, 0)->state, SERVED_RUNNING);
+    journal_close (resumed);
+}
+
+static rlim_t set_descriptors (rlim_t most)
+{
+    struct rlimit files;
+    assert_int_equal (getrlimit (RLIMIT_NOFILE, &files), 0);
+    rlim_t before = files.rlim_cur;
+    files.rlim_cur = most;
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &files), 0);
+    return before;
+}
+
+static void what_cannot_be_read_is_told_and_tried_again (void **state)
+{
+    struct lab *lab = *state;
+    struct err err = { 0 };
+    pass (lab, 1);
+    int next_fd = dup (STDIN_FILENO);
+    close (next_fd);
+    rlim_t most = set_descriptors ((rlim_t) next_fd);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &err), 0);
+    pass (lab, 2500);
+    set_descriptors (most);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &err), -1);
+    assert_non_null (strstr (err.text, "Too many open files"));
+    assert_int_equal (run_of (lab, 0)->state, SERVED_INTERRUPTED);
+    assert_int_equal (run_of (lab, RUNS - 1)->state, SERVED_RUNNING);
+    pass (lab, SERVED_RETRY_MS - 100);
+    assert_int_equal (served_run_want (lab->runs, run_of (lab, 0), lab->now_ms, &err), -1);
+    pass (lab, 200);
+    assert_true (feed_board (wanted (lab, 0)->feed)->opened);
+    assert_int_equal (run_of (lab, 0)->feeds_n, 2); /* whoever had seen something of it begins anew */
+}
+
 static void one_alone_is_served_where_one_was_named (void **state)
 {
     struct lab *lab = *state;
@@ -259,6 +358,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (those_asked_about_have_feeds_and_the_oldest_gives_its_place_away, make, clean),
         cmocka_unit_test_setup_teardown (a_running_one_is_followed_to_its_end, make, clean),
         cmocka_unit_test_setup_teardown (a_damaged_one_is_told, make, clean),
+        cmocka_unit_test_setup_teardown (one_that_stands_still_is_hardly_looked_at_and_its_resuming_is_seen, make,
+                                         clean),
+        cmocka_unit_test_setup_teardown (what_cannot_be_read_is_told_and_tried_again, make, clean),
         cmocka_unit_test_setup_teardown (one_alone_is_served_where_one_was_named, make, clean),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,0 +1,105 @@
+/* links: cli */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/atomic_file.h"
+#include "coordinator/cli/logs.h"
+
+/* The end of one attempt's log, in a folder of its own. */
+struct lab {
+    struct run_dir dir;
+    struct board board;
+    char path[RUN_PATH_BYTES];
+};
+static const struct log_source source = { 0, { 0, PASS_ONCE, 1 } };
+
+static int make (void **state)
+{
+    static struct plan_host host = { .name = { "h0", 2 } };
+    static struct rung rung = { .id = { "low", 3 } };
+    static struct lab lab;
+    char folder[RUN_PATH_BYTES];
+    lab = (struct lab){ .dir = { .home = "/tmp/log-tail-test-XXXXXX", .id = "00112233445566778899aabbccddeeff" } };
+    lab.board.plan.hosts.items = &host;
+    lab.board.plan.rungs.items = &rung;
+    lab.board.plan.hosts.n = lab.board.plan.rungs.n = 1;
+    if (!mkdtemp (lab.dir.home))
+        return -1;
+    run_dir_log_path (&lab.dir, &lab.board.plan, 0, &source.key, lab.path);
+    snprintf (folder, sizeof folder, "%s/runs", lab.dir.home);
+    *state = &lab;
+    if (folder_make (folder, 0700, NULL) < 0 || folder_make (run_dir_path (&lab.dir, "", folder), 0700, NULL) < 0 ||
+        folder_make (run_dir_path (&lab.dir, "logs", folder), 0700, NULL) < 0)
+        return -1;
+    return folder_make (run_dir_path (&lab.dir, "logs/h0", folder), 0700, NULL);
+}
+
+static int clean (void **state)
+{
+    struct lab *lab = *state;
+    return folder_remove (lab->dir.home, NULL);
+}
+
+static int read_tail (struct lab *lab, char out[64], struct err *err)
+{
+    struct arena arena = { 0 };
+    struct text tail;
+    *err = (struct err){ 0 };
+    int rc = log_tail_read (&lab->dir, &lab->board, &source, &arena, &tail, err);
+    text_to_c (text_clip (tail, 63), out, 64);
+    arena_release (&arena);
+    return rc;
+}
+
+static void write_log (struct lab *lab, const char *bytes)
+{
+    assert_int_equal (atomic_file_write (lab->path, bytes, strlen (bytes), 0600, NULL), 0);
+}
+
+static void what_is_there_is_shown_safely (void **state)
+{
+    struct lab *lab = *state;
+    struct err err;
+    char out[64];
+    write_log (lab, "one\ntwo \x1b[2J\n");
+    assert_int_equal (read_tail (lab, out, &err), 0);
+    assert_string_equal (out, "one\ntwo \\x1b[2J\n");
+    write_log (lab, "");
+    assert_int_equal (read_tail (lab, out, &err), 0);
+    assert_string_equal (out, "");
+}
+
+static void what_is_not_there_is_not_taken_for_empty (void **state)
+{
+    struct lab *lab = *state;
+    struct err err;
+    char out[64];
+    assert_int_equal (read_tail (lab, out, &err), -1);
+    assert_int_equal (err.code, ERR_STATE);
+    assert_non_null (strstr (err.text, "no log here"));
+    assert_int_equal (symlink ("/dev/null", lab->path), 0);
+    assert_int_equal (read_tail (lab, out, &err), -1);
+    assert_non_null (strstr (err.text, "its log cannot be read"));
+    assert_int_equal (unlink (lab->path), 0);
+    assert_int_equal (folder_make (lab->path, 0700, NULL), 0);
+    assert_int_equal (read_tail (lab, out, &err), -1);
+    assert_non_null (strstr (err.text, "its log is no regular file"));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (what_is_there_is_shown_safely, make, clean),
+        cmocka_unit_test_setup_teardown (what_is_not_there_is_not_taken_for_empty, make, clean),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
