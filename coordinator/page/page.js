@@ -922,7 +922,7 @@ async function compareRuns(a, b) {
 
 function showCompared(both) {
     const side = one => `${one.run.slice(0, 8)}, ${clock(one.began_wall_ms)}`;
-    const ms = value => value ? duration(value) : "-";
+    const ms = value => typeof value === "number" ? duration(value) : "-";
     const times = of => [ms(of.a_ms), ms(of.b_ms), typeof of.ratio === "number" ? of.ratio.toFixed(2) : "-"];
     fill(byId("compared"), el("h3", null, `a: ${side(both.a)}; b: ${side(both.b)}`),
         table("rungs and phases", ["rung", "outcome a", "outcome b", "time a", "time b", "b / a"], (both.rungs ?? []).flatMap(rung => [{

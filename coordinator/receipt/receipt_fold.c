@@ -298,8 +298,27 @@ static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)
     fold->header.ended_wall_ms = fact->wall_ms;
 }
 
+/* Facts also come from a disk: the run is opened once, first, and what its plan does not have is nobody's. */
+static bool is_of_nobody (const struct receipt_fold *fold, const struct fact *fact)
+{
+    uint32_t hosts = fold->plan.hosts.n, rungs = fold->plan.rungs.n;
+    if ((fact->kind == FACT_RUN_OPENED) == (fold->judge != NULL))
+        return true;
+    switch (fact->kind) {
+    case FACT_HOST_JOINED: return fact->of.host_joined.host >= hosts;
+    case FACT_HOST_LOST: return fact->of.host_lost.host >= hosts;
+    case FACT_ATTEMPT_ENDED:
+        return fact->of.attempt_ended.host >= hosts || fact->of.attempt_ended.result.key.rung >= rungs;
+    case FACT_PASS_ENDED: return fact->of.pass_ended.key.rung >= rungs;
+    case FACT_CONFLICT_SEEN: return fact->of.conflict_seen.host >= hosts || fact->of.conflict_seen.key.rung >= rungs;
+    default: return false; /* looks for itself */
+    }
+}
+
 void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact)
 {
+    if (is_of_nobody (fold, fact))
+        return;
     if (fold->judge)
         preliminary_judge_learn (fold->judge, fact);
     switch (fact->kind) {

@@ -18,7 +18,7 @@ static int by_size (const void *a, const void *b)
 static uint64_t median (uint64_t *numbers, uint32_t n)
 {
     if (n == 0)
-        return 0;
+        return UNKNOWN_MS;
     qsort (numbers, n, sizeof (*numbers), by_size);
     return n % 2 ? numbers[n / 2] : (numbers[n / 2 - 1] + numbers[n / 2]) / 2;
 }
@@ -72,7 +72,7 @@ static uint64_t pass_ms (const struct slice_receipt *receipt, struct text rung, 
         if (time->pass == pass && text_equal (time->rung, rung) && (!last || time->attempt > last->attempt))
             last = time;
     }
-    return last ? last->duration_ms : 0;
+    return last ? last->duration_ms : UNKNOWN_MS;
 }
 
 static void add_pass (const struct slice_receipt *now, const struct slice_receipt *before, struct text rung,
@@ -214,11 +214,26 @@ static void compare_hosts (const struct report *now, const struct report *before
     }
 }
 
+static enum outcome run_outcome (const struct slice_receipt *receipt)
+{
+    const struct run_header *header = receipt->headers.items;
+    enum outcome outcome = frontier_slice_outcome (header, receipt);
+    bool open = header->ended_wall_ms == 0 && (outcome == OUTCOME_PASSED || outcome == OUTCOME_NOT_REACHED);
+    return open ? OUTCOME_NONE : outcome;
+}
+
+bool compared_ratio (uint64_t before_ms, uint64_t now_ms, double *ratio)
+{
+    bool known = before_ms != UNKNOWN_MS && now_ms != UNKNOWN_MS && before_ms;
+    *ratio = known ? (double) now_ms / (double) before_ms : 0;
+    return known;
+}
+
 void compare_runs (const struct report *now, const struct report *before, struct arena *arena, struct comparison *out)
 {
     *out = (struct comparison){ .before = before->receipt->headers.items, .now = now->receipt->headers.items };
-    out->before_outcome = frontier_slice_outcome (out->before, before->receipt);
-    out->now_outcome = frontier_slice_outcome (out->now, now->receipt);
+    out->before_outcome = run_outcome (before->receipt);
+    out->now_outcome = run_outcome (now->receipt);
     out->changes = arena_array (arena, CHANGES_MAX, sizeof (*out->changes));
     compare_passes (now->receipt, before->receipt, arena, out);
     compare_headers (arena, out);

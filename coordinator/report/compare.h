@@ -8,7 +8,9 @@
 #include "coordinator/receipt/drift.h"
 #include "coordinator/report/report.h"
 
-/* Of one phase, the medians of the hosts that passed; 0: nobody was in it. */
+#define UNKNOWN_MS UINT64_MAX
+
+/* Of one phase, the medians of the hosts that passed; UNKNOWN_MS: nobody was in it. */
 struct compared_phase {
     struct text name;
     uint64_t before_ms, now_ms;
@@ -18,7 +20,7 @@ struct compared_pass {
     struct text rung;
     enum pass pass;
     enum outcome before, now;   /* NONE: it was not made, or has not ended */
-    uint64_t before_ms, now_ms; /* of the slice; 0: not known */
+    uint64_t before_ms, now_ms; /* of the slice; UNKNOWN_MS: nobody measured it */
     struct compared_phase *phases;
     uint32_t phases_n;
 };
@@ -29,7 +31,7 @@ struct compared_change {
 };
 struct comparison {
     const struct run_header *before, *now;
-    enum outcome before_outcome, now_outcome;
+    enum outcome before_outcome, now_outcome; /* NONE: the run has not ended, and nothing failed */
     struct compared_pass *passes; /* in ladder order, those that only one of the runs has included */
     uint32_t passes_n;
     struct compared_change *changes;
@@ -40,6 +42,8 @@ struct comparison {
 };
 
 void compare_runs (const struct report *now, const struct report *before, struct arena *arena, struct comparison *out);
+/* now / before; false: one of them is unknown, or it took no time before. */
+bool compared_ratio (uint64_t before_ms, uint64_t now_ms, double *ratio);
 /* compare_json.c: docs/spec/web.md, "Two runs". */
 void comparison_json (const struct comparison *comparison, struct buf *out);
 /* compare_markdown.c: one page. */

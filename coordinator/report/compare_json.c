@@ -23,18 +23,19 @@ static json_t *outcome_or_null (enum outcome outcome)
 
 static json_t *ms_json (uint64_t ms)
 {
-    return ms ? json_integer ((json_int_t) ms) : json_null ();
+    return ms != UNKNOWN_MS ? json_integer ((json_int_t) ms) : json_null ();
 }
 
 static json_t *ratio_json (uint64_t before_ms, uint64_t now_ms)
 {
-    return before_ms && now_ms ? json_real ((double) now_ms / (double) before_ms) : json_null ();
+    double ratio;
+    return compared_ratio (before_ms, now_ms, &ratio) ? json_real (ratio) : json_null ();
 }
 
 static json_t *side_json (const struct run_header *header, enum outcome outcome)
 {
     return json_pack ("{s:o, s:o, s:o, s:b, s:o}", "run", safe_json (header->run), "slice", safe_json (header->slice),
-                      "began_wall_ms", ms_json (header->began_wall_ms), "ended", header->ended_wall_ms != 0, "outcome",
+                      "began_wall_ms", ms_json (header->began_wall_ms ? header->began_wall_ms : UNKNOWN_MS), "ended", header->ended_wall_ms != 0, "outcome",
                       outcome_or_null (outcome));
 }
 

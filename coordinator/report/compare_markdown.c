@@ -11,21 +11,25 @@ enum { CHANGES_SHOWN = 30, DRIFT_SHOWN = 15, PHASES_SHOWN = 12, LINE_BYTES = 409
 
 static bool is_slower (uint64_t before_ms, uint64_t now_ms)
 {
-    return before_ms && now_ms > before_ms + before_ms / 10 && now_ms - before_ms >= SLOWER_LEAST_MS;
+    return before_ms != UNKNOWN_MS && now_ms != UNKNOWN_MS && now_ms > before_ms &&
+           now_ms - before_ms > before_ms / 10 && now_ms - before_ms >= SLOWER_LEAST_MS;
 }
 
 static void ms_cell (struct buf *out, uint64_t ms)
 {
     char words[DURATION_TEXT_BYTES];
-    markdown_cell (out, text_of (ms ? duration_print (ms, words) : "-"));
+    markdown_cell (out, text_of (ms != UNKNOWN_MS ? duration_print (ms, words) : "-"));
 }
 
 static void ratio_cell (struct buf *out, uint64_t before_ms, uint64_t now_ms)
 {
-    char words[48] = "-";
-    if (before_ms && now_ms)
-        snprintf (words, sizeof words, "%.2f%s", (double) now_ms / (double) before_ms,
-                  is_slower (before_ms, now_ms) ? " slower" : "");
+    bool slower = is_slower (before_ms, now_ms);
+    char words[48];
+    double ratio;
+    if (compared_ratio (before_ms, now_ms, &ratio))
+        snprintf (words, sizeof words, "%.2f%s", ratio, slower ? " slower" : "");
+    else
+        snprintf (words, sizeof words, "%s", slower ? "slower" : "-");
     markdown_cell (out, text_of (words));
 }
 
@@ -142,8 +146,8 @@ static void add_side (const char *lead, const struct run_header *header, enum ou
     buf_init (&line, LINE_BYTES);
     buf_printf (&line, "run %.8s of ", header->run.len >= 8 ? header->run.ptr : "unknown ");
     buf_add_text (&line, header->slice);
-    buf_printf (&line, ", %s%s%s", enum_name_of (&outcome_names, outcome), header->ended_wall_ms ? "" : ", not ended",
-                header->sentence.len ? ": " : "");
+    buf_printf (&line, "%s%s%s%s", outcome ? ", " : "", outcome ? enum_name_of (&outcome_names, outcome) : "",
+                header->ended_wall_ms ? "" : ", not ended", header->sentence.len ? ": " : "");
     buf_add_text (&line, text_clip (header->sentence, LINE_BYTES / 2));
     markdown_item (out, lead, buf_as_text (&line));
     buf_release (&line);

@@ -185,13 +185,19 @@ static struct text sentence_of (struct writing *writing, const struct rung_group
                         enum_name_of (&outcome_names, group->outcome), cause.len ? ": " : "", TEXT_ARG (cause));
 }
 
-static void add_body (const struct cause *cause, struct buf *out)
+/* "exited with status 3; owner unknown: no known error matched"; without a cause the outcome stands for it. */
+static void add_body (const struct rung_receipt *at, struct buf *out)
 {
-    struct buf owner;
-    buf_init (&owner, 1 << 12);
-    failure_print_owner (&owner, cause->certainty, cause->owner, cause->signature);
-    xml_lines (out, buf_as_text (&owner));
-    buf_release (&owner);
+    const struct cause *cause = &at->cause;
+    struct buf line;
+    if (!cause->text.len && !cause->owner && !cause->evidence.len)
+        return;
+    buf_init (&line, 2 * TEXT_MAX_BYTES);
+    buf_add_text (&line, cause->text.len ? cause->text : text_of (enum_name_of (&outcome_names, at->outcome)));
+    if (cause->owner)
+        failure_print_owner (&line, cause->certainty, cause->owner, cause->signature);
+    xml_lines (out, buf_as_text (&line));
+    buf_release (&line);
     xml_lines (out, cause->evidence);
     xml_lines (out, cause->next);
 }
@@ -208,8 +214,8 @@ static void add_result (struct writing *writing, const char *element, const stru
                                                  : text_of (enum_name_of (&outcome_names, group->outcome)),
                    NAME_COLUMNS);
     buf_byte (out, '>');
-    if (at && at->cause.text.len)
-        add_body (&at->cause, out);
+    if (at)
+        add_body (at, out);
     buf_printf (out, "</%s>\n", element);
 }
 

@@ -149,11 +149,14 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
 {
     json_t *object = json_object ();
     struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    enum outcome *of = mem_array (receipt->hosts.n, sizeof (*of));
     *worst = OUTCOME_NOT_REACHED;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        of[i] = frontier_rung_outcome (&receipt->hosts.items[i], rung);
     for (enum outcome outcome = OUTCOME_PASSED; outcome < OUTCOME_N; outcome++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < receipt->hosts.n; i++)
-            if (frontier_rung_outcome (&receipt->hosts.items[i], rung) == outcome)
+            if (of[i] == outcome)
                 names[n++] = receipt->hosts.items[i].host;
         if (n == 0)
             continue;
@@ -161,6 +164,7 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
         if (outcome != OUTCOME_NOT_REACHED)
             *worst = *worst == OUTCOME_NOT_REACHED ? outcome : outcome_worst (*worst, outcome);
     }
+    mem_free (of);
     mem_free (names);
     return object;
 }
@@ -295,14 +299,6 @@ static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
     return json;
 }
 
-static json_t *hosts_json (const struct slice_receipt *receipt)
-{
-    json_t *array = json_array ();
-    for (uint32_t i = 0; i < receipt->hosts.n; i++)
-        json_array_append_new (array, host_json (receipt, i));
-    return array;
-}
-
 /* For people, beside the milliseconds. A run that has not ended has no exit status. */
 static void add_times (json_t *json, const struct slice_receipt *receipt)
 {
@@ -317,6 +313,51 @@ static void add_times (json_t *json, const struct slice_receipt *receipt)
 }
 
 enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII };
+#define HOSTS_OPEN "\n \"hosts\": ["
+
+/* Two levels further in: no string of JSON has a newline in it. */
+static void add_indented (struct text json, struct buf *out)
+{
+    for (uint32_t i = 0; i < json.len; i++)
+        if (json.ptr[i] == '\n')
+            buf_puts (out, "\n  ");
+        else
+            buf_byte (out, (uint8_t) json.ptr[i]);
+}
+
+/* One after the other: all of them as one tree are many times as large as their text. */
+static void add_hosts (const struct slice_receipt *receipt, struct buf *out)
+{
+    struct buf one;
+    buf_init (&one, out->max);
+    for (uint32_t i = 0; i < receipt->hosts.n && !out->overflow; i++) {
+        buf_clear (&one);
+        json_print_release (host_json (receipt, i), LAYOUT, &one);
+        if ((out->overflow |= one.overflow))
+            break;
+        buf_puts (out, i ? ",\n  " : "\n  ");
+        add_indented (text_clip (buf_as_text (&one), (uint32_t) one.len - 1), out);
+    }
+    buf_puts (out, receipt->hosts.n ? "\n " : "");
+    buf_release (&one);
+}
+
+/* `json` has an empty list of hosts. */
+static void print_with_hosts (json_t *json, const struct slice_receipt *receipt, struct buf *out)
+{
+    struct buf rest;
+    uint32_t at;
+    buf_init (&rest, out->max);
+    json_print_release (json, LAYOUT, &rest);
+    out->overflow |= rest.overflow || !text_find (buf_as_text (&rest), TEXT_LIT (HOSTS_OPEN), &at);
+    if (!out->overflow) {
+        at += (uint32_t) sizeof HOSTS_OPEN - 1;
+        buf_add (out, rest.ptr, at);
+        add_hosts (receipt, out);
+        buf_add (out, rest.ptr + at, rest.len - at);
+    }
+    buf_release (&rest);
+}
 
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
                                       "generations", "recoveries", "violations" };
@@ -326,10 +367,11 @@ void receipt_json (const struct slice_receipt *receipt, const struct drift_rule 
 {
     static const struct run_header none;
     const struct run_header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
-    json_t *json = record_to_json (&slice_receipt_record, receipt);
+    struct slice_receipt without_hosts = *receipt;
+    without_hosts.hosts.n = 0;
+    json_t *json = record_to_json (&slice_receipt_record, &without_hosts);
     receipt_null_unknown (&slice_receipt_record, json);
     add_times (json, receipt);
-    json_object_set_new (json, "hosts", hosts_json (receipt));
     json_object_set_new (json, "schema", json_string (schema));
     json_object_set_new (json, "run", text_or_null_json (header->run));
     json_object_set_new (json, "slice", text_or_null_json (header->slice));
@@ -341,7 +383,7 @@ void receipt_json (const struct slice_receipt *receipt, const struct drift_rule 
     json_object_set_new (json, "cache", cache_json (receipt, header));
     json_object_set_new (json, "drift", drift_json_of_receipt (receipt, rules, rules_n));
     json_object_set_new (json, "conflicts", conflicts_json (receipt));
-    json_print_release (json, LAYOUT, out);
+    print_with_hosts (json, receipt, out);
 }
 
 /* ---- back ---- */

@@ -300,6 +300,10 @@ class Report(test_page.Pages):
         self.open((folder / "report.html").as_uri())
         self.assertIn("OWN_LEVEL", self.text("compared"))
         self.assertEqual([], self.complaints())
+        at_once = self.lab.files / "at-once.html"  # as if that phase had taken no time before
+        at_once.write_text((folder / "report.html").read_text().replace(f'"a_ms":{phase["a_ms"]},"b_ms":{phase["b_ms"]}', f'"a_ms":0,"b_ms":{phase["b_ms"]}'))
+        self.open(at_once.as_uri())
+        self.assertRegex(self.text("compared"), r"in compile\s*0 ms")
         alone = self.lab.sliceup("report", "--print", "compare")
         self.assertEqual(2, alone.status, alone)
         self.assertIn("name the other one with --against RUN", alone.err)

@@ -105,6 +105,28 @@ static void test_the_worst_hosts_are_the_case_and_cascades_one_behind_it (void *
     buf_release (&world.xml);
 }
 
+/* As JUnit's readers show it, beside the message or without it. */
+static void test_a_body_begins_with_what_happened_and_whose_it_is (void **state)
+{
+    (void) state;
+    struct world world;
+    world_open (&world);
+    world.attempts[0][0] = attempt (1, OUTCOME_FAILED, TEXT_LIT ("exited with status 3"));
+    world.attempts[0][0].cause.owner = OWNER_UNKNOWN;
+    world.attempts[1][0] = attempt (1, OUTCOME_LOST, TEXT_LIT ("silent"));
+    world.attempts[2][0] = attempt (1, OUTCOME_TIMED_OUT, TEXT_LIT (""));
+    world.attempts[2][0].cause.owner = OWNER_UNKNOWN;
+    world.attempts[3][0] = attempt (1, OUTCOME_BLOCKED, TEXT_LIT (""));
+    world.attempts[3][0].cause.evidence = TEXT_LIT ("no place");
+    const char *xml = made (&world);
+    says (xml, ">exited with status 3; owner unknown: no known error matched\n</failure>");
+    says (xml, ">silent [program]\n</error>");
+    says (xml, ">timed-out; owner unknown: no known error matched\n</error>");
+    says (xml, ">blocked\nno place\n</error>");
+    assert_null (strstr (xml, ">;"));
+    buf_release (&world.xml);
+}
+
 static void test_what_failed_before_it_passed_is_flaky (void **state)
 {
     (void) state;
@@ -216,6 +238,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_a_rung_is_a_case_with_the_time_of_its_passes),
         cmocka_unit_test (test_the_worst_hosts_are_the_case_and_cascades_one_behind_it),
+        cmocka_unit_test (test_a_body_begins_with_what_happened_and_whose_it_is),
         cmocka_unit_test (test_what_failed_before_it_passed_is_flaky),
         cmocka_unit_test (test_hosts_that_were_left_behind_do_not_make_a_rung_worse),
         cmocka_unit_test (test_hosts_that_each_have_a_cause_of_their_own_need_little_memory),

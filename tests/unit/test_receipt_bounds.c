@@ -144,12 +144,50 @@ static void a_host_that_is_lost_with_many_words (void **state)
     scene_close (&scene);
 }
 
+/* Host 2 of 2, and a rung above the last: what a damaged journal may hold. */
+static void facts_about_what_the_plan_does_not_have (struct receipt_fold *fold, uint32_t hosts, uint32_t rungs)
+{
+    struct attempt_key of_no_rung = { rungs, PASS_ONCE, 1 };
+    struct fact strays[] = {
+        { .kind = FACT_HOST_JOINED, .of.host_joined.host = hosts },
+        { .kind = FACT_HOST_LOST, .of.host_lost.host = hosts },
+        { .kind = FACT_PASS_BEGAN, .of.pass_began.key = of_no_rung },
+        { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended.host = hosts },
+        { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended.result.key = of_no_rung },
+        { .kind = FACT_PASS_ENDED, .of.pass_ended = { of_no_rung, .outcome = OUTCOME_PASSED } },
+        { .kind = FACT_CONFLICT_SEEN, .of.conflict_seen.host = hosts },
+        { .kind = FACT_CONFLICT_SEEN, .of.conflict_seen.key = of_no_rung },
+        { .kind = FACT_SUSPECTS_NAMED, .of.suspects_named = { of_no_rung, .suspects = { &hosts, 1 } } },
+        { .kind = FACT_RUN_ENDED, .of.run_ended.outcome = OUTCOME_BLOCKED },
+    };
+    for (size_t i = 0; i < sizeof (strays) / sizeof (strays[0]); i++)
+        receipt_fold_apply (fold, &strays[i]);
+}
+
+static void a_damaged_journal_that_names_what_the_plan_does_not_have (void **state)
+{
+    (void) state;
+    struct scene scene = { .fold = receipt_fold_create () };
+    struct slice_receipt receipt;
+    facts_about_what_the_plan_does_not_have (scene.fold, 0, 0); /* before there is a plan */
+    receipt_fold_destroy (scene.fold);
+    scene_open (&scene, 2);
+    receipt_fold_apply (scene.fold, &scene.fact); /* the run is opened once */
+    facts_about_what_the_plan_does_not_have (scene.fold, 2, receipt_fold_plan (scene.fold)->rungs.n);
+    taken_is_readable (&scene, &receipt);
+    assert_int_equal (receipt.hosts.n, 2);
+    assert_int_equal (receipt.hosts.items[0].rungs.n + receipt.hosts.items[1].rungs.n, 0);
+    assert_int_equal (receipt.times.n + receipt.recoveries.n, 0);
+    scene_close (&scene);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_run_that_was_resumed_without_end),
         cmocka_unit_test (a_worker_that_says_all_it_can_in_every_attempt),
         cmocka_unit_test (a_host_that_is_lost_with_many_words),
+        cmocka_unit_test (a_damaged_journal_that_names_what_the_plan_does_not_have),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
