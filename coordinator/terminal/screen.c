@@ -21,7 +21,14 @@
 
 /* ncurses writes into a pipe, never to the terminal: it waits for whoever does not take what it writes. What a frame
  * needs at most is far less than a pipe holds. */
-enum { PIPE_BYTES = 1 << 20, PIECE_BYTES = 16 << 10, ESCAPE_MS = 25, LEAVE_MS = 1000, LEAVE_BYTES = 128 };
+enum {
+    PIPE_BYTES = 1 << 20,
+    PIECE_BYTES = 16 << 10,
+    ESCAPE_MS = 25,
+    LEAVE_MS = 1000,
+    LEAVE_PIECES = 256,
+    LEAVE_BYTES = 128
+};
 
 struct screen {
     SCREEN *terminal;
@@ -230,6 +237,8 @@ bool screen_ready (struct screen *screen)
     collect (screen);
     while (screen->taken < screen->left.len) {
         ssize_t len = give (screen, screen->left.len - screen->taken);
+        if (len < 0 && errno != EAGAIN && errno != EINTR)
+            break; /* nobody is there any more */
         if (len <= 0)
             return false;
         screen->taken += (size_t) len;
@@ -332,7 +341,7 @@ uint32_t screen_key (struct screen *screen)
 static void give_rest (struct screen *screen)
 {
     struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    while (!screen_ready (screen))
+    for (int i = 0; i < LEAVE_PIECES && !screen_ready (screen); i++)
         if (poll (&out, 1, LEAVE_MS) <= 0)
             return;
 }

@@ -303,6 +303,14 @@ class OwnTerminal(Terminals):
             self.assertIn("cancelled by the user", resumed.screen())
             resumed.close()
 
+    def test_a_terminal_that_goes_away_does_not_keep_it(self):
+        shown = self.run_on_terminal("own-gone", seconds=3)
+        coordinator = self.lab.status()["pid"]
+        shown.close()
+        receipt = lab.wait_for(lambda: next(self.lab.home.glob("runs/*/receipt.json"), None), "the receipt", 30)
+        self.assertEqual("passed", json.loads(receipt.read_text())["outcome"])
+        lab.wait_for(lambda: not pathlib.Path(f"/proc/{coordinator}").exists(), "the end of the process", 10)
+
     def test_no_colour_ascii_and_sizes(self):
         shown = self.run_on_terminal("own-ascii", columns=40, rows=12, NO_COLOR="1", LANG="C")
         self.assertTrue(shown.screen().isascii())
