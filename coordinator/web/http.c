@@ -220,12 +220,22 @@ static const char *header (struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value (connection, MHD_HEADER_KIND, name);
 }
 
-/* -1: a request without a body that fits; else the status to refuse it with. */
-static int judge (struct MHD_Connection *connection, const char *method)
+/* HTTP/1.1 asks for both; the library would refuse it without the policy. */
+static bool is_understood (const struct http_exchange *exchange, const char *version)
 {
+    return !strchr (exchange->target, ' ') &&
+           (strcmp (version, MHD_HTTP_VERSION_1_1) != 0 || header (exchange->connection, "Host"));
+}
+
+/* -1: a request without a body that fits; else the status to refuse it with. */
+static int judge (const struct http_exchange *exchange, const char *method, const char *version)
+{
+    struct MHD_Connection *connection = exchange->connection;
     const union MHD_ConnectionInfo *size = MHD_get_connection_info (connection,
                                                                     MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     const char *length = header (connection, "Content-Length");
+    if (!is_understood (exchange, version))
+        return MHD_HTTP_BAD_REQUEST;
     if (strcmp (method, "GET") != 0 && strcmp (method, "HEAD") != 0)
         return MHD_HTTP_METHOD_NOT_ALLOWED;
     if (header (connection, "Transfer-Encoding") || (length && strcmp (length, "0") != 0))
@@ -235,7 +245,8 @@ static int judge (struct MHD_Connection *connection, const char *method)
 
 static void refuse (struct http_exchange *exchange, unsigned status)
 {
-    const char *why = status == MHD_HTTP_METHOD_NOT_ALLOWED  ? "GET and HEAD are answered\n"
+    const char *why = status == MHD_HTTP_BAD_REQUEST         ? "a request names its host, and its target has no blank\n"
+                      : status == MHD_HTTP_METHOD_NOT_ALLOWED  ? "GET and HEAD are answered\n"
                       : status == MHD_HTTP_CONTENT_TOO_LARGE ? "a request has no body here\n"
                                                              : "the request is larger than 8 KiB\n";
     exchange->answer = http_answer_fixed (status, "text/plain; charset=utf-8", text_of (why));
@@ -261,11 +272,10 @@ static enum MHD_Result on_request (void *owner, struct MHD_Connection *connectio
     struct http_exchange *exchange = *context;
     (void) owner;
     (void) url;
-    (void) version;
     (void) upload;
     if (!exchange || !exchange->caller)
         return MHD_NO;
-    int refused = exchange->asked ? -1 : judge (connection, method);
+    int refused = exchange->asked ? -1 : judge (exchange, method, version);
     if (refused > 0)
         refuse (exchange, (unsigned) refused);
     if (!exchange->asked && refused < 0) {
@@ -309,7 +319,7 @@ static struct MHD_Daemon *start (struct http *http, int listen_fd)
                              MHD_OPTION_CONNECTION_TIMEOUT, (unsigned) (HTTP_ANSWER_MS / 1000),
                              MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
                              on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
-                             MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+                             MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 }
 
 struct http *http_open (struct loop *loop, int listen_fd, http_request_fn *fn, void *owner, struct err *err)

@@ -2,8 +2,9 @@
  *
  * It closes a connection whose request is not whole after HTTP_REQUEST_MS, or whose answer is not taken for
  * HTTP_ANSWER_MS; at most HTTP_CONNECTIONS are open, others wait to be accepted. When HTTP_CROWD are open, those that
- * have not asked are closed after HTTP_CROWD_MS already. Every answer has the same headers of
- * policy. One thread: whoever drives `loop`. */
+ * have not asked are closed after HTTP_CROWD_MS already. Every answer that is made here
+ * has the same headers of policy. What is no HTTP the library answers by itself: without them, with a fixed text and
+ * nothing of the request, and it closes. One thread: whoever drives `loop`. */
 #ifndef SLICEUP_COORDINATOR_WEB_HTTP_H
 #define SLICEUP_COORDINATOR_WEB_HTTP_H
 

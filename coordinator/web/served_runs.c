@@ -263,7 +263,7 @@ int served_run_want (struct served_runs *runs, struct served_run *run, uint64_t 
         run->feeds_n++;
         run->follow = follow_open (&run->dir, on_fact, run);
         run->err = (struct err){ 0 };
-        run->look_ms = 0;
+        run->look_ms = run->held_ms = 0;
     }
     run->used_ms = boot_ms;
     if (run->err.code && err)
@@ -293,20 +293,29 @@ static void take_changes (struct served_run *run)
             run->changed = board->rungs[i].changed;
 }
 
+/* The lock is asked less often than the journal: it costs more, and tells less. */
+static int check_held (struct served_run *run, uint64_t boot_ms)
+{
+    if (boot_ms < run->held_ms)
+        return 0;
+    int held = follow_check_coordinator (run->follow, NULL, &run->err);
+    run->held = held > 0;
+    run->held_ms = boot_ms + JOURNAL_MS;
+    return held < 0 ? -1 : 0;
+}
+
 static void read_journal (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms)
 {
     bool more = false;
-    int held = follow_check_coordinator (run->follow, NULL, &run->err);
-    if (held < 0 || follow_read_journal_some (run->follow, &more, &run->err) < 0)
+    if (check_held (run, boot_ms) < 0 || follow_read_journal_some (run->follow, &more, &run->err) < 0)
         return;
-    run->held = held > 0;
-    bool ended = feed_board (run->feed)->ended;
-    if (!more && !ended && follow_has_journal (run->follow))
-        feed_freeze_clock (run->feed, held == 0, wall_ms);
-    if (!more && !ended && held)
+    bool goes_on = !more && !feed_board (run->feed)->ended;
+    if (goes_on && follow_has_journal (run->follow))
+        feed_freeze_clock (run->feed, !run->held, wall_ms);
+    if (goes_on && run->held)
         (void) follow_connect_events (run->follow, NULL); /* else the journal alone is followed, which is slower */
     run->whole |= !more && feed_board (run->feed)->opened;
-    bool connects = held && !follow_is_connected (run->follow);
+    bool connects = run->held && !follow_is_connected (run->follow);
     run->look_ms = more ? boot_ms : boot_ms + (connects ? CONNECT_MS : JOURNAL_MS);
 }
 

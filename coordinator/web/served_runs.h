@@ -37,10 +37,10 @@ struct served_run {
     uint32_t feeds_n;  /* which one of the run it is: each counts revisions anew */
     struct follow *follow;
     bool whole;       /* all that was recorded when it was opened is in the feed */
-    bool held;        /* a coordinator holds it */
+    bool held;        /* a coordinator held it at the last look for that */
     uint64_t changed; /* revision of the feed at which a watcher would see something new */
     uint64_t revision, index, notes; /* of the last look for that */
-    uint64_t used_ms, look_ms;
+    uint64_t used_ms, look_ms, held_ms; /* boot: asked about last; when the journal, and the lock, are looked at again */
     struct err err;    /* its journal cannot be read; */
     uint64_t retry_ms; /* boot: whoever asks from then on lets it be tried again */
 };

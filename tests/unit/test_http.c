@@ -162,6 +162,7 @@ static void what_is_no_get_is_refused_before_anybody_is_asked (void **state)
         { "GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 413" },
         { "GET /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "HTTP/1.1 413" },
         { "GET /x HTTP/1.1\r\n\r\n", "HTTP/1.1 400" },
+        { "GET /x y HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400" },
     };
     struct lab *lab = *state;
     char out[4096];
@@ -170,6 +171,31 @@ static void what_is_no_get_is_refused_before_anybody_is_asked (void **state)
         say (fd, requests[i][0]);
         assert_true (hears (lab, fd, "\r\n\r\n", out, sizeof out));
         assert_non_null (strstr (out, requests[i][1]));
+        assert_non_null (strstr (out, "Content-Security-Policy: default-src 'none'"));
+        close (fd);
+    }
+    assert_int_equal (lab->asked, 0);
+}
+
+/* The library answers these by itself, and offers no way to add headers: its texts are fixed, and it closes then. */
+static void what_is_no_http_is_answered_with_nothing_of_it (void **state)
+{
+    static const char *const requests[] = {
+        "<script>evil</script>\r\n\r\n",
+        "GET /evil HTTP/1.1\r\nHost: x\r\n<script>evil</script>\r\n\r\n",
+        "GET /evil HTTP/9.9\r\nHost: x\r\n\r\n",
+        "GET /evil HTTP/0.1\r\n\r\n",
+        "GET /evil HTTP/1.1\r\nHost: x\r\nContent-Length: <script>evil</script>\r\n\r\n",
+        "GET /evil HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    };
+    struct lab *lab = *state;
+    char out[4096];
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        int fd = dial (lab);
+        say (fd, requests[i]);
+        assert_false (hears (lab, fd, "\001never\001", out, sizeof out)); /* it closes */
+        assert_null (strstr (out, "evil"));
+        assert_null (strstr (out, "HTTP/1.1 200"));
         close (fd);
     }
     assert_int_equal (lab->asked, 0);
@@ -301,6 +327,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (asks_are_answered_on_one_connection, open_lab, close_lab),
         cmocka_unit_test_setup_teardown (what_is_no_get_is_refused_before_anybody_is_asked, open_lab, close_lab),
+        cmocka_unit_test_setup_teardown (what_is_no_http_is_answered_with_nothing_of_it, open_lab, close_lab),
         cmocka_unit_test_setup_teardown (a_large_request_is_refused, open_lab, close_lab),
         cmocka_unit_test_setup_teardown (a_request_that_is_not_whole_in_time_is_closed, open_lab, close_lab),
         cmocka_unit_test_setup_teardown (an_answer_that_is_not_taken_is_closed, open_lab, close_lab),
