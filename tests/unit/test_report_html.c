@@ -148,8 +148,8 @@ static void holds (struct buf *page, const char *words, uint32_t n)
 static void holds_pass (struct buf *page, uint32_t rung, uint32_t attempt, uint32_t n)
 {
     char words[128];
-    snprintf (words, sizeof words, "{\"rung\":%u,\"pass\":\"once\",\"attempt\":%u,\"purpose\":\"climb\",\"began_ms\":", rung,
-              attempt);
+    snprintf (words, sizeof words,
+              "{\"rung\":%u,\"pass\":\"once\",\"attempt\":%u,\"purpose\":\"climb\",\"began_ms\":", rung, attempt);
     holds (page, words, n);
 }
 
