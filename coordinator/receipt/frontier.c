@@ -80,6 +80,12 @@ struct frontier frontier_of_slice (const struct run_header *header, const struct
     return frontier;
 }
 
+enum outcome frontier_told_outcome (const struct run_header *header, enum outcome outcome)
+{
+    bool open = header->ended_wall_ms == 0 && (outcome == OUTCOME_PASSED || outcome == OUTCOME_NOT_REACHED);
+    return open ? OUTCOME_NONE : outcome;
+}
+
 enum outcome frontier_slice_outcome (const struct run_header *header, const struct slice_receipt *receipt)
 {
     if (header->exit_status == EXIT_STATUS_CANCELLED)

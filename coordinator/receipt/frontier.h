@@ -20,5 +20,7 @@ struct frontier frontier_of_host (const struct run_header *header, const struct 
 struct frontier frontier_of_slice (const struct run_header *header, const struct slice_receipt *receipt);
 /* CANCELLED when the user ended the run; else the worst over the rungs that were reached anywhere. */
 enum outcome frontier_slice_outcome (const struct run_header *header, const struct slice_receipt *receipt);
+/* What is told of it: nothing has passed, or was not reached, before the run has ended: NONE. */
+enum outcome frontier_told_outcome (const struct run_header *header, enum outcome outcome);
 
 #endif

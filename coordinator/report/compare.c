@@ -23,14 +23,31 @@ static uint64_t median (uint64_t *numbers, uint32_t n)
     return n % 2 ? numbers[n / 2] : (numbers[n / 2 - 1] + numbers[n / 2]) / 2;
 }
 
-static uint64_t phase_median (const struct slice_receipt *receipt, struct text rung, enum pass pass, struct text phase)
+/* What the hosts of a run did last in one pass of a rung; not those that never came there. */
+struct latest {
+    const struct rung_receipt **items;
+    uint32_t n;
+};
+
+static struct latest latest_of (const struct slice_receipt *receipt, struct text rung, enum pass pass,
+                                struct arena *arena)
 {
-    uint64_t *numbers = mem_array (receipt->hosts.n, sizeof (*numbers));
-    uint32_t n = 0;
+    struct latest latest = { .items = arena_array (arena, receipt->hosts.n, sizeof (*latest.items)) };
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct rung_receipt *at = frontier_latest_attempt (&receipt->hosts.items[i], rung, pass);
-        const struct named_number *number = at && at->outcome == OUTCOME_PASSED ? number_find (&at->phases, phase)
-                                                                                : NULL;
+        if (at)
+            latest.items[latest.n++] = at;
+    }
+    return latest;
+}
+
+static uint64_t phase_median (const struct latest *latest, struct text phase)
+{
+    uint64_t *numbers = mem_array (latest->n, sizeof (*numbers));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < latest->n; i++) {
+        const struct rung_receipt *at = latest->items[i];
+        const struct named_number *number = at->outcome == OUTCOME_PASSED ? number_find (&at->phases, phase) : NULL;
         if (number)
             numbers[n++] = number->value;
     }
@@ -39,11 +56,11 @@ static uint64_t phase_median (const struct slice_receipt *receipt, struct text r
     return found;
 }
 
-static void take_phases (const struct slice_receipt *receipt, struct compared_pass *pass)
+static void take_phases (const struct latest *latest, struct compared_pass *pass)
 {
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct rung_receipt *at = frontier_latest_attempt (&receipt->hosts.items[i], pass->rung, pass->pass);
-        for (uint32_t k = 0; at && at->outcome == OUTCOME_PASSED && k < at->phases.n; k++) {
+    for (uint32_t i = 0; i < latest->n; i++) {
+        const struct rung_receipt *at = latest->items[i];
+        for (uint32_t k = 0; at->outcome == OUTCOME_PASSED && k < at->phases.n; k++) {
             uint32_t known = 0;
             while (known < pass->phases_n && !text_equal (pass->phases[known].name, at->phases.items[k].name))
                 known++;
@@ -53,14 +70,11 @@ static void take_phases (const struct slice_receipt *receipt, struct compared_pa
     }
 }
 
-static enum outcome pass_outcome (const struct slice_receipt *receipt, struct text rung, enum pass pass)
+static enum outcome pass_outcome (const struct latest *latest)
 {
     enum outcome worst = OUTCOME_NONE;
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct rung_receipt *at = frontier_latest_attempt (&receipt->hosts.items[i], rung, pass);
-        if (at && at->outcome)
-            worst = worst ? outcome_worst (worst, at->outcome) : at->outcome;
-    }
+    for (uint32_t i = 0; i < latest->n; i++)
+        worst = outcome_worst (worst, latest->items[i]->outcome);
     return worst;
 }
 
@@ -79,21 +93,23 @@ static void add_pass (const struct slice_receipt *now, const struct slice_receip
                       enum pass pass, struct arena *arena, struct comparison *out)
 {
     struct compared_pass *to = &out->passes[out->passes_n];
+    struct latest latest_before = latest_of (before, rung, pass, arena),
+                  latest_now = latest_of (now, rung, pass, arena);
     *to = (struct compared_pass){ .rung = rung,
                                   .pass = pass,
-                                  .before = pass_outcome (before, rung, pass),
-                                  .now = pass_outcome (now, rung, pass),
+                                  .before = pass_outcome (&latest_before),
+                                  .now = pass_outcome (&latest_now),
                                   .before_ms = pass_ms (before, rung, pass),
                                   .now_ms = pass_ms (now, rung, pass) };
     if (!to->before && !to->now)
         return;
     out->passes_n++;
     to->phases = arena_array (arena, COMPARED_PHASES_MAX, sizeof (*to->phases));
-    take_phases (now, to);
-    take_phases (before, to);
+    take_phases (&latest_now, to);
+    take_phases (&latest_before, to);
     for (uint32_t i = 0; i < to->phases_n; i++) {
-        to->phases[i].before_ms = phase_median (before, rung, pass, to->phases[i].name);
-        to->phases[i].now_ms = phase_median (now, rung, pass, to->phases[i].name);
+        to->phases[i].before_ms = phase_median (&latest_before, to->phases[i].name);
+        to->phases[i].now_ms = phase_median (&latest_now, to->phases[i].name);
     }
 }
 
@@ -214,14 +230,6 @@ static void compare_hosts (const struct report *now, const struct report *before
     }
 }
 
-static enum outcome run_outcome (const struct slice_receipt *receipt)
-{
-    const struct run_header *header = receipt->headers.items;
-    enum outcome outcome = frontier_slice_outcome (header, receipt);
-    bool open = header->ended_wall_ms == 0 && (outcome == OUTCOME_PASSED || outcome == OUTCOME_NOT_REACHED);
-    return open ? OUTCOME_NONE : outcome;
-}
-
 bool compared_ratio (uint64_t before_ms, uint64_t now_ms, double *ratio)
 {
     bool known = before_ms != UNKNOWN_MS && now_ms != UNKNOWN_MS && before_ms;
@@ -229,11 +237,17 @@ bool compared_ratio (uint64_t before_ms, uint64_t now_ms, double *ratio)
     return known;
 }
 
+static const struct run_header *header_of (const struct slice_receipt *receipt)
+{
+    static const struct run_header none;
+    return receipt->headers.n ? receipt->headers.items : &none;
+}
+
 void compare_runs (const struct report *now, const struct report *before, struct arena *arena, struct comparison *out)
 {
-    *out = (struct comparison){ .before = before->receipt->headers.items, .now = now->receipt->headers.items };
-    out->before_outcome = run_outcome (before->receipt);
-    out->now_outcome = run_outcome (now->receipt);
+    *out = (struct comparison){ .before = header_of (before->receipt), .now = header_of (now->receipt) };
+    out->before_outcome = frontier_told_outcome (out->before, frontier_slice_outcome (out->before, before->receipt));
+    out->now_outcome = frontier_told_outcome (out->now, frontier_slice_outcome (out->now, now->receipt));
     out->changes = arena_array (arena, CHANGES_MAX, sizeof (*out->changes));
     compare_passes (now->receipt, before->receipt, arena, out);
     compare_headers (arena, out);

@@ -32,7 +32,7 @@ struct compared_change {
 struct comparison {
     const struct run_header *before, *now;
     enum outcome before_outcome, now_outcome; /* NONE: the run has not ended, and nothing failed */
-    struct compared_pass *passes; /* in ladder order, those that only one of the runs has included */
+    struct compared_pass *passes;             /* in ladder order, those that only one of the runs has included */
     uint32_t passes_n;
     struct compared_change *changes;
     uint32_t changes_n, changes_more; /* more: left out */

@@ -35,8 +35,8 @@ static json_t *ratio_json (uint64_t before_ms, uint64_t now_ms)
 static json_t *side_json (const struct run_header *header, enum outcome outcome)
 {
     return json_pack ("{s:o, s:o, s:o, s:b, s:o}", "run", safe_json (header->run), "slice", safe_json (header->slice),
-                      "began_wall_ms", ms_json (header->began_wall_ms ? header->began_wall_ms : UNKNOWN_MS), "ended", header->ended_wall_ms != 0, "outcome",
-                      outcome_or_null (outcome));
+                      "began_wall_ms", ms_json (header->began_wall_ms ? header->began_wall_ms : UNKNOWN_MS), "ended",
+                      header->ended_wall_ms != 0, "outcome", outcome_or_null (outcome));
 }
 
 static json_t *pass_json (const struct compared_pass *pass)

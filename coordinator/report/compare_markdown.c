@@ -8,6 +8,7 @@
 
 /* One page: what is longer ends with how much is left out. SLOWER: by so much, and by a tenth. */
 enum { CHANGES_SHOWN = 30, DRIFT_SHOWN = 15, PHASES_SHOWN = 12, LINE_BYTES = 4096, SLOWER_LEAST_MS = 100 };
+enum { RUN_SHOWN_BYTES = 8 };
 
 static bool is_slower (uint64_t before_ms, uint64_t now_ms)
 {
@@ -144,8 +145,10 @@ static void add_side (const char *lead, const struct run_header *header, enum ou
 {
     struct buf line;
     buf_init (&line, LINE_BYTES);
-    buf_printf (&line, "run %.8s of ", header->run.len >= 8 ? header->run.ptr : "unknown ");
-    buf_add_text (&line, header->slice);
+    buf_puts (&line, "run ");
+    buf_add_text (&line, header->run.len ? text_clip (header->run, RUN_SHOWN_BYTES) : TEXT_LIT ("unknown"));
+    buf_puts (&line, " of ");
+    buf_add_text (&line, header->slice.len ? header->slice : TEXT_LIT ("unknown"));
     buf_printf (&line, "%s%s%s%s", outcome ? ", " : "", outcome ? enum_name_of (&outcome_names, outcome) : "",
                 header->ended_wall_ms ? "" : ", not ended", header->sentence.len ? ": " : "");
     buf_add_text (&line, text_clip (header->sentence, LINE_BYTES / 2));

@@ -7,16 +7,21 @@
 #include "coordinator/page/page_file.h"
 #include "coordinator/page/scene_json.h"
 #include "coordinator/report/passes.h"
+#include "coordinator/report/xml.h"
 #include "coordinator/view/drift_json.h"
 #include "coordinator/view/drift_text.h"
 
-enum {
-    DRIFT_MAX_BYTES = 256 << 10,
-    COMPARE_MAX_BYTES = 256 << 10,
-    BAD_MAX = 64,
-    CASCADES_MAX = 16,
-    GATES_MAX = 64,
-    SLOW_MAX = 16
+/* FRAME: of what stands around the files of the page and the data, and between its members. */
+enum { MEMBER_MAX_BYTES = 256 << 10, FRAME_BYTES = 2048, RUN_SHOWN_BYTES = 8 };
+enum { BAD_MAX = 64, CASCADES_MAX = 16, GATES_MAX = 64, SLOW_MAX = 16 };
+
+enum choice { NOT_CHOSEN = 0, CHOSEN, TAKEN };
+
+/* What there was no room for. */
+struct left_out {
+    uint32_t again, passes; /* passes that were run again, and others */
+    uint32_t failed, others;
+    bool drift, compare;
 };
 
 /* ---- what may run ---- */
@@ -71,25 +76,26 @@ static bool is_bad (const struct scene *scene, const struct scene_tile *tile, bo
     return false;
 }
 
-static void choose_bad (const struct scene *scene, bool cascade, uint32_t most, bool *chosen)
+/* Says how many more there are. */
+static uint32_t choose_bad (const struct scene *scene, bool cascade, uint32_t most, enum choice *chosen)
 {
-    for (uint32_t i = 0; i < scene->tiles_n && most; i++)
-        if (!chosen[i] && is_bad (scene, &scene->tiles[i], cascade)) {
-            chosen[i] = true;
-            most--;
-        }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < scene->tiles_n; i++)
+        if (!chosen[i] && is_bad (scene, &scene->tiles[i], cascade) && n++ < most)
+            chosen[i] = CHOSEN;
+    return n > most ? n - most : 0;
 }
 
-static void choose_last_at_gates (const struct scene *scene, bool *chosen)
+static void choose_last_at_gates (const struct scene *scene, enum choice *chosen)
 {
     for (uint32_t i = 0, n = 0; i < scene->gates_n && n < GATES_MAX; i++)
         if (scene->gates[i].last < scene->hosts_n && !chosen[scene->gates[i].last]) {
-            chosen[scene->gates[i].last] = true;
+            chosen[scene->gates[i].last] = CHOSEN;
             n++;
         }
 }
 
-static void choose_slowest (const struct scene *scene, bool *chosen)
+static void choose_slowest (const struct scene *scene, enum choice *chosen)
 {
     for (uint32_t n = 0; n < SLOW_MAX; n++) {
         uint32_t slowest = scene->tiles_n;
@@ -97,42 +103,67 @@ static void choose_slowest (const struct scene *scene, bool *chosen)
             if (!chosen[i] && (slowest == scene->tiles_n || scene->tiles[i].spent_ms > scene->tiles[slowest].spent_ms))
                 slowest = i;
         if (slowest < scene->tiles_n)
-            chosen[slowest] = true;
+            chosen[slowest] = CHOSEN;
     }
 }
 
-/* Those that stand out, as far as there is room. */
-static void add_hosts (const struct report *report, struct buf *out)
+/* Whole, as far as there is room: those that were chosen since the last time. Says for how many there was none. */
+static uint32_t add_hosts (const struct report *report, enum choice *chosen, struct buf *out)
 {
-    const struct scene *scene = report->scene;
-    bool *chosen = mem_array (scene->hosts_n, sizeof (*chosen));
-    const char *before = "";
     struct buf host, escaped;
+    uint32_t left_out = 0;
     buf_init (&host, HTML_MAX_BYTES);
     buf_init (&escaped, HTML_MAX_BYTES);
-    choose_bad (scene, false, BAD_MAX, chosen);
-    choose_last_at_gates (scene, chosen);
-    choose_slowest (scene, chosen);
-    choose_bad (scene, true, CASCADES_MAX, chosen);
-    for (uint32_t i = 0; i < scene->hosts_n; i++) {
-        if (!chosen[i])
+    for (uint32_t i = 0; i < report->scene->hosts_n; i++) {
+        if (chosen[i] != CHOSEN)
             continue;
         buf_clear (&host);
         buf_clear (&escaped);
-        scene_host_json (scene, &report->hosts[i], "", &host);
+        scene_host_json (report->scene, &report->hosts[i], "", &host);
         add_json (buf_as_text (&host), &escaped);
-        if (host.overflow || escaped.overflow || out->len + escaped.len + 64 > out->max)
+        chosen[i] = TAKEN;
+        if (host.overflow || escaped.overflow || out->len + escaped.len + 1 > out->max) {
+            left_out++;
             continue;
-        buf_puts (out, before);
+        }
+        buf_puts (out, out->len ? "," : "");
         buf_add_text (out, buf_as_text (&escaped));
-        before = ",";
     }
     buf_release (&host);
     buf_release (&escaped);
+    return left_out;
+}
+
+/* Those that failed first, then others that stand out. */
+static void add_standing_out (const struct report *report, struct left_out *left_out, struct buf *out)
+{
+    const struct scene *scene = report->scene;
+    enum choice *chosen = mem_array (scene->hosts_n, sizeof (*chosen));
+    left_out->failed = choose_bad (scene, false, BAD_MAX, chosen);
+    left_out->failed += add_hosts (report, chosen, out);
+    choose_last_at_gates (scene, chosen);
+    choose_slowest (scene, chosen);
+    choose_bad (scene, true, CASCADES_MAX, chosen);
+    left_out->others = add_hosts (report, chosen, out);
     mem_free (chosen);
 }
 
-static void add_drift (const struct report *report, struct buf *out)
+/* `name`: with what stands before it. Nothing of it, where it is too large. */
+static bool add_member (const char *name, struct text json, struct buf *out)
+{
+    struct buf escaped;
+    buf_init (&escaped, MEMBER_MAX_BYTES);
+    add_json (json, &escaped);
+    bool fits = !escaped.overflow;
+    if (fits) {
+        buf_puts (out, name);
+        buf_add_text (out, buf_as_text (&escaped));
+    }
+    buf_release (&escaped);
+    return fits;
+}
+
+static bool add_drift (const struct report *report, struct buf *out)
 {
     const struct drift_query query = { .rules = report->plan->drift.items, .rules_n = report->plan->drift.n };
     const struct drift_subject subject = { .name = report->scene->run,
@@ -141,37 +172,93 @@ static void add_drift (const struct report *report, struct buf *out)
     struct arena arena = { 0 };
     struct drift drift;
     struct buf json;
-    buf_init (&json, DRIFT_MAX_BYTES);
+    buf_init (&json, MEMBER_MAX_BYTES);
     drift_compare_hosts (report->receipt, &query, &arena, &drift);
     drift_json (&drift, &subject, &json);
-    if (!json.overflow) {
-        buf_puts (out, ",\"drift\":");
-        add_json (buf_as_text (&json), out);
-    }
+    bool fits = !json.overflow && add_member (",\"drift\":", buf_as_text (&json), out);
     buf_release (&json);
+    arena_release (&arena);
+    return fits;
+}
+
+/* What is old or ordinary finds room last: the last passes have half of it, then hosts that stand out, then what was run
+ * again. */
+static void add_passes_and_hosts (const struct report *report, struct left_out *left_out, struct buf *out)
+{
+    struct arena arena = { 0 };
+    struct passes passes = passes_of (report, &arena);
+    size_t room = out->max - out->len - FRAME_BYTES;
+    room -= passes_take (&passes, false, room / 2);
+    struct buf hosts;
+    buf_init (&hosts, room);
+    add_standing_out (report, left_out, &hosts);
+    room -= hosts.len;
+    room -= passes_take (&passes, false, room);
+    passes_take (&passes, true, room);
+    left_out->again = passes_left_out (&passes, true);
+    left_out->passes = passes_left_out (&passes, false);
+    buf_puts (out, ",\"passes\":");
+    passes_json (&passes, out);
+    buf_puts (out, ",\"hosts\":[");
+    buf_add_text (out, buf_as_text (&hosts));
+    buf_puts (out, "]}</script>\n");
+    buf_release (&hosts);
     arena_release (&arena);
 }
 
-static void add_data (const struct report *report, struct text compare, struct buf *out)
+static void add_data (const struct report *report, struct text compare, struct left_out *left_out, struct buf *out)
 {
     struct buf json;
     buf_init (&json, HTML_MAX_BYTES);
-    buf_puts (out, "<script type=\"application/json\" id=\"sliceup-data\">{\"state\":");
     scene_state_json (report->scene, "", !report->held, 0, &json);
-    add_json (buf_as_text (&json), out);
-    buf_puts (out, ",\"passes\":");
-    buf_clear (&json);
-    passes_json (report, &json);
+    buf_puts (out, "<script type=\"application/json\" id=\"sliceup-data\">{\"state\":");
     add_json (buf_as_text (&json), out);
     buf_release (&json);
-    add_drift (report, out);
-    if (compare.len && compare.len <= COMPARE_MAX_BYTES) {
-        buf_puts (out, ",\"compare\":");
-        add_json (compare, out);
+    left_out->drift = !add_drift (report, out);
+    left_out->compare = compare.len && !add_member (",\"compare\":", compare, out);
+    add_passes_and_hosts (report, left_out, out);
+}
+
+/* ---- what is left out ---- */
+
+static void add_count (uint32_t n, const char *of, const char *one, const char *many, struct buf *out)
+{
+    if (n)
+        buf_printf (out, "%s%s%u %s", out->len ? "; " : "", of, n, n == 1 ? one : many);
+}
+
+/* Empty: nothing. */
+static void say_left_out (const struct report *report, const struct left_out *left_out, struct buf *out)
+{
+    struct buf list;
+    buf_init (&list, FRAME_BYTES);
+    add_count (left_out->again, "", "pass that was run again", "passes that were run again", &list);
+    add_count (left_out->passes, "", "pass of an earlier rung", "passes of earlier rungs", &list);
+    add_count (left_out->others, "phases and facts of ", "host that stands out", "hosts that stand out", &list);
+    add_count (left_out->failed, "phases and facts of ", "host that failed", "hosts that failed", &list);
+    if (left_out->drift)
+        buf_printf (&list, "%sdrift", list.len ? "; " : "");
+    if (list.len) {
+        buf_puts (out, "Left out, so that this file stays small: ");
+        buf_add_text (out, buf_as_text (&list));
+        buf_puts (out, ". All of it: sliceup report ");
+        xml_text (out, text_clip (report->scene->run, RUN_SHOWN_BYTES), 0);
+        buf_puts (out, " --print json.");
     }
-    buf_puts (out, ",\"hosts\":[");
-    add_hosts (report, out);
-    buf_puts (out, "]}</script>\n");
+    if (left_out->compare)
+        buf_puts (out, " The comparison of the two runs is too large for this file: compare.md has it.");
+    buf_release (&list);
+}
+
+static void add_left_out (const struct report *report, const struct left_out *left_out, struct buf *out)
+{
+    struct buf sentence;
+    buf_init (&sentence, FRAME_BYTES);
+    say_left_out (report, left_out, &sentence);
+    buf_printf (out, "<p id=\"left-out\"%s>", sentence.len ? "" : " hidden");
+    buf_add_text (out, buf_as_text (&sentence));
+    buf_puts (out, "</p>\n");
+    buf_release (&sentence);
 }
 
 /* ---- the page ---- */
@@ -191,6 +278,10 @@ void html_page (const struct report *report, struct text compare, struct buf *ou
 {
     static const char charset[] = "<meta charset=\"utf-8\">";
     struct text rest = page_file ("page.html"), style = page_file ("page.css"), script = page_file ("page.js");
+    struct left_out left_out = { 0 };
+    struct buf data;
+    buf_init (&data, HTML_MAX_BYTES - rest.len - style.len - script.len - FRAME_BYTES);
+    add_data (report, compare, &left_out, &data);
     buf_add_text (out, take_until (&rest, charset));
     buf_puts (out, charset);
     add_policy (style, script, out);
@@ -198,11 +289,11 @@ void html_page (const struct report *report, struct text compare, struct buf *ou
     buf_puts (out, "<style>");
     buf_add_text (out, style);
     buf_puts (out, "</style>");
+    buf_add_text (out, take_until (&rest, "</header>"));
+    add_left_out (report, &left_out, out);
+    buf_puts (out, "</header>");
     buf_add_text (out, take_until (&rest, "<script src=\"page.js\"></script>"));
-    /* The script before the data would not find it; its size counts for the hosts that there is room for. */
-    struct buf data;
-    buf_init (&data, HTML_MAX_BYTES - out->len - script.len - rest.len - 64);
-    add_data (report, compare, &data);
+    /* The script before the data would not find it. */
     buf_add_text (out, buf_as_text (&data));
     out->overflow |= data.overflow;
     buf_release (&data);

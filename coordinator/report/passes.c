@@ -4,6 +4,8 @@
 
 #include "coordinator/report/attempts.h"
 
+enum { SEPARATOR_BYTES = 2 };
+
 /* "P15.F": a letter, and how many hosts in a row have it, when it is not one: as coordinator/page writes run lengths. */
 struct run_lengths {
     char letter;
@@ -26,6 +28,16 @@ static void add_letters (struct run_lengths *runs, char letter, uint32_t n)
         end_run (runs);
     runs->letter = n ? letter : runs->letter;
     runs->n += n;
+}
+
+/* Each host once: a damaged journal may begin one pass twice. */
+static uint32_t hosts_of_pass (struct report_attempt **pass, uint32_t n)
+{
+    uint32_t hosts = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (hosts == 0 || pass[hosts - 1]->host != pass[i]->host)
+            pass[hosts++] = pass[i];
+    return hosts;
 }
 
 static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf *out)
@@ -51,17 +63,60 @@ static void add_pass (struct report_attempt *const *pass, uint32_t n, struct buf
     buf_puts (out, "]}");
 }
 
-void passes_json (const struct report *report, struct buf *out)
+struct passes passes_of (const struct report *report, struct arena *arena)
 {
-    struct arena arena = { 0 };
-    struct report_attempts attempts = report_attempts_of (report, &arena);
+    struct arena own = { 0 };
+    struct report_attempts attempts = report_attempts_of (report, &own);
+    struct passes out = { .items = arena_array (arena, attempts.n, sizeof (*out.items)) };
+    const struct scene_attempt *later = NULL; /* the last is looked at first */
+    for (uint32_t to = attempts.n, from; to > 0; to = from) {
+        struct buf json;
+        for (from = to; from > 0 && report_same_pass (attempts.by_pass[from - 1], attempts.by_pass[to - 1]);)
+            from--;
+        const struct scene_attempt *of = attempts.by_pass[from]->of;
+        struct passes_item *item = &out.items[out.n++];
+        buf_init (&json, UINT32_MAX);
+        add_pass (attempts.by_pass + from, hosts_of_pass (attempts.by_pass + from, to - from), &json);
+        item->json = buf_finish (&json, arena);
+        bool whole = of->purpose != PURPOSE_ISOLATION;
+        item->again = !whole || (later && later->rung == of->rung && later->pass == of->pass);
+        later = whole ? of : later;
+    }
+    arena_release (&own);
+    return out;
+}
+
+size_t passes_take (struct passes *passes, bool again, size_t room)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < passes->n; i++) {
+        struct passes_item *item = &passes->items[i];
+        if (item->taken || item->again != again || item->json.len + SEPARATOR_BYTES > room - used)
+            continue;
+        item->taken = true;
+        used += item->json.len + SEPARATOR_BYTES;
+    }
+    return used;
+}
+
+uint32_t passes_left_out (const struct passes *passes, bool again)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < passes->n; i++)
+        n += !passes->items[i].taken && passes->items[i].again == again;
+    return n;
+}
+
+void passes_json (const struct passes *passes, struct buf *out)
+{
+    bool first = true;
     buf_byte (out, '[');
-    for (uint32_t from = 0, to; from < attempts.n; from = to) {
-        for (to = from; to < attempts.n && report_same_pass (attempts.by_pass[from], attempts.by_pass[to]);)
-            to++;
-        buf_puts (out, from ? ",\n" : "");
-        add_pass (attempts.by_pass + from, to - from, out);
+    for (uint32_t i = passes->n; i > 0; i--) {
+        if (!passes->items[i - 1].taken)
+            continue;
+        buf_puts (out, first ? "" : ",\n");
+        buf_add_text (out, passes->items[i - 1].json);
+        first = false;
     }
     buf_byte (out, ']');
-    arena_release (&arena);
 }

@@ -153,7 +153,7 @@ static void open_track (struct tracing *tracing, uint64_t track, uint64_t parent
         proto_number (tracing->out, TRACK_PARENT, parent);
     proto_text (tracing->out, TRACK_NAME, name);
     proto_number (tracing->out, TRACK_CHILD_ORDERING, ORDERING_EXPLICIT);
-    proto_number (tracing->out, TRACK_RANK, track & (TRACKS_OF_AXIS - 1));
+    proto_number (tracing->out, TRACK_RANK, track);
 }
 
 static void add_counter_track (struct tracing *tracing, uint64_t track, struct text name)

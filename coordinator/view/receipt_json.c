@@ -169,11 +169,10 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
     return object;
 }
 
-/* Nothing has passed, or was not reached, before the run has ended: null. */
 static json_t *outcome_json (const struct run_header *header, enum outcome outcome)
 {
-    bool open = header->ended_wall_ms == 0 && (outcome == OUTCOME_PASSED || outcome == OUTCOME_NOT_REACHED);
-    return open || outcome == OUTCOME_NONE ? json_null () : json_string (enum_name_of (&outcome_names, outcome));
+    enum outcome told = frontier_told_outcome (header, outcome);
+    return told ? json_string (enum_name_of (&outcome_names, told)) : json_null ();
 }
 
 static json_t *ladder_json (const struct slice_receipt *receipt, const struct run_header *header)

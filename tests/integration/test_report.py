@@ -19,6 +19,7 @@ class Trace:
         self.messages, _ = report_readers.load()
         trace = self.messages.Trace()
         trace.ParseFromString(path.read_bytes())
+        self.packets = trace.packet
         self.tracks, names, events = {}, {}, []
         for packet in trace.packet:
             for name in packet.interned_data.event_names:
@@ -80,6 +81,40 @@ class Trace:
         assert sorted(begun) == sorted(flow for flow, _ in ended)
         return [(begun[flow], host) for flow, host in ended]
 
+    def check_packets(self):
+        """What Perfetto's trace_packet.proto and track_event.proto ask of a sequence, packet by packet, as its importer reads them."""
+        packet_kinds, kinds, tracks, names = self.messages.TracePacket, self.messages.TrackEvent, {}, set()
+        assert self.packets[0].sequence_flags & packet_kinds.SEQ_INCREMENTAL_STATE_CLEARED
+        for at, packet in enumerate(self.packets):
+            assert packet.trusted_packet_sequence_id == self.packets[0].trusted_packet_sequence_id != 0
+            assert at == 0 or packet.sequence_flags == packet_kinds.SEQ_NEEDS_INCREMENTAL_STATE  # cleared once: names stay
+            for name in packet.interned_data.event_names:
+                assert name.iid and name.name and name.iid not in names
+                names.add(name.iid)
+            event, track = packet.track_event, packet.track_descriptor
+            if packet.HasField("track_descriptor"):
+                assert track.uuid and track.uuid not in tracks and (not track.HasField("parent_uuid") or track.parent_uuid in tracks)
+                tracks[track.uuid] = track
+                continue
+            counts = event.type == kinds.TYPE_COUNTER
+            assert packet.HasField("timestamp") and event.track_uuid in tracks
+            assert counts == tracks[event.track_uuid].HasField("counter") == event.HasField("counter_value")
+            assert event.type in (kinds.TYPE_COUNTER, kinds.TYPE_SLICE_END) or event.name_iid in names
+            assert event.type == kinds.TYPE_INSTANT or not (event.flow_ids or event.terminating_flow_ids)  # an instant is a slice
+        places = [(track.parent_uuid, track.sibling_order_rank) for track in tracks.values()]
+        assert len(set(places)) == len(places) and all(track.child_ordering == track.EXPLICIT for track in tracks.values())
+        ordered = sorted((track.sibling_order_rank, track.name) for track in tracks.values() if track.parent_uuid == self.packets[0].track_descriptor.uuid)
+        assert [name for _, name in ordered[:2]] == ["joined", "at a gate"], ordered
+
+    def check_flows(self):
+        """Each begins and ends while its host is in an attempt, and never ends before it begins."""
+        kinds, begun, open_slices = self.messages.TrackEvent, {}, collections.Counter()
+        for at_ms, event, _ in self.events:
+            open_slices[event.track_uuid] += {kinds.TYPE_SLICE_BEGIN: 1, kinds.TYPE_SLICE_END: -1}.get(event.type, 0)
+            assert not (event.flow_ids or event.terminating_flow_ids) or open_slices[event.track_uuid] == 1
+            begun.update(dict.fromkeys(event.flow_ids, at_ms))
+            assert all(begun[flow] <= at_ms for flow in event.terminating_flow_ids)
+
     def counter(self, name):
         return [(at_ms, event.counter_value) for at_ms, event, _ in self.events
                 if event.type == self.messages.TrackEvent.TYPE_COUNTER and self.tracks[event.track_uuid].name == name]
@@ -116,6 +151,8 @@ class Report(test_page.Pages):
                          {rung["rung"]: rung["outcome"] for rung in receipt["ladder"]})
         self.counts_are_the_receipts(receipt, folder)
         trace = Trace(folder / "trace.perfetto-trace")
+        trace.check_packets()
+        trace.check_flows()
         self.tracks_are_mesh_then_host(receipt, trace)
         self.slices_sum_to_the_receipts_durations(receipt, trace)
         self.each_cascade_has_one_flow_from_its_cause(receipt, trace)
@@ -216,6 +253,7 @@ class Report(test_page.Pages):
         self.assertRegex(path.read_text(), r"default-src 'none'; img-src data:; script-src 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='; base-uri 'none'")
         short = self.lab.files / "short.html"  # as of a slice of which this host does not stand out
         text = path.read_text()
+        self.assertIn('<p id="left-out" hidden></p>', text)
         short.write_text(text[:text.index(',"hosts":[') + 10] + text[text.index("]}</script>"):])
         self.open(short.as_uri())
         words = self.opened_host()

@@ -44,8 +44,9 @@ static void side_open (struct side *side, const char *second)
                                         .hosts = { &side->name, 1 },
                                         .ended_wall_ms = 1700000000000 };
     side->host = (struct host_receipt){ .run = side->header.run, .host = side->name, .rungs = { side->attempts, 2 } };
-    side->receipt =
-        (struct slice_receipt){ .headers = { &side->header, 1 }, .hosts = { &side->host, 1 }, .times = { side->times, 2 } };
+    side->receipt = (struct slice_receipt){ .headers = { &side->header, 1 },
+                                            .hosts = { &side->host, 1 },
+                                            .times = { side->times, 2 } };
     side->report = (struct report){ .plan = &side->plan, .receipt = &side->receipt };
 }
 
@@ -139,12 +140,27 @@ static void test_a_run_that_has_not_ended_has_no_outcome_and_no_time_of_what_run
     forget (&told);
 }
 
+/* A damaged journal may not begin with the run. */
+static void test_a_run_of_which_nothing_is_known_is_held_against_another (void **state)
+{
+    (void) state;
+    static struct side nothing, now;
+    struct told told;
+    nothing.report = (struct report){ .plan = &nothing.plan, .receipt = &nothing.receipt };
+    side_open (&now, "high");
+    tell (&told, &nothing, &now);
+    says (&told.json, "\"ended\":false,\"outcome\":null");
+    says (&told.markdown, "run unknown of unknown, not ended");
+    forget (&told);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_what_took_no_time_is_no_unknown_time),
         cmocka_unit_test (test_what_one_of_the_runs_never_measured_is_unknown),
         cmocka_unit_test (test_a_run_that_has_not_ended_has_no_outcome_and_no_time_of_what_runs),
+        cmocka_unit_test (test_a_run_of_which_nothing_is_known_is_held_against_another),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

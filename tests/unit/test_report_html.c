@@ -7,18 +7,19 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "coordinator/report/html.h"
 #include "coordinator/report/passes.h"
 
-enum { HOSTS = 4096, RUNGS = 12 };
+enum { HOSTS = 4096, RUNGS = 12, ATTEMPTS = 64 };
 
 struct world {
     struct scene scene;
     struct scene_tile tiles[HOSTS];
     struct scene_host hosts[HOSTS];
-    struct scene_attempt attempts[HOSTS][RUNGS];
+    struct scene_attempt attempts[HOSTS][ATTEMPTS];
     struct scene_rung rungs[RUNGS];
     uint8_t cells[HOSTS][RUNGS];
     struct slice_receipt receipt;
@@ -120,6 +121,94 @@ static void test_it_stays_small_and_holds_those_that_stand_out (void **state)
     world_close (world, &out);
 }
 
+/* The first rung was run again and again, and each of its passes took twenty minutes. */
+static void run_again (struct world *world)
+{
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        world->hosts[i].attempts_n = ATTEMPTS;
+        for (uint32_t k = 0; k < ATTEMPTS; k++) {
+            uint32_t rung = k < ATTEMPTS - RUNGS ? 0 : k - (ATTEMPTS - RUNGS);
+            world->attempts[i][k] = (struct scene_attempt){ .rung = rung,
+                                                            .pass = PASS_ONCE,
+                                                            .attempt = rung ? 1 : k + 1,
+                                                            .purpose = PURPOSE_CLIMB,
+                                                            .mark = world->cells[i][rung],
+                                                            .began_ms = (uint64_t) 1300000 * k,
+                                                            .ms = 1200000 + i };
+        }
+    }
+}
+
+static void holds (struct buf *page, const char *words, uint32_t n)
+{
+    if (count (buf_c (page), words) != n)
+        fail_msg ("'%s' is there %u times, and not %u", words, count (buf_c (page), words), n);
+}
+
+static void holds_pass (struct buf *page, uint32_t rung, uint32_t attempt, uint32_t n)
+{
+    char words[128];
+    snprintf (words, sizeof words,
+              "{\"rung\":%u,\"pass\":\"once\",\"attempt\":%u,\"purpose\":\"climb\",\"began_ms\":", rung, attempt);
+    holds (page, words, n);
+}
+
+static void test_what_is_old_is_left_out_first_and_is_told (void **state)
+{
+    (void) state;
+    struct world *world = world_open (HOSTS);
+    struct buf out;
+    buf_init (&out, 8 << 20);
+    html_page (&world->report, (struct text){ 0 }, &out);
+    holds (&out, "<p id=\"left-out\" hidden></p>", 1);
+    world->scene.run = TEXT_LIT ("3fa9<1d2ffff");
+    run_again (world);
+    buf_clear (&out);
+    html_page (&world->report, (struct text){ 0 }, &out);
+    assert_false (out.overflow);
+    assert_in_range (out.len, HTML_MAX_BYTES * 9 / 10, HTML_MAX_BYTES);
+    for (uint32_t i = 1; i < RUNGS; i++)
+        holds_pass (&out, i, 1, 1);
+    holds_pass (&out, 0, ATTEMPTS - RUNGS + 1, 1);
+    holds_pass (&out, 0, ATTEMPTS - RUNGS, 1);
+    holds_pass (&out, 0, 1, 0);
+    holds (&out, "\"host\":\"v6e-7\",", 1);
+    holds (&out, "\"host\":\"", 17);
+    holds (&out, " passes that were run again", 1);
+    holds (&out, "sliceup report 3fa9&lt;1d2 --print json", 1);
+    world_close (world, &out);
+}
+
+/* Each of them tells what a host may tell at most of its facts. */
+static void test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_room (void **state)
+{
+    (void) state;
+    enum { BAD = 60, TELLS = 40000 };
+    struct world *world = world_open (HOSTS);
+    struct buf out;
+    char *much = arena_alloc (&world->arena, TELLS);
+    struct scene_fact fact = { TEXT_LIT ("much"), { much, TELLS } };
+    memset (much, 'x', TELLS);
+    run_again (world);
+    for (uint32_t i = 100; i < 100 + BAD; i++) {
+        world->cells[i][3] = MARK_FAILED;
+        world->hosts[i].facts = &fact;
+        world->hosts[i].facts_n = 1;
+    }
+    buf_init (&out, 8 << 20);
+    html_page (&world->report, TEXT_LIT ("{\"a\":1}"), &out);
+    assert_false (out.overflow);
+    assert_in_range (out.len, HTML_MAX_BYTES * 9 / 10, HTML_MAX_BYTES);
+    holds (&out, "\"compare\":{\"a\":1}", 1);
+    for (uint32_t i = 0; i < RUNGS; i++)
+        holds_pass (&out, i, i ? 1 : ATTEMPTS - RUNGS + 1, 1);
+    assert_in_range (count (buf_c (&out), "\"much\":"), 25, BAD - 1);
+    holds (&out, "\"host\":\"v6e-7\",", 1);
+    holds (&out, "52 passes that were run again; ", 1);
+    holds (&out, " hosts that failed", 1);
+    world_close (world, &out);
+}
+
 static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (void **state)
 {
     (void) state;
@@ -127,7 +216,11 @@ static void test_passes_have_a_letter_and_a_time_for_each_host_that_took_part (v
     struct buf out;
     buf_init (&out, 1 << 20);
     world->hosts[2].attempts_n = world->hosts[3].attempts_n = RUNGS - 1;
-    passes_json (&world->report, &out);
+    world->attempts[4][RUNGS - 2].rung = RUNGS - 1; /* begun twice, as a damaged journal may have it: it counts once */
+    world->attempts[4][RUNGS - 2].began_ms = 660000;
+    struct passes passes = passes_of (&world->report, &world->arena);
+    passes_take (&passes, false, 1 << 20);
+    passes_json (&passes, &out);
     const char *last = strstr (buf_c (&out), "{\"rung\":11,");
     assert_string_equal (last, "{\"rung\":11,\"pass\":\"once\",\"attempt\":1,\"purpose\":\"climb\",\"began_ms\":660000,"
                                "\"marks\":\"P2.2P3FP2\",\"ms\":[50000,50001,50004,50005,50006,50007,50008,50009]}]");
@@ -140,6 +233,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_no_text_ends_the_data),
         cmocka_unit_test (test_it_stays_small_and_holds_those_that_stand_out),
+        cmocka_unit_test (test_what_is_old_is_left_out_first_and_is_told),
+        cmocka_unit_test (test_hosts_that_failed_stay_whole_as_far_as_the_last_passes_leave_room),
         cmocka_unit_test (test_passes_have_a_letter_and_a_time_for_each_host_that_took_part),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
