@@ -63,7 +63,8 @@ const struct cli_command serve_command = {
     .examples = "sliceup serve\n"
                 "sliceup serve --all --listen 127.0.0.1:0\n"
                 "sliceup serve 3fa9 --listen 0.0.0.0:8420 --name bastion.example.org\n",
-    .exit_status = "0 ended with Ctrl-C or SIGTERM; 2 usage, no such run; 3 it could not listen there, or print its address.",
+    .exit_status =
+        "0 ended with Ctrl-C or SIGTERM; 2 usage, no such run; 3 it could not listen there, or print its address.",
     .operands = (const struct cli_operand[]){ { OPERAND_RUN }, { 0 } },
     .options = options,
     .run = serve_run,

@@ -245,10 +245,10 @@ static int judge (const struct http_exchange *exchange, const char *method, cons
 
 static void refuse (struct http_exchange *exchange, unsigned status)
 {
-    const char *why = status == MHD_HTTP_BAD_REQUEST         ? "a request names its host, and its target has no blank\n"
-                      : status == MHD_HTTP_METHOD_NOT_ALLOWED  ? "GET and HEAD are answered\n"
-                      : status == MHD_HTTP_CONTENT_TOO_LARGE ? "a request has no body here\n"
-                                                             : "the request is larger than 8 KiB\n";
+    const char *why = status == MHD_HTTP_BAD_REQUEST ? "a request names its host, and its target has no blank\n"
+                      : status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET and HEAD are answered\n"
+                      : status == MHD_HTTP_CONTENT_TOO_LARGE  ? "a request has no body here\n"
+                                                              : "the request is larger than 8 KiB\n";
     exchange->answer = http_answer_fixed (status, "text/plain; charset=utf-8", text_of (why));
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         http_answer_add_header (exchange->answer, "Allow", "GET, HEAD");

@@ -82,9 +82,8 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
     struct served_run *run = take_known (listing->runs, dir->id);
     if (!run) {
         run = mem_alloc (sizeof *run);
-        *run = (struct served_run){
-            .dir = *dir, .created_ms = created_ms, .state = SERVED_UNBEGUN, .rest_ms = LIST_MS
-        };
+        *run =
+            (struct served_run){ .dir = *dir, .created_ms = created_ms, .state = SERVED_UNBEGUN, .rest_ms = LIST_MS };
     }
     listing->items[listing->n++] = run;
     return listing->n < SERVED_RUNS_MAX ? 0 : 1;
@@ -196,7 +195,9 @@ static void look_when_due (struct served_run *run, uint64_t boot_ms)
     if (before == SERVED_ENDED || rests)
         return;
     look_at (run);
-    run->rest_ms = run->state != before ? LIST_MS : run->rest_ms < SERVED_REST_MS / 2 ? 2 * run->rest_ms : SERVED_REST_MS;
+    run->rest_ms = run->state != before                ? LIST_MS
+                   : run->rest_ms < SERVED_REST_MS / 2 ? 2 * run->rest_ms
+                                                       : SERVED_REST_MS;
     run->again_ms = boot_ms + run->rest_ms;
 }
 

@@ -25,8 +25,8 @@ struct served_run {
     uint64_t created_ms;
     enum served_state state;
     uint64_t again_ms, rest_ms; /* boot: when it is looked at again, unless somebody asks; and so long between looks */
-    uint64_t marked_ns; /* when its journal had grown last; interrupted: it is read again when that changes */
-    bool looked;        /* its first fact was read: the next five are there */
+    uint64_t marked_ns;         /* when its journal had grown last; interrupted: it is read again when that changes */
+    bool looked;                /* its first fact was read: the next five are there */
     char slice[NAME_MAX_BYTES + 1];
     uint32_t hosts_n;
     uint64_t began_wall_ms, ended_wall_ms;
@@ -36,13 +36,14 @@ struct served_run {
     struct feed *feed; /* NULL: nobody asked lately */
     uint32_t feeds_n;  /* which one of the run it is: each counts revisions anew */
     struct follow *follow;
-    bool whole;       /* all that was recorded when it was opened is in the feed */
-    bool held;        /* a coordinator held it at the last look for that */
-    uint64_t changed; /* revision of the feed at which a watcher would see something new */
+    bool whole;                      /* all that was recorded when it was opened is in the feed */
+    bool held;                       /* a coordinator held it at the last look for that */
+    uint64_t changed;                /* revision of the feed at which a watcher would see something new */
     uint64_t revision, index, notes; /* of the last look for that */
-    uint64_t used_ms, look_ms, held_ms; /* boot: asked about last; when the journal, and the lock, are looked at again */
-    struct err err;    /* its journal cannot be read; */
-    uint64_t retry_ms; /* boot: whoever asks from then on lets it be tried again */
+    uint64_t used_ms;                /* boot: somebody asked last */
+    uint64_t look_ms, held_ms;       /* boot: when the journal, and the lock, are looked at again */
+    struct err err;                  /* its journal cannot be read; */
+    uint64_t retry_ms;               /* boot: whoever asks from then on lets it be tried again */
 };
 
 struct served_runs;

@@ -260,7 +260,7 @@ static const char *forget_mark (const struct run_dir *dir, char path[RUN_PATH_BY
 /* How often the file was opened in the folder since the last call. */
 static uint32_t count_opened (int watch_fd, const char *name)
 {
-    _Alignas (struct inotify_event) char events[4096];
+    _Alignas(struct inotify_event) char events[4096];
     uint32_t n = 0;
     ssize_t len;
     while ((len = read (watch_fd, events, sizeof events)) > 0)
