@@ -29,7 +29,7 @@ void exposition_begin_family (struct exposition *exposition, const struct family
 }
 
 /* The syntax knows three escapes: \\, \" and \n. A newline does not get here: what is no letter is made visible. */
-void exposition_escape (struct text value, struct buf *out)
+static void put_escaped (struct text value, struct buf *out)
 {
     struct buf safe;
     buf_init (&safe, 16 * LABEL_COLUMNS);
@@ -46,7 +46,7 @@ static void add_label (struct buf *out, char before, const char *name, struct te
 {
     buf_byte (out, (uint8_t) before);
     buf_printf (out, "%s=\"", name);
-    exposition_escape (value, out);
+    put_escaped (value, out);
     buf_puts (out, "\"");
 }
 

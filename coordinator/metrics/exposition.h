@@ -45,7 +45,5 @@ void exposition_add_bucket (struct exposition *exposition, const struct label *l
                             uint64_t value);
 void exposition_add_sum (struct exposition *exposition, const struct label *labels, uint64_t ms, uint64_t count);
 void exposition_end (struct exposition *exposition);
-/* The value of a label as it is written between quotes. */
-void exposition_escape (struct text value, struct buf *out);
 
 #endif

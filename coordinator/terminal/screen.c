@@ -37,7 +37,6 @@ struct screen {
     int out_fd;      /* this process's own opening of the terminal: it does not wait, and others are not told so */
     struct buf left; /* made, and not taken yet */
     size_t taken;    /* of it */
-    uint64_t sent_bytes;
     bool color, unicode;
     bool in_front;           /* at the last look */
     locale_t locale, before; /* of this thread: the process's is not for a screen to change */
@@ -215,10 +214,8 @@ static void collect (struct screen *screen)
 {
     uint8_t piece[PIECE_BYTES];
     ssize_t len;
-    while ((len = read (screen->pipe_out, piece, sizeof (piece))) > 0) {
+    while ((len = read (screen->pipe_out, piece, sizeof (piece))) > 0)
         buf_add (&screen->left, piece, (size_t) len);
-        screen->sent_bytes += (uint64_t) len;
-    }
 }
 
 /* Where it could not be opened anew a write may wait, but only once the terminal takes something. */
@@ -246,11 +243,6 @@ bool screen_ready (struct screen *screen)
     buf_clear (&screen->left);
     screen->taken = 0;
     return true;
-}
-
-uint64_t screen_sent_bytes (const struct screen *screen)
-{
-    return screen->sent_bytes;
 }
 
 struct style screen_style (const struct screen *screen)

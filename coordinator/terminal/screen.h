@@ -22,7 +22,6 @@ bool screen_ready (struct screen *screen); /* all that was shown is on its way *
 void screen_show (struct screen *screen, const struct cells *cells, uint32_t row, uint32_t column);
 void screen_repaint (struct screen *screen); /* the next one is drawn as if nothing of it could be trusted */
 uint32_t screen_key (struct screen *screen); /* a character or one of state.h; 0: none waits */
-uint64_t screen_sent_bytes (const struct screen *screen);
 /* As it was before it was opened. Async-signal-safe; without one that is open nothing. */
 void screen_restore (void);
 

@@ -5,7 +5,8 @@
 
 enum { HOSTS_TEXT_MAX_BYTES = 1 << 20, WORDS_MAX = 64, LEAD_BYTES = 12 };
 
-const struct drift_group *drift_reference_group (const struct drift_item *item)
+/* NULL: there is none. */
+static const struct drift_group *find_reference (const struct drift_item *item)
 {
     for (uint32_t i = 0; i < item->groups_n; i++)
         if (item->groups[i].reference)
@@ -16,7 +17,7 @@ const struct drift_group *drift_reference_group (const struct drift_item *item)
 /* What the other groups are told against: the reference, or one of the groups that are equally large. */
 static const struct drift_group *group_beside (const struct drift_item *item)
 {
-    const struct drift_group *reference = drift_reference_group (item);
+    const struct drift_group *reference = find_reference (item);
     return reference || item->verdict != DRIFT_DIFFERS || item->groups_n < 2 ? reference : &item->groups[0];
 }
 
@@ -211,7 +212,7 @@ static void say_difference (const struct drift *drift, const struct drift_item *
 static void say_not_pinned (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                             const struct drift_sentence_limits *limits, struct buf *out)
 {
-    const struct drift_group *reference = drift_reference_group (item);
+    const struct drift_group *reference = find_reference (item);
     buf_printf (out, group->absent ? ": no %.*s" : ": %.*s is ", TEXT_ARG (item->fact));
     if (!group->absent)
         add_value (group->value, item->pinned, limits, out);

@@ -26,7 +26,6 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
 /* "h[0-2]", or where that is too long "672 hosts (h0 ...)". */
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
                            const struct drift_sentence_limits *limits, struct buf *out);
-const struct drift_group *drift_reference_group (const struct drift_item *item); /* NULL: there is none */
 uint32_t drift_minorities (const struct drift_item *item); /* for how many groups a sentence is made */
 /* They, fewest hosts first: *at counts on from 0; NULL: no more. */
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at);

@@ -24,15 +24,6 @@ void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t 
     buf_release (&set);
 }
 
-void group_text_owner (const struct board_verdict_group *group, struct buf *out)
-{
-    if (group->owner == OWNER_UNKNOWN && !group->signature.len)
-        buf_puts (out, "; owner unknown");
-    else
-        failure_print_owner (out, certainty_of_owner (group->owner, group->likely), group->owner, group->signature);
-    buf_puts (out, group->preliminary ? " so far" : "");
-}
-
 void group_text (const struct board *board, const struct board_verdict_group *group, struct buf *out)
 {
     board_print_hosts (board, group->hosts.items, group->hosts.n, out);

@@ -10,8 +10,6 @@
 #include "coordinator/view/board.h"
 
 void group_text (const struct board *board, const struct board_verdict_group *group, struct buf *out);
-/* Only whose fault it is, in few words: " [likely device] so far", "; owner unknown so far". */
-void group_text_owner (const struct board_verdict_group *group, struct buf *out);
 /* "h[3,5]", or of a set that is long "672 hosts (h3 ...)"; escaped. `columns` 0: any length. */
 void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t n, uint32_t columns, struct buf *out);
 
