@@ -414,7 +414,7 @@ static void cascades_name_the_group_that_ended_first (void **state)
     stage_release (&stage);
 }
 
-static void without_a_cause_a_cascade_names_nobody_and_of_two_the_larger (void **state)
+static void without_a_cause_a_cascade_names_nobody_and_of_two_the_first (void **state)
 {
     (void) state;
     struct stage stage;
@@ -433,7 +433,36 @@ static void without_a_cause_a_cascade_names_nobody_and_of_two_the_larger (void *
     show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 4);
     const struct scene *scene = stage_draw (&stage);
     assert_int_equal (scene->groups_n, 3);
-    assert_text (scene->groups[scene->groups[2].cause_group].cause, "large");
+    assert_text (scene->groups[scene->groups[2].cause_group].cause, "small");
+    assert_int_equal (scene->groups[2].cause_host, 1);
+    stage_release (&stage);
+}
+
+/* Two hosts failed by themselves, and each took one down. */
+static void each_cascade_follows_the_host_that_it_names (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE, .cause = TEXT_LIT ("no chip") },
+        { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .cause = TEXT_LIT ("no space") },
+        { .host = 2, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host1 failed") },
+        { .host = 3, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host0 failed") },
+        { .host = 4, .outcome = OUTCOME_CASCADE, .cause = TEXT_LIT ("aborted because host11 failed") },
+    };
+    stage_gathered (&stage, 5);
+    show_began (show, FACTS, PASS_ONCE, 1, 5);
+    for (uint32_t i = 0; i < 5; i++)
+        show_ended (show, i, ENDING_EXITED, 1);
+    show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 5);
+    const struct scene *scene = stage_draw (&stage);
+    static const uint32_t causes[] = { 1, 0, 0 }; /* the last names nobody who was there: the first who failed */
+    assert_int_equal (scene->groups_n, 5);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal (scene->groups[2 + i].cause_host, causes[i]);
+        assert_int_equal (scene->groups[2 + i].cause_group, causes[i]);
+    }
     stage_release (&stage);
 }
 
@@ -727,7 +756,8 @@ int main (void)
         cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),
         cmocka_unit_test (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to),
         cmocka_unit_test (cascades_name_the_group_that_ended_first),
-        cmocka_unit_test (without_a_cause_a_cascade_names_nobody_and_of_two_the_larger),
+        cmocka_unit_test (without_a_cause_a_cascade_names_nobody_and_of_two_the_first),
+        cmocka_unit_test (each_cascade_follows_the_host_that_it_names),
         cmocka_unit_test (who_waited_least_came_last_to_a_gate),
         cmocka_unit_test (a_host_that_is_opened_tells_what_it_did),
         cmocka_unit_test (a_row_of_tiles_is_the_last_axis_in_hosts),
