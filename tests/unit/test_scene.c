@@ -206,6 +206,32 @@ static void a_part_of_the_slice_by_itself_is_no_rung (void **state)
     stage_release (&stage);
 }
 
+/* A host keeps BOARD_ATTEMPTS_MAX attempts. */
+static void what_was_run_long_ago_is_not_to_come (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    struct verdict verdict = { .host = 1, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE };
+    stage_gathered (&stage, 2);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show_pass_ended (show, OUTCOME_FAILED, 5, &verdict, 1);
+    for (uint32_t i = 1; i <= BOARD_ATTEMPTS_MAX + 22; i++) {
+        show_began (show, TINY, i % 2 ? PASS_COLD : PASS_RESTORED, i, 2);
+        show_pass_ended (show, i % 2 ? OUTCOME_PASSED : OUTCOME_FAILED, 5, &verdict, i % 2 ? 0 : 1);
+    }
+    show_began (show, ALL, PASS_ONCE, 1, 2);
+    assert_marks (&stage, FACTS, "PF");
+    assert_marks (&stage, TINY, "PF");
+    assert_marks (&stage, ALL, "rr");
+    stage.query.opened[0] = 1;
+    const struct scene_host *host = stage_draw (&stage)->hosts[0];
+    assert_int_equal (host->attempts_n, BOARD_ATTEMPTS_MAX);
+    assert_int_equal (host->attempts_left_out, 24);
+    assert_int_equal (host->attempts[0].rung, FACTS);
+    stage_release (&stage);
+}
+
 static void notes_stand_without_the_clock (void **state)
 {
     (void) state;
@@ -334,6 +360,24 @@ static void tiles_come_by_rank_the_worst_or_the_slowest_first (void **state)
     show->at_ms = 9000;
     show_ended (show, 2, ENDING_EXITED, 0);
     assert_string_equal (taken (&stage), "0 1 3 4 2"); /* the others are in their pass still */
+    stage_release (&stage);
+}
+
+/* ---- what changed ---- */
+
+static void the_end_of_the_run_changes_no_rung_that_was_over (void **state)
+{
+    (void) state;
+    struct stage stage;
+    struct show *show = &stage.show;
+    stage_gathered (&stage, 2);
+    show_began (show, FACTS, PASS_ONCE, 1, 2);
+    show_pass_ended (show, OUTCOME_PASSED, 5, NULL, 0);
+    uint64_t over = stage_draw (&stage)->revision;
+    show_run_ended (show, OUTCOME_FAILED, 1, TEXT_LIT ("it failed"));
+    const struct scene *scene = stage_draw (&stage);
+    assert_true (scene->rungs[FACTS].changed == over);
+    assert_true (scene->rungs[TINY].changed == scene->revision && scene->rungs[ALL].changed == scene->revision);
     stage_release (&stage);
 }
 
@@ -747,12 +791,14 @@ int main (void)
         cmocka_unit_test (who_is_left_behind_keeps_the_mark_of_what_it_did),
         cmocka_unit_test (what_was_restored_counts_more_than_what_was_compiled),
         cmocka_unit_test (a_part_of_the_slice_by_itself_is_no_rung),
+        cmocka_unit_test (what_was_run_long_ago_is_not_to_come),
         cmocka_unit_test (notes_stand_without_the_clock),
         cmocka_unit_test (notes_of_a_journal_are_those_that_were_told_live),
         cmocka_unit_test (a_query_takes_tiles_and_counts_what_it_hides),
         cmocka_unit_test (a_text_is_searched_in_what_is_seen_of_a_host),
         cmocka_unit_test (a_set_of_hosts_that_is_none_hides_nobody_and_says_why),
         cmocka_unit_test (tiles_come_by_rank_the_worst_or_the_slowest_first),
+        cmocka_unit_test (the_end_of_the_run_changes_no_rung_that_was_over),
         cmocka_unit_test (it_tells_for_how_long_a_host_is_where_it_is),
         cmocka_unit_test (the_clock_goes_on_from_what_was_heard_and_stands_when_it_is_told_to),
         cmocka_unit_test (cascades_name_the_group_that_ended_first),
